@@ -72,7 +72,7 @@ two_through=$wall
 cat > read.toml <<TOML
 [stages.program]
 uses = "trace/otf2"
-with = { path = "$archive" }
+with = { path = "$archive", collectives = "ignore" }
 TOML
 row "hopmap exec trace/events, to Parquet" 5 "$events" "$hopmap" exec trace/events -p "path=$archive" --out messages -j 1 --quiet
 row "hopmap exec trace/dag" 5 "$events" "$hopmap" exec trace/dag -p "path=$archive" --out tasks -j 1 --quiet

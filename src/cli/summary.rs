@@ -11,7 +11,7 @@ use serde_json::json;
 use super::output::{Output, message};
 use crate::engine::{
     Catalogue, OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store, Writer, launch_command,
-    launch_files, save_file, state_name,
+    launch_files, placeholders, save_file, state_name, warnings,
 };
 use crate::pipeline::{Cell, Pipeline, Problem, Problems, TableQuestion, grouped};
 use crate::query::{self, AnsweredTable};
@@ -146,7 +146,9 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         let most = if listed { MOST_LISTED } else { MOST_TOLD };
         print_some(telling, most, |line| line, output);
     }
-    warn_of_no_messages(pipeline, report, output);
+    for warning in warnings(pipeline, store, report) {
+        output.line(format!("  {warning}"));
+    }
     let cells = pipeline.cells.iter().zip(&report.cells);
     let copies =
         cells.flat_map(|(cell, settled)| settled.saved.iter().map(move |saved| (cell, settled.state, saved)));
@@ -159,30 +161,8 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         format!("  {port:<12} {}", launch_command(store, record, &shown(&path)).unwrap_or_default())
     };
     print_some(launch_files(report, store).into_iter(), MOST_COPIES, command, output);
-}
-
-/// Where F is 0 for every placement, gates on it hold whatever a mapper does. A mapper that keeps all messages inside a host
-/// whose cores cost nothing has F = 0 by merit: rank order, round-robin or random placements have not.
-fn warn_of_no_messages(pipeline: &Pipeline, report: &RunReport, output: Output) {
-    let is_zero = |record: &OutputRecord| {
-        let cost = |name: &str| record.metrics.get(name).copied();
-        let others = ["F_linear", "F_round_robin", "F_random"];
-        record.kind == Metrics::KIND
-            && cost("F") == Some(0.0)
-            && others.into_iter().filter_map(cost).all(|cost| cost == 0.0)
-    };
-    let cells = pipeline.cells.iter().zip(&report.cells);
-    let mut placements = cells.filter(|(_, settled)| settled.outputs.values().any(is_zero));
-    if let Some((first, _)) = placements.next() {
-        let more = match placements.count() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        output.line(format!(
-            "  warning: F is 0 for {}{more}: no messages between ranks on different hosts, so all mappings are equal; `collectives = \"expand\"` of \
-             `trace/otf2` counts collective operations as messages",
-            first.name
-        ));
+    if let Some(placeholders) = placeholders(pipeline, store, report) {
+        output.line(format!("  {:<12} {placeholders}", "hosts"));
     }
 }
 

@@ -443,6 +443,8 @@ fn others(graph: &Value, system: &Value, mapping: &Value) -> Vec<Sample> {
         on_machine("select/nodes", json!({ "free_file": "@free", "count": 1 }))
             .file("free", "host0\nhost1\n"),
         on_machine("select/hosts", json!({ "hosts_file": "@hosts" })).file("hosts", "host0\n"),
+        Sample::new("topology/synthetic", json!({ "shape": "auto", "hosts_file": "@hosts", "slots": 2 }))
+            .file("hosts", "host0\n"),
         stored("stored/task-graph", "task-graph", graph),
         stored("stored/system-graph", "system-graph", system),
         stored("stored/mapping", "mapping", mapping),

@@ -178,6 +178,12 @@ impl Cell {
 }
 
 impl Pipeline {
+    /// Whether it has a parameter of this name.
+    #[must_use]
+    pub fn has_parameter(&self, name: &str) -> bool {
+        self.parameters.iter().any(|(known, _)| known == name)
+    }
+
     /// Keeps some cells and everything they need; forgets the others.
     pub fn retain(&mut self, wanted: impl IntoIterator<Item = usize>) {
         let mut open: Vec<usize> = wanted.into_iter().collect();

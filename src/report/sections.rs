@@ -7,7 +7,9 @@ use hopmap_views::{DagNode, NodeState, comparison, dag};
 
 use super::page::{Field, Page, Results, escape, number};
 use super::problem::best_of_each;
-use crate::engine::{OutputRecord, Settled, State, launch_command, launch_files, short, state_name};
+use crate::engine::{
+    OutputRecord, Settled, State, launch_command, launch_files, placeholders, short, state_name, warnings,
+};
 use crate::gates::{Standing, Verdict};
 use crate::pipeline::Cell;
 
@@ -44,6 +46,9 @@ pub(crate) fn summary(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Pat
     if errors.len() > MOST_ERRORS {
         page.add(&format!("<p class=\"failed\">… and {} more.</p>\n", errors.len() - MOST_ERRORS));
     }
+    for warning in warnings(results.pipeline, results.store, results.report) {
+        page.note(&format!("{}.", escape(&warning)));
+    }
     launch(page, results, shown);
 }
 
@@ -65,6 +70,9 @@ fn launch(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String
         ..=MOST_OPEN => format!("<h3>Launch</h3>\n{list}"),
         all => format!("<details><summary>{all} launch commands</summary>\n{list}</details>\n"),
     });
+    if let Some(placeholders) = placeholders(results.pipeline, results.store, results.report) {
+        page.note(&format!("Hosts: {}.", escape(&placeholders)));
+    }
 }
 
 /// Metrics compared with linear, round-robin and random mappings.

@@ -51,7 +51,7 @@ fn a_folder_with_one_archive_is_read_and_one_with_several_is_not() {
     task-graph DIGEST graph
     ------- stderr -------
     16 processes, 16 locations, 7416 events, 889 messages
-    collective operations, which are not counted (`collectives = "expand"` counts them): 176
+    collective operations: 35, expanded to 361 messages
     warning: messages from ranks to themselves (EZTrace also records those on intercommunicators like this): 1
     "#);
     sandbox.write("a/other.otf2", "");

@@ -22,10 +22,10 @@ fn a_batch_ends_in_one_table() {
     let shown = seen(&sandbox, "batch.toml", &[]);
     insta::assert_snapshot!(sandbox.read("out/batch.csv"), @"
     trace,ranks,messages,bytes,best,F,F_linear,gain_percent
-    ../sample-traces/lammps-melt-16/eztrace_log.otf2,16,6208,28177904,linear,448534856.0,448534856.0,0.0
-    ../sample-traces/lammps-melt-64/eztrace_log.otf2,64,7296,57083904,linear,2138764032.0,2138764032.0,0.0
-    ../sample-traces/lulesh-64/eztrace_log.otf2,64,9396,103117248,hierarchical,3993414912.0,5058692352.0,21.1
-    ../sample-traces/rows-columns-16/eztrace_log.otf2,16,888,16011264,hierarchical,47972352.0,1462001664.0,96.7
+    ../sample-traces/lammps-melt-16/eztrace_log.otf2,16,12353,28239231,linear,450206832.0,450206832.0,0.0
+    ../sample-traces/lammps-melt-64/eztrace_log.otf2,64,39435,57391770,linear,2153455176.0,2153455176.0,0.0
+    ../sample-traces/lulesh-64/eztrace_log.otf2,64,11379,103130040,hierarchical,3994090176.0,5059357536.0,21.1
+    ../sample-traces/rows-columns-16/eztrace_log.otf2,16,1249,16013580,hierarchical,48028164.0,1462088832.0,96.7
     ");
     assert!(shown.contains("gain_percent"), "{shown}");
     let html = sandbox.read("report.html");
@@ -38,18 +38,18 @@ fn the_demo_has_a_program_that_gains_and_one_that_does_not() {
     let shown = seen(&sandbox, "demo.toml", &[]);
     insta::assert_snapshot!(sandbox.read("out/demo.csv"), @"
     program,stage,runs,F best,F mean,F median,evaluations
-    lulesh-64,linear,1,5058692352,5058692352,5058692352,0
-    lammps-melt-64,linear,1,2138764032,2138764032,2138764032,0
-    lulesh-64,round-robin,1,7319450880,7319450880,7319450880,0
-    lammps-melt-64,round-robin,1,3052938240,3052938240,3052938240,0
-    lulesh-64,hopmap,1,3993414912,3993414912,3993414912,4197504
-    lammps-melt-64,hopmap,1,2138764032,2138764032,2138764032,4197888
+    lulesh-64,linear,1,5059357536,5059357536,5059357536,0
+    lammps-melt-64,linear,1,2153455176,2153455176,2153455176,0
+    lulesh-64,round-robin,1,7320123336,7320123336,7320123336,0
+    lammps-melt-64,round-robin,1,3068303862,3068303862,3068303862,0
+    lulesh-64,hopmap,1,3994090176,3994090176,3994090176,4199040
+    lammps-melt-64,hopmap,1,2153455176,2153455176,2153455176,4198912
     ");
     let table: Vec<&str> = shown.lines().skip_while(|line| !line.starts_with("  quality")).take(3).collect();
     insta::assert_snapshot!(table.join("\n"), @r"
       quality                             F  F / linear  F / round-robin    gain
-      program=lulesh-64       3,993,414,912       0.789            0.546  21.1 %
-      program=lammps-melt-64  2,138,764,032       1.000            0.701   0.0 %
+      program=lulesh-64       3,994,090,176       0.789            0.546  21.1 %
+      program=lammps-melt-64  2,153,455,176       1.000            0.702   0.0 %
     ");
     assert!(sandbox.read("out/lulesh-64.rankfile").contains("rank 63="));
 }

@@ -95,3 +95,21 @@ fn a_wrong_algorithm_is_refused_before_anything_runs() {
     let seen = sandbox.seen(&["check", "collectives.toml", "-p", &trace]);
     assert!(seen.contains("round") && seen.contains("exit code"), "{seen}");
 }
+
+#[test]
+fn collectives_that_do_not_count_are_named_with_their_share() {
+    let sandbox = Sandbox::new();
+    let trace = format!("trace={}", project().join("sample-traces/rows-columns-16").display());
+    let run = |with: &[&str]| {
+        let place = ["run", "place", "-p", &trace, "--report", "report.html"];
+        let said = sandbox.stdout(&[&place[..], with].concat());
+        let what = "collectives are 41 % of the communication time of program and are not counted";
+        (
+            said.contains(&format!("warning: {what}: -p collectives=expand")),
+            sandbox.read("report.html").contains(what),
+        )
+    };
+    assert_eq!(run(&[]), (false, false));
+    assert_eq!(run(&["-p", "collectives=ignore"]), (true, true));
+    assert_eq!(run(&["-p", "collectives=keep"]), (true, true));
+}

@@ -33,7 +33,8 @@ fn every_archive_gives_exactly_the_expected_pairs() {
         }
         let sandbox = Sandbox::new();
         let archive = format!("path={}", anchor(&folder).display());
-        sandbox.stdout(&["exec", "trace/otf2", "-p", &archive, "--out", "graph"]);
+        let messages = ["--with", "collectives=ignore", "--out", "graph"];
+        sandbox.stdout(&[&["exec", "trace/otf2", "-p", &archive], &messages[..]].concat());
         let shown = sandbox.stdout(&["show", "graph", "--table", "edges", "--format", "csv"]);
         let mut pairs: Vec<Vec<u64>> = shown
             .lines()
@@ -60,7 +61,8 @@ fn quality(trace: &str, shape: &str) -> (f64, f64) {
     let sandbox = Sandbox::new();
     let archive = format!("trace={}", anchor(&data.join("traces").join(trace)).display());
     let shape = format!("shape={shape}");
-    let report = sandbox.stdout(&["run", "place", "-p", &archive, "-p", &shape, "--json"]);
+    let messages = ["-p", "collectives=ignore", "--json"];
+    let report = sandbox.stdout(&[&["run", "place", "-p", &archive, "-p", &shape], &messages[..]].concat());
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     let quality = report["cells"].as_array().unwrap().iter().find(|cell| cell["cell"] == "quality").unwrap();
     let metric = |name: &str| quality["outputs"]["metrics"]["metrics"][name].as_f64().unwrap();

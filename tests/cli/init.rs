@@ -232,7 +232,7 @@ fn nothing_is_overwritten() {
     sandbox.stdout(&["init", "p"]);
     // The same again is no harm; a changed file is.
     sandbox.stdout(&["init", "p"]);
-    sandbox.edit("p/place.toml", "tree:2x4x2", "tree:4x4");
+    sandbox.edit("p/place.toml", "shape = \"auto\"", "shape = \"tree:4x4\"");
     std::fs::remove_file(sandbox.path().join("p/README.md")).unwrap();
     assert_snapshot!(sandbox.seen(&["init", "p"]), @"
     ------- stderr -------
@@ -259,7 +259,7 @@ fn mistakes_make_nothing() {
     assert_snapshot!(sandbox.seen(&["init", "x", "--from", "job", "--trace", "t.otf2"]), @"
     ------- stderr -------
     error: the pipeline `job` has no parameter `trace`
-      help: its parameters: program, machine, nodes, mapper, launcher, out
+      help: its parameters: program, machine, hosts, hosts_file, nodes, slots, mapper, launch, launcher, out
     [exit code 2]
     ");
     assert_snapshot!(sandbox.seen(&["init", "x", "--shape", "tree:"]), @r#"

@@ -3,6 +3,7 @@
 use hopmap_test_support::{Cluster, system_tests};
 use std::process::{Command, Output};
 
+use crate::markdown::blocks;
 use crate::sandbox::Sandbox;
 
 /// A program of eight ranks and a machine of four hosts, `n1` to `n4`, stored.
@@ -19,21 +20,21 @@ fn stored() -> Sandbox {
 fn run(sandbox: &Sandbox, nodes: Option<&str>, program: &str) -> Output {
     let program = format!("program={program}");
     let mut command = sandbox.command(&["run", "job", "-p", &program, "-p", "machine=machine"]);
-    command.args(["--deadline", "60s"]).env_remove("SLURM_JOB_NODELIST");
+    command.args(["-p", "launch=slurm", "--deadline", "60s"]).env_remove("SLURM_JOB_NODELIST");
     if let Some(nodes) = nodes {
         command.env("SLURM_JOB_NODELIST", nodes);
     }
     command.output().unwrap()
 }
 
-/// The host of every rank.
-fn placed(sandbox: &Sandbox) -> Vec<String> {
-    sandbox.read("out/job/hosts").lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+/// The host of every rank in a file for Slurm.
+fn placed(sandbox: &Sandbox, file: &str) -> Vec<String> {
+    sandbox.read(file).lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
 }
 
 /// The hosts of all ranks, in the order of their names.
 fn hosts(sandbox: &Sandbox) -> Vec<String> {
-    let mut hosts = placed(sandbox);
+    let mut hosts = placed(sandbox, "out/job/rankfile");
     hosts.sort();
     hosts
 }
@@ -47,7 +48,15 @@ fn a_program_is_placed_on_the_nodes_of_the_job() {
     // Another allocation is seen, though no file and no parameter changed.
     assert!(run(&sandbox, Some("n1,n4"), "program").status.success());
     assert_eq!(hosts(&sandbox), [["n1"; 4], ["n4"; 4]].concat());
-    assert_eq!(sandbox.read("out/job/rankfile").matches("rank ").count(), 8);
+    let run = ["run", "job", "-p", "program=program", "-p", "machine=machine", "-p"];
+    // Hosts by name, and fewer ranks on each than the machine has slots.
+    sandbox.stdout(&[&run[..], &["hosts=n[1-4]", "-p", "slots=2", "-p", "launch=slurm"]].concat());
+    assert_eq!(hosts(&sandbox), [["n1"; 2], ["n2"; 2], ["n3"; 2], ["n4"; 2]].concat());
+    // The nodes of a PBS job, where ranks are for Open MPI.
+    sandbox.write("nodes", "n4\n".repeat(4) + &"n2\n".repeat(4));
+    sandbox.stdout(&[&run[..], &["hosts_file=nodes"]].concat());
+    let rankfile = sandbox.read("out/job/rankfile");
+    assert_eq!((rankfile.matches("=n2 slot=").count(), rankfile.matches("=n4 slot=").count()), (4, 4));
 }
 
 #[test]
@@ -81,8 +90,8 @@ fn a_job_script_places_its_program_before_it_starts() {
         "job.sh",
         format!(
             "#!/bin/bash\n#SBATCH --nodes=2 --ntasks=8\n\
-             '{hopmap}' run job -p program=program -p machine=machine --store own --deadline 60s || exit\n\
-             SLURM_HOSTFILE=out/job/hosts srun -m arbitrary --mpi=none sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME' > ran\n\
+             '{hopmap}' run job -p program=program -p machine=machine -p launch=slurm --store own --deadline 60s || exit\n\
+             SLURM_HOSTFILE=out/job/rankfile srun -m arbitrary --mpi=none sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME' > ran\n\
              echo $SLURM_JOB_NODELIST > nodes\n"
         ),
     );
@@ -96,9 +105,63 @@ fn a_job_script_places_its_program_before_it_starts() {
     assert_eq!(sandbox.read("nodes"), "n[2-3]\n");
     let mut ran: Vec<String> = sandbox.read("ran").lines().map(str::to_owned).collect();
     ran.sort();
-    let placed: Vec<String> =
-        placed(&sandbox).iter().enumerate().map(|(rank, host)| format!("{rank} {host}")).collect();
+    let placed: Vec<String> = placed(&sandbox, "out/job/rankfile")
+        .iter()
+        .enumerate()
+        .map(|(rank, host)| format!("{rank} {host}"))
+        .collect();
     assert_eq!(ran, placed);
+}
+
+/// The job scripts of the page for the launchers that Debian has, word for word, in a job of eight ranks.
+#[test]
+fn the_job_scripts_of_the_page_start_every_rank_where_the_mapping_says() {
+    const PROGRAM: &str = "#!/bin/sh\n\
+        echo ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}} ${LAB_HOST:-$SLURMD_NODENAME} >> ran\n";
+    // Stands in for ssh.
+    const AGENT: &str = "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\n\
+        export LAB_HOST=$1\nshift\nexec sh -c \"$*\"\n";
+    if !system_tests() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let sandbox = Sandbox::new();
+    sandbox.stdout(&["exec", "instance/stencil", "--with", "shape=4x2", "--out", "program"]);
+    let machine = ["--with", "shape=tree:2x2x2", "--with", "hosts=n[1-4]", "--out", "machine"];
+    sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..]].concat());
+    for (name, text) in [("app", PROGRAM), ("agent", AGENT), ("tmp/none", "")] {
+        sandbox.write(name, text);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(sandbox.path().join(name), mode).unwrap();
+    }
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap").parent().unwrap().display();
+    let path = format!("{hopmap}:{}", std::env::var("PATH").unwrap());
+    let page = std::fs::read_to_string(crate::sandbox::project().join("docs/howto/launch.md")).unwrap();
+    for launch in ["slurm", "open-mpi-4", "mpich"] {
+        let is_it = |line: &String| line.contains(&format!("-p launch={launch} \\"));
+        let script = blocks(&page).into_iter().find(|block| block.lines.iter().any(is_it)).unwrap();
+        sandbox.write("job.sh", script.lines.join("\n") + "\n");
+        sandbox.write("ran", "");
+        let sbatch = Command::new("timeout")
+            .args(["60", "sbatch", "--wait", "--output=log", "--nodes=4", "--ntasks-per-node=2", "job.sh"])
+            .current_dir(sandbox.path())
+            .env("SLURM_CONF", cluster.configuration())
+            .env("PATH", &path)
+            .env("TMPDIR", sandbox.path().join("tmp"))
+            .env("HYDRA_LAUNCHER_EXEC", sandbox.path().join("agent"))
+            .envs(hopmap_mpi_environment::AS_ROOT)
+            .output()
+            .unwrap();
+        let said = sandbox.read("log");
+        assert!(sbatch.status.success(), "{launch}: {}{said}", String::from_utf8_lossy(&sbatch.stderr));
+        let mut ran: Vec<String> = sandbox.read("ran").lines().map(str::to_owned).collect();
+        ran.sort();
+        let lines = placed(&sandbox, "out/job/rankfile");
+        // Lines of rank files are `rank 0=n1 slot=0`.
+        let host = |line: &String| line.rsplit('=').nth(1).unwrap_or(line).replace(" slot", "");
+        let placed = lines.iter().enumerate().map(|(rank, line)| format!("{rank} {}", host(line)));
+        assert_eq!(ran, placed.collect::<Vec<_>>(), "{launch}: {said}");
+    }
 }
 
 /// The machine of the pipeline `rgo` has hosts that the job did not get.
@@ -132,13 +195,15 @@ fn a_job_script_places_its_program_by_the_method_rgo() {
     let said = sandbox.read("log");
     assert!(sbatch.status.success(), "{}{said}", String::from_utf8_lossy(&sbatch.stderr));
     assert!(!said.contains("warning: annealing accepted no child"), "{said}");
-    let (placed, mut ran) = (placed(&sandbox), vec![String::new(); 16]);
+    let (placed, mut ran) = (placed(&sandbox, "out/job/hosts"), vec![String::new(); 16]);
     for line in sandbox.read("ran").lines() {
         let (rank, host) = line.split_once(' ').unwrap();
         ran[rank.parse::<usize>().unwrap()] = host.to_owned();
     }
     assert_eq!(ran, placed);
-    assert_eq!(hosts(&sandbox), [["n1"; 4], ["n2"; 4], ["n3"; 4], ["n4"; 4]].concat());
+    let mut hosts = ran;
+    hosts.sort();
+    assert_eq!(hosts, [["n1"; 4], ["n2"; 4], ["n3"; 4], ["n4"; 4]].concat());
 }
 
 /// The job measures its own nodes, one of which is lost after the job got it, and starts its program on the others.
@@ -161,8 +226,8 @@ fn a_job_that_loses_a_node_starts_on_the_others() {
              pkill -9 -f \"slurmd -f $SLURM_CONF -N n4\" && sleep 1\n\
              '{hopmap}' exec topology/probe -p \"start={agent}\" -p start_timeout_s=15 -p bandwidth=none \\\n\
              -p messages=20 -p size_time_limit_s=0.01 --out probe || exit 10\n\
-             '{hopmap}' run job -p program=program -p machine=probe/system --store own --deadline 60s || exit 11\n\
-             mpirun -n 6 --map-by seq --oversubscribe --bind-to none --hostfile out/job/hosts \\\n\
+             '{hopmap}' run job -p program=program -p machine=probe/system -p launch=slurm --store own --deadline 60s || exit 11\n\
+             mpirun -n 6 --map-by seq --oversubscribe --bind-to none --hostfile out/job/rankfile \\\n\
              sh -c 'echo $OMPI_COMM_WORLD_RANK $SLURMD_NODENAME' > ran || exit 12\n"
         ),
     );
@@ -178,8 +243,11 @@ fn a_job_that_loses_a_node_starts_on_the_others() {
     assert!(said.contains("n4 is down"), "{said}");
     let mut ran: Vec<String> = sandbox.read("ran").lines().map(str::to_owned).collect();
     ran.sort();
-    let placed: Vec<String> =
-        placed(&sandbox).iter().enumerate().map(|(rank, host)| format!("{rank} {host}")).collect();
+    let placed: Vec<String> = placed(&sandbox, "out/job/rankfile")
+        .iter()
+        .enumerate()
+        .map(|(rank, host)| format!("{rank} {host}"))
+        .collect();
     assert_eq!(ran, placed);
     assert!(placed.iter().all(|rank| !rank.ends_with("n4")), "{placed:?}");
 }

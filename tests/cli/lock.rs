@@ -243,6 +243,7 @@ fn what_a_budget_in_seconds_shaped_is_held_only_strictly() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     all results match the lock file
     ------- stderr -------
     note: placement: it depends on a time limit: mapping is DIGEST and not DIGEST

@@ -12,6 +12,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
       ran        program  N.NN s
@@ -27,6 +28,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     "#);
     assert!(sandbox.read("out/rankfile").contains("rank 0="));
@@ -42,6 +44,7 @@ fn only_what_depends_on_a_change_runs_again() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
       placement: 8 solvers on every island, 50000 iterations, an exchange after every 1000
@@ -65,6 +68,7 @@ fn comments_order_and_names_of_folders_change_nothing() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     "#);
 }
@@ -88,6 +92,7 @@ fn a_missing_copy_is_restored_and_not_made_again() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile  (restored)
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     "#);
 }
@@ -105,6 +110,7 @@ fn a_damaged_artifact_is_made_again() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
       ran        machine  N.NN s
@@ -237,6 +243,7 @@ fn a_deadline_delivers_the_best_so_far() {
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
       ran        program  N.NN s
@@ -358,7 +365,7 @@ fn a_program_without_messages_is_warned_of_and_a_good_placement_is_not() {
     // As a program of collective operations alone.
     sandbox.write("ring.csv", "source,destination,messages,bytes\n0,0,1,8\n7,7,1,8\n");
     let seen = sandbox.seen(&["run", "ring.toml"]);
-    assert!(seen.contains(warning), "{seen}");
+    assert!(seen.contains(warning) && !seen.contains("collectives"), "{seen}");
     // Pairs on hosts whose cores cost nothing: F is 0 as well, and other placements are worse.
     sandbox.edit("ring.toml", "costs = [1, 10]", "costs = [0, 10]");
     sandbox.write("ring.csv", "source,destination,messages,bytes\n0,4,1,8\n1,5,1,8\n2,6,1,8\n3,7,1,8\n");
@@ -374,6 +381,31 @@ fn an_embedded_pipeline_runs_anywhere() {
     sandbox.stdout(&["run", "place", "-p", &trace]);
     assert!(sandbox.read("out/rankfile").contains("rank 15="));
     assert!(sandbox.path().join(".hopmap").is_dir());
+}
+
+#[test]
+fn hosts_and_launcher_of_a_cluster_are_parameters() {
+    let sandbox = Sandbox::new();
+    let trace = crate::sandbox::project().join("sample-traces/rows-columns-16/eztrace_log.otf2");
+    let trace = format!("trace={}", trace.display());
+    let run = |with: &[&str]| {
+        let with: Vec<&str> = with.iter().flat_map(|with| ["-p", with]).collect();
+        sandbox.seen(&[&["run", "place", "--no-report", "-p", &trace], &with[..]].concat())
+    };
+    let placeholders =
+        "  hosts        placeholders (host0, host1, …): name yours with -p 'hosts=node[01-16]'";
+    assert!(run(&[]).contains(placeholders));
+    let seen = run(&["hosts=node[01-08]", "slots=2", "launch=slurm"]);
+    let command = "  launch       SLURM_HOSTFILE=out/rankfile srun -m arbitrary -n 16 PROGRAM";
+    assert!(seen.contains(command) && !seen.contains("placeholders"), "{seen}");
+    sandbox.write("my-hosts", "n1 slots=8\nn2 slots=8\n");
+    let seen = run(&["hosts_file=my-hosts", "launch=open-mpi-5"]);
+    assert!(seen.contains("mpirun -n 16 --map-by rankfile:file=out/rankfile PROGRAM"), "{seen}");
+    assert_eq!(sandbox.read("out/rankfile").matches("=n2 slot=").count(), 8);
+    let seen = run(&["hosts=node[01-12]", "shape=tree:2x4x2"]);
+    assert!(seen.contains("error: shape `tree:2x4x2` has 8 hosts, but 12 are named"), "{seen}");
+    let seen = run(&["hosts=node[01-12]"]);
+    assert!(seen.contains("error: the named hosts have no number of slots"), "{seen}");
 }
 
 #[test]

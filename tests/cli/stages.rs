@@ -69,6 +69,7 @@ fn all_stages_and_one() {
     evaluate/mapping      Compare a mapping with linear, round-robin and random baselines
     evaluate/accuracy     Tabulate best, mean and median of many mappings against known values
     evaluate/collectives  Compare collective algorithms under a mapping and the linear baseline
+    launch/file           Launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH
     launch/machinefile    Machine file for MPICH or Intel MPI: the host of every rank
     launch/rankfile       Rank file for Open MPI: host and core of every rank
     launch/hostfile       Host file for Open MPI's sequential mapper: the host of every rank

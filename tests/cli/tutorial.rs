@@ -155,7 +155,7 @@ fn a_recorded_program_is_taken_as_the_pages_say() {
     run("cd halo && hopmap run place.toml");
     let readme = commands("README.md", &["mpirun -n 16 eztrace", "hopmap run place -p trace="]);
     std::fs::remove_dir_all(sandbox.path().join("trace")).unwrap();
-    run(&readme[0].replace("./program", "./rows_columns"));
+    run(&readme[0].replace("./app", "./rows_columns"));
     run(&readme[1]);
 }
 

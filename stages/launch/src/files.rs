@@ -6,7 +6,31 @@ use std::fmt::Write;
 
 use hopmap_model::{HostSlots, LaunchFile, Mapping};
 
-use crate::{LaunchError, MachinefileStyle, OpenMpi};
+use crate::{Launch, LaunchError, MachinefileStyle, OpenMpi};
+
+/// The file that a launcher reads, and the command.
+pub fn launch_file(mapping: &Mapping, digest: &str, launch: Launch) -> Result<LaunchFile, LaunchError> {
+    match launch {
+        Launch::OpenMpi4 => rankfile(mapping, digest, OpenMpi::V4),
+        Launch::OpenMpi5 => rankfile(mapping, digest, OpenMpi::V5),
+        Launch::Mpich => {
+            machinefile(mapping, digest, MachinefileStyle::Mpich).map(|file| over_ssh(file, "-launcher ssh"))
+        }
+        Launch::IntelMpi => {
+            machinefile(mapping, digest, MachinefileStyle::Intel).map(|file| over_ssh(file, "-bootstrap ssh"))
+        }
+        Launch::Slurm => slurm_hostfile(mapping, digest),
+        Launch::CraySlurm => cray_rank_order(mapping, digest),
+        Launch::CrayPals => pals_rank_order(mapping, digest),
+    }
+}
+
+/// Hydra's command for any job. Inside a Slurm job Hydra would start its proxies by `srun`, which sorts the hosts: ranks end on other
+/// hosts than the file says, and hosts that come up again are an error (tried with MPICH 4.0.2 and Slurm 22.05).
+fn over_ssh(file: LaunchFile, option: &str) -> LaunchFile {
+    let command = file.command.replacen("mpiexec.hydra", &format!("mpiexec.hydra {option}"), 1);
+    LaunchFile { command, ..file }
+}
 
 /// Host file of Open MPI's sequential mapper: rank `i` runs on the host of line `i`.
 ///
@@ -187,6 +211,27 @@ pub(crate) fn host_per_line(digest: &str, hosts: &[&str]) -> String {
 /// Format: `intro_mpi(3)` of HPE Cray MPI, `MPICH_RANK_REORDER_METHOD` 3. Only the process placement of Slurm
 /// was tested; the library was not available.
 pub fn cray_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+    rank_order(mapping, digest, |used, share| {
+        format!("srun -m block -N {used} -n {} --ntasks-per-node={share}", mapping.ranks.len())
+    })
+}
+
+/// The same file with the command of PALS, HPE's launcher where Slurm does not run: it names the hosts, in the order of the mapping.
+///
+/// Options: `mpiexec(1)` of HPE PALS. Not tried.
+fn pals_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+    rank_order(mapping, digest, |used, share| {
+        let hosts: Vec<&str> = mapping.hosts[..used].iter().map(|host| host.host.as_str()).collect();
+        format!("mpiexec -n {} --ppn {share} --hosts {}", mapping.ranks.len(), hosts.join(","))
+    })
+}
+
+/// The ranks in slot order, for a launcher that starts so many ranks on each of so many hosts.
+fn rank_order(
+    mapping: &Mapping,
+    digest: &str,
+    launcher: impl FnOnce(usize, usize) -> String,
+) -> Result<LaunchFile, LaunchError> {
     hosts_of_ranks(mapping)?;
     let rank_at = ranks_by_slot(mapping);
     let ranks_on: Vec<Vec<u32>> =
@@ -204,9 +249,8 @@ pub fn cray_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, La
         name: "MPICH_RANK_ORDER".into(),
         text,
         command: format!(
-            "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={{file}} \
-             srun -m block -N {used} -n {} --ntasks-per-node={share} {{program}}",
-            mapping.ranks.len()
+            "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={{file}} {} {{program}}",
+            launcher(used, share)
         ),
     })
 }
@@ -442,6 +486,45 @@ pub(crate) mod tests {
             "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun -m block -N 2 -n 4 \
              --ntasks-per-node=2 {program}"
         );
+    }
+
+    #[test]
+    fn every_launcher_has_its_file_and_its_command() {
+        let mapping = mapping(&["n1", "n2"], 2, &[2, 0, 1, 3]);
+        let expected = [
+            (
+                "open-mpi-4",
+                "mpirun -n 4 --rankfile {file} {program}",
+                "rank 0=n2 slot=0 | rank 1=n1 slot=0 | rank 2=n1 slot=1 | rank 3=n2 slot=1",
+            ),
+            (
+                "open-mpi-5",
+                "mpirun -n 4 --map-by rankfile:file={file} {program}",
+                "rank 0=n2 slot=0 | rank 1=n1 slot=0 | rank 2=n1 slot=1 | rank 3=n2 slot=1",
+            ),
+            ("mpich", "mpiexec.hydra -launcher ssh -f {file} -n 4 {program}", "n2 | n1 | n1 | n2"),
+            (
+                "intel-mpi",
+                "mpiexec.hydra -bootstrap ssh -machinefile {file} -n 4 {program}",
+                "n2:1 | n1:2 | n2:1",
+            ),
+            ("slurm", "SLURM_HOSTFILE={file} srun -m arbitrary -n 4 {program}", "n2 | n1 | n1 | n2"),
+            (
+                "cray-slurm",
+                "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun -m block -N 2 -n 4 --ntasks-per-node=2 {program}",
+                "1,2 | 0,3",
+            ),
+            (
+                "cray-pals",
+                "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} mpiexec -n 4 --ppn 2 --hosts n1,n2 {program}",
+                "1,2 | 0,3",
+            ),
+        ];
+        for (launch, command, text) in expected {
+            let launch = serde_json::from_value(launch.into()).unwrap();
+            let file = launch_file(&mapping, "d", launch).unwrap();
+            assert_eq!((file.command.as_str(), lines(&file.text, "d").join(" | ").as_str()), (command, text));
+        }
     }
 
     #[test]

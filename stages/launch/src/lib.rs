@@ -9,6 +9,7 @@
 //! | `launch/hostfile` | one host per rank | Open MPI, sequential mapper | host |
 //! | `launch/slurm` | one host per rank | `srun -m arbitrary` | host |
 //! | `launch/cray` | ranks in slot order | HPE Cray MPICH under Slurm | host |
+//! | `launch/file` | one of these | the launcher that `launch` names, also HPE Cray MPICH under PALS | |
 //!
 //! The first line of every file is a comment with the digest of its mapping. All five readers skip lines that
 //! begin with `#`.
@@ -21,6 +22,8 @@ mod params;
 mod stage;
 
 pub use error::LaunchError;
-pub use files::{cray_rank_order, hostfile, machinefile, rankfile, slurm_hostfile};
-pub use params::{MachinefileParams, MachinefileStyle, NoParams, OpenMpi, RankfileParams};
-pub use stage::{Cray, Hostfile, Machinefile, Rankfile, Slurm};
+pub use files::{cray_rank_order, hostfile, launch_file, machinefile, rankfile, slurm_hostfile};
+pub use params::{
+    FileParams, Launch, MachinefileParams, MachinefileStyle, NoParams, OpenMpi, RankfileParams,
+};
+pub use stage::{Cray, File, Hostfile, Machinefile, Rankfile, Slurm};

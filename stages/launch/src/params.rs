@@ -65,6 +65,38 @@ impl From<OpenMpi> for u8 {
     }
 }
 
+/// Parameters of `launch/file`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileParams {
+    /// What starts the program.
+    #[serde(default)]
+    pub launch: Launch,
+}
+
+/// What starts an MPI program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Launch {
+    /// `mpirun` of Open MPI 4 with a rank file.
+    #[default]
+    #[serde(rename = "open-mpi-4")]
+    OpenMpi4,
+    /// `mpirun` of Open MPI 5 with a rank file.
+    #[serde(rename = "open-mpi-5")]
+    OpenMpi5,
+    /// `mpiexec.hydra` of MPICH with a machine file.
+    Mpich,
+    /// `mpiexec.hydra` of Intel MPI with a machine file.
+    IntelMpi,
+    /// `srun -m arbitrary` with a host file.
+    Slurm,
+    /// `srun` with a rank order of HPE Cray MPICH.
+    CraySlurm,
+    /// `mpiexec` of HPE PALS with a rank order of HPE Cray MPICH.
+    CrayPals,
+}
+
 /// A stage without parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

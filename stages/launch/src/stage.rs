@@ -3,15 +3,14 @@
 use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, Outcome, Outputs, Port, Stage};
 
 use crate::{
-    LaunchError, MachinefileParams, NoParams, RankfileParams, cray_rank_order, files::runs, hostfile,
-    machinefile, rankfile, slurm_hostfile,
+    FileParams, Launch, MachinefileParams, NoParams, RankfileParams, cray_rank_order, files::runs, hostfile,
+    launch_file, machinefile, rankfile, slurm_hostfile,
 };
 
-/// A stage that writes a mapping as one file: its parameters, its name (also that of the port), and the
-/// writer.
+/// A stage that writes a mapping as one file: its parameters, its name, its port, and the writer.
 macro_rules! launch_stage {
     (
-        $(#[$meta:meta])* $stage:ident($stage_params:ty), $name:literal, $summary:literal;
+        $(#[$meta:meta])* $stage:ident($stage_params:ty), $name:literal: $port:literal, $summary:literal;
         |$params:ident, $mapping:ident, $digest:ident, $cx:ident| $file:expr
     ) => {
         $(#[$meta])*
@@ -24,13 +23,13 @@ macro_rules! launch_stage {
             const REVISION: u32 = 1;
 
             fn ports() -> &'static [Port] {
-                const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>($name)] }
+                const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>($port)] }
             }
 
             fn run($params: Self::Params, inputs: Inputs, $cx: &Context<'_>) -> Result<Outcome, Error> {
                 let input = inputs.one::<Mapping>("mapping")?;
                 let ($mapping, $digest) = (&input.value, &input.digest);
-                Ok(Outcome::Done(Outputs::new().with($name, $file?)))
+                Ok(Outcome::Done(Outputs::new().with($port, $file?)))
             }
         }
     };
@@ -38,41 +37,56 @@ macro_rules! launch_stage {
 
 launch_stage! {
     /// `launch/machinefile`: one host per rank, for MPICH and Intel MPI.
-    Machinefile(MachinefileParams), "machinefile", "Machine file for MPICH or Intel MPI: the host of every rank";
+    Machinefile(MachinefileParams), "machinefile": "machinefile", "Machine file for MPICH or Intel MPI: the host of every rank";
     |params, mapping, digest, cx| {
-        let file = machinefile(mapping, digest, params.style)?;
-        let (runs, hosts) = runs(mapping);
-        if runs > hosts {
-            cx.log(format!(
-                "{hosts} hosts stand in {runs} places of the file: Hydra starts a proxy for each place, and MPICH uses \
-                 shared memory only inside one"
-            ));
+        warn_of_proxies(mapping, cx);
+        machinefile(mapping, digest, params.style)
+    }
+}
+
+/// Warns of hosts whose ranks do not follow each other.
+fn warn_of_proxies(mapping: &Mapping, cx: &Context<'_>) {
+    let (runs, hosts) = runs(mapping);
+    if runs > hosts {
+        cx.log(format!(
+            "{hosts} hosts stand in {runs} places of the file: Hydra starts a proxy for each place, and MPICH uses \
+             shared memory only inside one"
+        ));
+    }
+}
+
+launch_stage! {
+    /// `launch/file`: the file of the launcher that a parameter names.
+    File(FileParams), "file": "launch", "Launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH";
+    |params, mapping, digest, cx| {
+        if params.launch == Launch::Mpich {
+            warn_of_proxies(mapping, cx);
         }
-        Ok::<_, LaunchError>(file)
+        launch_file(mapping, digest, params.launch)
     }
 }
 
 launch_stage! {
     /// `launch/rankfile`: host and core of every rank, for Open MPI.
-    Rankfile(RankfileParams), "rankfile", "Rank file for Open MPI: host and core of every rank";
+    Rankfile(RankfileParams), "rankfile": "rankfile", "Rank file for Open MPI: host and core of every rank";
     |params, mapping, digest, _cx| rankfile(mapping, digest, params.open_mpi)
 }
 
 launch_stage! {
     /// `launch/hostfile`: one host per rank, for Open MPI's sequential mapper.
-    Hostfile(NoParams), "hostfile", "Host file for Open MPI's sequential mapper: the host of every rank";
+    Hostfile(NoParams), "hostfile": "hostfile", "Host file for Open MPI's sequential mapper: the host of every rank";
     |_params, mapping, digest, _cx| hostfile(mapping, digest)
 }
 
 launch_stage! {
     /// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
-    Slurm(NoParams), "slurm", "Host file for srun -m arbitrary: the host of every rank";
+    Slurm(NoParams), "slurm": "slurm", "Host file for srun -m arbitrary: the host of every rank";
     |_params, mapping, digest, _cx| slurm_hostfile(mapping, digest)
 }
 
 launch_stage! {
     /// `launch/cray`: the ranks in slot order, for HPE Cray MPICH.
-    Cray(NoParams), "cray", "MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
+    Cray(NoParams), "cray": "cray", "MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
     |_params, mapping, digest, _cx| cray_rank_order(mapping, digest)
 }
 
@@ -94,8 +108,7 @@ mod tests {
         outputs.get(port).unwrap().downcast_ref::<LaunchFile>().unwrap().clone()
     }
 
-    fn check<S: Stage>() {
-        let name = S::KIND.strip_prefix("launch/").unwrap();
+    fn check<S: Stage>(name: &str) {
         let outputs: Vec<_> =
             S::ports().iter().filter(|port| port.direction == Direction::Out).map(|port| port.name).collect();
         assert_eq!(outputs, [name]);
@@ -107,10 +120,11 @@ mod tests {
 
     #[test]
     fn every_stage_names_the_mapping_and_gives_a_command() {
-        check::<Machinefile>();
-        check::<Rankfile>();
-        check::<Hostfile>();
-        check::<Slurm>();
-        check::<Cray>();
+        check::<Machinefile>("machinefile");
+        check::<Rankfile>("rankfile");
+        check::<Hostfile>("hostfile");
+        check::<Slurm>("slurm");
+        check::<Cray>("cray");
+        check::<File>("launch");
     }
 }

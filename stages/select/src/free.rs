@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
-use hopmap_formats::{host_list, sinfo};
+use hopmap_formats::host_list::HostListError;
+use hopmap_formats::{host_file, host_list, sinfo};
 use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph, open_input};
 
 use crate::error::check_one_of;
@@ -40,7 +41,7 @@ impl<'p> From<&'p NodesParams> for Listing<'p> {
             parameter: "free",
             list: params.free.as_deref(),
             file: params.free_file.as_ref().map(InputPath::path),
-            from: params.from,
+            from: params.from.resolved(params.free.as_deref(), params.free_file.as_ref()),
             mixed: params.mixed,
             exclude: &params.exclude,
         }
@@ -84,7 +85,7 @@ fn names(listing: &Listing<'_>) -> Result<Option<NamedHosts>, SelectError> {
     if listing.from == Source::SlurmNodelist {
         let list = std::env::var(VARIABLE).map_err(|_| {
             let help =
-                "run inside a job (sbatch, salloc), or give the hosts with `free` and `from = \"list\"`";
+                "run inside a Slurm job (sbatch, salloc), or name the hosts: `free`, or `-p hosts=` of the pipeline `job`";
             SelectError::new(format!("the variable {VARIABLE} is not set"), help)
         })?;
         return list_of_job(&list).map(Some);
@@ -107,19 +108,20 @@ fn list_of_job(list: &str) -> Result<NamedHosts, SelectError> {
 }
 
 fn expand(text: &str, parameter: &str) -> Result<Vec<String>, SelectError> {
-    host_list::expand(text)
-        .map_err(|list| SelectError::HostList { parameter: parameter.to_owned(), list: Box::new(list) })
+    host_list::expand(text).map_err(|list| in_list(list, parameter))
+}
+
+fn in_list(list: HostListError, parameter: &str) -> SelectError {
+    SelectError::HostList { parameter: parameter.to_owned(), list: Box::new(list) }
 }
 
 fn from_file(path: &Path, mixed: bool) -> Result<NamedHosts, SelectError> {
     let text = read(path)?;
     let place = format!("`{}`", path.display());
     if !sinfo::is_sinfo(&text) {
-        return Ok(NamedHosts {
-            place,
-            names: expand(&text, &path.display().to_string())?,
-            of_cluster: false,
-        });
+        let hosts = host_file::expand(&text).map_err(|list| in_list(list, &path.display().to_string()))?;
+        let names = hosts.into_iter().map(|(name, _)| name).collect();
+        return Ok(NamedHosts { place, names, of_cluster: false });
     }
     let nodes = sinfo::read(&text)
         .map_err(|sinfo| SelectError::Sinfo { path: path.to_owned(), sinfo: Box::new(sinfo) })?;

@@ -23,7 +23,8 @@ pub struct HostsParams {
     /// File with host names or host lists.
     pub hosts_file: Option<InputPath>,
     /// Source of the hosts: `list` is `hosts` or `hosts_file`. `slurm-nodelist` is the variable
-    /// `SLURM_JOB_NODELIST` of the job in which the stage runs; it is read in every run.
+    /// `SLURM_JOB_NODELIST` of the job in which the stage runs; it is read in every run; `auto` is
+    /// `list` if one is given, and the job otherwise.
     pub from: Source,
     /// Hosts to exclude, as a host list.
     pub exclude: String,
@@ -94,7 +95,7 @@ impl Stage for Hosts {
     }
 
     fn observes(params: &HostsParams) -> bool {
-        params.from == Source::SlurmNodelist
+        listing(params).from == Source::SlurmNodelist
     }
 
     fn run(params: HostsParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -111,7 +112,7 @@ fn listing(params: &HostsParams) -> Listing<'_> {
         parameter: "hosts",
         list: params.hosts.as_deref(),
         file: params.hosts_file.as_ref().map(InputPath::path),
-        from: params.from,
+        from: params.from.resolved(params.hosts.as_deref(), params.hosts_file.as_ref()),
         mixed: false,
         exclude: &params.exclude,
     }
@@ -267,13 +268,22 @@ pub fn restrict(system: &SystemGraph, hosts: &[u32]) -> SystemGraph {
         let (_, first, count) = all[host as usize];
         first..first + count
     };
-    let kept: Vec<u32> = hosts.iter().flat_map(slots).collect();
+    with_slots(system, &hosts.iter().flat_map(slots).collect::<Vec<u32>>())
+}
+
+/// The machine with the first slots of every host, at most so many.
+pub(crate) fn with_slots_per_host(system: &SystemGraph, most: u32) -> SystemGraph {
+    let slots = |(_, first, count): (u32, u32, u32)| first..first + count.min(most);
+    with_slots(system, &system.hosts().flat_map(slots).collect::<Vec<u32>>())
+}
+
+fn with_slots(system: &SystemGraph, kept: &[u32]) -> SystemGraph {
     let levels = |levels: &Levels| {
         let groups = |groups: &Vec<u32>| kept.iter().map(|&slot| groups[slot as usize]).collect();
         Levels { costs: levels.costs.clone(), groups: levels.groups.iter().map(groups).collect() }
     };
     let cost = match &system.cost {
-        CostModel::Matrix(_) => CostModel::Matrix(Matrix { costs: system.costs().block(&kept) }),
+        CostModel::Matrix(_) => CostModel::Matrix(Matrix { costs: system.costs().block(kept) }),
         CostModel::Levels(all) => CostModel::Levels(levels(all)),
         CostModel::Routes(routes) => {
             CostModel::Routes(RouteCosts { metric: routes.metric, inside: levels(&routes.inside) })

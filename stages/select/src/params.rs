@@ -15,8 +15,11 @@ pub struct NodesParams {
     /// `sinfo`. The format is detected.
     pub free_file: Option<InputPath>,
     /// Source of the free hosts: `list` is `free` or `free_file`. `slurm-nodelist` is the variable
-    /// `SLURM_JOB_NODELIST` of the job in which the stage runs; it is read in every run.
+    /// `SLURM_JOB_NODELIST` of the job in which the stage runs; it is read in every run; `auto` is
+    /// `list` if one is given, and the job otherwise.
     pub from: Source,
+    /// Slots that ranks take of every host, its first ones; 0: all.
+    pub slots_per_host: u32,
     /// Whether hosts in the `sinfo` state `mixed`, which are partly in use, count as free.
     pub mixed: bool,
     /// Hosts to exclude, as a host list.
@@ -42,6 +45,7 @@ impl Default for NodesParams {
             free: None,
             free_file: None,
             from: Source::default(),
+            slots_per_host: 0,
             mixed: false,
             exclude: String::new(),
             count: None,
@@ -63,6 +67,19 @@ pub enum Source {
     List,
     /// In the variable `SLURM_JOB_NODELIST`.
     SlurmNodelist,
+    /// In a list or a file if one is given, else in the variable `SLURM_JOB_NODELIST`.
+    Auto,
+}
+
+impl Source {
+    /// Where the hosts are said, when a list or a file is given or not.
+    pub(crate) fn resolved(self, list: Option<&str>, file: Option<&InputPath>) -> Self {
+        match self {
+            Self::Auto if file.is_some() || list.is_some_and(|list| !list.trim().is_empty()) => Self::List,
+            Self::Auto => Self::SlurmNodelist,
+            other => other,
+        }
+    }
 }
 
 /// Selection criteria.

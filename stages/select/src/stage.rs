@@ -1,10 +1,13 @@
 //! The stage `select/nodes`.
 
+use std::sync::Arc;
+
 use hopmap_formats::host_list::compress;
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
 use crate::error::{check_not_zero, check_one_of};
 use crate::free::{Listing, listed_hosts};
+use crate::hosts::with_slots_per_host;
 use crate::{Criterion, Method, NodesParams, Request, SelectError, Selection, Source, restrict, select};
 
 /// `select/nodes`: chooses hosts for a job among the free ones.
@@ -31,11 +34,15 @@ impl Stage for Nodes {
     }
 
     fn observes(params: &NodesParams) -> bool {
-        params.from == Source::SlurmNodelist
+        Listing::from(params).from == Source::SlurmNodelist
     }
 
     fn run(params: NodesParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let system = inputs.one::<SystemGraph>("system")?.value;
+        let system = match params.slots_per_host {
+            0 => system,
+            most => Arc::new(with_slots_per_host(&system, most)),
+        };
         let free = listed_hosts(&system, &Listing::from(&params), cx)?;
         let selection = choose(&system, free, &params, cx)?;
         let outputs = Outputs::new().with("system", restrict(&system, &selection.hosts));

@@ -138,6 +138,20 @@ fn file_formats_are_detected_by_content() {
 }
 
 #[test]
+fn a_host_file_names_hosts_and_ranks_take_the_first_slots_of_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let system = common::tree(&[0, 0, 1], &[0, 0], &[4; 3], &[1e9]);
+    let with =
+        json!({ "free_file": file(folder.path(), "n2\nn2\nn0\nn0\n"), "from": "auto", "slots_per_host": 2 });
+    let (system, _) = run_on(&system, with).unwrap();
+    assert_eq!(names(&system), "n0 n2");
+    assert_eq!(system.slots.iter().map(|slot| slot.core).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    let auto = |with: Value| Nodes::observes(&serde_json::from_value(with).unwrap());
+    assert!(auto(json!({ "from": "auto", "free": "" })));
+    assert!(!auto(json!({ "from": "auto", "free": "n1" })));
+}
+
+#[test]
 fn hosts_missing_from_the_machine_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let with = json!({ "free_file": file(folder.path(), "n1 idle\ngpu[1-4] idle\n") });

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use hopmap_model::{CostsError, MeasurementsError, OutOfRange, RouteMetric, SystemGraphError};
+use hopmap_model::{CostsError, InputPath, MeasurementsError, OutOfRange, RouteMetric, SystemGraphError};
 use miette::Diagnostic;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
@@ -50,6 +50,8 @@ pub struct SyntheticParams {
     /// `--hierarchy_parameter_string=2:4:2`. Scotch and `TreeMatch` write such a tree outermost first: `tleaf
     /// 3 64 100 16 10 4 1`.
     ///
+    /// `auto` is one switch with all named hosts and the `slots` of each. Without named hosts it is the example `tree:2x4x2`.
+    ///
     /// `fat-tree:20x20x25/1x20x20/1x1x1` (the numbers of `SimGrid`'s fat trees) has switches with 20, 20 and
     /// 25 children. Hosts have 1 parent, leaf switches 20, and so on; all cables are single. `torus:4x4x4`,
     /// `mesh:8x8` and `ring:12` connect hosts to their neighbours. `dragonfly:4x8x4` has four hosts per
@@ -92,9 +94,18 @@ pub struct SyntheticParams {
     #[serde(default, deserialize_with = "numbers")]
     #[schemars(schema_with = "numbers_schema")]
     pub bandwidth_bytes_per_s: Vec<f64>,
-    /// Names of the hosts in slot order. By default `host_prefix` and a number.
-    #[serde(default)]
+    /// Names of the hosts in slot order: a host list such as `node[01-16]`, or a list of them.
+    ///
+    /// By default `host_prefix` and a number.
+    #[serde(default, deserialize_with = "texts")]
+    #[schemars(schema_with = "texts_schema")]
     pub hosts: Vec<String>,
+    /// A host file with these names: host lists, `node01 slots=40`, `node01:40`, or a line for every slot as in `$PBS_NODEFILE`.
+    #[serde(default)]
+    pub hosts_file: Option<InputPath>,
+    /// Slots of every host; 0: as the shape or the host file says.
+    #[serde(default)]
+    pub slots: u32,
     /// Prefix of host names if `hosts` is not given.
     #[serde(default = "host")]
     pub host_prefix: String,
@@ -136,6 +147,32 @@ fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Er
         }
     }
     deserializer.deserialize_any(Numbers)
+}
+
+/// Reads a text or a list of texts; an empty text is no text.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    struct Texts;
+
+    impl<'de> Visitor<'de> for Texts {
+        type Value = Vec<String>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a host list such as \"node[01-16]\", or a list of them")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Vec<String>, E> {
+            Ok(if text.trim().is_empty() { Vec::new() } else { vec![text.to_owned()] })
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, texts: A) -> Result<Vec<String>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(texts))
+        }
+    }
+    deserializer.deserialize_any(Texts)
+}
+
+fn texts_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "array"], "items": { "type": "string" } })
 }
 
 fn numbers_schema(_: &mut SchemaGenerator) -> Schema {

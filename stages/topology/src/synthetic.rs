@@ -1,5 +1,6 @@
 //! Machines with a regular network shape.
 
+mod named;
 mod network;
 #[cfg(test)]
 mod tests;
@@ -7,7 +8,7 @@ mod tree;
 
 pub use crate::params::{CostMetric, SyntheticParams};
 
-use hopmap_model::{Context, Error, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
+use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
 use crate::MachineError;
 
@@ -30,7 +31,16 @@ impl Stage for Synthetic {
         Ok(check(params)?)
     }
 
-    fn run(params: Self::Params, _inputs: Inputs, _cx: &Context<'_>) -> Result<Outcome, Error> {
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        // Always under one name, so that renaming the file changes no key.
+        Ok(params.hosts_file.iter().map(|file| InputPath::named(file.path(), "hosts")).collect())
+    }
+
+    fn run(params: Self::Params, _inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let named = named::resolved(&params)?;
+        if named.shape != params.shape {
+            cx.log(format_args!("shape: {}", named.shape));
+        }
         Ok(Outcome::Done(Outputs::new().with("system-graph", synthetic(&params)?)))
     }
 }
@@ -42,14 +52,19 @@ impl Stage for Synthetic {
 /// is the last node. A single host has no switch and no link. In other shapes messages use the links of the
 /// network, and `cost` defines their cost.
 pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
+    let params = &named::resolved(params)?;
     match network::of(params)? {
         Some(network) => network::machine(&*network, params),
         None => tree::synthetic(params),
     }
 }
 
-/// Checks the parameters without building the machine.
+/// Checks the parameters without building the machine. What is in a host file is not known before.
 fn check(params: &SyntheticParams) -> Result<(), MachineError> {
+    if params.hosts_file.is_some() {
+        return named::check(params);
+    }
+    let params = &named::resolved(params)?;
     match network::of(params)? {
         Some(network) => network::check(&*network, params),
         None => tree::check(params),

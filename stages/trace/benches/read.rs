@@ -16,7 +16,8 @@ use divan::counter::{BytesCount, ItemsCount};
 use flate2::{Compress, Compression, FlushCompress};
 use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TraceArchive};
 use hopmap_trace::{
-    Format, Generate, GenerateParams, Import, ImportParams, Otf, Otf2, Otf2Params, OtfParams, Pattern, Reader,
+    Collectives, Format, Generate, GenerateParams, Import, ImportParams, Otf, Otf2, Otf2Params, OtfParams,
+    Pattern, Reader,
 };
 
 /// The generated archives by number of ranks, created on first use.
@@ -59,7 +60,8 @@ impl Observer for Events {
 }
 
 fn read_archive(bencher: Bencher<'_, '_>, path: &Path, reader: Reader, threads: usize) {
-    let params = Otf2Params { reader, ..Otf2Params::new(InputPath::new(path)) };
+    let collectives = Collectives::Ignore;
+    let params = Otf2Params { reader, collectives, ..Otf2Params::new(InputPath::new(path)) };
     let events = Events::default();
     Otf2::run(params.clone(), Inputs::new(), &Context::new(threads, None, &events)).expect("a graph");
     let count = *events.0.lock().expect("no panic while locked");

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TaskGraph, TraceArchive};
-use hopmap_trace::{Generate, GenerateParams, Otf2, Otf2Params, Pattern, Reader};
+use hopmap_trace::{Collectives, Generate, GenerateParams, Otf2, Otf2Params, Pattern, Reader};
 
 const USAGE: &str =
     "usage: otf2_matrix read native|libotf2 THREADS ARCHIVE | generate PATTERN RANKS EVENTS FOLDER";
@@ -53,7 +53,8 @@ fn read(reader: &str, threads: usize, archive: &Path) -> Result<(), Box<dyn Erro
         "libotf2" => Reader::Libotf2,
         _ => return Err(USAGE.into()),
     };
-    let params = Otf2Params { reader, ..Otf2Params::new(InputPath::new(archive)) };
+    let collectives = Collectives::Ignore;
+    let params = Otf2Params { reader, collectives, ..Otf2Params::new(InputPath::new(archive)) };
     let events = Events::default();
     let outcome = Otf2::run(params, Inputs::new(), &Context::new(threads, None, &events))?;
     let Outcome::Done(outputs) = &outcome else { return Err("no graph".into()) };

@@ -19,10 +19,9 @@ pub struct Otf2Params {
     /// that only libotf2 may know. All give the same.
     #[serde(default)]
     pub reader: Reader,
-    /// Whether collective operations count: not at all (`ignore`); as operations of their communicators, in tables of
-    /// their own, which `evaluate/collectives` takes (`keep`); or so and also as the messages that MPICH's algorithms for the
-    /// operation, the size and the number of processes send (`expand`). Where blocks of different length go around a ring,
-    /// `select` and `sizes` take their mean.
+    /// Whether collective operations count. `expand`: as the messages that MPICH's algorithms for the operation, the size and
+    /// the number of processes send, and in tables of their own, which `evaluate/collectives` takes. `keep`: only in these
+    /// tables. `ignore`: not at all. Where blocks of different length go around a ring, `select` and `sizes` take their mean.
     #[serde(default)]
     pub collectives: Collectives,
     /// Other algorithms than MPICH's choice to expand operations by, such as `{ allreduce = "ring" }`. Operations that
@@ -66,11 +65,11 @@ impl Otf2Params {
 #[serde(rename_all = "lowercase")]
 pub enum Collectives {
     /// Not at all.
-    #[default]
     Ignore,
-    /// As operations of their communicators.
+    /// As operations of their communicators, but not as messages.
     Keep,
-    /// So, and as the messages that they are made of.
+    /// As operations of their communicators and as the messages that they are made of.
+    #[default]
     Expand,
 }
 

@@ -46,9 +46,8 @@ fn check_reader(reader: Reader, allow_truncated: bool) -> Result<(), Error> {
 /// The stage `trace/otf2`.
 ///
 /// Messages are counted at the sender (`MPI_SEND`, `MPI_ISEND`). A remote memory access counts as a message
-/// in the direction of its bytes (`RMA_PUT`, `RMA_GET`; `RMA_ATOMIC` as one in each direction). Depending
-/// on `collectives`, collective operations are ignored, kept in a table, or kept and counted as the messages
-/// of published algorithms. Ranks within communicators are translated to world ranks; messages of threads
+/// in the direction of its bytes (`RMA_PUT`, `RMA_GET`; `RMA_ATOMIC` as one in each direction). Collective
+/// operations count as the messages of published algorithms, unless `collectives` selects otherwise. Ranks within communicators are translated to world ranks; messages of threads
 /// and devices count for their process. Without MPI the ranks of SHMEM, GASPI or UPC count, else every
 /// defined process in order of ids.
 ///

@@ -30,10 +30,15 @@ fn read(
 ) -> Result<TaskGraph, String> {
     let folder = tempfile::tempdir().unwrap();
     archive.write(folder.path());
-    let mut params = Otf2Params::new(InputPath::new(folder.path()));
+    let mut params = messages_only(InputPath::new(folder.path()));
     ask(&mut params);
     let graph = read_asked(&params, &Context::new(2, None, listener));
     graph.map_err(|error| error.to_string().replace(&format!("{}/", folder.path().display()), ""))
+}
+
+/// Parameters to read an archive without its collective operations.
+fn messages_only(path: InputPath) -> Otf2Params {
+    Otf2Params { collectives: Collectives::Ignore, ..Otf2Params::new(path) }
 }
 
 type Row = (u32, u32, u64, u64);
@@ -146,6 +151,16 @@ fn collective_operations_count_if_expanded() {
     );
 }
 
+#[test]
+fn collective_operations_count_unless_told_otherwise() {
+    let mut archive = three_ranks();
+    collective(&mut archive, ALL_REDUCE, [(24, 24); 3]);
+    let default = |params: &mut Otf2Params| *params = Otf2Params::new(params.path.clone());
+    let counted = edges(&archive, default).unwrap();
+    assert_eq!(counted, edges(&archive, expand).unwrap());
+    assert_ne!(counted, edges(&archive, |_| ()).unwrap());
+}
+
 fn keep(params: &mut Otf2Params) {
     params.collectives = Collectives::Keep;
 }
@@ -230,7 +245,7 @@ fn communicators_that_cannot_use_an_algorithm_follow_the_rules_of_mpich() {
 #[test]
 fn algorithms_are_checked_before_reading() {
     let check = |ask: &dyn Fn(&mut Otf2Params)| {
-        let mut params = Otf2Params::new(InputPath::new("nowhere"));
+        let mut params = messages_only(InputPath::new("nowhere"));
         ask(&mut params);
         Otf2::check(&params).map_err(|error| error.to_string())
     };

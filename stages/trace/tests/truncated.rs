@@ -4,14 +4,15 @@ use std::fs;
 
 use crate::support::{Copy, Listener, graph, sample};
 use hopmap_model::{Context, Events, InputPath, Inputs, Outcome, Stage, TaskDag, TaskGraph};
-use hopmap_trace::{Dag, DagParams, EventsParams, ListEvents, Otf2, Otf2Params, Reader};
+use hopmap_trace::{Collectives, Dag, DagParams, EventsParams, ListEvents, Otf2, Otf2Params, Reader};
 
 /// Marks in an event file.
 const END_OF_BUFFER: u8 = 1;
 const END_OF_FILE: u8 = 2;
 
 fn params(copy: &Copy) -> Otf2Params {
-    Otf2Params { allow_truncated: true, ..Otf2Params::new(InputPath::new(copy.path())) }
+    let archive = InputPath::new(copy.path());
+    Otf2Params { allow_truncated: true, collectives: Collectives::Ignore, ..Otf2Params::new(archive) }
 }
 
 fn read(copy: &Copy) -> (Result<TaskGraph, String>, Vec<String>) {

@@ -184,8 +184,8 @@ pub(super) fn host_nodes(params: &SyntheticParams, hosts: usize) -> Result<Vec<N
         params.hosts.clone()
     } else {
         let (names, shape) = (params.hosts.len(), &params.shape);
-        let problem = format!("{names} host names are given, but shape `{shape}` has {hosts} hosts");
-        let help = "list every host once in slot order, or omit `hosts`";
+        let problem = format!("shape `{shape}` has {hosts} hosts, but {names} are named");
+        let help = "name every host of the shape in slot order; `shape = \"auto\"` is one switch with all named hosts";
         return Err(MachineError::new(problem, help));
     };
     let senseless =
@@ -358,14 +358,16 @@ mod tests {
             "host_level is 4, but shape `tree:2x4x2` has 3 levels"
         );
         let named = |names: [&str; 8]| message(|p| p.hosts = names.map(str::to_owned).to_vec());
-        assert!(message(|p| p.hosts = vec!["a".into()]).starts_with("1 host names are given"));
+        let few = message(|p| p.hosts = vec!["a".into()]);
+        assert_eq!(few, "shape `tree:2x4x2` has 8 hosts, but 1 are named");
         assert_eq!(named(["a", "b", "c", "a", "e", "f", "g", "h"]), "two nodes are named `a`");
         assert_eq!(
             named(["a", "b", "c", "switch-1-1", "e", "f", "g", "h"]),
             "two nodes are named `switch-1-1`"
         );
-        assert_eq!(named(["a", "", "c", "d", "e", "f", "g", "h"]), "host 1 has the invalid name ``");
-        assert_eq!(named(["a", "b c", "c", "d", "e", "f", "g", "h"]), "host 1 has the invalid name `b c`");
+        assert!(named(["a", "", "c", "d", "e", "f", "g", "h"]).ends_with("but 7 are named"));
+        assert!(named(["a", "b c", "d", "e", "f", "g", "h", "i"]).ends_with("but 9 are named"));
+        assert_eq!(named(["a", "b\u{1}", "c", "d", "e", "f", "g", "h"]), "host 1 has the invalid name `b\u{1}`");
     }
 
     proptest! {

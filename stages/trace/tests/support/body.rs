@@ -8,8 +8,8 @@ use std::path::Path;
 
 use hopmap_model::{Context, InputPath, Inputs, Outcome, Stage, TaskGraph};
 use hopmap_trace::{
-    Dag, DagParams, EventsParams, Format, Import, ImportParams, ListEvents, Otf, Otf2, Otf2Params, OtfParams,
-    Reader,
+    Collectives, Dag, DagParams, EventsParams, Format, Import, ImportParams, ListEvents, Otf, Otf2,
+    Otf2Params, OtfParams, Reader,
 };
 
 /// Runs a stage, which must not panic, and whose errors must have a message.
@@ -32,9 +32,10 @@ fn graph<S: Stage>(params: S::Params) -> Result<TaskGraph, String> {
 /// task DAG.
 pub(crate) fn otf2(archive: &Path) {
     let archive = || InputPath::new(archive);
+    let collectives = Collectives::Ignore;
     let other = if cfg!(feature = "libotf2") { Reader::Libotf2 } else { Reader::Native };
     let [native, library] = [Reader::Native, other]
-        .map(|reader| graph::<Otf2>(Otf2Params { reader, ..Otf2Params::new(archive()) }));
+        .map(|reader| graph::<Otf2>(Otf2Params { reader, collectives, ..Otf2Params::new(archive()) }));
     match (native, library) {
         (Ok(native), Ok(library)) => assert_eq!(native, library),
         // The native reader rejects what it does not support; otherwise both readers reject the same
@@ -45,7 +46,7 @@ pub(crate) fn otf2(archive: &Path) {
         (Err(_), Err(_)) => {}
     }
     let reader = Reader::Native;
-    let _ = graph::<Otf2>(Otf2Params { allow_truncated: true, ..Otf2Params::new(archive()) });
+    let _ = graph::<Otf2>(Otf2Params { allow_truncated: true, collectives, ..Otf2Params::new(archive()) });
     let _ = run::<ListEvents>(EventsParams { reader, ..EventsParams::new(archive()) });
     let _ = run::<Dag>(DagParams { reader, ..DagParams::new(archive()) });
 }

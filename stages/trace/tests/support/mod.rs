@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use hopmap_model::{Context, InputPath, Inputs, Observer, Outcome, Stage, TaskGraph};
-use hopmap_trace::{Format, Import, ImportParams, Otf, Otf2, Otf2Params, OtfParams, Reader};
+use hopmap_trace::{Collectives, Format, Import, ImportParams, Otf, Otf2, Otf2Params, OtfParams, Reader};
 
 /// The reader to compare the native one with.
 pub(crate) const OTHER: Reader = if cfg!(feature = "libotf2") { Reader::Libotf2 } else { Reader::Native };
@@ -68,9 +68,9 @@ pub(crate) fn graph<S: Stage>(params: S::Params, cx: &Context<'_>) -> miette::Re
     }
 }
 
-/// Parameters to read an archive.
+/// Parameters to read the messages of an archive, without its collective operations.
 pub(crate) fn otf2_params(path: &Path, reader: Reader) -> Otf2Params {
-    Otf2Params { reader, ..Otf2Params::new(InputPath::new(path)) }
+    Otf2Params { reader, collectives: Collectives::Ignore, ..Otf2Params::new(InputPath::new(path)) }
 }
 
 pub(crate) fn read_with(path: &Path, reader: Reader, cx: &Context<'_>) -> miette::Result<TaskGraph> {

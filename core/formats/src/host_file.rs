@@ -1,0 +1,93 @@
+//! Host files of MPI launchers and batch systems: a host list, `node01 slots=40` (Open MPI), `node01:40` (MPICH, Intel MPI), or a
+//! line for every slot (`$PBS_NODEFILE`). `#` begins a comment.
+
+use std::collections::HashMap;
+
+use crate::host_list::{self, HostListError};
+
+/// The hosts of a file, each once in the order of its first line, and their slots where the file gives them.
+///
+/// Other attributes than `slots=`, such as `max_slots=`, are ignored.
+pub fn expand(text: &str) -> Result<Vec<(String, Option<u32>)>, HostListError> {
+    let mut hosts: Vec<(String, Option<u32>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (line, number) in text.lines().zip(1..) {
+        let (names, slots) = line_of(line).map_err(|mut error| {
+            error.line = number;
+            error
+        })?;
+        for name in names {
+            if let Some(&place) = places.get(&name) {
+                let known = &mut hosts[place].1;
+                *known = Some(known.unwrap_or(1).saturating_add(slots.unwrap_or(1)));
+            } else {
+                places.insert(name.clone(), hosts.len());
+                hosts.push((name, slots));
+            }
+        }
+    }
+    Ok(hosts)
+}
+
+/// The hosts of a line, and the slots of each.
+fn line_of(line: &str) -> Result<(Vec<String>, Option<u32>), HostListError> {
+    let line = line.split('#').next().unwrap_or_default();
+    let (mut lists, mut slots) = (String::new(), None);
+    for word in line.split_whitespace() {
+        let (list, count) = match (word.split_once('='), word.rsplit_once(':')) {
+            (Some((name, count)), _) => ("", Some(count).filter(|_| name == "slots")),
+            (None, Some((list, count))) => (list, Some(count)),
+            (None, None) => (word, None),
+        };
+        if let Some(count) = count {
+            let number = count.parse().ok().filter(|&slots| slots > 0);
+            slots = Some(number.ok_or_else(|| {
+                let start = line.find(word).unwrap_or_default();
+                let what = format!("`{count}` is not a number of slots");
+                HostListError::new(
+                    line,
+                    start,
+                    start + word.len(),
+                    what,
+                    "write `node01 slots=40` or `node01:40`",
+                )
+            })?);
+        }
+        lists.push_str(list);
+        lists.push(' ');
+    }
+    Ok((host_list::expand(&lists)?, slots))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(text: &str) -> Vec<(String, Option<u32>)> {
+        expand(text).unwrap()
+    }
+
+    fn named(names: &[&str], slots: Option<u32>) -> Vec<(String, Option<u32>)> {
+        names.iter().map(|name| ((*name).to_owned(), slots)).collect()
+    }
+
+    #[test]
+    fn the_forms_of_all_launchers_are_read() {
+        assert_eq!(
+            hosts("# free\nnode[01-02]\n\nn7,n8 n9 # three\n"),
+            named(&["node01", "node02", "n7", "n8", "n9"], None)
+        );
+        assert_eq!(hosts("a slots=4 max_slots=8\nb  slots=4\n"), named(&["a", "b"], Some(4)));
+        assert_eq!(hosts("a:4\nb[1-2]:4\n"), named(&["a", "b1", "b2"], Some(4)));
+        assert_eq!(hosts("a\na\nb\na\nb\nb\n"), named(&["a", "b"], Some(3)));
+        assert_eq!(hosts(" \n"), []);
+    }
+
+    #[test]
+    fn faults_are_named_with_their_line() {
+        let message = |text: &str| expand(text).unwrap_err().to_string();
+        assert_eq!(message("a\nn[2\n"), "host list, line 2, column 2: the bracket is never closed");
+        assert_eq!(message("a slots=four\n"), "host list, column 3: `four` is not a number of slots");
+        assert_eq!(message("a:0\n"), "host list, column 1: `0` is not a number of slots");
+    }
+}

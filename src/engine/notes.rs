@@ -1,0 +1,135 @@
+//! What the end of a run and its report say about results that mislead: collective operations that do not count, programs whose
+//! placement makes no difference, and launch files with placeholders for hosts.
+
+use hopmap_artifact::Folder;
+use hopmap_model::{Artifact, LaunchFile, Metrics, TaskGraph};
+use serde_json::Value as Json;
+
+use super::outcome::{RunReport, Settled};
+use super::record::OutputRecord;
+use super::save::launch_files;
+use super::store::Store;
+use crate::pipeline::{Cell, Pipeline};
+
+/// Shares of the communication time below this are not worth a line.
+const LEAST_SHARE: f64 = 0.01;
+
+/// Warnings about programs, one line each.
+pub(crate) fn warnings(pipeline: &Pipeline, store: &Store, report: &RunReport) -> Vec<String> {
+    uncounted_collectives(pipeline, store, report).into_iter().chain(no_messages(pipeline, report)).collect()
+}
+
+/// A line if launch files name hosts that no cluster has.
+pub(crate) fn placeholders(pipeline: &Pipeline, store: &Store, report: &RunReport) -> Option<String> {
+    if launch_files(report, store).is_empty() {
+        return None;
+    }
+    let has_file = |settled: &Settled| settled.outputs.values().any(|record| record.kind == LaunchFile::KIND);
+    let cells = report.cells.iter().enumerate().filter(|(_, settled)| has_file(settled));
+    let mut open: Vec<usize> = cells.map(|(index, _)| index).collect();
+    let mut seen = vec![false; pipeline.cells.len()];
+    while let Some(index) = open.pop() {
+        if std::mem::replace(&mut seen[index], true) {
+            continue;
+        }
+        let cell = &pipeline.cells[index];
+        if has_placeholders(cell) {
+            let remedy = match pipeline.has_parameter("hosts") {
+                true => "-p 'hosts=node[01-16]'".to_owned(),
+                false => format!("`hosts` of stage `{}`", cell.stage),
+            };
+            return Some(format!("placeholders (host0, host1, …): name yours with {remedy}"));
+        }
+        open.extend(cell.dependencies());
+    }
+    None
+}
+
+/// Whether a machine has hosts whose names were made up.
+fn has_placeholders(cell: &Cell) -> bool {
+    let Some(parameters) = cell.ready_parameters().filter(|_| cell.entry.kind == "topology/synthetic") else {
+        return false;
+    };
+    let parameters = parameters.canonical();
+    parameters["hosts"] == Json::Array(Vec::new())
+        && parameters["hosts_file"].is_null()
+        && parameters["host_prefix"] == "host"
+}
+
+/// The cells with results of a kind.
+fn records<'a>(
+    pipeline: &'a Pipeline,
+    report: &'a RunReport,
+    kind: &'static str,
+) -> impl Iterator<Item = (&'a Cell, &'a OutputRecord)> {
+    let cells = pipeline.cells.iter().zip(&report.cells);
+    let all = cells.flat_map(|(cell, settled)| settled.outputs.values().map(move |record| (cell, record)));
+    all.filter(move |(_, record)| record.kind == kind)
+}
+
+/// The first of several, and how many more.
+fn and_more(first: &str, count: usize) -> String {
+    match count.saturating_sub(1) {
+        0 => first.to_owned(),
+        more => format!("{first} and {more} more"),
+    }
+}
+
+/// The program whose collective operations take the largest share of its communication time, if they do not count.
+fn uncounted_collectives(pipeline: &Pipeline, store: &Store, report: &RunReport) -> Option<String> {
+    let graphs = records(pipeline, report, TaskGraph::KIND).filter(|(cell, record)| !counts(cell, record));
+    let shares = graphs.filter_map(|(cell, record)| Some((collective_share(store, record)?, cell)));
+    let mut shares: Vec<(f64, &Cell)> = shares.filter(|(share, _)| *share >= LEAST_SHARE).collect();
+    shares.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let (share, cell) = *shares.first()?;
+    let remedy = match (cell.entry.kind, pipeline.has_parameter("collectives")) {
+        ("trace/otf2", true) => ": -p collectives=expand",
+        ("trace/otf2", false) => ": `collectives = \"expand\"`",
+        _ => "",
+    };
+    Some(format!(
+        "warning: collectives are {:.0} % of the communication time of {} and are not counted{remedy}",
+        100.0 * share,
+        and_more(&cell.id, shares.len())
+    ))
+}
+
+/// Whether the collective operations of a program are among its messages, as far as that is known.
+fn counts(cell: &Cell, record: &OutputRecord) -> bool {
+    match cell.ready_parameters().map(|parameters| &parameters.canonical()["collectives"]) {
+        Some(Json::String(collectives)) => collectives == "expand",
+        _ => !is_read_from_a_trace(cell) || record.metrics.contains_key("collectives"),
+    }
+}
+
+/// Other stages change a program whose trace an earlier one has read.
+fn is_read_from_a_trace(cell: &Cell) -> bool {
+    cell.needs.is_empty()
+}
+
+/// The share of collective operations in the communication time of all ranks, where the trace says it.
+fn collective_share(store: &Store, record: &OutputRecord) -> Option<f64> {
+    let folder = Folder::open(&store.artifact(&record.digest)).ok()?;
+    let processes = folder.table("processes").ok()?;
+    let sum = |column| processes.optional_f64(column).ok()?.into_iter().sum::<Option<f64>>();
+    let communication = sum("communication_s")?;
+    Some(sum("collective_s")? / communication).filter(|share| share.is_finite())
+}
+
+/// Where F is 0 for every placement, gates on it hold whatever a mapper does. A mapper that keeps all messages inside a host
+/// whose cores cost nothing has F = 0 by merit: rank order, round-robin or random placements have not.
+fn no_messages(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
+    let is_zero = |record: &OutputRecord| {
+        let cost = |name: &str| record.metrics.get(name).copied();
+        let others = ["F_linear", "F_round_robin", "F_random"];
+        cost("F") == Some(0.0) && others.into_iter().filter_map(cost).all(|cost| cost == 0.0)
+    };
+    let cells: Vec<&Cell> = records(pipeline, report, Metrics::KIND)
+        .filter(|(_, record)| is_zero(record))
+        .map(|(cell, _)| cell)
+        .collect();
+    let first = and_more(&cells.first()?.id, cells.len());
+    Some(format!(
+        "warning: F is 0 for {first}: no rank sends to one that is apart, so all placements are equal"
+    ))
+}
