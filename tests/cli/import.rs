@@ -192,7 +192,7 @@ fn both_stages_say_what_they_take() {
 
     parameters
       format           default "auto"
-          What it is. `auto` looks into it; its name does not matter
+          Format of the file. `auto` recognises it by its contents, not by its name
             auto              Recognised from the contents
             clog2             A CLOG-2 file of MPE
             csv               A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are comments. Repeated pairs are added up
@@ -204,7 +204,7 @@ fn both_stages_say_what_they_take() {
             simgrid-untagged  Like `simgrid`, without tags in messages
             tau               The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`
       path             required
-          The file; for profiles of TAU, their folder
+          The file, or the folder of TAU profiles
       ranks            optional
           Number of ranks; without it, as many as the file says or one more than its highest rank.
           Ranks that the file does not know are silent
@@ -222,7 +222,7 @@ fn both_stages_say_what_they_take() {
       format           required
           `csv`: the columns source, destination, messages and bytes. `matrix-market`: bytes from
           row to column, and comments that tell `trace/import` the numbers of messages
-            csv            A header and a line for every pair
+            csv            A header and one line per pair
             matrix-market  Coordinates and bytes
     "#);
 }

@@ -13,10 +13,11 @@ pub use crate::selection::{Phases, Select};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Otf2Params {
-    /// The anchor file of the archive, such as `traces.otf2`, or a folder with exactly one archive in or below it.
+    /// The anchor file of the archive, such as `traces.otf2`, or a folder with exactly one archive in it or
+    /// below it.
     pub path: InputPath,
-    /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
-    /// that only libotf2 may know. All give the same.
+    /// Reader of the events: `native`, `libotf2` or `auto`. `auto` is the native reader, unless the archive
+    /// uses features that only libotf2 may support. The results are identical.
     #[serde(default)]
     pub reader: Reader,
     /// Whether collective operations count. `expand`: as the messages that MPICH's algorithms for the operation, the size and
@@ -24,29 +25,29 @@ pub struct Otf2Params {
     /// tables. `ignore`: not at all. Where blocks of different length go around a ring, `select` and `sizes` take their mean.
     #[serde(default)]
     pub collectives: Collectives,
-    /// Other algorithms than MPICH's choice to expand operations by, such as `{ allreduce = "ring" }`. Operations that
-    /// cannot use one, such as neighbour exchange between an odd number of processes or a ring for fewer elements than
-    /// processes, follow MPICH's rules.
+    /// Algorithms for expanding operations, such as `{ allreduce = "ring" }`, instead of the choice of
+    /// MPICH. Operations that do not support an algorithm, such as neighbour exchange with an odd number of
+    /// processes, follow the rules of MPICH.
     #[serde(default)]
     pub algorithms: Algorithms,
-    /// What counts; without it, everything.
+    /// Part of the trace that counts. Everything counts without it.
     #[serde(default)]
     pub select: Select,
-    /// Adds a matrix per phase: regions of the program by name, `{ regions = ["init", "solve"] }`, or slices of time,
+    /// Adds a matrix per phase: regions by name, `{ regions = ["init", "solve"] }`, or time slices,
     /// `{ seconds = 0.5 }`.
     #[serde(default)]
     pub phases: Option<Phases>,
-    /// Adds a histogram of the lengths of messages per pair, in powers of two.
+    /// Adds a histogram of message lengths per pair, in powers of two.
     #[serde(default)]
     pub sizes: bool,
-    /// Takes the events before the place where the file of a location is cut off or damaged, with a warning, in place of
-    /// an error. The definitions must be whole.
+    /// Uses the events before the damage in truncated or damaged event files, with a warning instead of an
+    /// error. The definitions must be complete.
     #[serde(default)]
     pub allow_truncated: bool,
 }
 
 impl Otf2Params {
-    /// Parameters to read all of an archive.
+    /// Parameters that read the complete archive.
     #[must_use]
     pub fn new(path: InputPath) -> Self {
         let (reader, collectives, algorithms, select, phases) = Default::default();
@@ -54,7 +55,7 @@ impl Otf2Params {
         Self { path, reader, collectives, algorithms, select, phases, sizes, allow_truncated }
     }
 
-    /// What counts, and under which headings.
+    /// Selection, phases and sizes of the request.
     pub(crate) fn request(&self) -> Request<'_> {
         Request { select: &self.select, phases: self.phases.as_ref(), sizes: self.sizes }
     }
@@ -73,21 +74,21 @@ pub enum Collectives {
     Expand,
 }
 
-/// Who reads the events of an OTF2 archive.
+/// Reader of OTF2 events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reader {
-    /// hopmap, unless the archive uses something that only libotf2 may know.
+    /// The native reader, unless the archive uses features that only libotf2 may support.
     #[default]
     Auto,
-    /// hopmap, several times as fast.
+    /// The native reader, several times as fast as libotf2.
     Native,
     /// libotf2.
     Libotf2,
 }
 
 impl Reader {
-    /// What a build without libotf2 cannot do.
+    /// Features that a build without libotf2 lacks.
     pub(crate) const NEEDS_LIBRARY: &str = "`reader = \"libotf2\"` reads archives with";
 }
 
@@ -95,28 +96,28 @@ impl Reader {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OtfParams {
-    /// The master file of the archive, such as `lu.otf`, or a folder that holds exactly one.
+    /// The master file of the archive, such as `lu.otf`, or a folder with exactly one.
     pub path: InputPath,
-    /// What counts; without it, everything.
+    /// Part of the trace that counts. Everything counts without it.
     #[serde(default)]
     pub select: Select,
-    /// Adds a matrix per phase: regions of the program by name, `{ regions = ["init", "solve"] }`, or slices of time,
+    /// Adds a matrix per phase: regions by name, `{ regions = ["init", "solve"] }`, or time slices,
     /// `{ seconds = 0.5 }`.
     #[serde(default)]
     pub phases: Option<Phases>,
-    /// Adds a histogram of the lengths of messages per pair, in powers of two.
+    /// Adds a histogram of message lengths per pair, in powers of two.
     #[serde(default)]
     pub sizes: bool,
 }
 
 impl OtfParams {
-    /// Parameters to read all of an archive.
+    /// Parameters that read the complete archive.
     #[must_use]
     pub fn new(path: InputPath) -> Self {
         Self { path, select: Select::default(), phases: None, sizes: false }
     }
 
-    /// What counts, and under which headings.
+    /// Selection, phases and sizes of the request.
     pub(crate) fn request(&self) -> Request<'_> {
         Request { select: &self.select, phases: self.phases.as_ref(), sizes: self.sizes }
     }
@@ -126,29 +127,30 @@ impl OtfParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventsParams {
-    /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder with exactly one archive in or below it.
+    /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder with exactly one archive in it
+    /// or below it.
     pub path: InputPath,
-    /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
-    /// that only libotf2 may know. All give the same.
+    /// Reader of the events: `native`, `libotf2` or `auto`. `auto` is the native reader, unless the archive
+    /// uses features that only libotf2 may support. The results are identical.
     #[serde(default)]
     pub reader: Reader,
-    /// What is listed; without it, every message.
+    /// Messages to list. All messages are listed without it.
     #[serde(default)]
     pub select: Select,
-    /// Takes the events before the place where the file of a location is cut off or damaged, with a warning, in place of
-    /// an error. The definitions must be whole.
+    /// Uses the events before the damage in truncated or damaged event files, with a warning instead of an
+    /// error. The definitions must be complete.
     #[serde(default)]
     pub allow_truncated: bool,
 }
 
 impl EventsParams {
-    /// Parameters to list all messages of an archive.
+    /// Parameters that list all messages of an archive.
     #[must_use]
     pub fn new(path: InputPath) -> Self {
         Self { path, reader: Reader::default(), select: Select::default(), allow_truncated: false }
     }
 
-    /// What is listed.
+    /// Selection of the request.
     pub(crate) fn request(&self) -> Request<'_> {
         Request { select: &self.select, phases: None, sizes: false }
     }
@@ -158,31 +160,31 @@ impl EventsParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DagParams {
-    /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder with exactly one archive in or below it.
+    /// The anchor file of an OTF2 archive, such as `traces.otf2`, or a folder with exactly one archive in it
+    /// or below it.
     pub path: InputPath,
-    /// Who reads the events: hopmap itself (`native`) or `libotf2`. `auto` is hopmap, unless the archive uses something
-    /// that only libotf2 may know. All give the same.
+    /// Reader of the events: `native`, `libotf2` or `auto`. `auto` is the native reader, unless the archive
+    /// uses features that only libotf2 may support. The results are identical.
     #[serde(default)]
     pub reader: Reader,
-    /// Computing for no longer than this many seconds between two calls makes no task of its own, but counts to the one
-    /// beside it.
+    /// Maximum seconds of computation between two calls that are merged into the adjacent task.
     #[serde(default = "microsecond")]
     pub tiny_s: f64,
-    /// A send of at least so many bytes ends when the message has been asked for; without it, no send waits.
+    /// Minimum bytes of rendezvous messages, whose sends wait for the receive. No send waits without it.
     #[serde(default)]
     pub rendezvous_bytes: Option<u64>,
-    /// Share of the bytes sent that may be missing because the trace has no receive for them, from 0 to 1. Any with
+    /// Fraction of the sent bytes, from 0 to 1, that may lack a receive event. Unlimited with
     /// `allow_truncated`.
     #[serde(default = "hundredth")]
     pub allow_loss: f64,
-    /// Takes the events before the place where the file of a location is cut off or damaged, with a warning, in place of
-    /// an error. The definitions must be whole.
+    /// Uses the events before the damage in truncated or damaged event files, with a warning instead of an
+    /// error. The definitions must be complete.
     #[serde(default)]
     pub allow_truncated: bool,
 }
 
 impl DagParams {
-    /// Parameters to make tasks of all of an archive.
+    /// Parameters that read the complete archive.
     #[must_use]
     pub fn new(path: InputPath) -> Self {
         let (reader, allow_truncated) = Default::default();
@@ -203,11 +205,11 @@ fn microsecond() -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayParams {
-    /// The simulator that replays: `SimGrid` (`simgrid`: start `smpirun -replay ti.txt` in the folder of the files), or `LogGOPSim` and its
-    /// kin (`goal`: `program.goal`).
+    /// Output format: `simgrid` for SimGrid (start `smpirun -replay ti.txt` in the folder of the files), or
+    /// `goal` for `LogGOPSim` and compatible simulators (`program.goal`).
     pub format: Simulator,
-    /// Floating-point operations per second for which a second of work stands in `simgrid`: the speed of a core of the
-    /// simulated machine.
+    /// Floating-point operations per second of work, for `simgrid`: the speed of a core of the simulated
+    /// machine.
     #[serde(default = "billion")]
     pub flops_per_s: f64,
 }
@@ -216,13 +218,13 @@ fn billion() -> f64 {
     1e9
 }
 
-/// Who replays a program.
+/// Simulator format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Simulator {
     /// `SimGrid`: time-independent traces of SMPI.
     Simgrid,
-    /// `LogGOPSim` and its kin: a GOAL schedule as text.
+    /// `LogGOPSim` and compatible simulators: a GOAL schedule as text.
     Goal,
 }
 
@@ -230,7 +232,7 @@ pub enum Simulator {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SummaryParams {
-    /// How many of the pairs with the most bytes are named.
+    /// Number of heaviest pairs in the summary.
     #[serde(default = "ten")]
     pub pairs: u32,
 }
@@ -243,19 +245,19 @@ fn ten() -> u32 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImportParams {
-    /// The file; for profiles of TAU, their folder.
+    /// The file, or the folder of TAU profiles.
     pub path: InputPath,
-    /// What it is. `auto` looks into it; its name does not matter.
+    /// Format of the file. `auto` recognises it by its contents, not by its name.
     #[serde(default)]
     pub format: Format,
-    /// Number of ranks; without it, as many as the file says or one more than its highest rank. Ranks that the file does
-    /// not know are silent.
+    /// Number of ranks. The default is the number in the file, or its highest rank plus one. Additional
+    /// ranks do not communicate.
     #[serde(default)]
     pub ranks: Option<u32>,
 }
 
 impl ImportParams {
-    /// Parameters to read a file, whatever it is.
+    /// Parameters that read a file and recognise its format.
     #[must_use]
     pub fn new(path: InputPath) -> Self {
         Self { path, format: Format::Auto, ranks: None }
@@ -266,16 +268,16 @@ impl ImportParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExportParams {
-    /// `csv`: the columns source, destination, messages and bytes. `matrix-market`: bytes from row to column, and
-    /// comments that tell `trace/import` the numbers of messages.
+    /// Output format. `csv` has the columns source, destination, messages and bytes. `matrix-market` has
+    /// bytes from row to column, and comments with message counts for `trace/import`.
     pub format: ExportFormat,
 }
 
-/// What a task graph is written as.
+/// Output format of a communication matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExportFormat {
-    /// A header and a line for every pair.
+    /// A header and one line per pair.
     Csv,
     /// Coordinates and bytes.
     MatrixMarket,
@@ -285,18 +287,14 @@ pub enum ExportFormat {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GenerateParams {
-    /// Who sends to whom in every round: the neighbours in a grid with borders (`stencil2d`, `stencil3d`), the two beside
-    /// one in its row through a communicator of the row (`rows`), everyone to everyone (`alltoall`), down and right in
-    /// turn with up and left (`wavefront`), the eight neighbours of a grid closed in one direction in turn with the steps of an
-    /// allreduce (`halo`), six neighbours of a torus, then every second rank of it and so on (`multigrid`), or to 8 ranks drawn at
-    /// random (`random`).
+    /// Communication pattern of every round.
     pub pattern: Pattern,
     /// Number of ranks, from 2 to 65536.
     pub ranks: u32,
-    /// Number of events of all ranks together; rounds are whole, so it is met as nearly as they can.
+    /// Approximate number of events of all ranks, rounded to complete rounds.
     #[serde(default = "million")]
     pub events: u64,
-    /// Another seed gives other lengths and times, and other ranks in `random`.
+    /// Random seed for lengths and times, and for the partners of `random`.
     #[serde(default = "one")]
     pub seed: u64,
 }
@@ -309,7 +307,7 @@ fn one() -> u64 {
     1
 }
 
-/// Who sends to whom in a generated trace.
+/// Communication pattern of a generated trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Pattern {
@@ -317,17 +315,19 @@ pub enum Pattern {
     Stencil2d,
     /// Six neighbours in a grid with borders.
     Stencil3d,
-    /// The two beside one in its row, through a communicator of the row.
+    /// Left and right neighbours in a row, through a communicator of the row.
     Rows,
-    /// Everyone to everyone.
+    /// All to all.
     AllToAll,
-    /// Down and right, in turn with up and left.
+    /// Down and right, alternating with up and left.
     Wavefront,
-    /// Eight neighbours in a grid that is closed in one direction, in turn with the steps of an allreduce, as POP.
+    /// Eight neighbours in a grid that is periodic in one dimension, alternating with the steps of an
+    /// allreduce, like POP.
     Halo,
-    /// Six neighbours in a torus, in turn with those on every second rank of it, every fourth and so on, as NPB MG.
+    /// Six neighbours in a torus, alternating with grids of every second rank, every fourth and so on, like
+    /// NPB MG.
     Multigrid,
-    /// Some ranks drawn at random.
+    /// Random partners.
     Random,
 }
 
