@@ -69,12 +69,12 @@ fn all_stages_and_one() {
     evaluate/mapping      Compare a mapping with linear, round-robin and random baselines
     evaluate/accuracy     Tabulate best, mean and median of many mappings against known values
     evaluate/collectives  Compare collective algorithms under a mapping and the linear baseline
-    launch/file           Launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH
-    launch/machinefile    Machine file for MPICH or Intel MPI: the host of every rank
-    launch/rankfile       Rank file for Open MPI: host and core of every rank
-    launch/hostfile       Host file for Open MPI's sequential mapper: the host of every rank
-    launch/slurm          Host file for srun -m arbitrary: the host of every rank
-    launch/cray           MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
+    launch/file           Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH
+    launch/machinefile    Write a machine file for MPICH or Intel MPI: the host of every rank
+    launch/rankfile       Write a rank file for Open MPI: host and core of every rank
+    launch/hostfile       Write a host file for Open MPI's sequential mapper: the host of every rank
+    launch/slurm          Write a host file for srun -m arbitrary: the host of every rank
+    launch/cray           Write MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
     checkpoint/delta      Compute the size of a checkpoint series with the delta rules first, incremental and ADCA
     checkpoint/store      Store a checkpoint series with deduplication and delta compression
     checkpoint/generate   Generate a checkpoint series with known changes

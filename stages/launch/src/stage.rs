@@ -37,7 +37,7 @@ macro_rules! launch_stage {
 
 launch_stage! {
     /// `launch/machinefile`: one host per rank, for MPICH and Intel MPI.
-    Machinefile(MachinefileParams), "machinefile": "machinefile", "Machine file for MPICH or Intel MPI: the host of every rank";
+    Machinefile(MachinefileParams), "machinefile": "machinefile", "Write a machine file for MPICH or Intel MPI: the host of every rank";
     |params, mapping, digest, cx| {
         warn_of_proxies(mapping, cx);
         machinefile(mapping, digest, params.style)
@@ -57,7 +57,7 @@ fn warn_of_proxies(mapping: &Mapping, cx: &Context<'_>) {
 
 launch_stage! {
     /// `launch/file`: the file of the launcher that a parameter names.
-    File(FileParams), "file": "launch", "Launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH";
+    File(FileParams), "file": "launch", "Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH";
     |params, mapping, digest, cx| {
         if params.launch == Launch::Mpich {
             warn_of_proxies(mapping, cx);
@@ -68,25 +68,25 @@ launch_stage! {
 
 launch_stage! {
     /// `launch/rankfile`: host and core of every rank, for Open MPI.
-    Rankfile(RankfileParams), "rankfile": "rankfile", "Rank file for Open MPI: host and core of every rank";
+    Rankfile(RankfileParams), "rankfile": "rankfile", "Write a rank file for Open MPI: host and core of every rank";
     |params, mapping, digest, _cx| rankfile(mapping, digest, params.open_mpi)
 }
 
 launch_stage! {
     /// `launch/hostfile`: one host per rank, for Open MPI's sequential mapper.
-    Hostfile(NoParams), "hostfile": "hostfile", "Host file for Open MPI's sequential mapper: the host of every rank";
+    Hostfile(NoParams), "hostfile": "hostfile", "Write a host file for Open MPI's sequential mapper: the host of every rank";
     |_params, mapping, digest, _cx| hostfile(mapping, digest)
 }
 
 launch_stage! {
     /// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
-    Slurm(NoParams), "slurm": "slurm", "Host file for srun -m arbitrary: the host of every rank";
+    Slurm(NoParams), "slurm": "slurm", "Write a host file for srun -m arbitrary: the host of every rank";
     |_params, mapping, digest, _cx| slurm_hostfile(mapping, digest)
 }
 
 launch_stage! {
     /// `launch/cray`: the ranks in slot order, for HPE Cray MPICH.
-    Cray(NoParams), "cray": "cray", "MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
+    Cray(NoParams), "cray": "cray", "Write MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
     |_params, mapping, digest, _cx| cray_rank_order(mapping, digest)
 }
 

@@ -367,7 +367,10 @@ mod tests {
         );
         assert!(named(["a", "", "c", "d", "e", "f", "g", "h"]).ends_with("but 7 are named"));
         assert!(named(["a", "b c", "d", "e", "f", "g", "h", "i"]).ends_with("but 9 are named"));
-        assert_eq!(named(["a", "b\u{1}", "c", "d", "e", "f", "g", "h"]), "host 1 has the invalid name `b\u{1}`");
+        assert_eq!(
+            named(["a", "b\u{1}", "c", "d", "e", "f", "g", "h"]),
+            "host 1 has the invalid name `b\u{1}`"
+        );
     }
 
     proptest! {
