@@ -57,7 +57,7 @@ fn words(diagnosis: &Diagnosis) -> Vec<String> {
     diagnosis.causes.iter().map(|cause| format!("{}: {}", cause.remedy, cause.words)).collect()
 }
 
-fn diagnosed(text: &str, rules: Rules) -> Vec<String> {
+fn causes(text: &str, rules: Rules) -> Vec<String> {
     words(&diagnosed(&parsed(text), rules))
 }
 
@@ -71,7 +71,7 @@ fn diagnosis_finds_switches_of_type_one_in_the_first_example() {
         let text = of_type_one.iter().fold(EXAMPLE.to_owned(), as_one);
         let mut expected = vec![narrow.to_owned()];
         expected.extend(of_type_one.iter().map(|switch| format!("1: make switch {switch} type 2")));
-        assert_eq!(diagnosed(&text, rules()), expected);
+        assert_eq!(causes(&text, rules()), expected);
     }
 }
 
@@ -107,14 +107,14 @@ fn unmet_demands_of_processes_come_first() {
         );
     let camera = "0: process P3 needs 2 of `camera`, which host h3 does not have";
     let fpga = "0: process P2 needs `fpga`, which host h2 does not have";
-    assert_eq!(diagnosed(&lacking, rules()), [fpga, camera]);
+    assert_eq!(causes(&lacking, rules()), [fpga, camera]);
     // Additional shortages follow.
     let both = lacking.replace("\"A\", type = 2", "\"A\", type = 1");
-    assert_eq!(diagnosed(&both, rules()), [fpga, camera, "0: link B → C needs 4, but has 3: add 1"]);
+    assert_eq!(causes(&both, rules()), [fpga, camera, "0: link B → C needs 4, but has 3: add 1"]);
     // The same without a mapping.
     let anywhere = lacking.replace("mapping   = { P1 = \"h1\", P2 = \"h2\", P3 = \"h3\" }", "");
     let fpga = "0: process P2 needs `fpga`, which no host has";
-    assert_eq!(diagnosed(&anywhere, rules()), [fpga, "0: process P3 needs 2 of `camera`, which no host has"]);
+    assert_eq!(causes(&anywhere, rules()), [fpga, "0: process P3 needs 2 of `camera`, which no host has"]);
     let one_camera = anywhere.replace("performance = 1 },", "performance = 1, devices = { camera = 2 } },");
     let shared = one_camera
         .replace(
@@ -122,14 +122,14 @@ fn unmet_demands_of_processes_come_first() {
             r#"{ name = "P1", requires = 1, devices = { camera = 9 } }"#,
         )
         .replace(r#", capabilities = ["fpga"]"#, "");
-    assert_eq!(diagnosed(&shared, rules()), ["0: process P1 needs 9 of `camera`, which no host has"]);
+    assert_eq!(causes(&shared, rules()), ["0: process P1 needs 9 of `camera`, which no host has"]);
 }
 
 #[test]
 fn weak_hosts_are_reported_with_the_missing_amount() {
     let strong = EXAMPLE.replace(r#""P1", requires = 1"#, r#""P1", requires = 3"#);
     assert_eq!(
-        diagnosed(&strong, rules()),
+        causes(&strong, rules()),
         ["0: the processes on host h1 need a performance of 3, but it has 1: add 2"]
     );
     let anywhere = strong.replace("mapping   = { P1 = \"h1\", P2 = \"h2\", P3 = \"h3\" }", "");
@@ -142,7 +142,7 @@ fn weak_hosts_are_reported_with_the_missing_amount() {
         ]
     );
     assert_eq!(diagnosis.metrics["largest_host_shortage"], 2.0);
-    let slack = diagnosed(EXAMPLE, Rules { performance_slack: 0.5, ..rules() });
+    let slack = causes(EXAMPLE, Rules { performance_slack: 0.5, ..rules() });
     assert_eq!(
         slack.last().unwrap(),
         "1: feasible with `performance_slack` = 0 instead of 0.5",
@@ -153,25 +153,25 @@ fn weak_hosts_are_reported_with_the_missing_amount() {
 
 #[test]
 fn restrictive_rules_are_reported() {
-    let diagnosed = |rules: Rules| diagnosed(EXAMPLE, rules);
+    let causes_of = |rules: Rules| causes(EXAMPLE, rules);
     assert_eq!(
-        diagnosed(Rules { max_hops: Some(3), ..rules() }),
+        causes_of(Rules { max_hops: Some(3), ..rules() }),
         ["0: link A → C needs 3, but has 1: add 2", "1: feasible with `max_hops` = 4 instead of 3"]
     );
     assert_eq!(
-        diagnosed(Rules { max_hops: Some(2), ..rules() }),
+        causes_of(Rules { max_hops: Some(2), ..rules() }),
         [
             "0: stream P1 → P3 from h1 to h3 needs at least 3 hops, but `max_hops` is 2",
             "0: stream P2 → P3 from h2 to h3 needs at least 3 hops, but `max_hops` is 2",
             "0: feasible with `max_hops` = 4 instead of 2",
         ]
     );
-    let load = diagnosed(Rules { switch_load: Some(3.0), ..rules() });
+    let load = causes_of(Rules { switch_load: Some(3.0), ..rules() });
     assert_eq!(load, ["0: feasible with `switch_load` = 4 instead of 3"]);
-    let slack = diagnosed(Rules { bandwidth_slack: 0.25, ..rules() });
+    let slack = causes_of(Rules { bandwidth_slack: 0.25, ..rules() });
     assert_eq!(slack.last().unwrap(), "1: feasible with `bandwidth_slack` = 0 instead of 0.25");
     assert_eq!(
-        diagnosed(Rules { max_hops: Some(2), switch_load: Some(3.0), ..rules() })[2..],
+        causes_of(Rules { max_hops: Some(2), switch_load: Some(3.0), ..rules() })[2..],
         ["0: remove `max_hops`", "0: remove `switch_load`"]
     );
 }
@@ -182,7 +182,7 @@ fn disconnected_hosts_are_reported() {
         .replace(r#"{ a = "A", b = "C", bandwidth = 1 }, "#, "")
         .replace(r#"{ a = "B", b = "C", bandwidth = 3 },"#, "");
     assert_eq!(
-        diagnosed(&apart, rules()),
+        causes(&apart, rules()),
         ["0: no path for stream P1 → P3 from h1 to h3", "0: no path for stream P2 → P3 from h2 to h3",]
     );
 }
