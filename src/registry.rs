@@ -11,6 +11,9 @@ use hopmap_model::{
 };
 use serde_json::Value as Json;
 
+/// Names of the program of hwloc that `topology/hwloc` runs.
+pub const HWLOC_PROGRAMS: [&str; 3] = hopmap_topology::import::HWLOC_PROGRAMS;
+
 /// Entries for types of one module, by name.
 macro_rules! entries {
     ($entry:ident: $($module:path { $($name:ident $(<$of:ident>)?),* $(,)? })*) => {

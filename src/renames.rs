@@ -177,10 +177,10 @@ fn renamed(parameters: &[Parameter], stage: &str, name: &str) -> Option<&'static
 /// `span`; a deprecated kind adds its own parameters, unless they are given.
 pub(crate) fn renew(written: &str, span: &Range<usize>, with: &mut Table) -> Vec<Problem> {
     let Some(renamed) = kind(written) else { return renew_by(PARAMETERS, written, with) };
-    let added: String =
+    let added: Vec<String> =
         renamed.with.iter().map(|(key, value)| format!(" with {key} = \"{value}\"")).collect();
     let warning = Problem::new(format!("the stage kind `{written}` is deprecated"), span);
-    let mut warnings = vec![warning.help(format!("it is `{}`{added} now", renamed.new))];
+    let mut warnings = vec![warning.help(format!("it is `{}`{} now", renamed.new, added.concat()))];
     warnings.extend(renew_by(PARAMETERS, renamed.new, with));
     for (key, value) in renamed.with {
         if with.get(key).is_none() {

@@ -42,7 +42,7 @@ impl Archive {
     pub fn unpack(&mut self) -> Result<Unpacked, Report> {
         let packed = self.complete_request()?;
         let staging = Staging::new(&std::env::temp_dir())?;
-        self.write_all(staging.path(), &|name| Some(name.to_owned()))?;
+        self.write_all(staging.path(), &|name| name.to_owned())?;
         let results = self.all_results()?;
         let text = self.pipeline_text(&packed)?;
         let request = here(staging.path(), packed, text)?;
@@ -64,7 +64,7 @@ impl Archive {
         let lock = self.text(&packed.lock).map_err(|reason| self.damaged(&packed.lock, reason))?;
         let staging = Staging::beside(place)?;
         let files = self.write_all(staging.path(), &|name| layout.place(name))?;
-        let pipeline = layout.place(&packed.pipeline).unwrap_or_default();
+        let pipeline = layout.place(&packed.pipeline);
         replace_file(&staging.path().join(&pipeline), text.as_bytes())?;
         let folder = Path::new(&pipeline).parent().unwrap_or(Path::new(""));
         replace_file(&staging.path().join(folder).join(&packed.lock), lock.as_bytes())?;
@@ -120,21 +120,19 @@ impl Archive {
     }
 
     /// Writes the artifacts into the store of a folder, and the inputs where `place` says; gives the number of these.
-    fn write_all(&mut self, folder: &Path, place: &dyn Fn(&str) -> Option<String>) -> Result<usize, Report> {
+    fn write_all(&mut self, folder: &Path, place: &dyn Fn(&str) -> String) -> Result<usize, Report> {
         let store = folder.join(STORE_FOLDER);
         let mut inputs = 0;
         for (name, entry) in self.entries.clone() {
             let place = match name.strip_prefix(ARTIFACTS) {
                 Some(rest) => store.join(ARTIFACTS).join(rest.trim_start_matches('/')),
-                None => {
-                    match Some(&name).filter(|name| inputs::is_input(name)).and_then(|name| place(name)) {
-                        Some(place) => {
-                            inputs += 1;
-                            folder.join(place)
-                        }
-                        None => continue,
+                None => match Some(&name).filter(|name| inputs::is_input(name)).map(|name| place(name)) {
+                    Some(place) => {
+                        inputs += 1;
+                        folder.join(place)
                     }
-                }
+                    None => continue,
+                },
             };
             self.write(&name, entry.index, &place)?;
         }
@@ -175,12 +173,12 @@ impl Layout {
     }
 
     /// The path in the project of a file or folder of the archive.
-    fn place(&self, name: &str) -> Option<String> {
+    fn place(&self, name: &str) -> String {
         let (base, rest) = name.split_once('/').unwrap_or((name, ""));
         match base {
-            "pipeline" => Some(rest.to_owned()),
-            "working" if self.is_merged => Some(rest.to_owned()),
-            _ => Some(name.to_owned()),
+            "pipeline" => rest.to_owned(),
+            "working" if self.is_merged => rest.to_owned(),
+            _ => name.to_owned(),
         }
     }
 
@@ -196,7 +194,7 @@ impl Layout {
         let folders =
             name.find(['*', '?', '[', '{']).map_or(name, |at| &name[..name[..at].rfind('/').unwrap_or(at)]);
         let leads_here = |file: &String| Path::new(file).starts_with(folders);
-        let place = self.names.iter().any(leads_here).then(|| self.place(name))??;
+        let place = self.names.iter().any(leads_here).then(|| self.place(name))?;
         let depth = Path::new(&self.folder).components().filter(|part| matches!(part, Component::Normal(_)));
         Some("../".repeat(depth.count() - 1) + &place)
     }
@@ -336,7 +334,7 @@ mod tests {
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let expected = "[params]\nx = \"../working/data/*.csv\" # comment\nn = [1, 2]\n[stages.s]\nwith = { y = \"../absolute/scratch/t\", z = \"../z.csv\", w = \"/none\" }\n";
         assert_eq!(layout.rewritten(text, &parameters), expected);
-        assert_eq!(layout.place("pipeline/z.csv").unwrap(), "z.csv");
+        assert_eq!(layout.place("pipeline/z.csv"), "z.csv");
     }
 
     #[test]

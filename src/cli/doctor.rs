@@ -18,7 +18,7 @@ use super::output::{Output, Result, message};
 use crate::engine::{memory, ranks_program};
 use crate::pipeline::show_bytes;
 use crate::query::{self, on_path};
-use crate::registry::STAGES;
+use crate::registry::{HWLOC_PROGRAMS, STAGES};
 
 /// Time limit of every program that is run.
 const TIME: Duration = Duration::from_secs(10);
@@ -214,7 +214,7 @@ fn tools() -> Vec<Check> {
     vec![
         check(&["ssh"], ssh, "Debian: openssh-client"),
         check(
-            &hopmap_topology::import::HWLOC_PROGRAMS,
+            &HWLOC_PROGRAMS,
             "importing the cores and caches of this host: `topology/hwloc` without `path`",
             "Debian: hwloc; on a cluster: `module load hwloc`",
         ),

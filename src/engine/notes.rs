@@ -130,6 +130,6 @@ fn no_messages(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
         .collect();
     let first = and_more(&cells.first()?.id, cells.len());
     Some(format!(
-        "warning: F is 0 for {first}: no rank sends to one that is apart, so all placements are equal"
+        "warning: F is 0 for {first}: no messages between ranks on different hosts, so all mappings are equal"
     ))
 }

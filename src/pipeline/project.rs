@@ -281,7 +281,7 @@ mod tests {
             shape.unwrap().comment.to_owned()
         };
         let general = "innermost first: cores a host, hosts a switch, and so on";
-        assert!(said("demo", "\"tree:2x4x8\"").contains("2 cores a host"));
+        assert!(said("batch", "\"tree:2x4x8\"").contains("2 cores a host"));
         assert_eq!(said("place", "\"tree:2x16x40\""), general);
         assert_eq!(said("figure-3-traces", "\"tree:4x4\""), general);
         assert!(said("route", "\"fat-tree:4x4/1x2\"").contains("hopmap stages topology/synthetic"));

@@ -96,7 +96,7 @@ fn values_are_complete(entry: &StageEntry, written: &Table, values: &Json) -> bo
 fn wrong_value(entry: &StageEntry, error: &ParameterError, written: &Table, span: &Range<usize>) -> Problem {
     let Some((key, inner)) = error.path.split_first() else {
         let problem = Problem::new(&error.message, span);
-        return error.help.iter().fold(problem, |problem, help| problem.help(help));
+        return error.help.iter().fold(problem, Problem::help);
     };
     let place = written.get(key).map_or_else(|| span.clone(), |entry| entry.node.span_at(inner));
     let path = dotted(&error.path);

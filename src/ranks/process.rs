@@ -334,7 +334,7 @@ mod tests {
         assert!(message.starts_with("hopmap is 0.0.1"), "{message}");
         let other = Task { revision: 999, ..task() };
         let message = run_task(&other, folder.path()).unwrap_err().to_string();
-        assert!(message.contains("does not know topology/synthetic"), "{message}");
+        assert!(message.contains("have different revisions of topology/synthetic"), "{message}");
     }
 
     #[test]

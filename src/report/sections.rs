@@ -61,7 +61,8 @@ fn launch(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String
         return;
     }
     let shown = commands.iter().take(MOST_COMMANDS);
-    let mut list: String = shown.map(|command| format!("<pre>{}</pre>\n", escape(command))).collect();
+    let shown: Vec<String> = shown.map(|command| format!("<pre>{}</pre>\n", escape(command))).collect();
+    let mut list = shown.concat();
     if commands.len() > MOST_COMMANDS {
         let more = commands.len() - MOST_COMMANDS;
         list.push_str(&format!("<p class=\"note\">… and {more} more.</p>\n"));

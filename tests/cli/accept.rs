@@ -57,7 +57,7 @@ fn what_is_damaged_is_neither_accepted_nor_compared() {
     let check = |file: &str| sandbox.seen(&["accept", "--check", "other", "--out", file]);
     assert_snapshot!(check("none.json"), @r"
     ------- stderr -------
-    error: nothing is accepted yet: DIR/none.json does not exist
+    error[accepted::missing]: nothing is accepted yet: DIR/none.json does not exist
       help: accept an artifact with `hopmap accept ARTIFACT --out DIR/none.json`
     [exit code 2]
     ");
@@ -94,19 +94,19 @@ fn accept_says_what_it_needs() {
     let sandbox = Sandbox::with_ring();
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r#"
     ------- stderr -------
-    error: ring.toml has no gates, so there is nothing to accept
+    error[command::mistake]: ring.toml has no gates, so there is nothing to accept
       help: a gate is a line below [gates], such as quality = "placement.F <= N.NN * accepted"
     [exit code 2]
     "#);
     assert_snapshot!(sandbox.seen(&["accept", "placement"]), @r"
     ------- stderr -------
-    error: `placement` is not a pipeline file: name a file with --out FILE
+    error[command::mistake]: `placement` is not a pipeline file: name a file with --out FILE
       help: without --out, and with -p, name a pipeline file
     [exit code 2]
     ");
     assert_snapshot!(sandbox.seen(&["accept", "placement", "--out", "x.json", "-p", "a=1"]), @r"
     ------- stderr -------
-    error: `placement` is not a pipeline file: an artifact takes no -p
+    error[command::mistake]: `placement` is not a pipeline file: an artifact takes no -p
       help: without --out, and with -p, name a pipeline file
     [exit code 2]
     ");

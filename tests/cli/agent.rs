@@ -163,12 +163,12 @@ fn a_token_file_that_others_can_read_is_refused() {
     for mode in [0o640, 0o604] {
         std::fs::set_permissions(sandbox.path().join("token"), Permissions::from_mode(mode)).unwrap();
         insta::allow_duplicates! {
-            insta::assert_snapshot!(sandbox.seen(&["agent", "--bind", "127.0.0.1", "--token-file", "token"]), @r#"
+            insta::assert_snapshot!(sandbox.seen(&["agent", "--bind", "127.0.0.1", "--token-file", "token"]), @r"
             ------- stderr -------
-            error: token is readable by other users
+            error[command::mistake]: token is readable by other users
               help: chmod 600 token
             [exit code 2]
-            "#);
+            ");
         }
     }
 }
@@ -179,40 +179,40 @@ fn what_is_wrong_with_the_start_is_said() {
     sandbox.write("token", "not a token\n");
     std::fs::set_permissions(sandbox.path().join("token"), Permissions::from_mode(0o600)).unwrap();
     let seen = |arguments: &[&str]| sandbox.seen(&[&["agent"], arguments].concat());
-    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "token"]), @r#"
+    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "token"]), @r"
     ------- stderr -------
-    error: no token in token: a token has 64 hexadecimal digits, and this text has 11 letters
+    error[command::mistake]: no token in token: a token has 64 hexadecimal digits, and this text has 11 letters
       help: create a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "absent"]), @r#"
+    ");
+    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1", "--token-file", "absent"]), @r"
     ------- stderr -------
-    error: cannot read absent: No such file or directory (os error 2)
+    error[command::mistake]: cannot read absent: No such file or directory (os error 2)
       help: create a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1"]), @r#"
+    ");
+    insta::assert_snapshot!(seen(&["--bind", "127.0.0.1"]), @r"
     ------- stderr -------
-    error: no token in the first line of standard input: a token has 64 hexadecimal digits, and this text has 0 letters
+    error[command::mistake]: no token in the first line of standard input: a token has 64 hexadecimal digits, and this text has 0 letters
       help: create a token with `(umask 077; openssl rand -hex 32 > token)`; give it in HOPMAP_AGENT_TOKEN, --token-file or standard input
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(seen(&["--bind", "0.0.0.0"]), @r#"
+    ");
+    insta::assert_snapshot!(seen(&["--bind", "0.0.0.0"]), @r"
     ------- stderr -------
-    error: an agent listens on a single address, but 0.0.0.0 means all addresses
+    error[topology::all]: an agent listens on a single address, but 0.0.0.0 means all addresses
       help: give one address of this host, or a network of it, such as 10.1.0.0/16
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(seen(&["--bind", "node-7"]), @r#"
+    ");
+    insta::assert_snapshot!(seen(&["--bind", "node-7"]), @r"
     ------- stderr -------
-    error: `node-7` is neither an address nor a network
+    error[topology::text]: `node-7` is neither an address nor a network
       help: give 10.1.2.3, 10.1.2.3:4000, [fd00::1]:4000 or a network such as 10.1.0.0/16
     [exit code 2]
-    "#);
+    ");
     sandbox.write("token", DIGITS);
     insta::assert_snapshot!(seen(&["--name", "a b", "--token-file", "token"]), @r#"
     ------- stderr -------
-    error: invalid host name "a b"
+    error[topology::name]: invalid host name "a b"
       help: set the name with --name: no spaces or control characters, at most 255 bytes
     [exit code 2]
     "#);
@@ -224,20 +224,20 @@ fn what_is_wrong_with_the_start_is_said() {
 
 #[test]
 fn help_says_what_an_agent_is() {
-    insta::assert_snapshot!(Sandbox::new().seen(&["agent", "--help"]), @r#"
+    insta::assert_snapshot!(Sandbox::new().seen(&["agent", "--help"]), @r"
     Measure message latencies and bandwidths on this host for a coordinator
 
     Usage: hopmap agent [OPTIONS]
 
     Options:
-          --bind <ADDRESS>     Listen on this address of the host, with an optional port, or on the address
-                               in a network such as 10.1.0.0/16 [default: the address to which the host
-                               name resolves]
+          --bind <ADDRESS>     Listen on this address of the host, with an optional port, or on the
+                               address in a network such as 10.1.0.0/16 [default: the address to which
+                               the host name resolves]
           --json               Print results as JSON
       -q, --quiet              Print errors only
           --time-limit <TIME>  End after TIME: from 1s to 24h [default: 10m]
           --name <HOST>        Name of this host [default: `$SLURMD_NODENAME`, else the host name]
-          --token-file <FILE>  File whose first line is the token
+          --token-file <FILE>  File with the token on its first line
       -h, --help               Print help
       -V, --version            Print version
 
@@ -253,5 +253,5 @@ fn help_says_what_an_agent_is() {
       (umask 077; openssl rand -hex 32 > token)
       hopmap agent --bind 10.1.2.3 --token-file token
       sleep 300 | srun --ntasks-per-node=1 hopmap agent --bind 10.1.0.0/16 --token-file token
-    "#);
+    ");
 }

@@ -35,12 +35,12 @@ fn cut(sandbox: &Sandbox, name: &str, length: usize) {
 
 #[test]
 fn a_missing_archive() {
-    insta::assert_snapshot!(read(&Sandbox::new()), @r#"
+    insta::assert_snapshot!(read(&Sandbox::new()), @r"
     ------- stderr -------
-    error: cannot read `DIR/a/eztrace_log.otf2`
+    error[trace::read]: cannot read `DIR/a/eztrace_log.otf2`
       `-> No such file or directory (os error 2)
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
@@ -55,31 +55,31 @@ fn a_folder_with_one_archive_is_read_and_one_with_several_is_not() {
     warning: messages from ranks to themselves (EZTrace also records those on intercommunicators like this): 1
     "#);
     sandbox.write("a/other.otf2", "");
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a` contains several anchor files: eztrace_log.otf2, other.otf2
+    error[trace::refused]: `DIR/a` contains several anchor files: eztrace_log.otf2, other.otf2
       help: pass the path of the anchor file (`.otf2`)
     [exit code 1]
-    "#);
+    ");
     sandbox.write("empty/notes.txt", "");
-    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "-p", "path=empty", "--out", "graph"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "-p", "path=empty", "--out", "graph"]), @r"
     ------- stderr -------
-    error: `DIR/empty` does not contain anchor files
+    error[trace::refused]: `DIR/empty` does not contain anchor files
       help: pass the path of the anchor file (`.otf2`)
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
 fn an_otf_1_file() {
     let sandbox = Sandbox::new();
     sandbox.write("ring.otf", "1:1\n2:2\n");
-    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "-p", "path=ring.otf", "--out", "graph"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "trace/otf2", "-p", "path=ring.otf", "--out", "graph"]), @r"
     ------- stderr -------
-    error: `DIR/ring.otf` is an OTF 1 archive
+    error[trace::refused]: `DIR/ring.otf` is an OTF 1 archive
       help: use the stage `trace/otf`; the extension of OTF2 anchor files is `.otf2`
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
@@ -96,116 +96,116 @@ fn an_otf_1_archive_and_faults_in_it() {
     collective operations, which are not counted: 16
     remote memory accesses, which are not counted: 16
     "#);
-    insta::assert_snapshot!(read(&sandbox, "a/eztrace_log.otf2"), @r#"
+    insta::assert_snapshot!(read(&sandbox, "a/eztrace_log.otf2"), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log.otf2` is an OTF2 archive
+    error[trace::refused]: `DIR/a/eztrace_log.otf2` is an OTF2 archive
       help: use the stage `trace/otf2`; the extension of OTF 1 master files is `.otf`
     [exit code 1]
-    "#);
+    ");
     cut(&sandbox, "ring/ring.1.events", 100);
     insta::assert_snapshot!(read(&sandbox, "ring"), @r"
     ------- stderr -------
-    error: DIR/ring/ring.1.events:18: the line is cut off
+    error[text::file]: DIR/ring/ring.1.events:18: the line is cut off
       help: the file is damaged, incompletely copied, or not an OTF 1 file; check it with `otfprint`
     [exit code 1]
     ");
     sandbox.write("ring/ring.1.events", "3e8\n*1\nS2L\n");
     insta::assert_snapshot!(read(&sandbox, "ring"), @r"
     ------- stderr -------
-    error: DIR/ring/ring.1.events:3: `S2L`: missing number
+    error[text::file]: DIR/ring/ring.1.events:3: `S2L`: missing number
       help: the file is damaged, incompletely copied, or not an OTF 1 file; check it with `otfprint`
     [exit code 1]
     ");
     std::fs::remove_file(sandbox.path().join("ring/ring.1.events")).unwrap();
-    insta::assert_snapshot!(read(&sandbox, "ring"), @r#"
+    insta::assert_snapshot!(read(&sandbox, "ring"), @r"
     ------- stderr -------
-    error: `DIR/ring/ring.1.events` is missing (stream 1), also with `.z`
+    error[trace::refused]: `DIR/ring/ring.1.events` is missing (stream 1), also with `.z`
       help: copy all files of the archive; if the stream does not have events, create an empty file with this name
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
 fn a_file_that_is_no_archive() {
     let sandbox = with_archive();
     sandbox.write("a/eztrace_log.otf2", "this is not an archive at all");
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log.otf2` is not the anchor file of an OTF2 archive: it does not start like one
+    error[trace::refused]: `DIR/a/eztrace_log.otf2` is not the anchor file of an OTF2 archive: it does not start like one
       help: the anchor file has the extension `.otf2` and is in one folder with a `.def` file and a folder of the same name
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
 fn an_empty_and_a_truncated_anchor() {
     let sandbox = with_archive();
     cut(&sandbox, "a/eztrace_log.otf2", 40);
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log.otf2` is damaged at byte 38: a record exceeds its data
+    error[trace::damaged]: `DIR/a/eztrace_log.otf2` is damaged at byte 38: a record exceeds its data
       help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
-    "#);
+    ");
     cut(&sandbox, "a/eztrace_log.otf2", 0);
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log.otf2` is not the anchor file of an OTF2 archive: it is empty
+    error[trace::refused]: `DIR/a/eztrace_log.otf2` is not the anchor file of an OTF2 archive: it is empty
       help: the anchor file has the extension `.otf2` and is in one folder with a `.def` file and a folder of the same name
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
 fn empty_truncated_and_missing_definitions() {
     let sandbox = with_archive();
     cut(&sandbox, "a/eztrace_log.def", 3000);
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log.def` is damaged at byte 3000: the file is truncated
+    error[trace::damaged]: `DIR/a/eztrace_log.def` is damaged at byte 3000: the file is truncated
       help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
-    "#);
+    ");
     cut(&sandbox, "a/eztrace_log.def", 0);
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log.def` is damaged at byte 0: the file is empty
+    error[trace::damaged]: `DIR/a/eztrace_log.def` is damaged at byte 0: the file is empty
       help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
-    "#);
+    ");
     std::fs::remove_file(sandbox.path().join("a/eztrace_log.def")).unwrap();
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log.def` is missing
+    error[trace::refused]: `DIR/a/eztrace_log.def` is missing
       help: an archive consists of the anchor file, NAME.def and the folder NAME: copy all of them
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
 fn empty_truncated_and_missing_events() {
     let sandbox = with_archive();
     cut(&sandbox, "a/eztrace_log/134217727.evt", 500);
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 500: the file is truncated
+    error[trace::damaged]: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 500: the file is truncated
       help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
-    "#);
+    ");
     cut(&sandbox, "a/eztrace_log/134217727.evt", 0);
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 0: the file is empty
+    error[trace::damaged]: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 0: the file is empty
       help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
-    "#);
+    ");
     std::fs::remove_file(sandbox.path().join("a/eztrace_log/134217727.evt")).unwrap();
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log/134217727.evt` is missing (location 134217727)
+    error[trace::refused]: `DIR/a/eztrace_log/134217727.evt` is missing (location 134217727)
       help: an archive consists of the anchor file, NAME.def and the folder NAME: copy all of them
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
@@ -215,12 +215,12 @@ fn damaged_events() {
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[300..340].fill(0xee);
     std::fs::write(path, bytes).unwrap();
-    insta::assert_snapshot!(read(&sandbox), @r#"
+    insta::assert_snapshot!(read(&sandbox), @r"
     ------- stderr -------
-    error: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 10: wrong number of events in a chunk
+    error[trace::damaged]: `DIR/a/eztrace_log/134217727.evt` (location 134217727) is damaged at byte 10: wrong number of events in a chunk
       help: the trace was not written or copied completely: copy or record it again, or use the part before the damage with `allow_truncated = true`
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
@@ -252,38 +252,38 @@ fn a_csv_file_with_every_kind_of_fault() {
     }
     insta::assert_snapshot!(seen, @r"
     ------- stderr -------
-    error: DIR/m.csv: the file does not contain messages
+    error[text::file]: DIR/m.csv: the file does not contain messages
       help: the first line is `source,destination,messages,bytes`, followed by one line per pair of ranks
     [exit code 1]
     ------- stderr -------
-    error: DIR/m.csv: column `bytes` is missing
+    error[text::file]: DIR/m.csv: column `bytes` is missing
       help: expected exactly the columns source, destination, messages and bytes, in any order, separated by commas
     [exit code 1]
     ------- stderr -------
-    error: DIR/m.csv: column 5 is `extra`
+    error[text::file]: DIR/m.csv: column 5 is `extra`
       help: expected exactly the columns source, destination, messages and bytes, in any order, separated by commas
     [exit code 1]
     ------- stderr -------
-    error: DIR/m.csv:2: 3 values, but the header has 4
+    error[text::file]: DIR/m.csv:2: 3 values, but the header has 4
     [exit code 1]
     ------- stderr -------
-    error: DIR/m.csv:2: column 3 (messages): `two` is not a whole number
+    error[text::file]: DIR/m.csv:2: column 3 (messages): `two` is not a whole number
       help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ------- stderr -------
-    error: DIR/m.csv:2: column 2 (destination): `-1` is negative
+    error[text::file]: DIR/m.csv:2: column 2 (destination): `-1` is negative
       help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ------- stderr -------
-    error: DIR/m.csv:2: column 1 (source): `4294967295` is not a rank below 16777216
+    error[text::file]: DIR/m.csv:2: column 1 (source): `4294967295` is not a rank below 16777216
       help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ------- stderr -------
-    error: DIR/m.csv:2: column 3 (messages): `99999999999999999999` is larger than 18446744073709551615
+    error[text::file]: DIR/m.csv:2: column 3 (messages): `99999999999999999999` is larger than 18446744073709551615
       help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ------- stderr -------
-    error: DIR/m.csv: the file does not contain messages
+    error[text::file]: DIR/m.csv: the file does not contain messages
       help: the first line is `source,destination,messages,bytes`, followed by one line per pair of ranks
     [exit code 1]
     ");

@@ -265,21 +265,21 @@ fn jobs_that_end_without_a_result_say_why() {
     // It asks for what there is not.
     let nowhere = lab.run("sbatch -n 1 -p nowhere", &one).output().unwrap();
     insta::assert_snapshot!(complaint(nowhere), @r"
-    error: stage `placement[seed=1]` (p.toml:19)
+    error[engine::refused]: stage `placement` (p.toml:19)
       `-> sbatch: error: invalid partition specified: nowhere; sbatch: error: Batch job submission failed: Invalid partition name specified
       help: `launcher` has the options of sbatch; `sinfo` shows the partitions and their limits
     ");
     // It asks for a cluster that would not be looked at.
     let elsewhere = lab.run("sbatch -n 1 -M other", &one).output().unwrap();
-    insta::assert_snapshot!(complaint(elsewhere), @"
-    error: stage `placement[seed=1]` (p.toml:19)
+    insta::assert_snapshot!(complaint(elsewhere), @r"
+    error[engine::refused]: stage `placement` (p.toml:19)
       `-> `-M` names another cluster, and hopmap asks after its jobs in the one it is in
       help: run hopmap where that cluster is the default one
     ");
     // What runs in it fails.
     let failed = lab.run("sbatch -n 1 sh -c 'echo no licence; exit 3'", &one).output().unwrap();
     insta::assert_snapshot!(complaint(failed), @r"
-    error: stage `placement[seed=1]` (p.toml:19)
+    error[engine::job_failure]: stage `placement` (p.toml:19)
       `-> job 2 of `sbatch -n 1 sh -c 'echo no licence; exit 3'` on n1 ended without a result: exit status 3
             no licence
           log: HERE/.hopmap/runs/RUN/jobs/placement[seed=1].1.log
@@ -288,10 +288,10 @@ fn jobs_that_end_without_a_result_say_why() {
     // The stage itself fails, and is not tried again.
     lab.sandbox.edit("p.toml", "tree:2x4x4", "tree:2x2x2");
     insta::assert_snapshot!(complaint(lab.run("sbatch -n 1", &one).output().unwrap()), @r"
-    error: stage `placement[seed=1]` (p.toml:19)
+    error[objective::invalid]: stage `placement` (p.toml:19)
       |-> job 3 of `sbatch -n 1` on n1
       `-> 32 ranks do not fit on 8 slots
-      help: every rank takes one slot: use a machine with at least 32 slots, or a smaller program
+      help: every rank needs one slot: use a machine with at least 32 slots, or a smaller program
     ");
     assert_eq!(lab.jobs().len(), 3);
 }
@@ -393,7 +393,7 @@ fn searches_with_and_without_a_budget_end_as_their_jobs_do() {
         let log = logged(&lab, &output, cell);
         assert!(log.contains("was lost: its node failed; retry 1 of 3"), "{log}");
         assert!(log.contains("was preempted; retry 2 of 3"), "{log}");
-        assert!(log.contains("goes on after"), "{log}");
+        assert!(log.contains("resumes an interrupted search after epoch"), "{log}");
     }
     let log = logged(&lab, &output, "timed");
     assert!(log.contains("its job reached the time limit: this is the best so far"), "{log}");

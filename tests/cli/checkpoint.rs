@@ -263,7 +263,7 @@ fn json_has_what_people_read() {
         (&1.into(), &"image".into(), &200_704.into())
     );
     let wrong = json(&["restore", "store", "9", "-o", "out9"]);
-    insta::assert_snapshot!(wrong, @r#"{"errors":[{"help":"available: 1-2","message":"there is no checkpoint 9"}]}"#);
+    insta::assert_snapshot!(wrong, @r#"{"errors":[{"code":"checkpoint::no_checkpoint","help":"available: 1-2","message":"there is no checkpoint 9"}]}"#);
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn prune_keeps_what_rules_and_pins_keep() {
     ");
     insta::assert_snapshot!(prune(&["--remove", "2"]), @r"
     ------- stderr -------
-    error: checkpoint 2 is pinned
+    error[checkpoint::pinned]: checkpoint 2 is pinned
       help: unpin it first; nothing was changed
     [exit code 2]
     ");

@@ -15,7 +15,7 @@ fn an_image_that_is_cut_off() {
     sandbox.write("ckpt/rank-0001.dmtcp", &whole[..whole.len() - 4096]);
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
     ------- stderr -------
-    error: ckpt/rank-0001.dmtcp cannot be added
+    error[checkpoint::cut]: ckpt/rank-0001.dmtcp cannot be added
       `-> the image is incomplete: the last record is missing at byte 348160
       help: the program was killed, or is still writing: add the checkpoint when it is complete; nothing was stored
     [exit code 1]
@@ -23,7 +23,7 @@ fn an_image_that_is_cut_off() {
     sandbox.write("ckpt/rank-0001.dmtcp", &whole[..whole.len() / 2]);
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
     ------- stderr -------
-    error: ckpt/rank-0001.dmtcp cannot be added
+    error[checkpoint::cut]: ckpt/rank-0001.dmtcp cannot be added
       `-> the image is incomplete: the last record is missing at byte 176128
       help: the program was killed, or is still writing: add the checkpoint when it is complete; nothing was stored
     [exit code 1]
@@ -31,7 +31,7 @@ fn an_image_that_is_cut_off() {
     let stream = fed(&sandbox, &["checkpoint", "add", "store", "-"], &whole[..whole.len() - 4096]);
     assert_eq!(stream.status.code(), Some(1));
     insta::assert_snapshot!(String::from_utf8(stream.stderr).unwrap(), @r"
-    error: checkpoint cannot be added
+    error[checkpoint::cut]: checkpoint cannot be added
       `-> the image is incomplete: the last record is missing at byte 348160
       help: the program was killed, or is still writing: add the checkpoint when it is complete; nothing was stored
     ");
@@ -51,21 +51,21 @@ fn settings_that_cannot_be_read() {
     sandbox.write("store/store.json", settings.replace("\"format\": 2", "\"format\": 4"));
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
-    error: store/store.json cannot be used: its format is 4, and this hopmap knows 1 to 3
+    error[checkpoint::damaged_settings]: store/store.json cannot be used: its format is 4, and this hopmap knows 1 to 3
       help: it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");
     sandbox.write("store/store.json", "{\n  \"format\": 1\n");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
-    error: store/store.json cannot be used: EOF while parsing an object at line 3 column 0
+    error[checkpoint::damaged_settings]: store/store.json cannot be used: EOF while parsing an object at line 3 column 0
       help: it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");
     sandbox.write("store/store.json", settings.replace("0.2", "3"));
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
-    error: store/store.json cannot be used: `epsilon` has to be from 0 to 1
+    error[checkpoint::damaged_settings]: store/store.json cannot be used: `epsilon` has to be from 0 to 1
       help: it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");
@@ -88,13 +88,13 @@ fn a_flipped_byte_is_named_and_the_others_come_back() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "two"]), @r"
     ------- stderr -------
-    error: block 0 of store/packs/2.pack cannot be used: its checksum does not match
+    error[checkpoint::damaged_block]: block 0 of store/packs/2.pack cannot be used: its checksum does not match
       help: `hopmap checkpoint verify` lists the checkpoints that need it; all others are intact
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "-"]), @r"
     ------- stderr -------
-    error: block 0 of store/packs/2.pack cannot be used: its checksum does not match
+    error[checkpoint::damaged_block]: block 0 of store/packs/2.pack cannot be used: its checksum does not match
       help: `hopmap checkpoint verify` lists the checkpoints that need it; all others are intact
     [exit code 1]
     ");
@@ -115,7 +115,7 @@ fn a_manifest_that_is_cut_off_and_a_pack_that_is_gone() {
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]).lines().filter(|line| line.contains("damaged")).collect::<String>(), @"     2  damaged: checkpoint 2 cannot be read: store/checkpoints/2: its checksum does not match");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "2", "-o", "out"]), @r"
     ------- stderr -------
-    error: checkpoint 2 cannot be read: store/checkpoints/2: its checksum does not match
+    error[checkpoint::damaged_manifest]: checkpoint 2 cannot be read: store/checkpoints/2: its checksum does not match
       help: restore another one; `hopmap checkpoint verify` lists those that are intact
     [exit code 1]
     ");
@@ -130,7 +130,7 @@ fn a_manifest_that_is_cut_off_and_a_pack_that_is_gone() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "2"]), @r"
     ------- stderr -------
-    error: the data that the kept checkpoints need is unknown: checkpoint 2 cannot be read: store/checkpoints/2: its checksum does not match
+    error[checkpoint::needs_unknown]: the data that the kept checkpoints need is unknown: checkpoint 2 cannot be read: store/checkpoints/2: its checksum does not match
       help: also remove the checkpoints that `hopmap checkpoint verify` lists as damaged; nothing was changed
     [exit code 1]
     ");
@@ -148,7 +148,7 @@ fn a_manifest_that_is_cut_off_and_a_pack_that_is_gone() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "3", "-o", "out"]), @r"
     ------- stderr -------
-    error: store/packs/1.pack cannot be used: it is missing
+    error[checkpoint::damaged_pack]: store/packs/1.pack cannot be used: it is missing
       help: `hopmap checkpoint verify` lists the checkpoints that need it; all others are intact
     [exit code 1]
     ");
@@ -214,7 +214,7 @@ fn a_manifest_that_is_lost_is_named_until_it_is_given_up() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "1"]), @r"
     ------- stderr -------
-    error: the data that the kept checkpoints need is unknown: checkpoint 2 cannot be read: store/checkpoints/2: it is missing
+    error[checkpoint::needs_unknown]: the data that the kept checkpoints need is unknown: checkpoint 2 cannot be read: store/checkpoints/2: it is missing
       help: also remove the checkpoints that `hopmap checkpoint verify` lists as damaged; nothing was changed
     [exit code 1]
     ");
@@ -227,7 +227,7 @@ fn a_manifest_that_is_lost_is_named_until_it_is_given_up() {
     fs::remove_file(sandbox.path().join("store/checkpoints/4")).unwrap();
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
     ------- stderr -------
-    error: the manifests of checkpoints 4 are missing in store/checkpoints
+    error[checkpoint::not_together]: the manifests of checkpoints 4 are missing in store/checkpoints
       help: check that the whole store is mounted and was copied: `packs`, `checkpoints` and `store.json` belong together; no pack was removed
     [exit code 1]
     ");

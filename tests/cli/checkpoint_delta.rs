@@ -168,7 +168,7 @@ fn images_are_compared_at_addresses_if_one_asks_for_it() {
     sandbox.write("series/3/ckpt.dmtcp", &dmtcp(&[&text, &heap])[..6 * 4096]);
     insta::assert_snapshot!(delta(&sandbox, &["align=address"]), @r#"
     ------- stderr -------
-    error: DIR/series/3/ckpt.dmtcp cannot be compared
+    error[checkpoint::file]: DIR/series/3/ckpt.dmtcp cannot be compared
       `-> the image is incomplete: the last record is missing at byte 24576
       help: with `align = "position"` images are compared like any other file, even if truncated
     [exit code 1]
@@ -222,28 +222,28 @@ fn folders_without_a_series_are_rejected() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(delta(&sandbox, &[]), @r"
     ------- stderr -------
-    error: cannot read DIR/series
+    error[durable::io]: cannot read DIR/series
       `-> No such file or directory (os error 2)
     [exit code 1]
     ");
     std::fs::create_dir(sandbox.path().join("series")).unwrap();
     insta::assert_snapshot!(delta(&sandbox, &[]), @r"
     ------- stderr -------
-    error: no checkpoints found in DIR/series
+    error[checkpoint::none]: no checkpoints found in DIR/series
       help: a series is a folder in which every checkpoint is a subfolder, or a file; names that begin with a dot are ignored
     [exit code 1]
     ");
     series(&sandbox, &["ab"]);
     insta::assert_snapshot!(delta(&sandbox, &[]), @r"
     ------- stderr -------
-    error: only one checkpoint found in DIR/series: ckpt_1
+    error[checkpoint::one]: only one checkpoint found in DIR/series: ckpt_1
       help: a series needs at least two checkpoints: give the folder that contains them all
     [exit code 1]
     ");
     std::fs::create_dir(sandbox.path().join("series/ckpt_2")).unwrap();
     insta::assert_snapshot!(delta(&sandbox, &[]), @r"
     ------- stderr -------
-    error: the checkpoint DIR/series/ckpt_2 has no files
+    error[checkpoint::empty]: the checkpoint DIR/series/ckpt_2 has no files
       help: the program was killed while it wrote it, or it is not a checkpoint: remove it from the series
     [exit code 1]
     ");
@@ -255,29 +255,31 @@ fn invalid_parameters_are_rejected() {
     series(&sandbox, &["ab", "ab"]);
     insta::assert_snapshot!(delta(&sandbox, &["block_bytes=[1000]"]), @r#"
     ------- stderr -------
-    error: `block_bytes` is 1000, but blocks have 256, 512, 1024 … or 65536 bytes
-       ,-[-p:1:1]
-     1 | ,-> path = "series"
-     2 | |-> block_bytes = [1000]
-       : `---- here
+    error[pipeline::invalid]: `block_bytes` = 1000 is out of range
+       ,-[-p:2:15]
+     1 | path = "series"
+     2 | block_bytes = [1000]
+       :               ^^^|^^
+       :                  `-- here
        `----
+      help: allowed: 256, 512, 1024, … or 65536; default [4096]
     [exit code 2]
     "#);
     insta::assert_snapshot!(delta(&sandbox, &["rules=last"]), @r#"
     ------- stderr -------
-    error: `rules`: unknown variant `last`, expected one of `first`, `incremental`, `adca`
+    error[pipeline::invalid]: `rules` must be one of `first`, `incremental`, `adca`, found `last`
        ,-[-p:2:9]
      1 | path = "series"
      2 | rules = "last"
        :         ^^^|^^
        :            `-- here
        `----
-      help: rules: The rules that choose bases
+      help: rules: The rules that choose the base
     [exit code 2]
     "#);
     insta::assert_snapshot!(delta(&sandbox, &["block_bytes=[]"]), @r#"
     ------- stderr -------
-    error: `block_bytes` is an empty list
+    error[pipeline::invalid]: `block_bytes` is an empty list
        ,-[-p:1:1]
      1 | ,-> path = "series"
      2 | |-> block_bytes = []
@@ -287,39 +289,43 @@ fn invalid_parameters_are_rejected() {
     "#);
     insta::assert_snapshot!(delta(&sandbox, &["epsilon=2"]), @r#"
     ------- stderr -------
-    error: `epsilon` is 2, but has to be at least 0 and below 1: it is a part of the size of a delta
-       ,-[-p:1:1]
-     1 | ,-> path = "series"
-     2 | |-> epsilon = 2
-       : `---- here
+    error[pipeline::invalid]: `epsilon` = 2 is out of range
+       ,-[-p:2:11]
+     1 | path = "series"
+     2 | epsilon = 2
+       :           |
+       :           `-- here
        `----
+      help: allowed: 0 or more and below 1: a fraction of the delta; default 0.2
     [exit code 2]
     "#);
     insta::assert_snapshot!(delta(&sandbox, &["rules=[\"last\"]"]), @r#"
     ------- stderr -------
-    error: `rules[0]`: unknown variant `last`, expected one of `first`, `incremental`, `adca`
+    error[pipeline::invalid]: `rules[0]` must be one of `first`, `incremental`, `adca`, found `last`
        ,-[-p:2:10]
      1 | path = "series"
      2 | rules = ["last"]
        :          ^^^|^^
        :             `-- here
        `----
-      help: rules: The rules that choose bases
+      help: rules: The rules that choose the base
     [exit code 2]
     "#);
     insta::assert_snapshot!(delta(&sandbox, &["write_bytes_per_s=0"]), @r#"
     ------- stderr -------
-    error: `write_bytes_per_s` is 0, but has to be above 0 bytes per second
-       ,-[-p:1:1]
-     1 | ,-> path = "series"
-     2 | |-> write_bytes_per_s = 0
-       : `---- here
+    error[pipeline::invalid]: `write_bytes_per_s` = 0 is out of range
+       ,-[-p:2:21]
+     1 | path = "series"
+     2 | write_bytes_per_s = 0
+       :                     |
+       :                     `-- here
        `----
+      help: allowed: above 0 bytes per second
     [exit code 2]
     "#);
     insta::assert_snapshot!(delta(&sandbox, &["write_latency_s=1", "target=series"]), @r#"
     ------- stderr -------
-    error: `write_latency_s` and `target` cannot be combined: `target` measures it
+    error[pipeline::invalid]: `write_latency_s` and `target` cannot be combined: `target` measures it
        ,-[-p:1:1]
      1 | ,-> path = "series"
      2 | |   write_latency_s = 1

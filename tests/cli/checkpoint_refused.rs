@@ -15,43 +15,43 @@ fn folders_that_are_no_store() {
     sandbox.write("ckpt/image", "x");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
     ------- stderr -------
-    error: store is not a checkpoint store
+    error[checkpoint::no_store]: store is not a checkpoint store
       help: create one with `hopmap checkpoint init`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "ckpt/image"]), @r"
     ------- stderr -------
-    error: ckpt/image is not a checkpoint store
+    error[checkpoint::no_store]: ckpt/image is not a checkpoint store
       help: create one with `hopmap checkpoint init`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "ckpt"]), @r"
     ------- stderr -------
-    error: ckpt is not an empty folder
+    error[checkpoint::not_empty]: ckpt is not an empty folder
       help: use a folder that does not exist yet; nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "ckpt/image"]), @r"
     ------- stderr -------
-    error: cannot read ckpt/image
+    error[durable::io]: cannot read ckpt/image
       `-> Not a directory (os error 20)
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--depth", "17"]), @r"
     ------- stderr -------
-    error: `depth` has to be from 0 to 16
+    error[checkpoint::setting]: `depth` has to be from 0 to 16
       help: nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--epsilon", "2"]), @r"
     ------- stderr -------
-    error: `epsilon` has to be from 0 to 1
+    error[checkpoint::setting]: `epsilon` has to be from 0 to 1
       help: nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--epsilon", "nan"]), @r"
     ------- stderr -------
-    error: `epsilon` has to be from 0 to 1
+    error[checkpoint::setting]: `epsilon` has to be from 0 to 1
       help: nothing was changed
     [exit code 2]
     ");
@@ -59,19 +59,19 @@ fn folders_that_are_no_store() {
     sandbox.stdout(&["checkpoint", "init", "store"]);
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @r"
     ------- stderr -------
-    error: store is already a checkpoint store
+    error[checkpoint::is_store]: store is already a checkpoint store
       help: add checkpoints with `hopmap checkpoint add`; nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "latest", "-o", "out"]), @r"
     ------- stderr -------
-    error: the store has no checkpoints
+    error[command::mistake]: the store has no checkpoints
       help: add one with `hopmap checkpoint add`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "out"]), @r"
     ------- stderr -------
-    error: there is no checkpoint 1
+    error[checkpoint::no_checkpoint]: there is no checkpoint 1
       help: available: none
     [exit code 2]
     ");
@@ -97,31 +97,31 @@ fn things_that_cannot_be_added() {
     sandbox.write("file", "x");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "file"]), @r"
     ------- stderr -------
-    error: file is a file
+    error[command::mistake]: file is a file
       help: a checkpoint is a folder; add a single file as a stream: `hopmap checkpoint add STORE - < FILE`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "nowhere"]), @r"
     ------- stderr -------
-    error: cannot read nowhere
+    error[checkpoint::io]: cannot read nowhere
       `-> No such file or directory (os error 2)
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "-", "--name", "a/b"]), @r"
     ------- stderr -------
-    error: `a/b` is not a file name
+    error[command::mistake]: `a/b` is not a file name
       help: use a name without `/`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "-", "--name", ".."]), @r"
     ------- stderr -------
-    error: `..` is not a file name
+    error[command::mistake]: `..` is not a file name
       help: use a name without `/`
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "."]), @r"
     ------- stderr -------
-    error: the store is in .
+    error[command::mistake]: the store is in .
       help: use a checkpoint folder that does not contain the store
     [exit code 2]
     ");
@@ -138,13 +138,13 @@ fn checkpoints_that_are_not_there_and_places_that_are_taken() {
     }
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "0", "-o", "out"]), @r"
     ------- stderr -------
-    error: there is no checkpoint 0
+    error[checkpoint::no_checkpoint]: there is no checkpoint 0
       help: available: 1-2
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "x", "-o", "out"]), @r"
     ------- stderr -------
-    error: `x` is neither the number of a checkpoint nor `latest`
+    error[command::mistake]: `x` is neither the number of a checkpoint nor `latest`
       help: `hopmap checkpoint list` shows the numbers
     [exit code 2]
     ");
@@ -152,7 +152,7 @@ fn checkpoints_that_are_not_there_and_places_that_are_taken() {
         for command in [["explain", "store", "99"].as_slice(), &["verify", "store", "--only", "99"]] {
             insta::assert_snapshot!(sandbox.seen(&[&["checkpoint"], command].concat()), @r"
             ------- stderr -------
-            error: there is no checkpoint 99
+            error[checkpoint::no_checkpoint]: there is no checkpoint 99
               help: available: 1-2
             [exit code 2]
             ");
@@ -160,25 +160,25 @@ fn checkpoints_that_are_not_there_and_places_that_are_taken() {
     }
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "ckpt"]), @r"
     ------- stderr -------
-    error: ckpt is not an empty folder
+    error[checkpoint::not_empty]: ckpt is not an empty folder
       help: use a folder that does not exist yet; nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "ckpt/image"]), @r"
     ------- stderr -------
-    error: ckpt/image is not an empty folder
+    error[checkpoint::not_empty]: ckpt/image is not an empty folder
       help: use a folder that does not exist yet; nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "-", "--file", "imag"]), @r"
     ------- stderr -------
-    error: checkpoint 1 has no file `imag`
+    error[checkpoint::no_file]: checkpoint 1 has no file `imag`
       help: `hopmap checkpoint explain` lists its files
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "1", "-o", "out", "--file", "image"]), @r"
     ------- stderr -------
-    error: `--file` cannot be combined with an output folder
+    error[command::mistake]: `--file` cannot be combined with an output folder
       help: `--file` writes one file to standard output: add `-o -`
     [exit code 2]
     ");
@@ -186,7 +186,7 @@ fn checkpoints_that_are_not_there_and_places_that_are_taken() {
     sandbox.stdout(&["checkpoint", "add", "store", "ckpt"]);
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "restore", "store", "3", "-o", "-"]), @r"
     ------- stderr -------
-    error: checkpoint 3 has 2 files, but only one can be written to a stream
+    error[checkpoint::several_files]: checkpoint 3 has 2 files, but only one can be written to a stream
       help: select one with --file, or restore to a folder
     [exit code 2]
     ");
@@ -199,19 +199,19 @@ fn prunes_that_say_nothing_or_too_much() {
     let prune = |more: &[&str]| sandbox.seen(&[&["checkpoint", "prune", "store"], more].concat());
     insta::assert_snapshot!(prune(&[]), @r"
     ------- stderr -------
-    error: no retention rule given
+    error[command::mistake]: no retention rule given
       help: select checkpoints to keep, such as `--keep-last 5`, or to remove, such as `--remove 3`
     [exit code 2]
     ");
     insta::assert_snapshot!(prune(&["--keep-last", "0"]), @r"
     ------- stderr -------
-    error: `keep-last` has to be 1 or more
+    error[checkpoint::setting]: `keep-last` has to be 1 or more
       help: nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(prune(&["--keep-every", "0"]), @r"
     ------- stderr -------
-    error: `keep-every` has to be 1 or more
+    error[checkpoint::setting]: `keep-every` has to be 1 or more
       help: nothing was changed
     [exit code 2]
     ");
@@ -219,7 +219,7 @@ fn prunes_that_say_nothing_or_too_much() {
         for all in [["--keep-every", "7"], ["--remove", "1,2"]] {
             insta::assert_snapshot!(prune(&all), @r"
             ------- stderr -------
-            error: no checkpoint would be left
+            error[checkpoint::nothing_kept]: no checkpoint would be left
               help: keep at least one, or remove the folder of the store; nothing was changed
             [exit code 2]
             ");
@@ -229,7 +229,7 @@ fn prunes_that_say_nothing_or_too_much() {
         for missing in [["--remove", "9"].as_slice(), &["--pin", "9", "--keep-last", "1"], &["--unpin", "9"]] {
             insta::assert_snapshot!(prune(missing), @r"
             ------- stderr -------
-            error: there is no checkpoint 9
+            error[checkpoint::no_checkpoint]: there is no checkpoint 9
               help: available: 1-2
             [exit code 2]
             ");
@@ -237,7 +237,7 @@ fn prunes_that_say_nothing_or_too_much() {
     }
     insta::assert_snapshot!(prune(&["--pin", "1", "--remove", "1"]), @r"
     ------- stderr -------
-    error: checkpoint 1 is pinned
+    error[checkpoint::pinned]: checkpoint 1 is pinned
       help: unpin it first; nothing was changed
     [exit code 2]
     ");
@@ -245,7 +245,7 @@ fn prunes_that_say_nothing_or_too_much() {
     sandbox.write("store/pins.json", "{");
     insta::assert_snapshot!(prune(&["--keep-last", "1"]), @r#"
     ------- stderr -------
-    error: store/pins.json cannot be used: EOF while parsing an object at line 1 column 1
+    error[checkpoint::damaged_pins]: store/pins.json cannot be used: EOF while parsing an object at line 1 column 1
       help: it lists the pinned checkpoints: recreate it, for example as `{"pinned": [3, 5]}`; nothing was changed
     [exit code 1]
     "#);
@@ -274,13 +274,13 @@ fn two_writers() {
     let mut first = waiting(&sandbox);
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"
     ------- stderr -------
-    error: store/lock is locked by process N on HOST: hopmap checkpoint add
+    error[checkpoint::busy]: store/lock is locked by process N on HOST: hopmap checkpoint add
       help: wait for it to end: `--wait 600` waits up to ten minutes
     [exit code 75]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "prune", "store", "--keep-last", "1"]), @r"
     ------- stderr -------
-    error: store/lock is locked by process N on HOST: hopmap checkpoint add
+    error[checkpoint::busy]: store/lock is locked by process N on HOST: hopmap checkpoint add
       help: wait for it to end: `--wait 600` waits up to ten minutes
     [exit code 75]
     ");
@@ -330,7 +330,7 @@ fn who_waits_for_the_lock_is_interrupted() {
             let output = second.wait_with_output().unwrap();
             assert_eq!(output.status.code(), Some(130));
             insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
-            error: interrupted
+            error[checkpoint::interrupted]: interrupted
               help: nothing was changed
             ");
         }
@@ -350,7 +350,7 @@ fn a_stream_is_interrupted() {
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     insta::assert_snapshot!(said, @r"
-    error: interrupted
+    error[checkpoint::interrupted]: interrupted
       help: nothing was changed
     ");
     assert_eq!(names(&sandbox.path().join("store/packs")), ["1.pack"]);
@@ -369,7 +369,7 @@ fn nobody_reads_to_the_end() {
     assert_eq!(begin, noise(3, 10)[..]);
     let output = child.wait_with_output().unwrap();
     insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
-    error: cannot write standard output
+    error[durable::io]: cannot write standard output
       `-> Broken pipe (os error 32)
     ");
     assert_eq!(output.status.code(), Some(1));
@@ -377,7 +377,7 @@ fn nobody_reads_to_the_end() {
     let output = sandbox.command(&["checkpoint", "restore", "store", "1", "-o", "-"]).stdout(full).output();
     let output = output.unwrap();
     insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
-    error: cannot write standard output
+    error[durable::io]: cannot write standard output
       `-> No space left on device (os error 28)
     ");
     assert_eq!(output.status.code(), Some(1));

@@ -74,7 +74,7 @@ fn algorithms_are_compared_under_a_mapping_that_counts_them() {
     assert!(rows[1..].iter().any(|row| row[best] == "both"), "{table}");
     assert_eq!(sandbox.read("out/collectives.md").lines().count(), rows.len() + 1);
     let report = sandbox.read("report.html");
-    for shown in ["Collective operations by algorithm", "path linear", "recursive-doubling"] {
+    for shown in ["Compare collective algorithms", "path linear", "recursive-doubling"] {
         assert!(report.contains(shown), "the report does not show {shown}");
     }
     let again = sandbox.stdout(&["run", "collectives.toml", "-p", &trace, "-j1", "--json"]);
@@ -90,7 +90,7 @@ fn a_wrong_algorithm_is_refused_before_anything_runs() {
     let trace = format!("trace={}", project().join("sample-traces/rows-columns-16").display());
     let seen = sandbox.seen(&["check", "collectives.toml", "-p", &trace]);
     assert!(seen.contains("`ring` does not implement `bcast`"), "{seen}");
-    assert!(seen.contains("there are `binomial`, `scatter-ring`"), "{seen}");
+    assert!(seen.contains("algorithms: `binomial`, `scatter-ring`"), "{seen}");
     sandbox.edit("collectives.toml", "bcast = \"ring\"", "bcast = \"round\"");
     let seen = sandbox.seen(&["check", "collectives.toml", "-p", &trace]);
     assert!(seen.contains("round") && seen.contains("exit code"), "{seen}");

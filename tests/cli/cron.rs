@@ -35,7 +35,7 @@ fn a_quiet_run_says_nothing_unless_it_fails() {
     sandbox.write("ring.csv", "source,destination,messages,bytes\n0,1,1\n");
     insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
-    error: stage `program` (ring.toml:8)
+    error[text::file]: stage `program` (ring.toml:8)
       `-> DIR/ring.csv:2: 3 values, but the header has 4
     [exit code 1]
     ");
@@ -45,9 +45,9 @@ fn a_quiet_run_says_nothing_unless_it_fails() {
 fn a_busy_store_is_told_at_once_or_waited_for() {
     let sandbox = Sandbox::with_ring();
     let lock = busy(&sandbox);
-    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
-    error: DIR/.hopmap/lock is locked by process 7 on login1: hopmap run ring
+    error[durable::busy]: DIR/.hopmap/lock is locked by process 7 on login1: hopmap run ring
       help: wait for it to end (`hopmap run` does with --wait 10m), or use another store with --store
     [exit code 75]
     ");
@@ -116,7 +116,7 @@ fn what_only_reads_needs_no_lock() {
     // A report that is missing cannot be written now, so it is not named either.
     std::fs::remove_file(sandbox.path().join(".hopmap/reports/ring.html")).unwrap();
     assert!(!sandbox.stdout(&["run", "ring.toml"]).contains("report"));
-    assert!(sandbox.stdout(&["gc", "--dry-run"]).contains("nothing to clear"));
+    assert!(sandbox.stdout(&["gc", "--dry-run"]).contains("nothing to remove"));
     assert_eq!(sandbox.output(&["gc"]).status.code(), Some(75));
     std::fs::remove_file(sandbox.path().join("out/rankfile")).unwrap();
     assert_eq!(sandbox.output(&["run", "ring.toml"]).status.code(), Some(75));

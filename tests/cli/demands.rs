@@ -70,36 +70,36 @@ fn what_a_trace_does_not_say_is_asked_for() {
     };
     insta::assert_snapshot!(refused(&["phase=solve"]), @r"
     ------- stderr -------
-    error: the program has no phase `solve`
+    error[route::invalid]: the program has no phase `solve`
       help: detect phases when the trace is read: `phases` of trace/otf2
     [exit code 1]
     ");
     insta::assert_snapshot!(refused(&["peak_phase=true"]), @r"
     ------- stderr -------
-    error: `peak_phase` needs phases of known length, and the program has none
+    error[route::invalid]: `peak_phase` needs phases of known length, and the program has none
       help: detect phases when the trace is read: `phases = { seconds = 0.1 }` of trace/otf2
     [exit code 1]
     ");
     insta::assert_snapshot!(refused(&["duration_s=0"]), @r"
     ------- stderr -------
-    error: duration_s is 0
-       ,-[-p:1:1]
+    error[pipeline::invalid]: `duration_s` = 0 is out of range
+       ,-[-p:1:14]
      1 | duration_s = 0
-       : ^^^^^^^|^^^^^^^
-       :        `-- here
+       :              |
+       :              `-- here
        `----
-      help: it is above 0
+      help: allowed: above 0
     [exit code 2]
     ");
     insta::assert_snapshot!(refused(&["switch_type=3"]), @r"
     ------- stderr -------
-    error: `switch_type` is 3
-       ,-[-p:1:1]
+    error[pipeline::invalid]: `switch_type` = 3 is out of range
+       ,-[-p:1:15]
      1 | switch_type = 3
-       : ^^^^^^^^|^^^^^^^
-       :         `-- here
+       :               |
+       :               `-- here
        `----
-      help: 1: one table for the whole switch; 2: a table for every port
+      help: allowed: 1 (one table for the whole switch) or 2 (a table for every port)
     [exit code 2]
     ");
 }

@@ -175,9 +175,9 @@ fn a_stage_of_two_runs() {
       - placement random, sample 10, F 80000.0, T 10000.0, dilation_max 2.0, dilation_mean 2.0, hop_bytes 16000.0, max_link_load_bytes 2000.0
       … and 36 more
     ");
-    insta::assert_snapshot!(stage("nothing", &[]), @"
+    insta::assert_snapshot!(stage("nothing", &[]), @r"
     ------- stderr -------
-    error: the run RUN has no stage or cell `nothing`
+    error[command::mistake]: the run RUN has no stage or cell `nothing`
       help: its stages: machine, placement, program, quality, rankfile
     [exit code 2]
     ");
@@ -272,21 +272,21 @@ fn folders_are_compared_without_a_store() {
       + rank 8, host none, compute_s none, communication_s none, collective_s none
       + rank 9, host none, compute_s none, communication_s none, collective_s none
     ");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "machine"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "machine"]), @r"
     ------- stderr -------
-    error: cannot compare a task-graph with a system-graph
+    error[command::mistake]: cannot compare a task-graph with a system-graph
       help: compare two artifacts of the same kind; `hopmap show` prints the kind
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "nowhere"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "nowhere"]), @r"
     ------- stderr -------
-    error: there is no artifact, digest or stage `nowhere`
+    error[command::mistake]: there is no artifact, digest or stage `nowhere`
       help: stages of .hopmap: none yet
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "latest"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "latest"]), @r"
     ------- stderr -------
-    error: there is no run `latest`: 0 are known
+    error[command::mistake]: there is no run `latest`: 0 are known
       help: `hopmap runs` lists them
     [exit code 2]
     ");
@@ -306,16 +306,16 @@ fn folders_are_compared_without_a_store() {
 fn a_name_that_is_a_run_and_a_folder_is_refused() {
     let sandbox = two_runs();
     sandbox.stdout(&["exec", "trace/import", "-p", "path=ring.csv", "-p", "format=csv", "--out", "latest"]);
-    insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "latest"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "latest"]), @r"
     ------- stderr -------
-    error: `latest` is a run and also a folder
+    error[command::mistake]: `latest` is a run and also a folder
       help: name the run by its start time (`hopmap runs`), the folder as ./NAME, the stage as PIPELINE:NAME
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["diff", "./latest", "program"]), @"the same task-graph: DIGEST");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "program"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["diff", "previous", "program"]), @r"
     ------- stderr -------
-    error: `previous` is a run, but `program` is an artifact
+    error[command::mistake]: `previous` is a run, but `program` is an artifact
       help: compare two runs, or two artifacts; `hopmap runs` lists the runs
     [exit code 2]
     ");
@@ -330,9 +330,9 @@ fn damaged_artifacts_are_neither_the_same_nor_different() {
         sandbox.stdout(&["exec", "trace/import", "-p", path, "-p", "format=csv", "--out", out]);
     }
     sandbox.damage("copy/edges.parquet");
-    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "copy"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "copy"]), @r"
     ------- stderr -------
-    error: DIR/copy/edges.parquet is damaged: its hash differs from the one in artifact.json
+    error[artifact::damaged]: DIR/copy/edges.parquet is damaged: its hash differs from the one in artifact.json
       help: remove the artifact and recompute it
     [exit code 1]
     ");
@@ -346,9 +346,9 @@ fn damaged_artifacts_are_neither_the_same_nor_different() {
     sandbox.write("copy/edges.parquet", "PAR1");
     fails("ring", "copy");
     std::fs::remove_file(sandbox.path().join("copy/edges.parquet")).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["diff", "copy", "ring"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["diff", "copy", "ring"]), @r"
     ------- stderr -------
-    error: cannot read DIR/copy/edges.parquet
+    error[artifact::io]: cannot read DIR/copy/edges.parquet
       `-> No such file or directory (os error 2)
     [exit code 1]
     ");
@@ -381,18 +381,18 @@ fn cells_are_named_by_keys_in_any_order() {
         sandbox.stdout(&["diff", "placement[mapper=random,seed=1]", "placement[mapper=random,seed=2]"]);
     let names = ["placement[seed=1, mapper=random]", "placement[seed=2, mapper=random]"];
     assert_eq!(sandbox.stdout(&["diff", names[0], names[1]]), whole);
-    insta::assert_snapshot!(sandbox.seen(&["diff", "placement[seed=1]", "placement[seed=2]"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["diff", "placement[seed=1]", "placement[seed=2]"]), @r"
     ------- stderr -------
-    error: `placement[seed=1]` matches 2 cells
+    error[command::mistake]: `placement[seed=1]` matches 2 cells
       help: name one: placement[mapper=linear,seed=1], placement[mapper=random,seed=1]
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["diff", names[0], "--run", "latest", "--run", "latest"]), @"the same mapping: DIGEST");
     insta::assert_snapshot!(
         sandbox.seen(&["diff", "placement[seed=1]", "--run", "latest", "--run", "latest"]),
-        @"
+        @r"
     ------- stderr -------
-    error: `placement[seed=1]` matches 2 cells
+    error[command::mistake]: `placement[seed=1]` matches 2 cells
       help: name one: placement[mapper=linear,seed=1], placement[mapper=random,seed=1]
     [exit code 2]
     "

@@ -96,7 +96,7 @@ fn missing_components_say_how_to_get_them_and_faults_are_shown() {
     Slurm
       missing  srun             for starting ranks in a job
                                 Debian: slurm-client; on a cluster, log in to a node that submits jobs
-      broken   sinfo            `sinfo --noheader '--format=%R'` ended with exit status: 1; it said: slurm_load_partitions: Unable to contact slurm controller; for cells as batch jobs: `launcher = "sbatch"`, and the list of idle nodes
+      broken   sinfo            `sinfo --noheader '--format=%R'` ended with exit status: 1; standard error: slurm_load_partitions: Unable to contact slurm controller; for cells as batch jobs: `launcher = "sbatch"`, and the list of idle nodes
                                 Debian: slurm-client; on a cluster, log in to a node that submits jobs
       missing  job              for choosing nodes of the job: `hopmap run job`
                                 start a job: `salloc` or `sbatch`

@@ -202,7 +202,7 @@ fn every_error_has_a_code_of_its_own_and_the_page_lists_them() {
 
 #[test]
 fn errors_are_read_off_the_sources() {
-    let text = r##"
+    let text = r#"
         /// It.
         #[derive(Debug, thiserror::Error, Diagnostic)]
         pub enum E {
@@ -219,7 +219,7 @@ fn errors_are_read_off_the_sources() {
         #[error("{problem}")]
         #[diagnostic(code(a::invalid))]
         struct F { #[help] help: Option<String> }
-    "##;
+    "#;
     let found: Vec<String> = errors_of(&tokens(text))
         .into_iter()
         .map(|Listed { name, code, message, help }| format!("{name} {code:?} {message} {help:?}"))

@@ -35,39 +35,39 @@ fn it_gives_the_same_bytes_as_a_run() {
 fn what_is_wrong_is_said() {
     let sandbox = Sandbox::new();
     machine(&sandbox);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "map/anealing", "--out", "a"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/anealing", "--out", "a"]), @r"
     ------- stderr -------
-    error: there is no stage kind `map/anealing`
+    error[command::mistake]: there is no stage kind `map/anealing`
       help: did you mean `map/annealing`? `hopmap stages` lists all
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "system=m", "--out", "a"]), @r#"
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "system=m", "--out", "a"]), @r"
     ------- stderr -------
-    error: map/linear needs `task-graph`
+    error[command::mistake]: map/linear needs `task-graph`
       help: add --in task-graph=ARTIFACT with a task-graph
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "sytem=m", "--out", "a"]), @r#"
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "sytem=m", "--out", "a"]), @r"
     ------- stderr -------
-    error: map/linear has no input `sytem`
+    error[command::mistake]: map/linear has no input `sytem`
       help: did you mean `system`? inputs: task-graph, system
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "task-graph=m", "--in", "system=m", "--out", "a"]), @r#"
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "task-graph=m", "--in", "system=m", "--out", "a"]), @r"
     ------- stderr -------
-    error: m is a system-graph, but `task-graph` takes a task-graph
+    error[command::mistake]: m is a system-graph, but `task-graph` takes a task-graph
       help: `hopmap stages map/linear` describes the inputs
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "task-graph=none", "--out", "a"]), @r#"
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "task-graph=none", "--out", "a"]), @r"
     ------- stderr -------
-    error: DIR/none is not an artifact: cannot read artifact.json: No such file or directory (os error 2)
+    error[artifact::not_an_artifact]: DIR/none is not an artifact: cannot read artifact.json: No such file or directory (os error 2)
       help: an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it
     [exit code 2]
-    "#);
+    ");
     insta::assert_snapshot!(sandbox.seen(&["exec", "trace/import", "-p", "path=none.csv", "-p", "format=csv", "-p", "rnks=3", "--out", "a"]), @r#"
     ------- stderr -------
-    error: trace/import has no parameter `rnks`
+    error[pipeline::invalid]: trace/import has no parameter `rnks`
        ,-[-p:3:1]
      2 | format = "csv"
      3 | rnks = 3
@@ -79,17 +79,17 @@ fn what_is_wrong_is_said() {
     "#);
     insta::assert_snapshot!(sandbox.seen(&["exec", "trace/import", "-p", "path=none.csv", "-p", "format=csv", "--out", "a"]), @r"
     ------- stderr -------
-    error: DIR/none.csv: cannot be read: No such file or directory (os error 2)
+    error[text::file]: DIR/none.csv: cannot be read: No such file or directory (os error 2)
       help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
     ");
     sandbox.write("full/notes.txt", "mine");
-    insta::assert_snapshot!(sandbox.seen(&["exec", "topology/synthetic", "-p", "shape=tree:2", "-p", "costs=[1]", "--out", "full"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "topology/synthetic", "-p", "shape=tree:2", "-p", "costs=[1]", "--out", "full"]), @r"
     ------- stderr -------
-    error: full contains something that is not an artifact
+    error[command::mistake]: full contains something that is not an artifact
       help: name a new folder, an empty one, or an artifact to replace
     [exit code 2]
-    "#);
+    ");
     assert_eq!(sandbox.read("full/notes.txt"), "mine");
 }
 
@@ -129,9 +129,9 @@ fn the_working_directory_is_named_where_it_is_in_the_way() {
     let sandbox = Sandbox::new();
     sandbox.write("notes.txt", "mine");
     let machine = ["-p", "shape=tree:2", "-p", "costs=[1]", "--out", "."];
-    insta::assert_snapshot!(sandbox.seen(&[&["exec", "topology/synthetic"], &machine[..]].concat()), @"
+    insta::assert_snapshot!(sandbox.seen(&[&["exec", "topology/synthetic"], &machine[..]].concat()), @r"
     ------- stderr -------
-    error: . contains something that is not an artifact
+    error[command::mistake]: . contains something that is not an artifact
       help: name a new folder, an empty one, or an artifact to replace
     [exit code 2]
     ");

@@ -314,68 +314,68 @@ fn archives_that_could_do_harm_are_refused() {
     ] {
         said.push_str(&refused(script));
     }
-    insta::assert_snapshot!(said.replace("DIR/", ""), @r#"
+    insta::assert_snapshot!(said.replace("DIR/", ""), @r"
     ------- stderr -------
-    error: x.zip is refused: ../evil at byte 0: its path points outside of the archive
+    error[archive::refused]: x.zip is refused: ../evil at byte 0: its path points outside of the archive
       help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
-    error: x.zip is refused: /etc/evil at byte 0: its path is absolute, or written for another system
+    error[archive::refused]: x.zip is refused: /etc/evil at byte 0: its path is absolute, or written for another system
       help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
-    error: x.zip is refused: a\\b at byte 0: its path is absolute, or written for another system
+    error[archive::refused]: x.zip is refused: a\\b at byte 0: its path is absolute, or written for another system
       help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
-    error: x.zip is refused: link at byte 0: it is a link or a special file
+    error[archive::refused]: x.zip is refused: link at byte 0: it is a link or a special file
       help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
-    error: x.zip is refused: byte 0: files overlap, or the directory hides one
+    error[archive::refused]: x.zip is refused: byte 0: files overlap, or the directory hides one
       help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
-    error: x.zip is refused: bomb at byte 0: it would unpack to more than a hundred times its size
+    error[archive::refused]: x.zip is refused: bomb at byte 0: it would unpack to more than a hundred times its size
       help: `hopmap export` never writes this; do not unpack the archive with other programs either
     [exit code 2]
     ------- stderr -------
-    error: x.zip was not written by `hopmap export`: it has no ro-crate-metadata.json
+    error[archive::foreign]: x.zip was not written by `hopmap export`: it has no ro-crate-metadata.json
       help: `hopmap export` packs a run
     [exit code 2]
-    "#);
+    ");
     sandbox.write("x.zip", "no zip at all");
-    insta::assert_snapshot!(sandbox.seen(&["verify", "x.zip"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["verify", "x.zip"]), @r"
     ------- stderr -------
-    error: DIR/x.zip is not an archive, or is damaged: its directory: invalid Zip archive: Could not find EOCD
+    error[archive::damaged]: DIR/x.zip is not an archive, or is damaged: its directory: invalid Zip archive: Could not find EOCD
       help: get the archive again; damage cannot be distinguished from forgery
     [exit code 2]
-    "#);
+    ");
 }
 
 #[test]
 fn what_cannot_be_packed_is_said() {
     let sandbox = Sandbox::with_ring();
-    insta::assert_snapshot!(sandbox.seen(&["export", "ring.toml", "-o", "x.zip"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["export", "ring.toml", "-o", "x.zip"]), @r"
     ------- stderr -------
-    error: there is no store at DIR/.hopmap
+    error[engine::missing]: there is no store at DIR/.hopmap
       help: `hopmap run` creates one; --store names another
     [exit code 2]
-    "#);
+    ");
     sandbox.stdout(&["run", "ring.toml", "-j1"]);
-    insta::assert_snapshot!(sandbox.seen(&["export", "none.toml", "-o", "x.zip"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["export", "none.toml", "-o", "x.zip"]), @r"
     ------- stderr -------
-    error: `none.toml` is neither a pipeline nor a run
+    error[command::mistake]: `none.toml` is neither a pipeline nor a run
       help: the newest runs: RUN
     [exit code 2]
-    "#);
+    ");
     sandbox.edit("ring.csv", "1000", "2000");
-    insta::assert_snapshot!(sandbox.seen(&["export", "-o", "x.zip"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["export", "-o", "x.zip"]), @r"
     ------- stderr -------
-    error: 4 of 5 cells of `ring` have no result: program, placement, quality and 1 more
+    error[lock::unfinished]: 4 of 5 cells of `ring` have no result: program, placement, quality, rankfile
       help: `hopmap run` computes them; `hopmap plan` lists why each has to run
     [exit code 2]
-    "#);
+    ");
     assert!(!sandbox.path().join("x.zip").exists());
 }
 
@@ -439,17 +439,17 @@ fn a_damaged_artifact_is_not_packed() {
     let description = std::fs::read_to_string(folder.join("artifact.json")).unwrap();
     let other = description.replace("\"hosts\": 4", "\"hosts\": 5");
     std::fs::write(folder.join("artifact.json"), other).unwrap();
-    insta::assert_snapshot!(export(), @"
+    insta::assert_snapshot!(export(), @r"
     ------- stderr -------
-    error: the artifact of `machine` is damaged: DIR/.hopmap/artifacts/DIGEST/artifact.json has other bytes than when it was made
+    error[archive::damaged_artifact]: the artifact of `machine` is damaged: DIR/.hopmap/artifacts/DIGEST/artifact.json has other bytes than when it was made
       help: remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged
     [exit code 1]
     ");
     std::fs::write(folder.join("artifact.json"), description).unwrap();
     sandbox.damage(folder.join("slots.parquet"));
-    insta::assert_snapshot!(export(), @"
+    insta::assert_snapshot!(export(), @r"
     ------- stderr -------
-    error: the artifact of `machine` is damaged: DIR/.hopmap/artifacts/DIGEST/slots.parquet has other bytes than when it was made
+    error[archive::damaged_artifact]: the artifact of `machine` is damaged: DIR/.hopmap/artifacts/DIGEST/slots.parquet has other bytes than when it was made
       help: remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged
     [exit code 1]
     ");

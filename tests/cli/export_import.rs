@@ -19,6 +19,7 @@ fn exported(arguments: &[&str]) -> Sandbox {
 fn elsewhere(sandbox: Sandbox) -> Sandbox {
     let elsewhere = Sandbox::new();
     std::fs::rename(sandbox.path().join("ring.crate.zip"), elsewhere.path().join("ring.crate.zip")).unwrap();
+    drop(sandbox);
     elsewhere
 }
 

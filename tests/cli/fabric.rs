@@ -79,13 +79,13 @@ fn chosen_hosts_cost_what_is_asked_for() {
     ");
     insta::assert_snapshot!(choose(&["-p", "cost=latency"]), @r"
     ------- stderr -------
-    error: the link from `node01` to `leaf1 36-port` has no latency
+    error[select::invalid]: the link from `node01` to `leaf1 36-port` has no latency
       help: give `link_latency_s`, the latency of such links in seconds, such as 1.5e-7
     [exit code 1]
     ");
     insta::assert_snapshot!(choose(&["-p", "cost=time"]), @r#"
     ------- stderr -------
-    error: `bytes` is missing
+    error[pipeline::invalid]: `bytes` is missing
        ,-[-p:1:1]
      1 | ,-> hosts = "node[01-02,09]"
      2 | |-> cost = "time"
@@ -171,25 +171,25 @@ fn what_is_no_machine_is_said() {
     };
     insta::assert_snapshot!(import("poem.txt"), @r"
     ------- stderr -------
-    error: DIR/poem.txt: unknown machine topology format
+    error[topology::unknown]: DIR/poem.txt: unknown machine topology format
       help: set `format`; `hopmap stages topology/import` lists the supported formats
     [exit code 1]
     ");
     insta::assert_snapshot!(import("empty"), @r"
     ------- stderr -------
-    error: DIR/empty: unknown machine topology format
+    error[topology::unknown]: DIR/empty: unknown machine topology format
       help: set `format`; `hopmap stages topology/import` lists the supported formats
     [exit code 1]
     ");
     insta::assert_snapshot!(import("missing"), @r"
     ------- stderr -------
-    error: DIR/missing: cannot be read: No such file or directory (os error 2)
+    error[text::file]: DIR/missing: cannot be read: No such file or directory (os error 2)
       help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
     ");
     insta::assert_snapshot!(sandbox.seen(&["exec", "topology/import", "--out", "machine"]), @r"
     ------- stderr -------
-    error: `path` is missing
+    error[pipeline::invalid]: `path` is missing
        ,-[-p:1:1]
        `----
       help: give the file or folder that describes the machine
@@ -203,7 +203,7 @@ fn what_is_no_machine_is_said() {
     insta::assert_snapshot!(import("bomb.xml"), @r"
     ------- stderr -------
     format: hwloc
-    error: DIR/bomb.xml:2: the document type declares entities or elements, as an XML bomb does
+    error[text::file]: DIR/bomb.xml:2: the document type declares entities or elements, as an XML bomb does
       help: remove it; topology files do not need it
     [exit code 1]
     ");

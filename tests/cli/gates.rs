@@ -93,8 +93,8 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
     ");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
-    error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % above
-    error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % above
+    error[gates::failed]: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % above
+    error[gates::failed]: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % above
     [exit code 3]
     ");
     // Also where nothing has to run.
@@ -103,8 +103,8 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
       quality      F 1.000 × linear, F 1.127 × random, T 1.000 × linear, max_link_load_bytes 1.000 × linear
       held back    out/rankfile: a gate fails; `hopmap accept` makes its values the baseline, `save_on_failure = true` saves anyway
     ------- stderr -------
-    error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % above
-    error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % above
+    error[gates::failed]: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % above
+    error[gates::failed]: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % above
     [exit code 3]
     ");
     assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @r"
@@ -116,8 +116,8 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
     ring: nothing to do
       held back    out/rankfile: a gate fails; `hopmap accept` makes its values the baseline, `save_on_failure = true` saves anyway
     ------- stderr -------
-    error: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % above
-    error: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % above
+    error[gates::failed]: gate quality: placement.F is 80,000, allowed 44,880 (1.02 × 44,000 accepted): 78 % above
+    error[gates::failed]: gate gain: quality.F is 80,000, allowed 48,000 (0.6 × 80,000 quality.F_linear): 67 % above
     [exit code 3]
     ");
     assert_snapshot!(sandbox.seen(&["accept", "--check", "ring.toml"]), @r"
@@ -185,8 +185,8 @@ several = "median(placement[*].F) >= max(random[*].F)"
     );
     assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--quiet"]), @r"
     ------- stderr -------
-    error: gate one: placement[seed=2].F + linear.F is 124,000, must be less than 100,000: 24 % above
-    error: gate several: median(placement[*].F) is 44,000, must be at least 80,000 (max(random[*].F)): 45 % below
+    error[gates::failed]: gate one: placement[seed=2].F + linear.F is 124,000, must be less than 100,000: 24 % above
+    error[gates::failed]: gate several: median(placement[*].F) is 44,000, must be at least 80,000 (max(random[*].F)): 45 % below
     [exit code 3]
     ");
     assert_snapshot!(sandbox.seen(&["accept", "sweep.toml"]), @"accepted: 3 values in sweep.accepted.json");
@@ -208,8 +208,8 @@ several = "median(placement[*].F) >= max(random[*].F)"
       pass         beside: placement[seed=3].F is 44,000, allowed 72,000 (0.9 × 80,000 linear.F)
       pass         best: placement[min F].F is 44,000, allowed 71,000 (min(random[*].F))
     ------- stderr -------
-    error: gate one: placement[seed=2].F + linear.F is 124,000, must be less than 100,000: 24 % above
-    error: gate several: median(placement[*].F) is 44,000, must be at least 80,000 (max(random[*].F)): 45 % below
+    error[gates::failed]: gate one: placement[seed=2].F + linear.F is 124,000, must be less than 100,000: 24 % above
+    error[gates::failed]: gate several: median(placement[*].F) is 44,000, must be at least 80,000 (max(random[*].F)): 45 % below
     [exit code 3]
     ");
     let value: Value =
@@ -284,7 +284,7 @@ number = 3
     );
     assert_snapshot!(sandbox.seen(&["check", "sweep.toml"]), @r#"
     ------- stderr -------
-    error: there is no stage `placment`
+    error[pipeline::invalid]: there is no stage `placment`
         ,-[sweep.toml:26:10]
      25 | [gates]
      26 | stage = "placment.F < 3"
@@ -293,7 +293,7 @@ number = 3
      27 | cell = "placement[sed=1].F < 3"
         `----
       help: stages: program, machine, linear, placement, random
-    error: `placement` has no matrix key `sed`
+    error[pipeline::invalid]: `placement` has no matrix key `sed`
         ,-[sweep.toml:27:9]
      26 | stage = "placment.F < 3"
      27 | cell = "placement[sed=1].F < 3"
@@ -302,7 +302,7 @@ number = 3
      28 | value = "placement[seed=7].F < 3"
         `----
       help: its matrix keys: seed
-    error: no cell of `placement` has seed=7
+    error[pipeline::invalid]: no cell of `placement` has seed=7
         ,-[sweep.toml:28:10]
      27 | cell = "placement[sed=1].F < 3"
      28 | value = "placement[seed=7].F < 3"
@@ -311,7 +311,7 @@ number = 3
      29 | port = "placement.map.F < 3"
         `----
       help: values of seed: 1, 2, 3
-    error: map/annealing has no output `map`
+    error[pipeline::invalid]: map/annealing has no output `map`
         ,-[sweep.toml:29:9]
      28 | value = "placement[seed=7].F < 3"
      29 | port = "placement.map.F < 3"
@@ -320,7 +320,7 @@ number = 3
      30 | form = "placement.F =< 3"
         `----
       help: outputs: mapping
-    error: `=` stands where a comparison should be
+    error[pipeline::invalid]: `=` stands where a comparison should be
         ,-[sweep.toml:30:21]
      29 | port = "placement.map.F < 3"
      30 | form = "placement.F =< 3"
@@ -329,7 +329,7 @@ number = 3
      31 | end = "placement.F <"
         `----
       help: a gate compares two sums of numbers and metrics, such as "placement.F <= N.NN * accepted"
-    error: the gate ends where a number or a metric should be
+    error[pipeline::invalid]: the gate ends where a number or a metric should be
         ,-[sweep.toml:31:21]
      30 | form = "placement.F =< 3"
      31 | end = "placement.F <"
@@ -338,7 +338,7 @@ number = 3
      32 | left = "accepted < placement.F"
         `----
       help: a gate compares two sums of numbers and metrics, such as "placement.F <= N.NN * accepted"
-    error: `accepted` is the accepted value of the left side, and stands on the right
+    error[pipeline::invalid]: `accepted` is the accepted value of the left side, and stands on the right
         ,-[sweep.toml:32:8]
      31 | end = "placement.F <"
      32 | left = "accepted < placement.F"
@@ -347,7 +347,7 @@ number = 3
      33 | nothing = "1 < 2"
         `----
       help: a gate compares two sums of numbers and metrics, such as "placement.F <= N.NN * accepted"
-    error: this gate is about no metric
+    error[pipeline::invalid]: this gate is about no metric
         ,-[sweep.toml:33:11]
      32 | left = "accepted < placement.F"
      33 | nothing = "1 < 2"
@@ -356,7 +356,7 @@ number = 3
      34 | pair = "placement.F < random.F"
         `----
       help: a gate compares two sums of numbers and metrics, such as "placement.F <= N.NN * accepted"
-    error: no cell of `random` pairs with `placement[seed=3]`
+    error[pipeline::invalid]: no cell of `random` pairs with `placement[seed=3]`
         ,-[sweep.toml:34:23]
      33 | nothing = "1 < 2"
      34 | pair = "placement.F < random.F"
@@ -365,7 +365,7 @@ number = 3
      35 | single = "linear.F < placement.F"
         `----
       help: cells pair up by equal matrix keys
-    error: `placement[*]` stands for 3 cells
+    error[pipeline::invalid]: `placement[*]` stands for 3 cells
         ,-[sweep.toml:36:12]
      35 | single = "linear.F < placement.F"
      36 | several = "placement[*].F < 3"
@@ -374,7 +374,7 @@ number = 3
      37 | function = "maximum(placement[*].F) < 3"
         `----
       help: put them together: max(placement[*].F), min(placement[*].F), mean(placement[*].F) or median(placement[*].F)
-    error: there is no function `maximum`
+    error[pipeline::invalid]: there is no function `maximum`
         ,-[sweep.toml:37:13]
      36 | several = "placement[*].F < 3"
      37 | function = "maximum(placement[*].F) < 3"
@@ -383,7 +383,7 @@ number = 3
      38 | plain = "max(placement.F) < 3"
         `----
       help: functions: min, max, mean, median
-    error: `max` takes several cells
+    error[pipeline::invalid]: `max` takes several cells
         ,-[sweep.toml:38:14]
      37 | function = "maximum(placement[*].F) < 3"
      38 | plain = "max(placement.F) < 3"
@@ -392,7 +392,7 @@ number = 3
      39 | parameter = "placement.F < ${params.most}"
         `----
       help: write max(placement[*].F) for all of them
-    error: there is no parameter `most`
+    error[pipeline::invalid]: there is no parameter `most`
         ,-[sweep.toml:39:13]
      38 | plain = "max(placement.F) < 3"
      39 | parameter = "placement.F < ${params.most}"
@@ -400,7 +400,7 @@ number = 3
         :                            `-- here
      40 | number = 3
         `----
-    error: a gate should be text
+    error[pipeline::invalid]: a gate should be text
         ,-[sweep.toml:40:10]
      39 | parameter = "placement.F < ${params.most}"
      40 | number = 3
@@ -409,7 +409,7 @@ number = 3
      41 | "a gate" = "placement.F < 3"
         `----
       help: a gate compares two sums of numbers and metrics, such as "placement.F <= N.NN * accepted"
-    error: `a gate` is not a name for a gate
+    error[pipeline::invalid]: `a gate` is not a name for a gate
         ,-[sweep.toml:41:1]
      40 | number = 3
      41 | "a gate" = "placement.F < 3"
@@ -429,7 +429,7 @@ fn parameters_can_stand_in_gates() {
     sandbox.stdout(&["run", "sweep.toml"]);
     assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "-p", "most=5", "--quiet"]), @r"
     ------- stderr -------
-    error: gate fixed: linear.F is 80,000, allowed 5: 1,599,900 % above
+    error[gates::failed]: gate fixed: linear.F is 80,000, allowed 5: 1,599,900 % above
     [exit code 3]
     ");
 }
@@ -439,27 +439,25 @@ fn a_metric_that_there_is_not_is_found_after_the_run_then_before_it() {
     let sandbox = with_gates("[gates]\nquality = \"quality.FF <= 3\"\n");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r#"
     ------- stderr -------
-    error: `quality` has no metric `FF`
+    error[pipeline::invalid]: `quality` has no metric `FF`
         ,-[ring.toml:28:12]
      27 | [gates]
      28 | quality = "quality.FF <= 3"
         :            ^^^^^|^^^^
         :                 `-- did you mean `F`?
         `----
-      help: its metrics: F, F_linear, F_over_linear, F_over_random, F_over_round_robin, F_random, F_round_robin, T, T_linear, T_over_linear, T_over_random, T_over_round_robin, T_random, T_round_robin, dilation_max, dilation_max_linear, dilation_max_over_linear, dilation_max_over_random, dilation_max_over_round_robin, dilation_max_random, dilation_max_round_robin, dilation_mean, dilation_mean_linear, dilation_mean_over_linear, dilation_mean_over_random, dilation_mean_over_round_robin, dilation_mean_random, dilation_mean_round_robin, hop_bytes, hop_bytes_linear, hop_bytes_over_linear, hop_bytes_over_random, hop_bytes_over_round_robin, hop_bytes_random, hop_bytes_round_robin, max_link_load_bytes, max_link_load_bytes_linear, max_link_load_bytes_over_linear, max_link_load_bytes_over_random, max_link_load_bytes_over_round_robin, max_link_load_bytes_random, max_link_load_bytes_round_robin
     [exit code 2]
     "#);
     sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 30000");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r#"
     ------- stderr -------
-    error: `quality` has no metric `FF`
+    error[pipeline::invalid]: `quality` has no metric `FF`
         ,-[ring.toml:28:12]
      27 | [gates]
      28 | quality = "quality.FF <= 3"
         :            ^^^^^|^^^^
         :                 `-- did you mean `F`?
         `----
-      help: its metrics: F, F_linear, F_over_linear, F_over_random, F_over_round_robin, F_random, F_round_robin, T, T_linear, T_over_linear, T_over_random, T_over_round_robin, T_random, T_round_robin, dilation_max, dilation_max_linear, dilation_max_over_linear, dilation_max_over_random, dilation_max_over_round_robin, dilation_max_random, dilation_max_round_robin, dilation_mean, dilation_mean_linear, dilation_mean_over_linear, dilation_mean_over_random, dilation_mean_over_round_robin, dilation_mean_random, dilation_mean_round_robin, hop_bytes, hop_bytes_linear, hop_bytes_over_linear, hop_bytes_over_random, hop_bytes_over_round_robin, hop_bytes_random, hop_bytes_round_robin, max_link_load_bytes, max_link_load_bytes_linear, max_link_load_bytes_over_linear, max_link_load_bytes_over_random, max_link_load_bytes_over_round_robin, max_link_load_bytes_random, max_link_load_bytes_round_robin
     [exit code 2]
     "#);
     assert_eq!(sandbox.stdout(&["runs"]).lines().count(), 1);
@@ -478,13 +476,13 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     let sandbox = with_gates(GATES);
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
     ------- stderr -------
-    error: cannot accept: program has to run: no result in this store yet
+    error[command::mistake]: cannot accept: program has to run: no result in this store yet
       help: only a run in which every stage has a result can be accepted: `hopmap run ring.toml`
     [exit code 2]
     ");
     assert_snapshot!(sandbox.seen(&["accept", "--check", "ring.toml"]), @r"
     ------- stderr -------
-    error: cannot accept: program has to run: no result in this store yet
+    error[command::mistake]: cannot accept: program has to run: no result in this store yet
       help: only a run in which every stage has a result can be accepted: `hopmap run ring.toml`
     [exit code 2]
     ");
@@ -492,21 +490,21 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 30000");
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
     ------- stderr -------
-    error: cannot accept: placement has to run: evaluations: 20000 → 30000
+    error[command::mistake]: cannot accept: placement has to run: evaluations: 20000 → 30000
       help: only a run in which every stage has a result can be accepted: `hopmap run ring.toml`
     [exit code 2]
     ");
     sandbox.write("ring.csv", "source,destination,messages,bytes\n0,1,x,1\n");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
-    error: stage `program` (ring.toml:8)
+    error[text::file]: stage `program` (ring.toml:8)
       `-> DIR/ring.csv:2: column 3 (messages): `x` is not a whole number
       help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ");
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
     ------- stderr -------
-    error: cannot accept: program has to run: did not finish last time
+    error[command::mistake]: cannot accept: program has to run: did not finish last time
       help: only a run in which every stage has a result can be accepted: `hopmap run ring.toml`
     [exit code 2]
     ");
@@ -529,14 +527,14 @@ fn accepted_values_that_cannot_be_read_are_refused() {
     sandbox.write("ring.accepted.json", "{ \"format\": 1, \"digest\": \"\" }");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
-    error: DIR/ring.accepted.json is not an accepted state: it accepts an artifact, not the values of gates
+    error[accepted::malformed]: DIR/ring.accepted.json is not an accepted state: it accepts an artifact, not the values of gates
       help: restore it from a backup or version control, or accept the artifact again
     [exit code 2]
     ");
     sandbox.write("ring.accepted.json", "{");
     assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @r"
     ------- stderr -------
-    error: DIR/ring.accepted.json is not an accepted state: EOF while parsing an object at line 1 column 1
+    error[accepted::malformed]: DIR/ring.accepted.json is not an accepted state: EOF while parsing an object at line 1 column 1
       help: restore it from a backup or version control, or accept the artifact again
     [exit code 2]
     ");
@@ -576,9 +574,9 @@ fn other_values_are_said_even_when_quiet() {
 #[test]
 fn accepted_values_that_are_named_have_to_be_there() {
     let sandbox = with_gates(GATES);
-    assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--accepted", "missing.json", "--quiet"]), @"
+    assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--accepted", "missing.json", "--quiet"]), @r"
     ------- stderr -------
-    error: the baseline missing.json does not exist
+    error[command::mistake]: the baseline missing.json does not exist
       help: after a run without --accepted, `hopmap accept ring.toml --out missing.json` writes it
     [exit code 2]
     ");

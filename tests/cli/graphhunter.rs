@@ -77,8 +77,8 @@ fn a_machine_without_latencies_ends_in_one_error() {
     );
     let said = String::from_utf8(sandbox.output(&["run", "p.toml"]).stderr).unwrap();
     let error = said.lines().skip_while(|line| !line.starts_with("error")).take(3);
-    insta::assert_snapshot!(error.collect::<Vec<_>>().join("\n"), @"
-    error: stage `placement` (p.toml:9)
+    insta::assert_snapshot!(error.collect::<Vec<_>>().join("\n"), @r"
+    error[model::unknown_speed]: stage `placement` (p.toml:9)
       `-> weight `time` needs the latency between hosts, which the machine topology does not contain
       help: give `weight = { time = { latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 } }`, or use a machine topology with link latencies and bandwidths, which topology/probe measures between at least two hosts
     ");

@@ -126,37 +126,37 @@ fn an_index_names_what_changed() {
 fn what_is_not_read_is_refused_by_name() {
     let sandbox = Sandbox::new();
     sandbox.write("lu.mpiP", "@ mpiP\n@ Command : ./lu.S.8\n");
-    insta::assert_snapshot!(import(&sandbox, "lu.mpiP"), @r#"
+    insta::assert_snapshot!(import(&sandbox, "lu.mpiP"), @r"
     ------- stderr -------
-    error: `DIR/lu.mpiP` is an mpiP report: it has totals per call site, but no receivers
+    error[trace::refused]: `DIR/lu.mpiP` is an mpiP report: it has totals per call site, but no receivers
       help: record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which record sender and receiver
     [exit code 1]
-    "#);
+    ");
     sandbox.write("hotspots.csv", "Function,CPU Time,Module\nmain,1.5,lu.S.8\n");
-    insta::assert_snapshot!(import(&sandbox, "hotspots.csv"), @r#"
+    insta::assert_snapshot!(import(&sandbox, "hotspots.csv"), @r"
     ------- stderr -------
-    error: `DIR/hotspots.csv` is a report of VTune: it contains times per process and function, but no pairs of processes
+    error[trace::refused]: `DIR/hotspots.csv` is a report of VTune: it contains times per process and function, but no pairs of processes
       help: record the program with Score-P or EZTrace, or export the matrix of Intel Trace Analyzer as CSV with the columns source, destination, messages and bytes
     [exit code 1]
-    "#);
+    ");
     sandbox.write("notes", "hello\n");
-    insta::assert_snapshot!(import(&sandbox, "notes"), @r#"
+    insta::assert_snapshot!(import(&sandbox, "notes"), @r"
     ------- stderr -------
-    error: `DIR/notes` has an unknown format
+    error[trace::refused]: `DIR/notes` has an unknown format
       help: supported formats: clog2, csv, ipm, matrix-market, paraver, simgrid, simgrid-tagged, simgrid-untagged, tau; set one with `format`
     [exit code 1]
-    "#);
+    ");
     sandbox.write("m.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 3 5\n");
     insta::assert_snapshot!(import(&sandbox, "m.mtx"), @r"
     ------- stderr -------
     format: matrix-market
-    error: DIR/m.mtx:3: the column `3` is not between 1 and 2
+    error[text::file]: DIR/m.mtx:3: the column `3` is not between 1 and 2
       help: a file begins with `%%MatrixMarket matrix coordinate integer general`, then come `rows columns entries` and one line `row column bytes` for every entry; rows are senders, counted from one
     [exit code 1]
     ");
     insta::assert_snapshot!(import(&sandbox, "none"), @r"
     ------- stderr -------
-    error: DIR/none: cannot be read: No such file or directory (os error 2)
+    error[text::file]: DIR/none: cannot be read: No such file or directory (os error 2)
       help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
     ");
@@ -168,15 +168,14 @@ fn the_format_is_one_that_is_known() {
     sandbox.edit("p.toml", "path = \"traffic\"", "path = \"traffic\", format = \"matrix\"");
     insta::assert_snapshot!(sandbox.seen(&["check", "p.toml"]), @r#"
     ------- stderr -------
-    error: `format`: unknown variant `matrix`, expected one of `auto`, `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `tau`
+    error[pipeline::invalid]: `format` must be one of `auto`, `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `tau`, found `matrix`
        ,-[p.toml:4:37]
      3 | uses = "trace/import"
      4 | with = { path = "traffic", format = "matrix" }
        :                                     ^^^^|^^^
-       :                                         `-- here
+       :                                         `-- did you mean `matrix-market`?
      5 | 
        `----
-      help: format: What other tools write
     [exit code 2]
     "#);
 }
@@ -200,16 +199,16 @@ fn both_stages_say_what_they_take() {
             matrix-market     Matrix Market coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions
             paraver           A Paraver trace (`.prv`) of Extrae
             simgrid           A time-independent trace of SimGrid: a file of actions, or an index of such files
-            simgrid-tagged    Like `simgrid`, with tags in messages (SimGrid 3.20 and later), if hopmap cannot infer it
+            simgrid-tagged    Like `simgrid`, with tags in messages (SimGrid N.NN and later), if hopmap cannot infer it
             simgrid-untagged  Like `simgrid`, without tags in messages
             tau               The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`
       path             required
           The file, or the folder of TAU profiles
       ranks            optional
-          Number of ranks; without it, as many as the file says or one more than its highest rank.
-          Ranks that the file does not know are silent
+          Number of ranks. The default is the number in the file, or its highest rank plus one.
+          Additional ranks do not communicate
     "#);
-    insta::assert_snapshot!(sandbox.seen(&["stages", "trace/export"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["stages", "trace/export"]), @r"
     trace/export: Export a communication matrix as a text file
 
     inputs
@@ -220,9 +219,10 @@ fn both_stages_say_what_they_take() {
 
     parameters
       format           required
-          `csv`: the columns source, destination, messages and bytes. `matrix-market`: bytes from
-          row to column, and comments that tell `trace/import` the numbers of messages
+          Output format. `csv` has the columns source, destination, messages and bytes.
+          `matrix-market` has bytes from row to column, and comments with message counts for
+          `trace/import`
             csv            A header and one line per pair
             matrix-market  Coordinates and bytes
-    "#);
+    ");
 }

@@ -35,18 +35,18 @@ fn without_a_word_the_project_places() {
     let head: Vec<&str> = file.lines().take(13).collect();
     assert_snapshot!(head.join("\n"), @r#"
     #:schema hopmap.schema.json
-    # From a trace and a machine to a placement and the files that launch it.
+    # From a trace and a machine to a placement and the file that launches it.
     #
     #   hopmap run place.toml
-    #   hopmap run place.toml -p trace=lu/traces.otf2 -p shape=tree:2x16x40
+    #   hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-16]' -p slots=40
+    #   hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-32]' -p shape=tree:40x16x2 -p launch=slurm
+    #
+    # Without `shape` all hosts are on one switch. Without `hosts` their names are placeholders: host0, host1, …
     name = "place"
     description = "Place the ranks of a traced program on a machine"
 
     [params]
     trace = "traces/eztrace_log.otf2"   # OTF2 archive of a run, by Score-P or EZTrace
-    shape = "tree:2x4x2"            # innermost first: 2 cores a host, 4 hosts a switch, 2 switches
-    costs = []                      # what a byte costs between two ranks that first meet on each level; [] is [1, 10, 100, …]
-    out   = "out"                   # folder for the files that are made
     "#);
     assert_eq!(sandbox.read(".gitignore"), "/.hopmap/\n/out/\n");
     let readme = sandbox.read("README.md");
@@ -55,20 +55,23 @@ fn without_a_word_the_project_places() {
 
     Place the ranks of a traced program on a machine.
 
-    From a trace and a machine to a placement and the files that launch it.
+    From a trace and a machine to a placement and the file that launches it.
 
         hopmap run place.toml
-        hopmap run place.toml -p trace=lu/traces.otf2 -p shape=tree:2x16x40
+        hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-16]' -p slots=40
+        hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-32]' -p shape=tree:40x16x2 -p launch=slurm
+
+    Without `shape` all hosts are on one switch. Without `hosts` their names are placeholders: host0, host1, …
 
     ## Next
 
     ```sh
-    hopmap check place.toml                      # is the file right?
-    hopmap plan place.toml                       # what would run, and why
-    hopmap run place.toml --report report.html   # run what has to run; results are kept in .hopmap
+    hopmap check place.toml                      # validate the file
+    hopmap plan place.toml                       # dry run: what would run, and why
+    hopmap run place.toml --report report.html   # run out-of-date stages; results are stored in .hopmap
     ```
 
-    Without a trace, make one to try it with:
+    Without a trace, generate one to try it with:
 
     ```sh
     hopmap exec trace/generate -p pattern=stencil3d -p ranks=16 -p events=20000 --out sample
@@ -77,16 +80,21 @@ fn without_a_word_the_project_places() {
 
     ## Parameters
 
-    `hopmap run place.toml -p NAME=VALUE` sets one for a run. The defaults stand in [place.toml](place.toml), and paths among them are relative to it.
+    `hopmap run place.toml -p NAME=VALUE` sets one for a run. The defaults are in [place.toml](place.toml), and paths among them are relative to it.
 
     | | default | |
     |---|---|---|
     | `trace` | `"traces/eztrace_log.otf2"` | OTF2 archive of a run, by Score-P or EZTrace |
-    | `shape` | `"tree:2x4x2"` | innermost first: 2 cores a host, 4 hosts a switch, 2 switches |
+    | `hosts` | `""` | names of your hosts, such as node[01-16] |
+    | `hosts_file` | `""` | or a host file with their names, such as $PBS_NODEFILE |
+    | `slots` | `0` | ranks on a host; 0: as the shape or the host file says |
+    | `shape` | `"auto"` | such as tree:40x16x2: 40 slots a host, 16 hosts a switch, 2 switches |
     | `costs` | `[]` | what a byte costs between two ranks that first meet on each level; [] is [1, 10, 100, …] |
+    | `launch` | `"open-mpi-4"` | or open-mpi-5, mpich, intel-mpi, slurm, cray-slurm, cray-pals |
+    | `collectives` | `"expand"` | collective operations count too; "ignore": messages alone |
     | `out` | `"out"` | folder for the files that are made |
 
-    `hopmap.schema.json` is what editors complete and check place.toml by: VS Code with Even Better TOML, or any other with Taplo.
+    `hopmap.schema.json` is the schema with which editors complete and check place.toml: VS Code with Even Better TOML, or any other with Taplo.
     `hopmap schema > hopmap.schema.json` writes that of a newer hopmap.
     "#);
 }
@@ -136,7 +144,7 @@ fn a_trace_and_a_shape_become_defaults() {
         file.lines().filter(|line| line.starts_with("trace") || line.starts_with("shape")).collect();
     assert_snapshot!(params.join("\n"), @r#"
     trace = "../../runs/eztrace_log.otf2"   # OTF2 archive of a run, by Score-P or EZTrace
-    shape = "tree:2x2x4"            # innermost first: cores a host, hosts a switch, and so on
+    shape = "tree:2x2x4"                  # innermost first: cores a host, hosts a switch, and so on
     "#);
     sandbox.stdout(&["run", "a/lu/place.toml"]);
     assert!(sandbox.read("a/lu/out/rankfile").contains("rank 15="));
@@ -150,13 +158,13 @@ fn a_trace_and_a_shape_become_defaults() {
     sandbox.stdout(&["check", "d/place.toml"]);
     assert_snapshot!(sandbox.seen(&["init", "c", "--shape", "tree:4x4", "-p", "costs=[1, 10, 100]"]), @r#"
     ------- stderr -------
-    error: shape `tree:4x4` has 2 levels, but costs are [1.0, 10.0, 100.0]
-        ,-[place.toml:21:1]
-     20 | uses = "topology/synthetic"
-     21 | with = { shape = "${params.shape}", costs = "${params.costs}" }
+    error[pipeline::invalid]: shape `tree:4x4` has 2 levels, but costs are [1.0, 10.0, 100.0]
+        ,-[place.toml:29:1]
+     28 | uses = "topology/synthetic"
+     29 | with.shape = "${params.shape}"
         : ^^|^
         :   `-- here
-     22 | 
+     30 | with.costs = "${params.costs}"
         `----
       help: give one cost for every level of the shape, innermost first, or omit `costs` for 1, 10, 100, and so on
     [exit code 2]
@@ -220,9 +228,9 @@ fn every_project_is_sound() {
 fn nothing_is_overwritten() {
     let sandbox = Sandbox::new();
     sandbox.write("README.md", "mine");
-    assert_snapshot!(sandbox.seen(&["init"]), @"
+    assert_snapshot!(sandbox.seen(&["init"]), @r"
     ------- stderr -------
-    error: README.md exists already in this folder; nothing was written
+    error[command::mistake]: README.md exists already in this folder; nothing was written
       help: name another folder: `hopmap init DIR` creates it
     [exit code 2]
     ");
@@ -234,9 +242,9 @@ fn nothing_is_overwritten() {
     sandbox.stdout(&["init", "p"]);
     sandbox.edit("p/place.toml", "shape = \"auto\"", "shape = \"tree:4x4\"");
     std::fs::remove_file(sandbox.path().join("p/README.md")).unwrap();
-    assert_snapshot!(sandbox.seen(&["init", "p"]), @"
+    assert_snapshot!(sandbox.seen(&["init", "p"]), @r"
     ------- stderr -------
-    error: place.toml exists already in p; nothing was written
+    error[command::mistake]: place.toml exists already in p; nothing was written
       help: name another folder: `hopmap init DIR` creates it
     [exit code 2]
     ");
@@ -250,27 +258,27 @@ fn nothing_is_overwritten() {
 #[test]
 fn mistakes_make_nothing() {
     let sandbox = Sandbox::new();
-    assert_snapshot!(sandbox.seen(&["init", "x", "--from", "plce"]), @"
+    assert_snapshot!(sandbox.seen(&["init", "x", "--from", "plce"]), @r"
     ------- stderr -------
-    error: there is no bundled pipeline `plce`
+    error[command::mistake]: there is no bundled pipeline `plce`
       help: did you mean `place`? `hopmap init --list` lists all
     [exit code 2]
     ");
-    assert_snapshot!(sandbox.seen(&["init", "x", "--from", "job", "--trace", "t.otf2"]), @"
+    assert_snapshot!(sandbox.seen(&["init", "x", "--from", "job", "--trace", "t.otf2"]), @r"
     ------- stderr -------
-    error: the pipeline `job` has no parameter `trace`
+    error[command::mistake]: the pipeline `job` has no parameter `trace`
       help: its parameters: program, machine, hosts, hosts_file, nodes, slots, mapper, launch, launcher, out
     [exit code 2]
     ");
     assert_snapshot!(sandbox.seen(&["init", "x", "--shape", "tree:"]), @r#"
     ------- stderr -------
-    error: level 0 of shape `tree:` is ``, which is not a positive integer
-        ,-[place.toml:21:1]
-     20 | uses = "topology/synthetic"
-     21 | with = { shape = "${params.shape}", costs = "${params.costs}" }
+    error[pipeline::invalid]: level 0 of shape `tree:` is ``, which is not a positive integer
+        ,-[place.toml:29:1]
+     28 | uses = "topology/synthetic"
+     29 | with.shape = "${params.shape}"
         : ^^|^
         :   `-- here
-     22 | 
+     30 | with.costs = "${params.costs}"
         `----
       help: give the branches of every level, innermost first: `tree:2x4x2`
     [exit code 2]

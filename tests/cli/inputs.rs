@@ -176,12 +176,12 @@ fn what_is_no_file_is_refused_at_once() {
         "p.toml",
         "[stages.program]\nuses = \"trace/import\"\nwith = { path = \"pipe.csv\", format = \"csv\" }\n",
     );
-    insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "--no-report", "--quiet"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "--no-report", "--quiet"]), @r"
     ------- stderr -------
-    error: stage `program` (p.toml:3)
+    error[engine::unreadable]: stage `program` (p.toml:3)
       |-> cannot read DIR/pipe.csv
       `-> it is a named pipe, not a file
       help: redirect its output to a file and give the path of that file
     [exit code 1]
-    "#);
+    ");
 }

@@ -110,68 +110,68 @@ fn the_names_of_files_change_nothing_and_their_contents_do() {
 fn what_is_no_instance_is_refused() {
     insta::assert_snapshot!(read(""), @r"
     ------- stderr -------
-    error: DIR/a.dat:1: the file is empty
+    error[text::file]: DIR/a.dat:1: the file is empty
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("0\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:1:1: n is 0
+    error[text::file]: DIR/a.dat:1:1: n is 0
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("4000000000\n0 1\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:1:1: n = 4000000000 exceeds the maximum of 4096
+    error[text::file]: DIR/a.dat:1:1: n = 4000000000 exceeds the maximum of 4096
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("2\n0 1 1\n1 0 1\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:6:1: more than the 9 numbers of two 2 × 2 matrices
+    error[text::file]: DIR/a.dat:6:1: more than the 9 numbers of two 2 × 2 matrices
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("3\n0 1 1\n1 0 1\n\n0 1 1\n1 0 1\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:6: the file ends before row 2, column 1 of matrix B; expected two 3 × 3 matrices
+    error[text::file]: DIR/a.dat:6: the file ends before row 2, column 1 of matrix B; expected two 3 × 3 matrices
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("2\n0 1\n1 zero\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:3:3: row 2, column 2 of matrix A (a flow): `zero` is not a number
+    error[text::file]: DIR/a.dat:3:3: row 2, column 2 of matrix A (a flow): `zero` is not a number
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("2\n0 -1\n1 0\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:2:3: row 1, column 2 of matrix A (a flow): `-1` is negative
+    error[text::file]: DIR/a.dat:2:3: row 1, column 2 of matrix A (a flow): `-1` is negative
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("2\n0 1.5\n1 0\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:2:3: row 1, column 2 of matrix A (a flow): `1.5` is not a whole number
+    error[text::file]: DIR/a.dat:2:3: row 1, column 2 of matrix A (a flow): `1.5` is not a whole number
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read("2\n0 1\n1 0\n\n0 NaN\n1 0\n"), @r"
     ------- stderr -------
-    error: DIR/a.dat:5:3: row 1, column 2 of matrix B (a cost): `NaN` is not a number
+    error[text::file]: DIR/a.dat:5:3: row 1, column 2 of matrix B (a cost): `NaN` is not a number
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     insta::assert_snapshot!(read(b"\x89PNG\r\n\x1a\n\0\0\0"), @r"
     ------- stderr -------
-    error: DIR/a.dat:1:1: `�PNG` is not a number
+    error[text::file]: DIR/a.dat:1:1: `�PNG` is not a number
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.seen(&["exec", "instance/qaplib", "-p", "path=none.dat", "--out", "a"]), @r"
     ------- stderr -------
-    error: DIR/none.dat: cannot be read: No such file or directory (os error 2)
+    error[text::file]: DIR/none.dat: cannot be read: No such file or directory (os error 2)
       help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
     ");
@@ -194,20 +194,20 @@ fn solutions_are_checked() {
     "#);
     insta::assert_snapshot!(check("4 700\n3 4 1 2\n"), @r"
     ------- stderr -------
-    error: DIR/square.sln:1: the stated cost is 700, but the permutation costs 790 and its inverse 790
-      help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
+    error[text::file]: DIR/square.sln:1: the stated cost is 700, but the permutation costs 790 and its inverse 790
+      help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; omit `solution` to skip the check
     [exit code 1]
     ");
     insta::assert_snapshot!(check("5 790\n3 4 1 2 5\n"), @r"
     ------- stderr -------
-    error: DIR/square.sln:1:1: n = 5, but the instance has n = 4
-      help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
+    error[text::file]: DIR/square.sln:1:1: n = 5, but the instance has n = 4
+      help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; omit `solution` to skip the check
     [exit code 1]
     ");
     insta::assert_snapshot!(check("4 790\n3 4 1 3\n"), @r"
     ------- stderr -------
-    error: DIR/square.sln:2: duplicate entry 3
-      help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; leave out `solution` to go without
+    error[text::file]: DIR/square.sln:2: duplicate entry 3
+      help: a solution is n and a cost, then the numbers from 1 to n in some order (or from 0 to n - 1), of the same instance; omit `solution` to skip the check
     [exit code 1]
     ");
 }
@@ -238,9 +238,9 @@ fn instances_like_those_of_taillard() {
     ------- stderr -------
     known placement: cost 3702
     "#);
-    insta::assert_snapshot!(generate("[3, 0, 3]", "7", "a"), @r#"
+    insta::assert_snapshot!(generate("[3, 0, 3]", "7", "a"), @r"
     ------- stderr -------
-    error: groups [3, 0, 3] give 0 facilities
+    error[pipeline::invalid]: groups [3, 0, 3] give 0 facilities
        ,-[-p:1:1]
      1 | ,-> groups = [3, 0, 3]
      2 | |-> seed = 7
@@ -248,19 +248,19 @@ fn instances_like_those_of_taillard() {
        `----
       help: expected three positive numbers, outermost first, with a product from 2 to 4096: [3, 3, 3] is like tai27e, [9, 9, 9] like tai729e
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(generate("[3, 3]", "7", "a"), @r#"
+    ");
+    insta::assert_snapshot!(generate("[3, 3]", "7", "a"), @r"
     ------- stderr -------
-    error: `groups`: invalid length 2, expected an array of length 3
+    error[pipeline::invalid]: `groups`: invalid length 2, expected an array of length 3
        ,-[-p:1:10]
      1 | groups = [3, 3]
        :          ^^^|^^
        :             `-- here
      2 | seed = 7
        `----
-      help: groups: How the facilities are grouped, from the outside in: `[5, 3, 5]` is 5 groups of 3 subgroups of 5 facilities, 75 in all, like `tai75e`. `tai27e` is `[3, 3, 3]`, `tai45e` `[3, 3, 5]`, `tai125e` `[5, 5, 5]`, `tai175e` `[5, 5, 7]`, `tai343e` `[7, 7, 7]`, `tai729e` `[9, 9, 9]`
+      help: groups: Sizes of the nested groups of facilities, outermost first. `[5, 3, 5]` is 5 groups of 3 subgroups of 5 facilities, 75 in total, like `tai75e`. `tai27e` is `[3, 3, 3]`, `tai45e` `[3, 3, 5]`, `tai125e` `[5, 5, 5]`, `tai175e` `[5, 5, 7]`, `tai343e` `[7, 7, 7]`, `tai729e` `[9, 9, 9]`
     [exit code 2]
-    "#);
+    ");
     let sandbox = Sandbox::new();
     let artifact = |seed: &str, out: &str| {
         let seed = format!("seed={seed}");
@@ -304,7 +304,7 @@ fn stencils() {
     assert_eq!(table(&sandbox, "g", "edges").lines().count(), 1 + 64 * 6);
     insta::assert_snapshot!(stencil(&["shape=4"]).1, @r#"
     ------- stderr -------
-    error: shape `4` is not a grid of two or three dimensions
+    error[pipeline::invalid]: shape `4` is not a grid of two or three dimensions
        ,-[-p:1:1]
      1 | shape = "4"
        : ^^^^^^|^^^^^
@@ -315,7 +315,7 @@ fn stencils() {
     "#);
     insta::assert_snapshot!(stencil(&["shape=4096x4096"]).1, @r#"
     ------- stderr -------
-    error: shape `4096x4096` has more than 1048576 ranks
+    error[pipeline::invalid]: shape `4096x4096` has more than 1048576 ranks
        ,-[-p:1:1]
      1 | shape = "4096x4096"
        : ^^^^^^^^^^|^^^^^^^^^
@@ -326,14 +326,14 @@ fn stencils() {
     "#);
     insta::assert_snapshot!(stencil(&["shape=4x4", "bytes=18446744073709551615"]).1, @r#"
     ------- stderr -------
-    error: `bytes`: invalid type: string "18446744073709551615", expected u64
+    error[pipeline::invalid]: `bytes` must be a whole number, at least 0, found the string "18446744073709551615"
        ,-[-p:2:9]
      1 | shape = "4x4"
      2 | bytes = "18446744073709551615"
        :         ^^^^^^^^^^^|^^^^^^^^^^
        :                    `-- here
        `----
-      help: bytes: Bytes that a rank sends to each neighbour, in one message
+      help: bytes: Bytes of the message from a rank to each neighbour
     [exit code 2]
     "#);
 }

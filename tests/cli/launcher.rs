@@ -154,7 +154,7 @@ fn exec_launches_too() {
     insta::assert_snapshot!(
         sandbox.seen(&["exec", "map/linear", "--launcher", "mpirun", "--in", "task-graph=g", "--in", "system=m", "--out", "c"]), @r"
     ------- stderr -------
-    error: map/linear cannot run as several processes
+    error[command::mistake]: map/linear cannot run as several processes
       help: stages that can: topology/probe, map/annealing, map/genetic, map/composite, map/tabu, map/auto, schedule/genetic, schedule/auto; as one process `srun -n 1` and `sbatch -n 1` start all others
     [exit code 2]
     "
@@ -198,7 +198,7 @@ fn a_cell_that_is_larger_than_the_memory_is_refused_before_anything_runs() {
         insta::allow_duplicates! {
             insta::assert_snapshot!(sandbox.seen(&[command, "p.toml", "--memory", "4GB"]), @r#"
             ------- stderr -------
-            error: stage `program[bytes=1]` (p.toml:3) needs 6 GB of memory, but only 4 GB are available
+            error[engine::too_large]: stage `program[bytes=1]` (p.toml:3) needs 6 GB of memory, but only 4 GB are available
               help: run it on a larger host, for example with `launcher = "sbatch -n 1"`; --memory sets the memory that may be used here
             [exit code 2]
             "#);
@@ -229,7 +229,7 @@ fn a_launcher_that_does_not_exist() {
     let mut command = sandbox.command(&["run", "p.toml", "-p", "launcher=mpirunn -n 4"]);
     command.env("HOPMAP_RANKS", sandbox.path().join("process"));
     insta::assert_snapshot!(complaint(&sandbox, &mut command), @r"
-    error: stage `placement` (p.toml:16)
+    error[engine::no_launcher]: stage `placement` (p.toml:16)
       |-> the launcher `mpirunn` cannot be started
       `-> No such file or directory (os error 2)
       help: install it (on Debian `apt-get install openmpi-bin` has mpirun, `slurm-client` has srun), load its module, or correct `launcher`
@@ -242,7 +242,7 @@ fn processes_that_are_not_there() {
     let mut command = launched(&sandbox);
     command.env("HOPMAP_RANKS", "nowhere/hopmap-ranks");
     insta::assert_snapshot!(complaint(&sandbox, &mut command), @r"
-    error: stage `placement` (p.toml:16)
+    error[engine::no_program]: stage `placement` (p.toml:16)
       `-> hopmap-ranks, which runs stages as MPI ranks, is missing: HOPMAP_RANKS names nowhere/hopmap-ranks
       help: build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install libopenmpi-dev libclang-dev`), then put it beside hopmap or on PATH, or name it in HOPMAP_RANKS
     ");
@@ -255,7 +255,7 @@ fn processes_that_are_not_there() {
     command.args(["run", "p.toml", "-p", "launcher=sh launcher"]).current_dir(sandbox.path());
     command.env("PATH", "/usr/bin:/bin").env("NO_COLOR", "1").env_remove("HOPMAP_RANKS");
     insta::assert_snapshot!(complaint(&sandbox, &mut command), @r"
-    error: stage `placement` (p.toml:16)
+    error[engine::no_program]: stage `placement` (p.toml:16)
       `-> hopmap-ranks, which runs stages as MPI ranks, is missing: not at HERE/bin/hopmap-ranks, not on PATH
       help: build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install libopenmpi-dev libclang-dev`), then put it beside hopmap or on PATH, or name it in HOPMAP_RANKS
     ");
@@ -279,22 +279,22 @@ fn check_finds_that_the_processes_are_not_there() {
 #[test]
 fn processes_that_fail() {
     let sandbox = sandbox("echo something is wrong >&2\nexit 3\n");
-    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
-    error: stage `placement` (p.toml:16)
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error[engine::failed]: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/1` ended without a result: exit status: 3
             something is wrong
       help: test the launcher with a simple program such as `hostname`
     ");
     sandbox.write("process", "exit 0\n");
-    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
-    error: stage `placement` (p.toml:16)
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error[engine::failed]: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/1` ended without a result: exit status: 0
       help: test the launcher with a simple program such as `hostname`
     ");
     // Done, but not every process came to its end.
     sandbox.write("process", format!("{PROCESS}kill -9 $$\n"));
-    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
-    error: stage `placement` (p.toml:16)
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error[engine::failed]: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/1` ended without a result: signal: 9 (SIGKILL)
       help: test the launcher with a simple program such as `hostname`
     ");
@@ -313,8 +313,8 @@ fn a_saved_state_is_lent_to_the_next_processes() {
     // The state is in the task; what is in it is the stage's own.
     let save = "state=$(sed -n 's/.*\"state\": \"\\(.*\\)\".*/\\1/p' $1/task.json)\n";
     let sandbox = sandbox(&format!("{save}echo half > $state\nkill -9 $$\n"));
-    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
-    error: stage `placement` (p.toml:16)
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error[engine::failed]: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/1` ended without a result: signal: 9 (SIGKILL)
       help: the state of the search is saved, and the next run resumes it
     ");

@@ -37,8 +37,8 @@ fn a_launcher_that_loses_its_host_is_started_again_in_a_folder_of_its_own() {
     let sandbox = sandbox(PROCESS);
     sandbox.write("launcher", FRAGILE);
     sandbox.write("losses", "1\n2\n3\n");
-    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
-    error: stage `placement` (p.toml:16)
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error[engine::failed]: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/3` was lost: its node failed
             srun: error: Node failure on n4
       help: it was started 3 times; raise `retries` of the stage, or run again
@@ -87,8 +87,8 @@ fn a_process_that_a_signal_ends_where_it_runs_is_started_again_and_its_best_is_u
 fn a_result_without_an_output_is_none() {
     let sandbox =
         sandbox("touch $1/begun\necho '{\"feasible\":true,\"complete\":true,\"timed\":false}' > $1/done\n");
-    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
-    error: stage `placement` (p.toml:16)
+    insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @r"
+    error[engine::no_output]: stage `placement` (p.toml:16)
       `-> its processes wrote nothing to the output `mapping`
       help: check that all hosts see the same store folder, then run again
     ");

@@ -81,6 +81,7 @@ fn a_lock_file_says_what_went_in_and_what_came_out() {
     intra_node_costs = []
     link_latency_s = []
     shape = "tree:2x4"
+    slots = 0
 
     [stages.placement]
     revision = 1
@@ -129,12 +130,12 @@ fn a_lock_file_names_no_folder_and_is_the_same_everywhere() {
 #[test]
 fn an_unfinished_pipeline_is_not_locked() {
     let sandbox = sweep();
-    insta::assert_snapshot!(sandbox.seen(&["lock", "sweep.toml"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["lock", "sweep.toml"]), @r"
     ------- stderr -------
-    error: 9 of 9 cells of `sweep` have no result: program, machine, placement[mapper=linear,seed=1] and 6 more
+    error[lock::unfinished]: 9 of 9 cells of `sweep` have no result: program, machine, placement[mapper=linear,seed=1] and 6 more
       help: `hopmap run` computes them; `hopmap plan` lists why each has to run
     [exit code 2]
-    "#);
+    ");
     assert!(!sandbox.path().join("sweep.lock").exists());
 }
 
@@ -156,9 +157,9 @@ fn everything_that_differs_is_said_before_anything_runs() {
     sandbox.write("ring.csv", ring(7));
     sandbox.edit("sweep.toml", "[1, 10]", "[1, 20]");
     sandbox.edit("sweep.toml", "[min F]", "[max F]");
-    insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--locked", "-p", "seeds=2..4"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--locked", "-p", "seeds=2..4"]), @r"
     ------- stderr -------
-    error: nothing ran: the pipeline differs from sweep.lock
+    error[command::mistake]: nothing ran: the pipeline differs from sweep.lock
       |   program: file matrix.csv: DIGEST of 130 bytes → DIGEST of 118 bytes
       |   machine: costs: [1.0, 10.0] → [1.0, 20.0]
       |   placement[mapper=linear,seed=4], placement[mapper=random,seed=4]: is not in the lock
@@ -168,7 +169,7 @@ fn everything_that_differs_is_said_before_anything_runs() {
       |   note: -p seeds: not given → 2..4
       help: undo the change, or run without --locked, check the results, and pin them with `hopmap lock`
     [exit code 2]
-    "#);
+    ");
     assert!(!sandbox.path().join(".hopmap").exists(), "nothing may have run");
 }
 
@@ -179,15 +180,16 @@ fn another_version_of_hopmap_or_text_is_a_note_where_nothing_else_differs() {
     sandbox.edit("sweep.lock", "hopmap = \"", "hopmap = \"0.0.");
     sandbox.edit("sweep.toml", "[stages.machine]", "# a comment\n[stages.machine]");
     let seen = sandbox.seen(&["run", "sweep.toml", "--locked", "--no-report"]);
-    insta::assert_snapshot!(seen.replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r#"
+    insta::assert_snapshot!(seen.replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r"
     sweep: nothing to do, 9 of 9 up to date
       best         best
       rankfile     mpirun -n 8 --rankfile best PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     all results match the lock file
     ------- stderr -------
     note: the lock was written by hopmap 0.0.VERSION, this is VERSION
     note: the text of the pipeline has changed since it was locked
-    "#);
+    ");
 }
 
 #[test]
@@ -215,17 +217,18 @@ fn a_result_that_differs_ends_with_three_and_says_what_went_in() {
     let line = text.lines().find(|line| line.starts_with("\"mapper=random,seed=2\"")).unwrap();
     let digest = line.split('"').find(|word| word.len() == 64).unwrap();
     sandbox.write("sweep.lock", text.replace(digest, &"0".repeat(64)));
-    insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--locked", "--no-report"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--locked", "--no-report"]), @r"
     sweep: nothing to do, 9 of 9 up to date
       best         best
       rankfile     mpirun -n 8 --rankfile best PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     ------- stderr -------
-    error: a result differs from the lock file
+    error[command::mistake]: a result differs from the lock file
       |   placement[mapper=random,seed=2]: mapping is DIGEST and not DIGEST
       |     inputs: program: as locked, machine: as locked
       help: `hopmap verify` recomputes everything and shows where bytes differ; `hopmap lock` pins the new results
     [exit code 3]
-    "#);
+    ");
 }
 
 #[test]
@@ -259,21 +262,21 @@ fn lock_files_that_cannot_be_used_are_named_with_the_reason() {
         sandbox.write("ring.lock", text);
         sandbox.seen(&["run", "ring.toml", "--locked"])
     };
-    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--locked"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--locked"]), @r"
     ------- stderr -------
-    error: there is no lock file DIR/ring.lock
+    error[lock::missing]: there is no lock file DIR/ring.lock
       help: `hopmap lock` writes one from what is in the store, `hopmap run --lock` after a run
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(locked("format = 7\n"), @r#"
+    ");
+    insta::assert_snapshot!(locked("format = 7\n"), @r"
     ------- stderr -------
-    error: DIR/ring.lock has format 7, this hopmap reads format 1
+    error[lock::format]: DIR/ring.lock has format 7, this hopmap reads format 1
       help: use the hopmap that wrote it, or write it again with `hopmap lock`
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(locked("format = 1\nhopmap = \n"), @r#"
+    ");
+    insta::assert_snapshot!(locked("format = 1\nhopmap = \n"), @r"
     ------- stderr -------
-    error: DIR/ring.lock is not a lock file, or is damaged: string values must be quoted, expected literal string
+    error[lock::malformed]: DIR/ring.lock is not a lock file, or is damaged: string values must be quoted, expected literal string
        ,-[DIR/ring.lock:2:10]
      1 | format = 1
      2 | hopmap = 
@@ -282,25 +285,25 @@ fn lock_files_that_cannot_be_used_are_named_with_the_reason() {
        `----
       help: take it from version control, or write it again with `hopmap lock`
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(locked("format = 1\nhopmap = \"0\"\npipeline = \"other\"\ntext = \"\"\n"), @r#"
+    ");
+    insta::assert_snapshot!(locked("format = 1\nhopmap = \"0\"\npipeline = \"other\"\ntext = \"\"\n"), @r"
     ------- stderr -------
-    error: DIR/ring.lock is the lock file of the pipeline `other`, not of `ring`
+    error[lock::foreign]: DIR/ring.lock is the lock file of the pipeline `other`, not of `ring`
       help: name the right one with `=FILE`, or write it with `hopmap lock`
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(locked("format = 1\nhopmap = \"0\"\npipeline = \"ring\"\ntext = \"\"\n[stages.a]\nuses = 3\n"), @r#"
+    ");
+    insta::assert_snapshot!(locked("format = 1\nhopmap = \"0\"\npipeline = \"ring\"\ntext = \"\"\n[stages.a]\nuses = 3\n"), @r"
     ------- stderr -------
-    error: DIR/ring.lock is not a lock file, or is damaged: stage `a`: invalid type: integer `3`, expected a string
+    error[lock::malformed]: DIR/ring.lock is not a lock file, or is damaged: stage `a`: invalid type: integer `3`, expected a string
       help: take it from version control, or write it again with `hopmap lock`
     [exit code 2]
-    "#);
-    insta::assert_snapshot!(locked("[x]\n"), @r#"
+    ");
+    insta::assert_snapshot!(locked("[x]\n"), @r"
     ------- stderr -------
-    error: DIR/ring.lock is not a lock file, or is damaged: it has no `format`
+    error[lock::malformed]: DIR/ring.lock is not a lock file, or is damaged: it has no `format`
       help: take it from version control, or write it again with `hopmap lock`
     [exit code 2]
-    "#);
+    ");
 }
 
 /// Whatever bytes are in the place of a lock file, there is an error or an answer.

@@ -33,7 +33,7 @@ fn sweep() -> Sandbox {
 #[test]
 fn every_combination_is_a_cell_and_equal_ones_run_once() {
     let sandbox = sweep();
-    insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "-j1"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "-j1"]), @r"
     sweep: 10 ran, 6 cached in N.NN s
       best         best
       each[mapper=linear,seed=2] out/linear-2
@@ -47,6 +47,7 @@ fn every_combination_is_a_cell_and_equal_ones_run_once() {
       rankfile     mpirun -n 8 --rankfile out/random-3 PROGRAM
       rankfile     mpirun -n 8 --rankfile .hopmap/artifacts/DIGEST/files/rankfile PROGRAM
       … and 2 more
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/sweep.html
     ------- stderr -------
       ran        program  N.NN s
@@ -59,7 +60,7 @@ fn every_combination_is_a_cell_and_equal_ones_run_once() {
       ran        each[mapper=linear,seed=2]  N.NN s
       ran        each[mapper=random,seed=3]  N.NN s
       ran        best-of[mapper=random]  N.NN s
-    "#);
+    ");
     insta::assert_snapshot!(sandbox.seen(&["plan", "sweep.toml"]), @r#"
       cached     program
       cached     machine
@@ -86,7 +87,7 @@ fn a_new_value_adds_only_its_cells() {
     let sandbox = sweep();
     sandbox.stdout(&["run", "sweep.toml"]);
     sandbox.edit("sweep.toml", "seed = \"1..3\"", "seed = \"1..4\"");
-    insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "-j1"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "-j1"]), @r"
     sweep: 1 ran, 17 cached in N.NN s
       best         best
       each[mapper=linear,seed=2] out/linear-2
@@ -100,10 +101,11 @@ fn a_new_value_adds_only_its_cells() {
       rankfile     mpirun -n 8 --rankfile out/random-3 PROGRAM
       rankfile     mpirun -n 8 --rankfile .hopmap/artifacts/DIGEST/files/rankfile PROGRAM
       … and 2 more
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/sweep.html
     ------- stderr -------
       ran        placement[mapper=random,seed=4]  N.NN s
-    "#);
+    ");
 }
 
 #[test]
@@ -146,7 +148,7 @@ fn a_metric_that_no_result_has_is_refused_before_anything_runs() {
     sandbox.edit("ring.csv", "1000", "2000");
     insta::assert_snapshot!(sandbox.seen(&["plan", "sweep.toml"]), @r#"
     ------- stderr -------
-    error: `placement` has no metric `G`
+    error[pipeline::invalid]: `placement` has no metric `G`
         ,-[sweep.toml:17:21]
      16 | uses  = "launch/rankfile"
      17 | needs = { mapping = "placement[min G]" }

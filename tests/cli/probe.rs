@@ -161,12 +161,12 @@ fn bad_commands_and_lists_end_in_one_message() {
     let inside = ["-p", "measure_intra_node=false"];
     insta::assert_snapshot!(said("", &agent(), &[]), @r#"
     Some(1)
-    error: no hosts are given, and SLURM_JOB_NODELIST is not set
+    error[topology::invalid]: no hosts are given, and SLURM_JOB_NODELIST is not set
       help: give `hosts`, run inside a Slurm job, or give the stage a `launcher` such as "mpirun -n 8"
     "#);
     insta::assert_snapshot!(said("n[1-", "ssh {host} hopmap agent", &[]), @r#"
     Some(2)
-    error: `hosts` is not a host list: host list, column 2: unclosed bracket
+    error[pipeline::invalid]: `hosts` is not a host list: host list, column 2: unclosed bracket
        ,-[-p:1:1]
      1 | ,-> hosts = "n[1-"
      2 | |-> start = "ssh {host} hopmap agent"
@@ -176,7 +176,7 @@ fn bad_commands_and_lists_end_in_one_message() {
     "#);
     insta::assert_snapshot!(said("a,b,a", "ssh {host} hopmap agent", &[]), @r#"
     Some(2)
-    error: host `a` is listed twice
+    error[pipeline::invalid]: host `a` is listed twice
        ,-[-p:1:1]
      1 | ,-> hosts = "a,b,a"
      2 | |-> start = "ssh {host} hopmap agent"
@@ -187,30 +187,30 @@ fn bad_commands_and_lists_end_in_one_message() {
     insta::assert_snapshot!(said("a,b", "/no/such/agent {host}", &[]), @r"
     Some(1)
     a,b are down: cannot run `/no/such/agent`: No such file or directory (os error 2)
-    error: none of the 2 hosts answered; a: cannot run `/no/such/agent`: No such file or directory (os error 2)
+    error[topology::invalid]: none of the 2 hosts answered; a: cannot run `/no/such/agent`: No such file or directory (os error 2)
       help: `start` must run `hopmap agent` on a host and forward its standard input; try it by hand, for example `ssh a hopmap agent --version`
     ");
     insta::assert_snapshot!(said("a,b", "echo {host}", &[]), @r"
     Some(1)
     a,b are down: the command ended (exit status: 0) before its agent was ready
-    error: none of the 2 hosts answered; a: the command ended (exit status: 0) before its agent was ready
+    error[topology::invalid]: none of the 2 hosts answered; a: the command ended (exit status: 0) before its agent was ready
       help: `start` must run `hopmap agent` on a host and forward its standard input; try it by hand, for example `ssh a hopmap agent --version`
     ");
     insta::assert_snapshot!(said("a", &agent(), &inside), @r"
     Some(1)
-    error: `a` has no partner: a measurement needs two hosts or cores
+    error[topology::invalid]: `a` has no partner: a measurement needs two hosts or cores
       help: give at least two hosts, or start at least two processes
     ");
     insta::assert_snapshot!(said("a,b", "ssh {host} hopmap agent", &["-p", "sizes=[0]"]), @r#"
     Some(2)
-    error: `sizes` is [0]
-       ,-[-p:1:1]
-     1 | ,-> hosts = "a,b"
-     2 | |   start = "ssh {host} hopmap agent"
-     3 | |-> sizes = [0]
-       : `---- here
+    error[pipeline::invalid]: `sizes` = [0] is out of range
+       ,-[-p:3:9]
+     2 | start = "ssh {host} hopmap agent"
+     3 | sizes = [0]
+       :         ^|^
+       :          `-- here
        `----
-      help: sizes must be from 1 byte to 64 MiB (67108864)
+      help: allowed: sizes from 1 byte to 64 MiB (67108864); default [1,64,1024,8192,65536,262144,1048576,4194304]
     "#);
 }
 

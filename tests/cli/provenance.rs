@@ -76,7 +76,7 @@ fn a_changed_launch_file_is_known_by_its_comment() {
     sandbox.write("strange", "n01\nn02\n");
     assert_snapshot!(provenance(&sandbox, "strange"), @r"
     ------- stderr -------
-    error: nothing tells where strange comes from
+    error[command::mistake]: the origin of strange is unknown
       help: it is not a file of an artifact in this store and has no comment `hopmap KIND DIGEST`
     [exit code 2]
     ");
@@ -84,7 +84,7 @@ fn a_changed_launch_file_is_known_by_its_comment() {
     sandbox.write("other", format!("# hopmap mapping {digest}\nn01\n"));
     assert_snapshot!(provenance(&sandbox, "other"), @r"
     ------- stderr -------
-    error: other was made from mapping 0000000000000000000000000000000000000000000000000000000000000000, which is not known here
+    error[command::mistake]: other was made from mapping 0000000000000000000000000000000000000000000000000000000000000000, which is not in this store
       help: --store names the store of the run that made it
     [exit code 2]
     ");
@@ -133,7 +133,7 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
     ]);
     assert_snapshot!(provenance(&sandbox, "machine"), @r"
     system-graph DIGEST
-      the chain ends here: there is no provenance.json beside it
+      the chain ends here: its folder has no provenance.json
     ");
     sandbox.stdout(&["run", "ring.toml"]);
     sandbox.edit("linear.mapping/provenance.json", "\"cell\": \"copy\"", "\"cell\": \"other\"");
@@ -186,13 +186,13 @@ fn a_chain_is_a_graph_for_programs() {
     assert_eq!(dot.matches(" -> ").count(), 6);
     assert_snapshot!(sandbox.seen(&["show", "--provenance", "quality", "--format", "csv"]), @r"
     ------- stderr -------
-    error: provenance is not a table
+    error[command::mistake]: provenance is not a table
       help: --format json or --format dot
     [exit code 2]
     ");
     assert_snapshot!(sandbox.seen(&["show", "quality", "--format", "dot"]), @r"
     ------- stderr -------
-    error: a table cannot be written as DOT
+    error[command::mistake]: a table cannot be written as DOT
       help: `hopmap show --provenance ARTIFACT --format dot` draws where it comes from
     [exit code 2]
     ");

@@ -193,9 +193,9 @@ fn runs_are_told_apart() {
     runs,rows
     2,80
     ");
-    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT run FROM placement", "--run", &first]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT run FROM placement", "--run", &first]), @r"
     ------- stderr -------
-    error: there is no column `run`
+    error[query::sql]: there is no column `run`
        ,-[SQL:1:8]
      1 | SELECT run FROM placement
        :        ^|^
@@ -252,9 +252,9 @@ fn artifacts_without_a_store() {
     kind,bytes
     task-graph,8000.0
     ");
-    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1 AS one", "--artifact", "a=ring.csv"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1 AS one", "--artifact", "a=ring.csv"]), @r"
     ------- stderr -------
-    error: DIR/ring.csv is not an artifact: cannot read artifact.json: Not a directory (os error 20)
+    error[artifact::not_an_artifact]: DIR/ring.csv is not an artifact: cannot read artifact.json: Not a directory (os error 20)
       help: an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it
     [exit code 2]
     ");

@@ -111,7 +111,7 @@ fn a_timeline_has_a_slice_for_each_cell_that_ran() {
     sandbox.edit("sweep.toml", "seed = \"1..8\"", "seed = \"1..1\"");
     insta::assert_snapshot!(sandbox.seen(&["report", "sweep.toml", "--timeline", "t.json"]), @r"
     ------- stderr -------
-    error: no run of `sweep` is in .hopmap
+    error[command::mistake]: no run of `sweep` is in .hopmap
       help: run it first: hopmap run PIPELINE
     [exit code 2]
     ");
@@ -149,19 +149,19 @@ fn a_timeline_has_a_slice_for_each_cell_that_ran() {
 #[test]
 fn a_report_of_several_programs_compares_the_mappings_of_each() {
     let sandbox = sweep();
-    let to_themselves: String = (0..8).map(|rank| format!("{rank},{rank},1,8\n")).collect();
-    sandbox.write("empty.csv", format!("source,destination,messages,bytes\n{to_themselves}"));
+    let to_themselves: Vec<String> = (0..8).map(|rank| format!("{rank},{rank},1,8\n")).collect();
+    sandbox.write("empty.csv", format!("source,destination,messages,bytes\n{}", to_themselves.concat()));
     sandbox.edit(
         "sweep.toml",
         "with = { path = \"ring.csv\"",
-        "matrix = { file = [\"empty\", \"ring\"] }\nwith = { path = \"${matrix.file}.csv\"",
+        "matrix = { input = [\"empty\", \"ring\"] }\nwith = { path = \"${matrix.input}.csv\"",
     );
     sandbox.edit("sweep.toml", "matrix = { mapper", "foreach = \"program\"\nmatrix = { mapper");
     sandbox.stdout(&["run", "sweep.toml", "--report", "report.html"]);
     let html = sandbox.read("report.html");
     let drawn = html.split("<h2>Mapping</h2>").nth(1).unwrap();
     assert!(drawn.contains("those with the smallest F for each program and machine"), "{drawn}");
-    assert!(drawn.contains("<h3>placement[file=ring,"), "{drawn}");
+    assert!(drawn.contains("<h3>placement[input=ring,"), "{drawn}");
     // The smallest median of each program is bold, unless all are equal.
     assert_eq!(row(&html, "F", "ring").len(), row(&html, "F", "empty").len());
     let table = html.split("<summary>F</summary>").nth(1).unwrap().split("</table>").next().unwrap();

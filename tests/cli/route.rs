@@ -127,7 +127,7 @@ fn a_given_mapping_may_overload_hosts_where_performance_is_ignored() {
         )
     };
     let refused = tables(&[]);
-    assert!(refused.contains("there is no solution") && refused.contains("[exit code 1]"), "{refused}");
+    assert!(refused.contains("no solution exists") && refused.contains("[exit code 1]"), "{refused}");
     let ignoring = ["-p", "ignore_performance=true"];
     let solved = tables(&ignoring);
     // P1 sends by way of A, B and C, and nothing leaves h3.
@@ -194,19 +194,19 @@ fn contradictory_instances_are_refused() {
     };
     insta::assert_snapshot!(refused(r#"b = "C""#, r#"b = "D""#), @r"
     ------- stderr -------
-    error: DIR/instance.toml: the link between `A` and `D` names `D`, which is not a host or switch
+    error[text::file]: DIR/instance.toml: the link between `A` and `D` names `D`, which is not a host or switch
       help: names must match their declaration
     [exit code 1]
     ");
     insta::assert_snapshot!(refused("bandwidth = 3", "bandwidth = -3"), @r"
     ------- stderr -------
-    error: DIR/instance.toml: the link between `A` and `B` has a bandwidth of -3
+    error[text::file]: DIR/instance.toml: the link between `A` and `B` has a bandwidth of -3
       help: it is above 0; omit links without bandwidth
     [exit code 1]
     ");
     insta::assert_snapshot!(refused("requires", "needs"), @r"
     ------- stderr -------
-    error: DIR/instance.toml:8: unknown field `needs`, expected one of `name`, `requires`, `capabilities`, `devices`
+    error[text::file]: DIR/instance.toml:8: unknown field `needs`, expected one of `name`, `requires`, `capabilities`, `devices`
       help: an instance has `hosts`, `switches`, `links`, `processes` and `streams`, as JSON or TOML
     [exit code 1]
     ");

@@ -122,7 +122,7 @@ fn a_damaged_artifact_is_made_again() {
 fn a_failed_stage_stops_only_what_needs_it() {
     let sandbox = Sandbox::with_ring();
     sandbox.edit("ring.toml", "tree:2x4", "tree:2x2");
-    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "-j1"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "-j1"]), @r"
     ring: 2 ran, 1 failed, 2 blocked in N.NN s
       report       .hopmap/reports/ring.html
     ------- stderr -------
@@ -131,12 +131,12 @@ fn a_failed_stage_stops_only_what_needs_it() {
       failed     placement  N.NN s
       blocked    quality
       blocked    rankfile
-    error: stage `placement` (ring.toml:16)
+    error[objective::invalid]: stage `placement` (ring.toml:16)
       `-> 8 ranks do not fit on 4 slots
-      help: every rank takes one slot: use a machine with at least 8 slots, or a smaller program
+      help: every rank needs one slot: use a machine with at least 8 slots, or a smaller program
       log: .hopmap/runs/RUN/logs/placement.log
     [exit code 1]
-    "#);
+    ");
     insta::assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @r#"
       cached     program
       cached     machine
@@ -150,7 +150,7 @@ fn a_failed_stage_stops_only_what_needs_it() {
 #[test]
 fn a_missing_input_file_is_named() {
     let sandbox = Sandbox::with_ring();
-    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "-p", "ranks=none.csv", "-j1"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "-p", "ranks=none.csv", "-j1"]), @r"
     ring: 1 ran, 1 failed, 3 blocked in N.NN s
       report       .hopmap/reports/ring.html
     ------- stderr -------
@@ -159,12 +159,12 @@ fn a_missing_input_file_is_named() {
       blocked    placement
       blocked    quality
       blocked    rankfile
-    error: stage `program` (ring.toml:8)
+    error[engine::unreadable]: stage `program` (ring.toml:8)
       |-> cannot read DIR/none.csv
       `-> No such file or directory (os error 2)
       help: paths in a pipeline file are relative to that file, values of -p to the working directory
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
@@ -175,29 +175,29 @@ fn with_fail_fast_nothing_more_begins() {
         "[stages.a]\nuses = \"trace/import\"\nwith = { path = \"none.csv\", format = \"csv\" }\n\
          [stages.b]\nuses = \"topology/synthetic\"\nwith = { shape = \"tree:2\", costs = [1] }\n",
     );
-    insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "-j1", "--fail-fast"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "-j1", "--fail-fast"]), @r"
     p: 1 failed, 1 not started in N.NN s
       report       .hopmap/reports/p.html
     ------- stderr -------
       failed     a  N.NN s
-    error: stage `a` (p.toml:3)
+    error[engine::unreadable]: stage `a` (p.toml:3)
       |-> cannot read DIR/none.csv
       `-> No such file or directory (os error 2)
       help: paths in a pipeline file are relative to that file, values of -p to the working directory
     [exit code 1]
-    "#);
-    insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "-j1"]), @r#"
+    ");
+    insta::assert_snapshot!(sandbox.seen(&["run", "p.toml", "-j1"]), @r"
     p: 1 ran, 1 failed in N.NN s
       report       .hopmap/reports/p.html
     ------- stderr -------
       failed     a  N.NN s
       ran        b  N.NN s
-    error: stage `a` (p.toml:3)
+    error[engine::unreadable]: stage `a` (p.toml:3)
       |-> cannot read DIR/none.csv
       `-> No such file or directory (os error 2)
       help: paths in a pipeline file are relative to that file, values of -p to the working directory
     [exit code 1]
-    "#);
+    ");
 }
 
 #[test]
@@ -403,9 +403,12 @@ fn hosts_and_launcher_of_a_cluster_are_parameters() {
     assert!(seen.contains("mpirun -n 16 --map-by rankfile:file=out/rankfile PROGRAM"), "{seen}");
     assert_eq!(sandbox.read("out/rankfile").matches("=n2 slot=").count(), 8);
     let seen = run(&["hosts=node[01-12]", "shape=tree:2x4x2"]);
-    assert!(seen.contains("error: shape `tree:2x4x2` has 8 hosts, but 12 are named"), "{seen}");
+    assert!(
+        seen.contains("error[pipeline::invalid]: shape `tree:2x4x2` has 8 hosts, but 12 are named"),
+        "{seen}"
+    );
     let seen = run(&["hosts=node[01-12]"]);
-    assert!(seen.contains("error: the named hosts have no number of slots"), "{seen}");
+    assert!(seen.contains("error[pipeline::invalid]: the named hosts have no number of slots"), "{seen}");
 }
 
 #[test]
@@ -438,17 +441,17 @@ fn an_embedded_pipeline_without_its_samples_asks_for_files_of_ones_own() {
         assert!(seen.contains(&format!("help: give your own with `-p {parameter}=PATH`")), "{name}: {seen}");
         assert!(!seen.contains("pipeline file"), "{name}: {seen}");
     }
-    insta::assert_snapshot!(sandbox.seen(&["run", "checkpoint", "--no-report", "--quiet"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["run", "checkpoint", "--no-report", "--quiet"]), @r"
     ------- stderr -------
-    error: stage `at-positions` (checkpoint:18)
+    error[engine::not_here]: stage `at-positions` (checkpoint:18)
       |-> cannot read DIR/checkpoints
       `-> No such file or directory (os error 2)
       help: give your own with `-p series=PATH`: checkpoint comes with hopmap, and its defaults are not here
-    error: stage `at-addresses` (checkpoint:22)
+    error[engine::not_here]: stage `at-addresses` (checkpoint:22)
       |-> cannot read DIR/checkpoints
       `-> No such file or directory (os error 2)
       help: give your own with `-p series=PATH`: checkpoint comes with hopmap, and its defaults are not here
-    error: stage `stored` (checkpoint:26)
+    error[engine::not_here]: stage `stored` (checkpoint:26)
       |-> cannot read DIR/checkpoints
       `-> No such file or directory (os error 2)
       help: give your own with `-p series=PATH`: checkpoint comes with hopmap, and its defaults are not here
@@ -459,7 +462,7 @@ fn an_embedded_pipeline_without_its_samples_asks_for_files_of_ones_own() {
     }
     insta::assert_snapshot!(sandbox.seen(&["run", "batch"]), @r#"
     ------- stderr -------
-    error: `../sample-traces/**/*.otf2` matches nothing
+    error[pipeline::invalid]: `../sample-traces/**/*.otf2` matches nothing
         ,-[batch:19:20]
      18 | uses    = "trace/otf2"
      19 | foreach = { glob = "${params.traces}", key = "trace" }

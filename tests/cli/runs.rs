@@ -5,12 +5,12 @@ use crate::sandbox::Sandbox;
 #[test]
 fn runs_that_did_something_are_listed() {
     let sandbox = Sandbox::with_ring();
-    insta::assert_snapshot!(sandbox.seen(&["runs"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["runs"]), @r"
     ------- stderr -------
-    error: there is no store at DIR/.hopmap
+    error[engine::missing]: there is no store at DIR/.hopmap
       help: `hopmap run` creates one; --store names another
     [exit code 2]
-    "#);
+    ");
     sandbox.stdout(&["run", "ring.toml"]);
     sandbox.stdout(&["run", "ring.toml"]);
     sandbox.edit("ring.toml", "tree:2x4", "tree:2x2");

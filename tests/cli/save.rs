@@ -48,7 +48,7 @@ fn a_file_of_somebody_else_is_refused_before_anything_runs() {
     sandbox.write("out/rankfile", "my life's work");
     insta::assert_snapshot!(refused(&sandbox), @r#"
     ------- stderr -------
-    error: DIR/out/rankfile was not written by a `save` of this pipeline
+    error[pipeline::invalid]: DIR/out/rankfile was not written by a `save` of this pipeline
         ,-[ring.toml:28:22]
      27 | needs = { mapping = "placement" }
      28 | save  = { rankfile = "out/rankfile" }
@@ -80,7 +80,7 @@ fn links_and_folders_with_more_in_them_are_refused() {
     std::os::unix::fs::symlink("../elsewhere", at("out/rankfile")).unwrap();
     insta::assert_snapshot!(refused(&sandbox), @r#"
     ------- stderr -------
-    error: DIR/out/rankfile is a symbolic link, and `save` would put something in its place
+    error[pipeline::invalid]: DIR/out/rankfile is a symbolic link, and `save` would put something in its place
         ,-[ring.toml:28:22]
      27 | needs = { mapping = "placement" }
      28 | save  = { rankfile = "out/rankfile" }
@@ -96,7 +96,7 @@ fn links_and_folders_with_more_in_them_are_refused() {
     }
     insta::assert_snapshot!(refused(&sandbox), @r#"
     ------- stderr -------
-    error: DIR/out/placement also holds my-notes.txt, plots, which `save` would remove
+    error[pipeline::invalid]: DIR/out/placement also holds my-notes.txt, plots, which `save` would remove
         ,-[ring.toml:19:21]
      18 | 
      19 | save  = { mapping = "out/placement" }
@@ -145,7 +145,7 @@ fn copies_in_each_others_way_are_refused() {
     sandbox.edit("ring.toml", "\"out/rankfile\"", "\"out/x/../placement/rankfile\"");
     insta::assert_snapshot!(refused(&sandbox), @r#"
     ------- stderr -------
-    error: `rankfile` saves inside what `placement` saves
+    error[pipeline::invalid]: `rankfile` saves inside what `placement` saves
         ,-[ring.toml:28:22]
      27 | needs = { mapping = "placement" }
      28 | save  = { rankfile = "out/x/../placement/rankfile" }
@@ -333,9 +333,9 @@ fn a_broken_gate_holds_copies_back() {
     let output = sandbox.output(&["run", "ring.toml", "--quiet"]);
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8(output.stderr).unwrap();
-    insta::assert_snapshot!(said, @r#"
-    error: gate quality: placement.F is 44,000, allowed 1: 4,399,900 % above
-    "#);
+    insta::assert_snapshot!(said, @r"
+    error[gates::failed]: gate quality: placement.F is 44,000, allowed 1: 4,399,900 % above
+    ");
     assert_eq!(there(), before);
     // Nor does a run with nothing to do deliver them, and a plan says so.
     let again = sandbox.seen(&["run", "ring.toml"]);
@@ -415,21 +415,21 @@ fn exec_replaces_an_artifact_and_nothing_else() {
     made("tree:2");
     assert!(made("tree:4").starts_with("system-graph "));
     sandbox.write("machine/notes.txt", "mine");
-    insta::assert_snapshot!(made("tree:2"), @r#"
+    insta::assert_snapshot!(made("tree:2"), @r"
     ------- stderr -------
-    error: DIR/machine also holds notes.txt, which `exec` would remove
+    error[command::mistake]: DIR/machine also holds notes.txt, which `exec` would remove
       help: move your files elsewhere, or name another folder
     [exit code 2]
-    "#);
+    ");
     assert_eq!(sandbox.read("machine/notes.txt"), "mine");
     std::fs::remove_file(sandbox.path().join("machine/notes.txt")).unwrap();
     sandbox.damage("machine/slots.parquet");
-    insta::assert_snapshot!(made("tree:2"), @r#"
+    insta::assert_snapshot!(made("tree:2"), @r"
     ------- stderr -------
-    error: DIR/machine/slots.parquet is damaged: its hash differs from the one in artifact.json
+    error[command::mistake]: DIR/machine/slots.parquet is damaged: its hash differs from the one in artifact.json
       help: move your files elsewhere, or name another folder
     [exit code 2]
-    "#);
+    ");
     std::fs::rename(sandbox.path().join("machine"), sandbox.path().join("other")).unwrap();
     std::os::unix::fs::symlink(Path::new("other"), sandbox.path().join("machine")).unwrap();
     assert!(

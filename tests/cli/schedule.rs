@@ -188,25 +188,25 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     };
     insta::assert_snapshot!(import(&DIAMOND.replace("a -> b", "d -> a [Weight=1]; a -> b")), @r"
     ------- stderr -------
-    error: DIR/bad: task `d` is part of a dependency cycle
+    error[text::file]: DIR/bad: task `d` is part of a dependency cycle
       help: dependencies between tasks must be acyclic
     [exit code 1]
     ");
     insta::assert_snapshot!(import(&DIAMOND.replace("[Weight=3]", "[Weight=-3]")), @r"
     ------- stderr -------
-    error: DIR/bad:1: `Weight` of node `b` is `-3`, which is negative
+    error[text::file]: DIR/bad:1: `Weight` of node `b` is `-3`, which is negative
       help: weights must be numbers from 0 to 2^53
     [exit code 1]
     ");
     insta::assert_snapshot!(import(""), @r"
     ------- stderr -------
-    error: `DIR/bad` is not a task graph in a supported format: it is empty
+    error[schedule::invalid_input]: `DIR/bad` is not a task graph in a supported format: it is empty
       help: a graph of PARUS starts with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON
     [exit code 1]
     ");
     insta::assert_snapshot!(import("nothing of the kind"), @r"
     ------- stderr -------
-    error: `DIR/bad` is not a task graph in a supported format
+    error[schedule::invalid_input]: `DIR/bad` is not a task graph in a supported format
       help: a graph of PARUS starts with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON
     [exit code 1]
     ");
@@ -216,20 +216,20 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     };
     insta::assert_snapshot!(schedule(&[]), @r"
     ------- stderr -------
-    error: the number of processors is not specified
+    error[schedule::invalid_input]: the number of processors is not specified
       help: set `processors = 4`, connect a `system`, or set `procs` and `network` to files of PARUS
     [exit code 1]
     ");
     insta::assert_snapshot!(schedule(&["-p", "processors=0"]), @r"
     ------- stderr -------
-    error: processors is 0
-      help: it is at least 1 and at most 65536
+    error[model::out_of_range]: `processors` = 0 is out of range
+      help: allowed: 1 to 65536
     [exit code 1]
     ");
     insta::assert_snapshot!(schedule(&["-p", "processors=2", "-p", "speeds=[1, 0]"]), @r"
     ------- stderr -------
-    error: speeds is 0
-      help: speeds and bandwidth must be positive, latency and times non-negative
+    error[model::out_of_range]: `speeds` = 0 is out of range
+      help: allowed: speeds and bandwidth above 0; latency and times 0 or more
     [exit code 1]
     ");
     let network = std::fs::read_to_string(sample("network.average")).unwrap();
@@ -237,7 +237,7 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     sandbox.write("network.average", cut);
     insta::assert_snapshot!(schedule(&["-p", "network=network.average"]), @r"
     ------- stderr -------
-    error: `DIR/network.average` has times for 7 message lengths, but its header announces 8
+    error[schedule::invalid_input]: `DIR/network.average` has times for 7 message lengths, but its header announces 8
       help: the network test was interrupted: repeat it, or correct `end message length` in the header
     [exit code 1]
     ");
@@ -253,19 +253,19 @@ fn bad_graphs_schedules_and_machines_are_refused_in_words() {
     };
     insta::assert_snapshot!(check(&sch("3 2 1 0")), @r"
     ------- stderr -------
-    error: the order is infeasible: tasks `b`, `d`, `c` form a cycle in which each waits for the previous one
+    error[schedule::invalid_input]: the order is infeasible: tasks `b`, `d`, `c` form a cycle in which each waits for the previous one
       help: a task precedes one of its direct or indirect predecessors on a processor: the schedule belongs to another graph, or was modified
     [exit code 1]
     ");
     insta::assert_snapshot!(check(&sch("0 1 2 7")), @r"
     ------- stderr -------
-    error: node 7 of the schedule is not a task of the program
+    error[schedule::invalid_input]: node 7 of the schedule is not a task of the program
       help: the `.sch` file belongs to another graph: import its `.grf` file
     [exit code 1]
     ");
     insta::assert_snapshot!(check("<SCHEDULE_BEGIN>"), @r"
     ------- stderr -------
-    error: DIR/s.sch:1: the file ends here
+    error[text::file]: DIR/s.sch:1: the file ends here
       help: the file must be an output of `graph2sch` of PARUS
     [exit code 1]
     ");

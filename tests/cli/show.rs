@@ -46,33 +46,33 @@ fn an_artifact_and_its_tables() {
 #[test]
 fn what_cannot_be_shown_is_said() {
     let sandbox = Sandbox::with_ring();
-    insta::assert_snapshot!(sandbox.seen(&["show", "program"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["show", "program"]), @r"
     ------- stderr -------
-    error: there is no artifact, digest or stage `program`
+    error[command::mistake]: there is no artifact, digest or stage `program`
       help: stages of .hopmap: none yet
     [exit code 2]
-    "#);
+    ");
     sandbox.stdout(&["run", "ring.toml"]);
-    insta::assert_snapshot!(sandbox.seen(&["show", "program", "--table", "edge"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["show", "program", "--table", "edge"]), @r"
     ------- stderr -------
-    error: DIR/.hopmap/artifacts/DIGEST does not contain a table `edge`
+    error[artifact::no_table]: DIR/.hopmap/artifacts/DIGEST does not contain a table `edge`
       help: its tables: edges, processes
     [exit code 2]
-    "#);
+    ");
     sandbox.write("odd/artifact.json", "{");
-    insta::assert_snapshot!(sandbox.seen(&["show", "odd"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["show", "odd"]), @r"
     ------- stderr -------
-    error: DIR/odd is not an artifact: artifact.json is malformed: EOF while parsing an object at line 1 column 1
+    error[artifact::not_an_artifact]: DIR/odd is not an artifact: artifact.json is malformed: EOF while parsing an object at line 1 column 1
       help: an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it
     [exit code 2]
-    "#);
+    ");
     sandbox.write("plain.txt", "no artifact");
-    insta::assert_snapshot!(sandbox.seen(&["show", "plain.txt"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["show", "plain.txt"]), @r"
     ------- stderr -------
-    error: DIR/plain.txt is not an artifact: cannot read artifact.json: Not a directory (os error 20)
+    error[artifact::not_an_artifact]: DIR/plain.txt is not an artifact: cannot read artifact.json: Not a directory (os error 20)
       help: an artifact is a folder with an artifact.json, as `hopmap exec --out` writes it
     [exit code 2]
-    "#);
+    ");
 }
 
 #[test]
@@ -80,18 +80,18 @@ fn a_damaged_table_is_not_printed() {
     let sandbox = Sandbox::with_ring();
     sandbox.stdout(&["exec", "trace/import", "-p", "path=ring.csv", "-p", "format=csv", "--out", "ring"]);
     sandbox.damage("ring/edges.parquet");
-    insta::assert_snapshot!(sandbox.seen(&["show", "ring", "--table", "edges", "--limit", "1"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["show", "ring", "--table", "edges", "--limit", "1"]), @r"
     ------- stderr -------
-    error: DIR/ring/edges.parquet is damaged: its hash differs from the one in artifact.json
+    error[artifact::damaged]: DIR/ring/edges.parquet is damaged: its hash differs from the one in artifact.json
       help: remove the artifact and recompute it
     [exit code 1]
     ");
     // Of what is whole nothing is held back.
     sandbox.stdout(&["show", "ring", "--table", "processes"]);
     std::fs::remove_file(sandbox.path().join("ring/edges.parquet")).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["show", "ring", "--table", "edges"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["show", "ring", "--table", "edges"]), @r"
     ------- stderr -------
-    error: cannot read DIR/ring/edges.parquet
+    error[artifact::io]: cannot read DIR/ring/edges.parquet
       `-> No such file or directory (os error 2)
     [exit code 1]
     ");
@@ -111,27 +111,27 @@ fn a_stage_of_a_sweep_has_cells_one_of_which_is_shown() {
     let sandbox = Sandbox::with_ring();
     sweep(&sandbox, "first.toml", "21..23");
     sweep(&sandbox, "second.toml", "1..12");
-    insta::assert_snapshot!(sandbox.seen(&["show", "placement"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["show", "placement"]), @r"
     ------- stderr -------
-    error: `placement` has 12 cells
-      help: name one: placement[mapper=random,seed=1], placement[mapper=random,seed=2], placement[mapper=random,seed=3], …
+    error[command::mistake]: `placement` has 12 cells
+      help: name one: placement[seed=1], placement[seed=2], placement[seed=3], …
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["show", "placement[mapper=random]"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["show", "placement[mapper=random]"]), @r"
     ------- stderr -------
-    error: `placement[mapper=random]` matches 15 cells
-      help: name one: placement[mapper=random,seed=1], placement[mapper=random,seed=2], placement[mapper=random,seed=3], …
+    error[command::mistake]: `placement[mapper=random]` matches 15 cells
+      help: name one: placement[seed=1], placement[seed=2], placement[seed=3], …
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["show", "placement[seed=13]"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["show", "placement[seed=13]"]), @r"
     ------- stderr -------
-    error: `placement` has no cell `placement[seed=13]`
-      help: its cells: placement[mapper=random,seed=1], placement[mapper=random,seed=2], placement[mapper=random,seed=3], …
+    error[command::mistake]: `placement` has no cell `placement[seed=13]`
+      help: its cells: placement[seed=1], placement[seed=2], placement[seed=3], …
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["show", "placing"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["show", "placing"]), @r"
     ------- stderr -------
-    error: there is no artifact, digest or stage `placing`
+    error[command::mistake]: there is no artifact, digest or stage `placing`
       help: stages of .hopmap: best, machine, placement, program
     [exit code 2]
     ");
@@ -156,9 +156,9 @@ fn candidates_of_an_ambiguous_name_can_be_typed() {
     sandbox.write("two.toml", format!("name = \"two\"\n{two}"));
     sandbox.stdout(&["run", "one.toml", "--no-report"]);
     sandbox.stdout(&["run", "two.toml", "--no-report"]);
-    insta::assert_snapshot!(sandbox.seen(&["show", "machine"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["show", "machine"]), @r"
     ------- stderr -------
-    error: `machine` matches 2 artifacts
+    error[command::mistake]: `machine` matches 2 artifacts
       help: name one: one:machine, two:machine
     [exit code 2]
     ");

@@ -101,12 +101,12 @@ fn all_stages_and_one() {
 #[test]
 fn a_kind_that_there_is_not_brings_a_suggestion() {
     let sandbox = Sandbox::new();
-    insta::assert_snapshot!(sandbox.seen(&["stages", "map/anealing"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["stages", "map/anealing"]), @r"
     ------- stderr -------
-    error: there is no stage kind `map/anealing`
+    error[command::mistake]: there is no stage kind `map/anealing`
       help: did you mean `map/annealing`? `hopmap stages` lists all
     [exit code 2]
-    "#);
+    ");
 }
 
 #[test]

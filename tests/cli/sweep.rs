@@ -57,7 +57,7 @@ exclude = [{ n = 16, seed = "2.." }, { seed = [1, 3], degree = 2.5 }]"#;
 fn a_matrix_that_explodes_is_counted_and_refused() {
     insta::assert_snapshot!(check("uses = \"instance/random\"\nwith = { n = 16 }\nmatrix = { seed = \"1..1000000000\" }"), @r#"
     ------- stderr -------
-    error: the matrix of `a` has 1,000,000,000 cells, more than 100,000
+    error[pipeline::invalid]: the matrix of `a` has 1,000,000,000 cells, more than 100,000
        ,-[p.toml:1:9]
      1 | [stages.a]
        :         |
@@ -69,7 +69,7 @@ fn a_matrix_that_explodes_is_counted_and_refused() {
     "#);
     insta::assert_snapshot!(check("uses = \"instance/random\"\nmatrix = { seed = \"1..1000\", n = \"8..8007\", degree = [1, 2, 3] }"), @r#"
     ------- stderr -------
-    error: the matrix of `a` has 24,000,000 cells, more than 100,000
+    error[pipeline::invalid]: the matrix of `a` has 24,000,000 cells, more than 100,000
        ,-[p.toml:1:9]
      1 | [stages.a]
        :         |
@@ -88,7 +88,7 @@ fn a_matrix_that_explodes_is_counted_and_refused() {
     sandbox.write("p.toml", stage("b") + &stage("c"));
     insta::assert_snapshot!(sandbox.seen(&["check", "p.toml"]), @r#"
     ------- stderr -------
-    error: the pipeline has 120,000 cells, more than 100,000
+    error[pipeline::invalid]: the pipeline has 120,000 cells, more than 100,000
        ,-[p.toml:5:9]
      4 | matrix = { seed = "1..60000" }
      5 | [stages.c]
@@ -104,7 +104,7 @@ fn a_matrix_that_explodes_is_counted_and_refused() {
 fn ranges_that_make_no_sense_say_why() {
     insta::assert_snapshot!(check("uses = \"instance/random\"\nmatrix = { seed = \"3..1\", n = \"0..8 times 2\", degree = \"1..x\" }"), @r#"
     ------- stderr -------
-    error: `3..1` has no value: 3 is above 1
+    error[pipeline::invalid]: `3..1` has no value: 3 is above 1
        ,-[p.toml:3:19]
      2 | uses = "instance/random"
      3 | matrix = { seed = "3..1", n = "0..8 times 2", degree = "1..x" }
@@ -112,7 +112,7 @@ fn ranges_that_make_no_sense_say_why() {
        :                      `-- here
        `----
       help: write a list, or a range such as "1..10", "16..128 step 16", "0.1..0.5 step 0.1" or "16..1024 times 2"; both ends belong to it
-    error: `0..8 times 2` multiplies and does not begin above zero
+    error[pipeline::invalid]: `0..8 times 2` multiplies and does not begin above zero
        ,-[p.toml:3:31]
      2 | uses = "instance/random"
      3 | matrix = { seed = "3..1", n = "0..8 times 2", degree = "1..x" }
@@ -120,7 +120,7 @@ fn ranges_that_make_no_sense_say_why() {
        :                                      `-- here
        `----
       help: write a list, or a range such as "1..10", "16..128 step 16", "0.1..0.5 step 0.1" or "16..1024 times 2"; both ends belong to it
-    error: `1..x` is neither a list nor a range
+    error[pipeline::invalid]: `1..x` is neither a list nor a range
        ,-[p.toml:3:56]
      2 | uses = "instance/random"
      3 | matrix = { seed = "3..1", n = "0..8 times 2", degree = "1..x" }
@@ -137,7 +137,7 @@ fn ranges_that_make_no_sense_say_why() {
 fn keys_side_by_side_have_the_same_number_of_values() {
     insta::assert_snapshot!(check("uses = \"instance/random\"\nzip = { n = [8, 16], seed = \"1..3\" }"), @r#"
     ------- stderr -------
-    error: `n` has 2 values, `seed` has 3
+    error[pipeline::invalid]: `n` has 2 values, `seed` has 3
        ,-[p.toml:3:22]
      2 | uses = "instance/random"
      3 | zip = { n = [8, 16], seed = "1..3" }
@@ -149,7 +149,7 @@ fn keys_side_by_side_have_the_same_number_of_values() {
     "#);
     insta::assert_snapshot!(check("uses = \"instance/random\"\nzip = { n = [8, 16] }\nmatrix = { n = [8] }"), @r#"
     ------- stderr -------
-    error: the matrix has the key `n` twice
+    error[pipeline::invalid]: the matrix has the key `n` twice
        ,-[p.toml:3:9]
      2 | uses = "instance/random"
      3 | zip = { n = [8, 16] }
@@ -171,7 +171,7 @@ fn leaving_out_nothing_or_everything_is_a_mistake() {
     };
     insta::assert_snapshot!(stage("{ family = \"ramdom\" }"), @r#"
     ------- stderr -------
-    error: this leaves out nothing: `family` is never ramdom
+    error[pipeline::invalid]: this leaves out nothing: `family` is never ramdom
        ,-[p.toml:5:23]
      4 | matrix = { family = ["random", "power-law"], seed = "1..3" }
      5 | exclude = [{ family = "ramdom" }]
@@ -183,7 +183,7 @@ fn leaving_out_nothing_or_everything_is_a_mistake() {
     "#);
     insta::assert_snapshot!(stage("{ famly = \"random\" }, { seed = \"7..\" }"), @r#"
     ------- stderr -------
-    error: the matrix has no key `famly`
+    error[pipeline::invalid]: the matrix has no key `famly`
        ,-[p.toml:5:14]
      4 | matrix = { family = ["random", "power-law"], seed = "1..3" }
      5 | exclude = [{ famly = "random" }, { seed = "7.." }]
@@ -191,7 +191,7 @@ fn leaving_out_nothing_or_everything_is_a_mistake() {
        :                `-- did you mean `family`?
        `----
       help: its keys: family, seed
-    error: this leaves out nothing: `seed` is never 7..
+    error[pipeline::invalid]: this leaves out nothing: `seed` is never 7..
        ,-[p.toml:5:43]
      4 | matrix = { family = ["random", "power-law"], seed = "1..3" }
      5 | exclude = [{ famly = "random" }, { seed = "7.." }]
@@ -204,7 +204,7 @@ fn leaving_out_nothing_or_everything_is_a_mistake() {
     "#);
     insta::assert_snapshot!(stage("{ seed = \"..3\" }"), @r#"
     ------- stderr -------
-    error: every combination of the matrix is left out
+    error[pipeline::invalid]: every combination of the matrix is left out
        ,-[p.toml:5:12]
      4 | matrix = { family = ["random", "power-law"], seed = "1..3" }
      5 | exclude = [{ seed = "..3" }]
@@ -253,12 +253,13 @@ fn batch() -> Sandbox {
 #[test]
 fn a_new_file_adds_its_cells_and_nothing_else_runs() {
     let sandbox = batch();
-    insta::assert_snapshot!(sandbox.seen(&["run", "batch.toml", "-j1", "--no-report"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["run", "batch.toml", "-j1", "--no-report"]), @r"
     batch: 9 ran in N.NN s
       launch[trace=b.csv] out/traces/b.csv
       launch[trace=deep/a.csv] out/traces/deep/a.csv
       rankfile     mpirun -n 8 --rankfile out/traces/b.csv PROGRAM
       rankfile     mpirun -n 6 --rankfile out/traces/deep/a.csv PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     ------- stderr -------
       ran        program[trace=b.csv]  N.NN s
       ran        program[trace=deep/a.csv]  N.NN s
@@ -269,7 +270,7 @@ fn a_new_file_adds_its_cells_and_nothing_else_runs() {
       ran        placement[trace=deep/a.csv,mapper=random]  N.NN s
       ran        launch[trace=b.csv]  N.NN s
       ran        launch[trace=deep/a.csv]  N.NN s
-    "#);
+    ");
     sandbox.write("traces/c.csv", ring(4));
     let after = states(&json(&sandbox, &["run", "batch.toml", "--json"]));
     let ran: Vec<&String> = after.iter().filter(|(_, state)| *state == "ran").map(|(cell, _)| cell).collect();
@@ -296,7 +297,7 @@ fn a_pattern_of_the_command_line_is_relative_to_the_working_directory() {
     sandbox.stdout(&["run", "pipelines/batch.toml", "-p", "traces=traces/*.csv"]);
     insta::assert_snapshot!(sandbox.seen(&["check", "pipelines/batch.toml"]), @r#"
     ------- stderr -------
-    error: `traces/**/*.csv` matches nothing
+    error[pipeline::invalid]: `traces/**/*.csv` matches nothing
        ,-[pipelines/batch.toml:7:20]
      6 | uses = "trace/import"
      7 | foreach = { glob = "${params.traces}", key = "trace" }
@@ -309,7 +310,7 @@ fn a_pattern_of_the_command_line_is_relative_to_the_working_directory() {
     "#);
     insta::assert_snapshot!(sandbox.seen(&["check", "batch.toml", "-p", "traces=other/*.csv"]), @r#"
     ------- stderr -------
-    error: `other/*.csv` matches nothing
+    error[pipeline::invalid]: `other/*.csv` matches nothing
        ,-[batch.toml:7:20]
      6 | uses = "trace/import"
      7 | foreach = { glob = "${params.traces}", key = "trace" }
@@ -329,7 +330,7 @@ fn foreach_that_goes_wrong_says_where() {
     sandbox.edit("batch.toml", "foreach = \"program\"\nneeds", "foreach = \"placement\"\nneeds");
     insta::assert_snapshot!(sandbox.seen(&["check", "batch.toml"]), @r#"
     ------- stderr -------
-    error: `foreach` forms a cycle
+    error[pipeline::invalid]: `foreach` forms a cycle
         ,-[batch.toml:16:11]
      15 | uses = "map/${matrix.mapper}"
      16 | foreach = "launch"
@@ -348,7 +349,7 @@ fn foreach_that_goes_wrong_says_where() {
     );
     insta::assert_snapshot!(sandbox.seen(&["check", "batch.toml"]), @r#"
     ------- stderr -------
-    error: `traces/[b` is not a valid pattern: invalid range pattern
+    error[pipeline::invalid]: `traces/[b` is not a valid pattern: invalid range pattern
        ,-[batch.toml:7:20]
      6 | uses = "trace/import"
      7 | foreach = { glob = "traces/[b", key = "trace" }
@@ -356,7 +357,7 @@ fn foreach_that_goes_wrong_says_where() {
        :                         `-- here
      8 | with = { path = "${matrix.trace}", format = "csv" }
        `----
-    error: there is no stage `progam`
+    error[pipeline::invalid]: there is no stage `progam`
         ,-[batch.toml:16:11]
      15 | uses = "map/${matrix.mapper}"
      16 | foreach = "progam"
@@ -365,7 +366,7 @@ fn foreach_that_goes_wrong_says_where() {
      17 | matrix = { mapper = ["linear", "random"] }
         `----
       help: stages: program, machine, placement, launch
-    error: there is no stage `progam`
+    error[pipeline::invalid]: there is no stage `progam`
         ,-[batch.toml:22:11]
      21 | uses = "launch/rankfile"
      22 | foreach = "progam"
@@ -383,7 +384,7 @@ fn foreach_that_goes_wrong_says_where() {
     );
     insta::assert_snapshot!(sandbox.seen(&["check", "batch.toml"]), @r#"
     ------- stderr -------
-    error: `foreach` does not say which files
+    error[pipeline::invalid]: `foreach` does not say which files
        ,-[batch.toml:7:11]
      6 | uses = "trace/import"
      7 | foreach = { golb = "*", key = "trace" }
@@ -392,7 +393,7 @@ fn foreach_that_goes_wrong_says_where() {
      8 | with = { path = "${matrix.trace}", format = "csv" }
        `----
       help: for example { glob = "traces/**/*.otf2" }
-    error: unknown key `golb`
+    error[pipeline::invalid]: unknown key `golb`
        ,-[batch.toml:7:13]
      6 | uses = "trace/import"
      7 | foreach = { golb = "*", key = "trace" }
@@ -442,20 +443,21 @@ fn many_failures_are_told_in_few_lines() {
       launch[trace=deep/a.csv] out/traces/deep/a.csv
       rankfile     mpirun -n 8 --rankfile out/traces/b.csv PROGRAM
       rankfile     mpirun -n 6 --rankfile out/traces/deep/a.csv PROGRAM
+      hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     ------- stderr -------
       failed     program[trace=bad-00.csv]  N.NN s
       failed     program[trace=bad-01.csv]  N.NN s
       failed     program[trace=bad-02.csv]  N.NN s
       ran        machine  N.NN s
-    error: stage `program[trace=bad-00.csv]` (batch.toml:8)
+    error[text::file]: stage `program[trace=bad-00.csv]` (batch.toml:8)
       `-> DIR/traces/bad-00.csv:2: column 3 (messages): `one` is not a whole number
       help: ranks, messages and bytes are non-negative integers
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-00.csv]-123dc524d283.log
-    error: stage `program[trace=bad-01.csv]` (batch.toml:8)
+    error[text::file]: stage `program[trace=bad-01.csv]` (batch.toml:8)
       `-> DIR/traces/bad-01.csv:2: column 3 (messages): `one` is not a whole number
       help: ranks, messages and bytes are non-negative integers
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-01.csv]-53484718e444.log
-    error: stage `program[trace=bad-02.csv]` (batch.toml:8)
+    error[text::file]: stage `program[trace=bad-02.csv]` (batch.toml:8)
       `-> DIR/traces/bad-02.csv:2: column 3 (messages): `one` is not a whole number
       help: ranks, messages and bytes are non-negative integers
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-02.csv]-914dd4153157.log
@@ -516,7 +518,7 @@ fn selectors_choose_among_cells_with_a_value() {
     sandbox.edit("sweep.toml", "placement[mapper=linear, min F]", "placement[mapper=linear]");
     insta::assert_snapshot!(sandbox.seen(&["check", "sweep.toml"]), @r#"
     ------- stderr -------
-    error: `placement` matches 5 cells
+    error[pipeline::invalid]: `placement` matches 5 cells
         ,-[sweep.toml:26:21]
      25 | uses = "launch/rankfile"
      26 | needs = { mapping = "placement[mapper=linear]" }

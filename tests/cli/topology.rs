@@ -101,7 +101,7 @@ fn ranks_are_kept_off_hosts_that_are_down() {
     };
     assert_snapshot!(map("pub/current/system"), @r"
     ------- stderr -------
-    error: host `n0` is down and has slots
+    error[objective::invalid]: host `n0` is down and has slots
       help: exclude hosts that are down: put `select/nodes` between the machine and the mapper
     [exit code 1]
     ");
@@ -136,7 +136,7 @@ fn too_few_hosts_publish_nothing_and_metrics_say_so() {
     site.set(&Plan::down(8, &[1, 2, 3]));
     assert_snapshot!(site.refresh(&["--metrics", "hopmap.prom"]), @r"
     ------- stderr -------
-    error: only 5 of 8 hosts that were up still are (62.5 %), fewer than --min-coverage asks for: nothing was published
+    error[refresh::coverage]: only 5 of 8 hosts that were up still are (62.5 %), fewer than --min-coverage asks for: nothing was published
       help: not up: n[1-3]; if these hosts are gone for good, run once with --baseline or a lower --min-coverage
     [exit code 1]
     ");
@@ -159,7 +159,7 @@ fn a_consumer_that_failed_runs_again_until_it_succeeds() {
     site.set(&Plan { rails: 2, ..Plan::new(8) });
     assert_snapshot!(site.refresh(&["--consumer", "echo no room >&2; exit 4"]), @r"
     ------- stderr -------
-    error: the consumer ended with exit status: 4: ENTRY is published, but not accepted
+    error[refresh::consumer]: the consumer ended with exit status: 4: ENTRY is published, but not accepted
       help: the next refresh runs it again. Its output:
             no room
     [exit code 1]
@@ -169,7 +169,7 @@ fn a_consumer_that_failed_runs_again_until_it_succeeds() {
     assert_ne!(published, first);
     assert_eq!(accepted.unwrap().0, first);
     let status = site.sandbox.seen(&["topology", "status", "--publish", "pub"]);
-    assert!(status.contains("has not taken it yet"), "{status}");
+    assert!(status.contains("has not succeeded yet"), "{status}");
     assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"unchanged; the consumer has now succeeded: 8 hosts");
     assert_eq!(site.sound().1.unwrap().0, published);
     site.refresh(&["--consumer", COUNT]);
@@ -212,7 +212,7 @@ fn a_second_refresh_is_told_who_is_at_it() {
     let held = Lock::try_exclusive(&lock, "process 7 on here: hopmap topology refresh").unwrap();
     assert_snapshot!(site.refresh(&[]), @r"
     ------- stderr -------
-    error: DIR/pub is being refreshed by process 7 on here: hopmap topology refresh
+    error[refresh::busy]: DIR/pub is being refreshed by process 7 on here: hopmap topology refresh
       help: wait until it ends; the lock is released with the process
     [exit code 75]
     ");
@@ -309,7 +309,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     let site = Site::new(&Plan::new(4));
     assert_snapshot!(site.refresh(&["--dry-run"]), @r"
     ------- stderr -------
-    error: nothing is published in DIR/pub
+    error[refresh::nothing]: nothing is published in DIR/pub
       help: `hopmap topology refresh --publish DIR/pub` publishes the current machine
     [exit code 2]
     ");
@@ -317,14 +317,14 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     site.sandbox.write("pub/notes.txt", "mine");
     assert_snapshot!(site.refresh(&[]), @r"
     ------- stderr -------
-    error: DIR/pub holds something that is not a published topology
+    error[refresh::foreign]: DIR/pub holds something that is not a published topology
       help: name a new folder, an empty one, or one that `hopmap topology refresh` made
     [exit code 2]
     ");
     std::fs::remove_dir_all(site.sandbox.path().join("pub")).unwrap();
     assert_snapshot!(site.refresh(&["--stage", "nobody"]), @r"
     ------- stderr -------
-    error: `topology` has no stage `nobody` with a system graph
+    error[command::mistake]: `topology` has no stage `nobody` with a system graph
       help: its stages are: machine
     [exit code 2]
     ");
@@ -366,7 +366,7 @@ fn two_topologies_are_compared_in_words() {
     ");
     assert_snapshot!(sandbox.seen(&["topology", "diff", "machine", "nowhere"]), @r"
     ------- stderr -------
-    error: nowhere contains no topology
+    error[command::mistake]: nowhere contains no topology
       help: name a system graph, measurements, a publish folder or an entry of its history
     [exit code 2]
     ");
@@ -387,7 +387,7 @@ fn published_topologies_and_measurements_are_compared_too() {
     assert_snapshot!(site.sandbox.seen(&["topology", "diff", "slow", "measured"]), @"n0 – n1: 100 µs, was 400 µs (-75 %)");
     assert_snapshot!(site.sandbox.seen(&["topology", "diff", "slow", "machine"]), @r"
     ------- stderr -------
-    error: slow is measurements alone, but machine is a system graph
+    error[command::mistake]: slow is measurements alone, but machine is a system graph
       help: compare two of the same kind
     [exit code 2]
     ");

@@ -52,12 +52,12 @@ fn one_stage_is_made_again_from_what_is_stored() {
     -j1, 1 last time
       ran        quality  N.NN s
     "#);
-    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "--stage", "qualty", "-j1"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "--stage", "qualty", "-j1"]), @r"
     ------- stderr -------
-    error: `ring` has no stage `qualty`
+    error[command::mistake]: `ring` has no stage `qualty`
       help: did you mean `quality`? stages: program, machine, placement, quality, rankfile
     [exit code 2]
-    "#);
+    ");
 }
 
 #[test]
@@ -107,12 +107,9 @@ fn a_damaged_table_in_the_store_is_found() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&table, bytes).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "-j1"]), @r#"
-      same           program                  task-graph DIGEST
+    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "-j1"]), @r"
+      same           4 artifacts of 4 stages
       different      machine                  system-graph DIGEST  slots.parquet in the store is damaged
-      same           placement                mapping DIGEST
-      same           quality                  metrics DIGEST
-      same           rankfile                 rankfile DIGEST
     ring: 4 the same, 1 different in N.NN s
     ------- stderr -------
     -j1, 1 last time
@@ -124,7 +121,7 @@ fn a_damaged_table_in_the_store_is_found() {
       ran        quality  N.NN s
       ran        rankfile  N.NN s
     [exit code 3]
-    "#);
+    ");
 }
 
 #[test]
@@ -132,12 +129,9 @@ fn what_cannot_be_compared_is_taken_as_it_is() {
     let sandbox = Sandbox::with_ring();
     sandbox.edit("ring.toml", "evaluations = 20000", "time_limit_s = 0.05");
     sandbox.stdout(&["run", "ring.toml", "-j1"]);
-    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "-j1"]), @r#"
-      same           program                  task-graph DIGEST
-      same           machine                  system-graph DIGEST
+    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "-j1"]), @r"
+      same           4 artifacts of 4 stages
       not comparable placement                mapping DIGEST  it depends on a time limit; not compared
-      same           quality                  metrics DIGEST
-      same           rankfile                 rankfile DIGEST
     ring: 4 the same, 1 not comparable in N.NN s
     ------- stderr -------
     -j1, 1 last time
@@ -145,23 +139,22 @@ fn what_cannot_be_compared_is_taken_as_it_is() {
       ran        machine  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
-    "#);
+    ");
 }
 
 #[test]
 fn what_has_no_result_cannot_be_compared() {
     let sandbox = Sandbox::with_ring();
-    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "-j1"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "-j1"]), @r"
     ------- stderr -------
-    error: there is no store at DIR/.hopmap
+    error[engine::missing]: there is no store at DIR/.hopmap
       help: `hopmap run` creates one; --store names another
     [exit code 2]
-    "#);
+    ");
     sandbox.stdout(&["run", "ring.toml", "-j1"]);
     sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 20001");
-    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "-j1"]), @r#"
-      same           program                  task-graph DIGEST
-      same           machine                  system-graph DIGEST
+    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "-j1"]), @r"
+      same           2 artifacts of 2 stages
       not comparable placement                  it has no result that is up to date: evaluations: 20000 → 20001
       not comparable quality                    it has no result, and neither has placement
       not comparable rankfile                   it has no result, and neither has placement
@@ -170,7 +163,7 @@ fn what_has_no_result_cannot_be_compared() {
     -j1, 1 last time
       ran        program  N.NN s
       ran        machine  N.NN s
-    "#);
+    ");
 }
 
 #[test]
@@ -178,12 +171,8 @@ fn a_lock_file_is_enough_to_verify() {
     let sandbox = Sandbox::with_ring();
     sandbox.stdout(&["run", "ring.toml", "--lock", "-j1"]);
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "--lock", "-j1"]), @r#"
-      same           program                  task-graph DIGEST
-      same           machine                  system-graph DIGEST
-      same           placement                mapping DIGEST
-      same           quality                  metrics DIGEST
-      same           rankfile                 rankfile DIGEST
+    insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "--lock", "-j1"]), @r"
+      same           5 artifacts of 5 stages
     ring: 5 the same in N.NN s
     ------- stderr -------
     -j1
@@ -194,7 +183,7 @@ fn a_lock_file_is_enough_to_verify() {
       ran        placement  N.NN s
       ran        quality  N.NN s
       ran        rankfile  N.NN s
-    "#);
+    ");
     assert!(!sandbox.path().join(".hopmap").exists(), "nothing stays behind");
     let text = sandbox.read("ring.lock");
     let digest = text.split("system-graph = \"").nth(1).unwrap().split('"').next().unwrap();
@@ -220,7 +209,7 @@ fn a_second_store_is_kept_on_request() {
     sandbox.stdout(&["run", "ring.toml", "-j1"]);
     let output = sandbox.output(&["verify", "ring.toml", "--keep", "-j1"]);
     let said = String::from_utf8(output.stderr).unwrap();
-    let place = said.lines().find_map(|line| line.strip_prefix("the second store is ")).unwrap();
+    let place = said.lines().find_map(|line| line.strip_prefix("the second store is in ")).unwrap();
     assert!(sandbox.stdout(&["show", "machine", "--store", place]).contains("system-graph"));
 }
 
@@ -251,9 +240,9 @@ fn a_cell_is_made_again_whatever_the_order_of_its_keys() {
     -j1, 1 last time
       ran        placement[mapper=random,seed=2]  N.NN s
     ");
-    insta::assert_snapshot!(verified("placement[seed=2]"), @"
+    insta::assert_snapshot!(verified("placement[seed=2]"), @r"
     ------- stderr -------
-    error: `placement[seed=2]` matches 2 cells
+    error[command::mistake]: `placement[seed=2]` matches 2 cells
       help: name one: placement[mapper=linear,seed=2], placement[mapper=random,seed=2]
     [exit code 2]
     ");
@@ -265,9 +254,9 @@ fn a_lock_file_is_named_behind_an_equals_sign() {
     sandbox.stdout(&["run", "ring.toml", "--lock", "-j1"]);
     std::fs::rename(sandbox.path().join("ring.lock"), sandbox.path().join("other.lock")).unwrap();
     sandbox.stdout(&["verify", "--lock=other.lock", "ring.toml", "-j1"]);
-    insta::assert_snapshot!(sandbox.seen(&["verify", "--lock", "ring.toml", "-j1"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["verify", "--lock", "ring.toml", "-j1"]), @r"
     ------- stderr -------
-    error: there is no lock file DIR/ring.lock
+    error[lock::missing]: there is no lock file DIR/ring.lock
       help: `hopmap lock` writes one from what is in the store, `hopmap run --lock` after a run
     [exit code 2]
     ");
@@ -279,11 +268,7 @@ fn what_goes_in_otherwise_than_it_is_locked_is_said_though_results_are_the_same(
     sandbox.stdout(&["run", "ring.toml", "--lock", "-j1"]);
     sandbox.edit("ring.lock", "shape = \"tree:2x4\"", "shape = \"tree:2x5\"");
     insta::assert_snapshot!(sandbox.seen(&["verify", "ring.toml", "--lock", "-j1"]), @r#"
-      same           program                  task-graph DIGEST
-      same           machine                  system-graph DIGEST
-      same           placement                mapping DIGEST
-      same           quality                  metrics DIGEST
-      same           rankfile                 rankfile DIGEST
+      same           5 artifacts of 5 stages
     ring: 5 the same in N.NN s
     ------- stderr -------
     note: differs from the lock file: machine: shape: "tree:2x5" → "tree:2x4"

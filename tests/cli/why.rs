@@ -63,7 +63,9 @@ fn a_cell_is_named_by_as_many_keys_as_leave_it_alone() {
         assert_eq!(sandbox.stdout(&["why", name, "sweep.toml"]), whole, "{name}");
     }
     sandbox.edit("sweep.toml", "\"linear\", ", "");
-    assert_eq!(sandbox.stdout(&["why", "placement[seed=2]", "sweep.toml"]), whole);
+    // A key that is the same for all cells is not part of the name that is shown.
+    let short = whole.replace("mapper=random,", "");
+    assert_eq!(sandbox.stdout(&["why", "placement[seed=2]", "sweep.toml"]), short);
 }
 
 #[test]

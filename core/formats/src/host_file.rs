@@ -56,7 +56,7 @@ fn line_of(line: &str) -> Result<(Vec<String>, Option<u32>), HostListError> {
         lists.push_str(list);
         lists.push(' ');
     }
-    Ok((host_list::expand(&lists)?, slots))
+    Ok((host_list::expand(lists.trim_end())?, slots))
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn faults_are_named_with_their_line() {
         let message = |text: &str| expand(text).unwrap_err().to_string();
-        assert_eq!(message("a\nn[2\n"), "host list, line 2, column 2: the bracket is never closed");
+        assert_eq!(message("a\nn[2\n"), "host list, line 2, column 2: unclosed bracket");
         assert_eq!(message("a slots=four\n"), "host list, column 3: `four` is not a number of slots");
         assert_eq!(message("a:0\n"), "host list, column 1: `0` is not a number of slots");
     }

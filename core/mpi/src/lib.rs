@@ -54,7 +54,7 @@ pub enum MpiError {
     Run(#[from] RunError),
     /// Its output matches no known implementation.
     #[error("the output of `{command}` names none of Open MPI, MPICH, Intel MPI and Slurm: {first_line}")]
-    #[diagnostic(code(mpi::unknown), help("use a launcher or a compiler of one of them"))]
+    #[diagnostic(code(launcher::unknown), help("use a launcher or a compiler of one of them"))]
     Unknown {
         /// The command that was run.
         command: String,

@@ -175,7 +175,7 @@ fn contradictions_are_named() {
     assert!(message(Graph::new(vec![0, 2], vec![0], vec![1], vec![1])).contains("offsets"));
     assert!(message(Graph::new(vec![], vec![], vec![], vec![])).contains("offsets: 0 instead of 1"));
     assert!(message(Graph::new(vec![0, 1], vec![7], vec![1], vec![1])).contains("leads to vertex 7"));
-    assert!(message(Graph::new(vec![0, 1], vec![0], vec![-1], vec![1])).contains("weighs -1"));
+    assert!(message(Graph::new(vec![0, 1], vec![0], vec![-1], vec![1])).contains("has weight -1"));
     let graph = graph(4, &grid(2, 2));
     let refused = partition(&graph, &[1, 2], Effort::default(), 1).unwrap_err();
     assert_eq!(refused.to_string(), "the parts have 3 vertices in total, but the graph has 4");

@@ -54,10 +54,10 @@ impl Linear {
     /// their latency.
     pub fn new(latency: f64, bandwidth: f64) -> Result<Self, MachineError> {
         if !(latency.is_finite() && latency >= 0.0) {
-            return Err(out_of_range("latency", latency).into());
+            return Err(out_of_range("latency", latency));
         }
         if bandwidth.is_nan() || bandwidth <= 0.0 {
-            return Err(out_of_range("bandwidth", bandwidth).into());
+            return Err(out_of_range("bandwidth", bandwidth));
         }
         Ok(Self { latency, per_byte: 1.0 / bandwidth })
     }

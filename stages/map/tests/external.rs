@@ -93,7 +93,7 @@ fn a_wrong_claim_is_logged() {
         let listener = Listener::default();
         answer(shell(line), &grid(2, 2), &tree(&[2, 2]), &listener).unwrap();
         let lines = listener.lines.into_inner().unwrap();
-        lines.iter().filter(|line| line.contains("states")).cloned().collect::<Vec<_>>()
+        lines.iter().filter(|line| line.contains("reports cost")).cloned().collect::<Vec<_>>()
     };
     // Every rank sends 8 bytes to two others, one of them on its host: 4 · 8 · 1 + 4 · 8 · 10.
     assert_eq!(logged("echo 4 352 1 2 3 4"), Vec::<String>::new());

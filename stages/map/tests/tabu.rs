@@ -135,7 +135,10 @@ fn infeasible_problems_are_refused() {
     );
     let weight = Weight::Time { latency_s: 1e-6, bandwidth_bytes_per_s: 0.0 };
     let bad = TabuParams { weight: weight.into(), ..params() };
-    assert_eq!(refused(bad, &grid(2, 2), &tree(&[4])), "`bandwidth_bytes_per_s` of the weight is 0");
+    assert_eq!(
+        refused(bad, &grid(2, 2), &tree(&[4])),
+        "`weight.time.bandwidth_bytes_per_s` = 0 is out of range"
+    );
     let alone = TabuParams { islands: 0, ..params() };
     assert_eq!(refused(alone, &grid(2, 2), &tree(&[4])), "`islands` = 0 is out of range");
 }

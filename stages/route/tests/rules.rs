@@ -84,7 +84,7 @@ fn invalid_rules_are_rejected() {
                 format!("`bandwidth_slack` = {slack} is out of range")
             ]
         );
-        assert!(solve(&|params| params.performance_slack = slack)[0].starts_with("performance_slack is "));
+        assert!(solve(&|params| params.performance_slack = slack)[0].starts_with("`performance_slack` = "));
     }
     for load in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert_eq!(

@@ -117,7 +117,7 @@ fn impossible_parameters_are_explained() {
     );
     assert_eq!(message(json!({ "cost": "time" })), "`bytes` is missing");
     assert_eq!(message(json!({ "bytes": 1 })), "`bytes` has no effect here");
-    assert_eq!(message(json!({ "link_latency_s": -1.0 })), "`link_latency_s` is -1");
+    assert_eq!(message(json!({ "link_latency_s": -1.0 })), "`link_latency_s` = -1 is out of range");
     assert_eq!(message(json!({ "cost": "latency" })), "the link from `n0` to `leaf0` has no latency");
     assert!(message(json!({ "hosts": "m1" })).contains("`hosts` contains `m1`"));
     let without =

@@ -195,7 +195,7 @@ fn one_that_is_killed_after_the_run_fails_no_stage() {
 }
 
 #[test]
-fn it_is_started_once_to_check_and_once_to_answer() {
+fn it_is_started_once_to_check_a_pipeline_and_once_to_answer() {
     let Some(program) = query_program() else { return };
     let sandbox = played(&format!("echo >> starts; exec {} \"$@\"\n", program.display()));
     let starts = |arguments: &[&str]| {
@@ -208,6 +208,7 @@ fn it_is_started_once_to_check_and_once_to_answer() {
     };
     assert_eq!(starts(&["check", "sweep.toml"]), 1);
     assert_eq!(starts(&["run", "sweep.toml", "--no-report"]), 2);
-    assert_eq!(starts(&["query", "SELECT 1 AS one"]), 1);
+    // It reads the pipeline file, whose tables are checked.
+    assert_eq!(starts(&["query", "SELECT 1 AS one"]), 2);
     assert_eq!(starts(&["run", "ring.toml", "--no-report"]), 0);
 }

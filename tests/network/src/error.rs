@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use miette::Diagnostic;
 use thiserror::Error;
 
-use crate::Measured;
+use crate::counters::Measured;
 
 /// Why there is no network, or not the one asked for.
 #[derive(Debug, Error, Diagnostic)]

@@ -21,13 +21,17 @@
 //! in `HOPMAP_TEST_NETWORK` and then beside the running test, where `make test` and `cargo build --workspace` put it.
 
 mod control;
+mod counters;
 mod description;
 mod error;
+mod link;
 mod machine;
 mod network;
 mod routes;
 
-pub use control::{Answer, CONTROL, Counters, LATE_S, LinkCounters, Report, Request, ask};
-pub use description::{Description, Link, address};
+pub use control::{Answer, CONTROL, Report, Request, ask};
+pub use counters::{Counters, LATE_S, LinkCounters, Measured};
+pub use description::{Description, address};
 pub use error::Error;
-pub use network::{Measured, Network, PROGRAM};
+pub use link::Link;
+pub use network::{Network, PROGRAM};

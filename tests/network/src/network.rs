@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use hopmap_mpi_environment::AS_ROOT;
 
-use crate::{Answer, CONTROL, Counters, Description, Error, Report, Request, address, ask};
+use crate::{Answer, CONTROL, Counters, Description, Error, Measured, Report, Request, address, ask};
 
 /// The name of the program that makes networks.
 pub const PROGRAM: &str = "hopmap-test-network";
@@ -206,15 +206,6 @@ fn promptly(program: &Path) -> Command {
         command.arg(program);
     }
     command
-}
-
-/// What happened during a measurement.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// What the network did; `latest_s` and the longest queues are those since it began.
-    pub counters: Counters,
-    /// The idle fraction of the processors of this machine.
-    pub idle: f64,
 }
 
 /// Idle and all time of the processors of this machine, in ticks.

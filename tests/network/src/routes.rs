@@ -1,6 +1,6 @@
 //! Routes over the fewest links, as `topology/export` describes machines and mappers see them.
 
-use crate::Link;
+use crate::link::Link;
 
 /// Which of several links that are equally near to a destination frames take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -270,11 +270,11 @@ mod tests {
         );
         assert_eq!(
             message(AnnealingParams { moves_per_temperature: Some(0), ..params() }),
-            "moves_per_temperature is 0"
+            "`moves_per_temperature` = 0 is out of range"
         );
         assert_eq!(
             message(AnnealingParams { max_accepted_per_temperature: Some(0), ..params() }),
-            "max_accepted_per_temperature is 0"
+            "`max_accepted_per_temperature` = 0 is out of range"
         );
         assert_eq!(
             message(AnnealingParams { patience: Some(0), ..params() }),

@@ -137,8 +137,11 @@ mod tests {
         assert_eq!(message(serde_json::json!({ "mutation": 1.5 })), "`mutation` = 1.5 is out of range");
         assert_eq!(message(serde_json::json!({ "start_part": 0.0 })), "`start_part` = 0 is out of range");
         assert_eq!(message(serde_json::json!({ "penalty": -1.0 })), "`penalty` = -1 is out of range");
-        assert_eq!(message(serde_json::json!({ "tries": 0 })), "tries is 0");
-        assert_eq!(message(serde_json::json!({ "crossover_points": 0 })), "crossover_points is 0");
+        assert_eq!(message(serde_json::json!({ "tries": 0 })), "`tries` = 0 is out of range");
+        assert_eq!(
+            message(serde_json::json!({ "crossover_points": 0 })),
+            "`crossover_points` = 0 is out of range"
+        );
         check(&params(serde_json::json!({}))).unwrap();
     }
 

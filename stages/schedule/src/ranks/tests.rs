@@ -190,7 +190,7 @@ fn invalid_programs_are_rejected() {
     assert_eq!(message(Vec::new()), "the program does not contain tasks");
     assert_eq!(message(vec![task(Some(0)), task(None)]), "task 1 does not belong to a rank, but others do");
     assert!(message(vec![task(Some(6))]).contains("7 ranks do not fit on 6 processors"));
-    assert!(message(vec![task(Some(u32::MAX - 1))]).contains("only 6 processors"));
+    assert!(message(vec![task(Some(u32::MAX - 1))]).contains("ranks do not fit on 6 processors"));
 }
 
 #[test]

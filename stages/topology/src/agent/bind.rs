@@ -111,7 +111,7 @@ pub fn default_address() -> SocketAddr {
     SocketAddr::new(address.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0)
 }
 
-/// Addresses of all interfaces, IPv4 first.
+/// Addresses of all interfaces, version 4 before version 6.
 fn own_addresses() -> std::io::Result<Vec<IpAddr>> {
     let mut addresses: Vec<IpAddr> =
         if_addrs::get_if_addrs()?.into_iter().map(|interface| interface.ip()).collect();

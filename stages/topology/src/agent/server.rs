@@ -421,17 +421,17 @@ fn measured<W: Work>(
         }
         Request::Cores { cores, together, sampling, .. } => {
             let in_frame = (TIMINGS_IN_FRAME / sampling.sizes.len().max(1)).max(1);
-            let mut sent = Ok(());
+            let mut outcome = Ok(());
             let mut send_pairs = |pairs: Vec<CorePair>| {
                 for part in pairs.chunks(in_frame) {
-                    if sent.is_ok() {
-                        sent = send(&Answer::Cores(part.to_vec()));
+                    if outcome.is_ok() {
+                        outcome = send(&Answer::Cores(part.to_vec()));
                     }
                 }
-                sent.is_ok()
+                outcome.is_ok()
             };
             let done = work.cores(cores, together, &sampling, until, &mut send_pairs);
-            sent?;
+            outcome?;
             Ok(done.map_or_else(Answer::Failed, |()| Answer::Done))
         }
         Request::Describe | Request::End => Ok(Answer::Done),

@@ -237,8 +237,8 @@ mod tests {
         };
         let parts = Parts { nodes, links, ..Parts::default() };
         let system = machine(parts, &params)?;
-        let notes = notes_of_hosts(&system, &params)?;
-        Ok((system, notes))
+        let shown = notes_of_hosts(&system, &params)?;
+        Ok((system, shown))
     }
 
     #[test]

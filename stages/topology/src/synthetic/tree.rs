@@ -369,7 +369,7 @@ mod tests {
         assert!(named(["a", "b c", "d", "e", "f", "g", "h", "i"]).ends_with("but 9 are named"));
         assert_eq!(
             named(["a", "b\u{1}", "c", "d", "e", "f", "g", "h"]),
-            "host 1 has the invalid name `b\u{1}`"
+            "`hosts` is not a host list: host list, line 2, column 2: the character '\\u{1}' is not allowed in a name"
         );
     }
 

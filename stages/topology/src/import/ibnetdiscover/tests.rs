@@ -306,14 +306,14 @@ fn a_truncated_listing_is_rejected() {
     let end = BLOCKS.find("\n[1](21)").unwrap();
     assert!(import("header", &BLOCKS[..end]).unwrap_err().contains(expected));
     let end = COLUMNS.find("CA    12  1 0x0000000000000021 4x").unwrap();
-    let error = import("columns", &COLUMNS[..end]).unwrap_err();
+    let error = import("columns-cut", &COLUMNS[..end]).unwrap_err();
     assert!(error.contains("the listing is truncated"), "{error}");
     // Within the ports of the last node.
     let last = BLOCKS.find("\ncaguid=0x30").unwrap();
     let adapter = BLOCKS.find("\ncaguid=0x20").unwrap();
     let text = BLOCKS[..adapter].to_owned() + &BLOCKS[last..] + &BLOCKS[adapter..last];
     assert!(import("whole", &text).is_ok());
-    let error = import("ports", &text[..text.rfind("[2]").unwrap()]).unwrap_err();
+    let error = import("ports-cut", &text[..text.rfind("[2]").unwrap()]).unwrap_err();
     assert!(
         error.contains("`n2 mlx5_0`, which does not list its port 2: the listing is truncated"),
         "{error}"
@@ -349,7 +349,7 @@ fn gateways_are_not_hosts() {
         let Imported { system, notes } = import(name, text).unwrap();
         let hosts: Vec<&str> = system.hosts().map(|(node, ..)| &*system.nodes[node as usize].name).collect();
         assert_eq!(hosts, ["n1", "n2"], "{name}");
-        assert_eq!(system.links.len(), import("plain", BLOCKS).unwrap().system.links.len(), "{name}");
+        assert_eq!(system.links.len(), import("gateway-plain", BLOCKS).unwrap().system.links.len(), "{name}");
         assert!(
             notes.contains(&"gateways to other networks, treated as switches: 1".to_owned()),
             "{notes:?}"

@@ -59,7 +59,10 @@ fn invalid_times_are_rejected() {
         assert!(problem.contains(&expected), "{problem}");
     }
     let notes = import(&text("one_to_one", "min", &whole), &default).unwrap().notes;
-    assert!(notes[0].contains("minima") && notes.iter().any(|note| note.contains("2 lengths")), "{notes:?}");
+    assert!(
+        notes[0].contains("minima") && notes.iter().any(|note| note.contains("2 message lengths")),
+        "{notes:?}"
+    );
     let hops = ImportParams { cost: Some(CostMetric::Hops), ..ImportParams::default() };
     assert!(import(&text("one_to_one", "min", &whole), &hops).unwrap_err().contains("cannot be `hops`"));
     let notes = import(&text("one_to_one", "median", &matrix(0, 0.0, 0.0)), &default).unwrap().notes;
