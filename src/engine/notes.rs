@@ -35,7 +35,7 @@ pub(crate) fn placeholders(pipeline: &Pipeline, store: &Store, report: &RunRepor
         let cell = &pipeline.cells[index];
         if has_placeholders(cell) {
             let remedy = match pipeline.has_parameter("hosts") {
-                true => "-p 'hosts=node[01-16]'".to_owned(),
+                true => "-p hosts=NAMES".to_owned(),
                 false => format!("`hosts` of stage `{}`", cell.stage),
             };
             return Some(format!("placeholders (host0, host1, …): name yours with {remedy}"));

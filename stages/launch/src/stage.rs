@@ -49,7 +49,7 @@ fn warn_of_proxies(mapping: &Mapping, cx: &Context<'_>) {
     let (runs, hosts) = runs(mapping);
     if runs > hosts {
         cx.log(format!(
-            "{hosts} hosts stand in {runs} places of the file: Hydra starts a proxy for each place, and MPICH uses \
+            "{hosts} hosts occur in {runs} places of the file: Hydra starts a proxy for each place, and MPICH uses \
              shared memory only inside one"
         ));
     }

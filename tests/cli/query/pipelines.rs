@@ -105,7 +105,7 @@ fn what_a_pipeline_asks_is_checked_when_planning() {
     };
     insta::assert_snapshot!(checked("\n[tables.a]\nsql = \"SELECT * FORM placement\"\n"), @r#"
     ------- stderr -------
-    error: expected end of statement, found `FORM`
+    error[pipeline::invalid]: expected end of statement, found `FORM`
         ,-[sweep.toml:17:17]
      16 | [tables.a]
      17 | sql = "SELECT * FORM placement"
@@ -116,7 +116,7 @@ fn what_a_pipeline_asks_is_checked_when_planning() {
     "#);
     insta::assert_snapshot!(checked("\n[tables.a]\nsql = \"SELECT * FROM placment\"\nsave = \"a.xls\"\n"), @r#"
     ------- stderr -------
-    error: there is no table `placment`
+    error[pipeline::invalid]: there is no table `placment`
         ,-[sweep.toml:17:22]
      16 | [tables.a]
      17 | sql = "SELECT * FROM placment"
@@ -125,7 +125,7 @@ fn what_a_pipeline_asks_is_checked_when_planning() {
      18 | save = "a.xls"
         `----
       help: tables: program, the_machine, placement, cells, runs
-    error: this file extension is unknown
+    error[pipeline::invalid]: this file extension is unknown
         ,-[sweep.toml:18:8]
      17 | sql = "SELECT * FROM placment"
      18 | save = "a.xls"
@@ -138,7 +138,7 @@ fn what_a_pipeline_asks_is_checked_when_planning() {
     "#);
     insta::assert_snapshot!(checked("\n[tables.a]\nsql = \"\"\"\nSELECT *\nFROM placment_ranks\"\"\"\n"), @r#"
     ------- stderr -------
-    error: there is no table `placment_ranks`
+    error[pipeline::invalid]: there is no table `placment_ranks`
         ,-[sweep.toml:19:6]
      18 | SELECT *
      19 | FROM placment_ranks"""
@@ -150,7 +150,7 @@ fn what_a_pipeline_asks_is_checked_when_planning() {
     "#);
     insta::assert_snapshot!(checked("\n[tables.a]\nsave = \"a.csv\"\n\n[tables]\nb = 1\nc = { sq = \"\" }\n"), @r#"
     ------- stderr -------
-    error: table `a` asks nothing
+    error[pipeline::invalid]: table `a` asks nothing
         ,-[sweep.toml:16:9]
      15 | 
      16 | [tables.a]
@@ -159,7 +159,7 @@ fn what_a_pipeline_asks_is_checked_when_planning() {
      17 | save = "a.csv"
         `----
       help: for example sql = "SELECT * FROM cells"
-    error: an entry of `tables` should be a table with the key `sql`
+    error[pipeline::invalid]: an entry of `tables` should be a table with the key `sql`
         ,-[sweep.toml:20:5]
      19 | [tables]
      20 | b = 1
@@ -167,7 +167,7 @@ fn what_a_pipeline_asks_is_checked_when_planning() {
         :     `-- this is a number
      21 | c = { sq = "" }
         `----
-    error: table `c` asks nothing
+    error[pipeline::invalid]: table `c` asks nothing
         ,-[sweep.toml:21:1]
      20 | b = 1
      21 | c = { sq = "" }
@@ -175,7 +175,7 @@ fn what_a_pipeline_asks_is_checked_when_planning() {
         : `-- `sql` is missing
         `----
       help: for example sql = "SELECT * FROM cells"
-    error: unknown key `sq`
+    error[pipeline::invalid]: unknown key `sq`
         ,-[sweep.toml:21:7]
      20 | b = 1
      21 | c = { sq = "" }
@@ -188,7 +188,7 @@ fn what_a_pipeline_asks_is_checked_when_planning() {
     "#);
     insta::assert_snapshot!(checked("\n[tables.a]\nsql = \"SELECT * FROM placement_ranks\"\nsave = \"a.csv\"\n[tables.b]\nsql = \"SHOW TABLES\"\nsave = \"a.csv\"\n"), @r#"
     ------- stderr -------
-    error: tables `a` and `b` save to the same place
+    error[pipeline::invalid]: tables `a` and `b` save to the same place
         ,-[sweep.toml:20:7]
      19 | [tables.b]
      20 | sql = "SHOW TABLES"
@@ -214,14 +214,13 @@ fn a_question_that_fails_fails_after_the_run() {
       ran        placement[mapper=random,seed=1]  N.NN s
       ran        placement[mapper=random,seed=2]  N.NN s
       ran        placement[mapper=random,seed=3]  N.NN s
-    error: there is no column `maper`
+    error[pipeline::invalid]: there is no column `maper`
         ,-[sweep.toml:17:15]
      16 | [tables.a]
      17 | sql = "SELECT maper FROM placement"
         :               ^^|^^
         :                 `-- did you mean `mapper`?
         `----
-      help: columns: cell, mapper, seed, forbidden, objective, pinned, weight, F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes, state, seconds, digest
     [exit code 2]
     "#);
 }

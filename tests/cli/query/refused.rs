@@ -8,9 +8,9 @@ use super::{sweep, with_query};
 fn what_is_wrong_is_shown_where_it_stands() {
     let Some(sandbox) = sweep() else { return };
     let asked = |sql: &str| sandbox.seen(&["query", sql]);
-    insta::assert_snapshot!(asked("SELECT mapper\nFROM placement WHERE GROUP"), @"
+    insta::assert_snapshot!(asked("SELECT mapper\nFROM placement WHERE GROUP"), @r"
     ------- stderr -------
-    error: there is no column `GROUP`
+    error[query::sql]: there is no column `GROUP`
        ,-[SQL:2:22]
      1 | SELECT mapper
      2 | FROM placement WHERE GROUP
@@ -22,7 +22,7 @@ fn what_is_wrong_is_shown_where_it_stands() {
     ");
     insta::assert_snapshot!(asked("SELECT rank FROM placement_ranks AS a JOIN placement_ranks AS b ON a.rank = b.rank GROUP BY cell"), @r#"
     ------- stderr -------
-    error: ambiguous reference to column "rank" (use one of: a."rank", b."rank")
+    error[query::sql]: ambiguous reference to column "rank" (use one of: a."rank", b."rank")
        ,-[SQL:1:8]
      1 | SELECT rank FROM placement_ranks AS a JOIN placement_ranks AS b ON a.rank = b.rank GROUP BY cell
        :        ^^|^
@@ -30,32 +30,30 @@ fn what_is_wrong_is_shown_where_it_stands() {
        `----
     [exit code 2]
     "#);
-    insta::assert_snapshot!(asked("SELECT * FROM placements"), @"
+    insta::assert_snapshot!(asked("SELECT * FROM placements"), @r"
     ------- stderr -------
-    error: there is no table `placements`
+    error[query::sql]: there is no table `placements`
        ,-[SQL:1:15]
      1 | SELECT * FROM placements
        :               ^^^^^|^^^^
        :                    `-- did you mean `placement`?
        `----
-      help: tables: cells, placement, placement_convergence, placement_hosts, placement_ranks, program, program_edges, program_processes, runs, the_machine, the_machine_groups, the_machine_levels, the_machine_links, the_machine_nodes, the_machine_slots
     [exit code 2]
     ");
-    insta::assert_snapshot!(asked("SELECT mapper, AVG(f)\nFROM placement\nGROUP BY mapper"), @"
+    insta::assert_snapshot!(asked("SELECT mapper, AVG(f)\nFROM placement\nGROUP BY mapper"), @r"
     ------- stderr -------
-    error: there is no column `f`
+    error[query::sql]: there is no column `f`
        ,-[SQL:1:20]
      1 | SELECT mapper, AVG(f)
        :                    |
        :                    `-- did you mean `F`?
      2 | FROM placement
        `----
-      help: columns: cell, mapper, seed, forbidden, objective, pinned, weight, F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes, state, seconds, digest
     [exit code 2]
     ");
-    insta::assert_snapshot!(asked("DELETE FROM placement"), @"
+    insta::assert_snapshot!(asked("DELETE FROM placement"), @r"
     ------- stderr -------
-    error: only questions are answered: SELECT, WITH and SHOW TABLES
+    error[query::sql]: only SELECT, WITH and SHOW TABLES are supported
        ,-[SQL:1:1]
      1 | DELETE FROM placement
        : ^^^|^^
@@ -64,9 +62,9 @@ fn what_is_wrong_is_shown_where_it_stands() {
       help: artifacts are never changed; `hopmap run` makes new ones
     [exit code 2]
     ");
-    insta::assert_snapshot!(asked("SELECT hops(F) FROM placement"), @"
+    insta::assert_snapshot!(asked("SELECT hops(F) FROM placement"), @r"
     ------- stderr -------
-    error: unsupported function 'hops'
+    error[query::sql]: unsupported function 'hops'
        ,-[SQL:1:8]
      1 | SELECT hops(F) FROM placement
        :        ^^|^
@@ -74,29 +72,29 @@ fn what_is_wrong_is_shown_where_it_stands() {
        `----
     [exit code 2]
     ");
-    insta::assert_snapshot!(asked(""), @"
+    insta::assert_snapshot!(asked(""), @r"
     ------- stderr -------
-    error: there is no question here
+    error[query::sql]: the query is empty
        ,-[SQL:1:1]
        `----
       help: for example SELECT * FROM cells
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1 AS a", "swep"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1 AS a", "swep"]), @r"
     ------- stderr -------
-    error: there is no pipeline `swep`
+    error[command::mistake]: there is no pipeline `swep`
       help: did you mean `sweep`? pipelines of .hopmap: sweep
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["query", "--tables", "sweep", "more"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "--tables", "sweep", "more"]), @r"
     ------- stderr -------
-    error: `more` is not expected
+    error[command::mistake]: `more` is not expected
       help: with --tables or --file the only argument is a pipeline
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["query", "-f", "missing.sql"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "-f", "missing.sql"]), @r"
     ------- stderr -------
-    error: cannot read missing.sql: No such file or directory (os error 2)
+    error[command::mistake]: cannot read missing.sql: No such file or directory (os error 2)
       help: --file names a text with one question
     [exit code 2]
     ");
@@ -115,9 +113,9 @@ fn a_damaged_table_is_no_answer() {
     let mut bytes = std::fs::read(&tables[0]).unwrap();
     bytes[6] ^= 1;
     std::fs::write(&tables[0], bytes).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT SUM(slot) FROM placement_ranks"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT SUM(slot) FROM placement_ranks"]), @r"
     ------- stderr -------
-    error: DIR/.hopmap/artifacts/DIGEST/ranks.parquet is damaged: its bytes are not those that its artifact names
+    error[query::damaged]: DIR/.hopmap/artifacts/DIGEST/ranks.parquet is damaged: its hash differs from the one in artifact.json
       help: everything in a store can be recomputed: remove the folder of the artifact and run its pipeline
     [exit code 1]
     ");
@@ -131,22 +129,22 @@ fn a_damaged_table_is_no_answer() {
 #[test]
 fn an_empty_store_has_nothing_to_ask_about() {
     let Some(sandbox) = with_query() else { return };
-    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells"]), @r"
     ------- stderr -------
-    error: there is no store at DIR/.hopmap
+    error[engine::missing]: there is no store at DIR/.hopmap
       help: `hopmap run` creates one; --store names another
     [exit code 2]
     ");
     std::fs::create_dir(sandbox.path().join(".hopmap")).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells"]), @r"
     ------- stderr -------
-    error: nothing is stored in .hopmap yet
+    error[command::mistake]: nothing is stored in .hopmap yet
       help: `hopmap run` runs a pipeline
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells", "ring.toml"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells", "ring.toml"]), @r"
     ------- stderr -------
-    error: no results of ring are stored yet
+    error[command::mistake]: no results of ring are stored yet
       help: `hopmap run` runs it
     [exit code 2]
     ");
@@ -155,9 +153,9 @@ fn an_empty_store_has_nothing_to_ask_about() {
 #[test]
 fn an_unknown_file_extension_is_refused() {
     let Some(sandbox) = sweep() else { return };
-    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1 AS one", "--out", "one.foo"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1 AS one", "--out", "one.foo"]), @r"
     ------- stderr -------
-    error: unknown file extension of one.foo
+    error[command::mistake]: unknown file extension of one.foo
       help: extensions: .csv, .json, .parquet, .arrow, .txt; or choose one with --format
     [exit code 2]
     ");

@@ -9,7 +9,7 @@ use super::with_query;
 fn tables_are_listed() {
     let Some(sandbox) = with_query() else { return };
     sandbox.stdout(&["run", "ring.toml", "--no-report"]);
-    insta::assert_snapshot!(sandbox.seen(&["query", "--tables"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["query", "--tables"]), @r"
     cells: 5 rows
       cell                         TEXT
       stage                        TEXT
@@ -28,9 +28,11 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       parameter_hosts              TEXT
+      hosts_file                   TEXT
       intra_node_costs             TEXT
       link_latency_s               TEXT
       shape                        TEXT
+      parameter_slots              BIGINT
       hosts                        DOUBLE
       links                        DOUBLE
       slots                        DOUBLE
@@ -50,9 +52,11 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       hosts                        TEXT
+      hosts_file                   TEXT
       intra_node_costs             TEXT
       link_latency_s               TEXT
       shape                        TEXT
+      slots                        BIGINT
     machine_levels: 2 rows
       cell                         TEXT
       level                        BIGINT
@@ -65,9 +69,11 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       hosts                        TEXT
+      hosts_file                   TEXT
       intra_node_costs             TEXT
       link_latency_s               TEXT
       shape                        TEXT
+      slots                        BIGINT
     machine_links: 8 rows
       cell                         TEXT
       source                       BIGINT
@@ -82,9 +88,11 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       hosts                        TEXT
+      hosts_file                   TEXT
       intra_node_costs             TEXT
       link_latency_s               TEXT
       shape                        TEXT
+      slots                        BIGINT
     machine_nodes: 5 rows
       cell                         TEXT
       id                           BIGINT
@@ -98,9 +106,11 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       hosts                        TEXT
+      hosts_file                   TEXT
       intra_node_costs             TEXT
       link_latency_s               TEXT
       shape                        TEXT
+      slots                        BIGINT
     machine_slots: 8 rows
       cell                         TEXT
       slot                         BIGINT
@@ -114,9 +124,11 @@ fn tables_are_listed() {
       host_level                   TEXT
       host_prefix                  TEXT
       hosts                        TEXT
+      hosts_file                   TEXT
       intra_node_costs             TEXT
       link_latency_s               TEXT
       shape                        TEXT
+      slots                        BIGINT
     placement: 1 rows
       cell                         TEXT
       cooling                      TEXT

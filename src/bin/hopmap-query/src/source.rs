@@ -220,7 +220,7 @@ impl OpenedFile {
         hasher.update_reader(content).map_err(|error| damaged(&self.file.path, &error))?;
         match hasher.finalize().to_hex().as_str() == expected {
             true => Ok(()),
-            false => Err(damaged(&self.file.path, &"its bytes are not those that its artifact names")),
+            false => Err(damaged(&self.file.path, &"its hash differs from the one in artifact.json")),
         }
     }
 }

@@ -44,7 +44,7 @@ impl Question {
             (Some(statement), true) => Err(refused(text, &statement)),
             (Some(_), false) => Err(Problem::new("this is more than one statement", &first_word(text))
                 .help("ask one question at a time")),
-            (None, _) => Err(Problem::new("there is no question here", &(0..0)).help(EXAMPLE)),
+            (None, _) => Err(Problem::new("the query is empty", &(0..0)).help(EXAMPLE)),
         }
     }
 
@@ -169,7 +169,7 @@ fn only_reads(body: &SetExpr) -> bool {
 }
 
 fn changes(place: Range<usize>) -> Problem {
-    Problem::new("only questions are answered: SELECT, WITH and SHOW TABLES", &place)
+    Problem::new("only SELECT, WITH and SHOW TABLES are supported", &place)
         .help("artifacts are never changed; `hopmap run` makes new ones")
 }
 
@@ -274,7 +274,7 @@ mod tests {
             "TRUNCATE a",
             "EXPLAIN SELECT 1",
         ] {
-            assert!(fault(text).0.starts_with("only questions"), "{text}: {:?}", fault(text));
+            assert!(fault(text).0.starts_with("only SELECT"), "{text}: {:?}", fault(text));
         }
         assert!(fault("SELECT 1; SELECT 2").0.starts_with("this is more"));
         assert!(fault(" -- nothing\n").0.starts_with("there is no question"));
