@@ -82,7 +82,7 @@ pub(super) enum LaunchError {
         code(engine::no_program),
         help(
             "build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install \
-         libopenmpi-dev libclang-dev`), then put it beside hopmap or on PATH, or name it in {VARIABLE}"
+         libopenmpi-dev libclang-dev`), then put it next to hopmap or on PATH, or name it in {VARIABLE}"
         )
     )]
     NoProgram { places: String },

@@ -82,10 +82,10 @@ impl<'a> Parser<'a> {
 
     fn wanted(&self, what: &str) -> Problem {
         let found = match self.rest().chars().next() {
-            None => "the gate ends".to_owned(),
-            Some(letter) => format!("`{letter}` stands"),
+            None => "the end of the gate".to_owned(),
+            Some(letter) => format!("`{letter}`"),
         };
-        Problem::new(format!("{found} where {what} should be"), &self.here())
+        Problem::new(format!("expected {what}, found {found}"), &self.here())
     }
 
     fn sum(&mut self) -> Result<Expression, Problem> {
@@ -152,7 +152,7 @@ impl<'a> Parser<'a> {
             return self.metric(start, name, None);
         }
         if !self.takes("(") {
-            let problem = Problem::new(format!("`{name}` is no metric"), &(start..start + name.len()));
+            let problem = Problem::new(format!("`{name}` is not a metric"), &(start..start + name.len()));
             return Err(match name.starts_with("accept") {
                 true => problem.suggest(name, "of the left side", ["accepted"]),
                 false => problem.help(METRICS),
@@ -316,22 +316,22 @@ mod tests {
 
     #[test]
     fn faults_are_told_with_their_place() {
-        assert_eq!(fault(""), "0: the gate ends where a number or a metric should be");
-        assert_eq!(fault("a.F"), "3: the gate ends where a comparison should be");
-        assert_eq!(fault("a.F = 3"), "4: `=` stands where a comparison should be");
+        assert_eq!(fault(""), "0: expected a number or a metric, found the end of the gate");
+        assert_eq!(fault("a.F"), "3: expected a comparison, found the end of the gate");
+        assert_eq!(fault("a.F = 3"), "4: expected a comparison, found `=`");
         assert_eq!(fault("a.F < 3 < 4"), "8: a gate compares once");
-        assert_eq!(fault("a.F < 3 4"), "8: `4` stands where the end of the gate should be");
-        assert_eq!(fault("F < 3"), "0: `F` is no metric");
-        assert_eq!(fault("a.F < acceptd"), "6: `acceptd` is no metric");
-        assert_eq!(fault("(a.F < 3"), "5: `<` stands where `)` should be");
+        assert_eq!(fault("a.F < 3 4"), "8: expected the end of the gate, found `4`");
+        assert_eq!(fault("F < 3"), "0: `F` is not a metric");
+        assert_eq!(fault("a.F < acceptd"), "6: `acceptd` is not a metric");
+        assert_eq!(fault("(a.F < 3"), "5: expected `)`, found `<`");
         assert_eq!(fault("avg(a[*].F) < 3"), "0: there is no function `avg`");
-        assert_eq!(fault("max(3) < 3"), "5: `)` stands where `.` and a metric should be");
+        assert_eq!(fault("max(3) < 3"), "5: expected `.` and a metric, found `)`");
         assert_eq!(fault("a[x].F < 3"), "1: `[x]` is not a choice of cells");
         assert_eq!(fault("a[x=1.F < 3"), "1: this bracket is not closed");
-        assert_eq!(fault("a. < 3"), "2: ` ` stands where the name of a metric should be");
+        assert_eq!(fault("a. < 3"), "2: expected the name of a metric, found ` `");
         assert_eq!(fault("a.F < 1.2.3"), "6: `1.2.3` is not a number");
         assert_eq!(fault("a.F < 1e999"), "6: `1e999` is not a number");
-        assert_eq!(fault("a.F < ä"), "6: `ä` stands where a number or a metric should be");
+        assert_eq!(fault("a.F < ä"), "6: expected a number or a metric, found `ä`");
         assert!(fault(&format!("{}1 < 2", "(".repeat(1000))).ends_with("these parentheses are too deep"));
         assert!(fault(&"1+".repeat(5000)).ends_with("a gate has at most 2000 letters"));
     }

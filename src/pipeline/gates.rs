@@ -60,12 +60,12 @@ fn read(entry: &Entry, scope: &Scope<'_>, source: &str) -> Option<(Formula, Vec<
     scope.problems.refuse(problem)
 }
 
-/// What no gate may say, though it is well written.
+/// The error of a gate that is well-formed but has no meaning.
 fn fault(formula: &Formula) -> Option<&'static str> {
     let Formula { left, right, terms, .. } = formula;
     match () {
         () if left.needs_accepted() => {
-            Some("`accepted` is the accepted value of the left side, and stands on the right")
+            Some("`accepted` is the accepted value of the left side, and belongs on the right")
         }
         () if terms.is_empty() => Some("this gate is about no metric"),
         () if right.needs_accepted() && left.terms().is_empty() => {
@@ -98,7 +98,7 @@ impl Binder<'_> {
             (None, Choice::Paired | Choice::Where(_)) => Cells::Each(cells),
             (_, Choice::Best { .. }) | (Some(_), Choice::All | Choice::Where(_)) => Cells::Together(cells),
             (None, Choice::All) => {
-                let problem = Problem::new(format!("`{stage}[*]` stands for {} cells", cells.len()), &place);
+                let problem = Problem::new(format!("`{stage}[*]` matches {} cells", cells.len()), &place);
                 let help =
                     format!("put them together: max({term}), min({term}), mean({term}) or median({term})");
                 return self.problems.refuse(problem.label("which value?").help(help));

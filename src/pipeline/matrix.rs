@@ -118,7 +118,7 @@ fn distinct(rows: &[Vec<Resolved>], span: &Span<usize>, problems: &Sink) {
     let shown =
         |row: &Vec<Resolved>| row.iter().map(|resolved| resolved.value.to_string()).collect::<Vec<_>>();
     if let Some(repeated) = rows.iter().map(shown).find(|row| !seen.insert(row.clone())) {
-        problems.push(Problem::new(format!("the value {} is there twice", repeated.join(", ")), span));
+        problems.push(Problem::new(format!("the value {} occurs twice", repeated.join(", ")), span));
     }
 }
 

@@ -320,7 +320,7 @@ number = 3
      30 | form = "placement.F =< 3"
         `----
       help: outputs: mapping
-    error[pipeline::invalid]: `=` stands where a comparison should be
+    error[pipeline::invalid]: expected a comparison, found `=`
         ,-[sweep.toml:30:21]
      29 | port = "placement.map.F < 3"
      30 | form = "placement.F =< 3"
@@ -329,7 +329,7 @@ number = 3
      31 | end = "placement.F <"
         `----
       help: a gate compares two sums of numbers and metrics, such as "placement.F <= N.NN * accepted"
-    error[pipeline::invalid]: the gate ends where a number or a metric should be
+    error[pipeline::invalid]: expected a number or a metric, found the end of the gate
         ,-[sweep.toml:31:21]
      30 | form = "placement.F =< 3"
      31 | end = "placement.F <"
@@ -338,7 +338,7 @@ number = 3
      32 | left = "accepted < placement.F"
         `----
       help: a gate compares two sums of numbers and metrics, such as "placement.F <= N.NN * accepted"
-    error[pipeline::invalid]: `accepted` is the accepted value of the left side, and stands on the right
+    error[pipeline::invalid]: `accepted` is the accepted value of the left side, and belongs on the right
         ,-[sweep.toml:32:8]
      31 | end = "placement.F <"
      32 | left = "accepted < placement.F"
@@ -365,7 +365,7 @@ number = 3
      35 | single = "linear.F < placement.F"
         `----
       help: cells pair up by equal matrix keys
-    error[pipeline::invalid]: `placement[*]` stands for 3 cells
+    error[pipeline::invalid]: `placement[*]` matches 3 cells
         ,-[sweep.toml:36:12]
      35 | single = "linear.F < placement.F"
      36 | several = "placement[*].F < 3"

@@ -536,9 +536,9 @@ fn keys_side_by_side_may_have_a_value_twice_but_no_row() {
     let twice = cells(&format!("{random}{{ n = [16, 16, 32], seed = [1, 2, 2] }}"));
     assert_eq!(twice, ["a[n=16,seed=1]", "a[n=16,seed=2]", "a[n=32,seed=2]"]);
     let said = check(&format!("{random}{{ n = [16, 16], seed = [1, 1] }}"));
-    assert!(said.contains("]: the value 16, 1 is there twice"), "{said}");
+    assert!(said.contains("]: the value 16, 1 occurs twice"), "{said}");
     let said = check("uses = \"instance/random\"\nwith = { n = 16 }\nmatrix = { seed = [1, 2, 1] }");
-    assert!(said.contains("]: the value 1 is there twice"), "{said}");
+    assert!(said.contains("]: the value 1 occurs twice"), "{said}");
 }
 
 /// Shape and costs of machines with different depths belong together.

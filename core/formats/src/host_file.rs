@@ -35,28 +35,35 @@ fn line_of(line: &str) -> Result<(Vec<String>, Option<u32>), HostListError> {
     let (mut lists, mut slots) = (String::new(), None);
     for word in line.split_whitespace() {
         let (list, count) = match (word.split_once('='), word.rsplit_once(':')) {
-            (Some((name, count)), _) => ("", Some(count).filter(|_| name == "slots")),
+            (Some((name, count)), _) if !name.is_empty() && !count.is_empty() => {
+                ("", Some(count).filter(|_| name == "slots"))
+            }
+            (Some(_), _) => return Err(not_a_host(line, word)),
+            (None, None) if word.bytes().all(|byte| byte.is_ascii_digit()) => {
+                return Err(not_a_host(line, word));
+            }
             (None, Some((list, count))) => (list, Some(count)),
             (None, None) => (word, None),
         };
         if let Some(count) = count {
             let number = count.parse().ok().filter(|&slots| slots > 0);
-            slots = Some(number.ok_or_else(|| {
-                let start = line.find(word).unwrap_or_default();
-                let what = format!("`{count}` is not a number of slots");
-                HostListError::new(
-                    line,
-                    start,
-                    start + word.len(),
-                    what,
-                    "write `node01 slots=40` or `node01:40`",
-                )
-            })?);
+            slots =
+                Some(number.ok_or_else(|| fault(line, word, format!("`{count}` is not a number of slots")))?);
         }
         lists.push_str(list);
         lists.push(' ');
     }
     Ok((host_list::expand(lists.trim_end())?, slots))
+}
+
+/// The error of a word such as the number in `node01 40`, or the parts of `slots = 40`.
+fn not_a_host(line: &str, word: &str) -> HostListError {
+    fault(line, word, format!("`{word}` is not a host name"))
+}
+
+fn fault(line: &str, word: &str, what: String) -> HostListError {
+    let start = line.find(word).unwrap_or_default();
+    HostListError::new(line, start, start + word.len(), what, "write `node01 slots=40` or `node01:40`")
 }
 
 #[cfg(test)]
@@ -89,5 +96,15 @@ mod tests {
         assert_eq!(message("a\nn[2\n"), "host list, line 2, column 2: unclosed bracket");
         assert_eq!(message("a slots=four\n"), "host list, column 3: `four` is not a number of slots");
         assert_eq!(message("a:0\n"), "host list, column 1: `0` is not a number of slots");
+    }
+
+    /// A number after a name was read as a host of that name, and `slots = 4` as three hosts.
+    #[test]
+    fn slots_in_another_form_are_not_hosts() {
+        let message = |text: &str| expand(text).unwrap_err().to_string();
+        assert_eq!(message("node01 8\nnode02 8\n"), "host list, column 8: `8` is not a host name");
+        assert_eq!(message("node01 slots = 4\n"), "host list, column 14: `=` is not a host name");
+        assert_eq!(message("4 node01\n"), "host list, column 1: `4` is not a host name");
+        assert_eq!(message("node01 slots=\n"), "host list, column 8: `slots=` is not a host name");
     }
 }

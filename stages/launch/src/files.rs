@@ -182,7 +182,7 @@ pub(crate) fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
         let short = if is_address { host } else { host.split('.').next().unwrap_or(host) };
         let first = *by_short_name.entry(short).or_insert(host);
         if first != host {
-            let problem = format!("Open MPI takes `{first}` and `{host}` for one host");
+            let problem = format!("Open MPI treats `{first}` and `{host}` as one host");
             let help = "it cuts names at the first dot; use names that differ before it, or launch/slurm";
             return Err(LaunchError::new(problem, help));
         }
@@ -373,7 +373,7 @@ pub(crate) mod tests {
     fn names_that_open_mpi_cannot_distinguish_are_rejected() {
         assert!(check_for_open_mpi(&["10.0.0.1", "10.0.0.2", "a.x", "b.x", "a.x"]).is_ok());
         let error = check_for_open_mpi(&["a.x", "a.y"]).unwrap_err();
-        assert_eq!(error.to_string(), "Open MPI takes `a.x` and `a.y` for one host");
+        assert_eq!(error.to_string(), "Open MPI treats `a.x` and `a.y` as one host");
     }
 
     #[test]

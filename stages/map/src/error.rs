@@ -36,7 +36,7 @@ pub enum MapError {
     },
     /// The command failed.
     #[error(transparent)]
-    #[diagnostic(help("{}", help(&.0.cause)))]
+    #[diagnostic(code(map::command), help("{}", help(&.0.cause)))]
     Run(#[from] RunError),
     /// This build does not have the partitioner.
     #[error(transparent)]

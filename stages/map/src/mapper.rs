@@ -97,6 +97,8 @@ impl FinalSearch {
     ) -> Result<(Self, Budget), OutOfRange> {
         let time = time_limit_s.and_then(|limit| Duration::try_from_secs_f64(DESCENT_SHARE * limit).ok());
         let share = if descends { 1.0 - DESCENT_SHARE } else { 1.0 };
+        // Errors name the time limit as it was given.
+        Budget::new(evaluations, time_limit_s, islands)?;
         let budget = Budget::new(evaluations, time_limit_s.map(|limit| share * limit), islands)?;
         Ok((Self { descends, falls_back, time }, budget))
     }

@@ -133,7 +133,7 @@ impl Visitor for Names<'_> {
             return ControlFlow::Continue(());
         }
         let problem = Problem::new(format!("there is no table `{name}`"), &place);
-        ControlFlow::Break(Box::new(problem.help("a name with a point stands in double quotes")))
+        ControlFlow::Break(Box::new(problem.help("put names with a dot into double quotes")))
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {

@@ -224,7 +224,7 @@ fn explain(error: &PolarsError, question: &Question, used: &BTreeMap<String, Arc
             match columns.contains(&name.as_str()) {
                 true if !text.starts_with("unable to find") => Problem::new(text, &place),
                 true => Problem::new(format!("the column `{name}` is not known here"), &place).help(
-                    "after GROUP BY only keys and what is gathered are; what ORDER BY computes has to stand in SELECT",
+                    "after GROUP BY only keys and aggregates are; expressions of ORDER BY must be in SELECT",
                 ),
                 false => unknown_column(&name, place, columns),
             }
