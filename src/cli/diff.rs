@@ -31,7 +31,8 @@ Examples:
   hopmap diff previous latest --threshold 1%
   hopmap diff placement --run previous --run latest")]
 pub(crate) struct Arguments {
-    /// Artifact, cell or run; with --run, a stage or cell of these runs.
+    /// Artifact, cell, output (`tables.routes`), each also with its pipeline (`place:placement`), or run; with --run, a stage or cell of
+    /// these runs.
     #[arg(value_name = "A", allow_negative_numbers = true)]
     before: String,
     /// Artifact, cell or run to compare with it.

@@ -30,8 +30,8 @@ Examples:
   hopmap show --provenance out/rankfile             # which run wrote this file, and from what
   hopmap show --provenance placement --format dot | dot -Tsvg > placement.svg")]
 pub(crate) struct Arguments {
-    /// Folder of an artifact, the first digits of its digest, or the stage or cell (`placement[seed=3]`) that wrote it; with
-    /// --provenance also a launch file or another exported file.
+    /// Folder of an artifact, the first digits of its digest, or the stage, cell (`placement[seed=3]`) or output (`tables.routes`) that
+    /// wrote it, also with its pipeline (`place:placement`); with --provenance also a launch file or another exported file.
     artifact: String,
     /// Show its provenance: all stages, parameters and input files that it depends on.
     #[arg(long, conflicts_with_all = ["table", "limit"])]

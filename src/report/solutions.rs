@@ -14,7 +14,7 @@ use hopmap_views::{
 use super::page::{Page, Results, escape, number};
 use super::problem::best_of_each;
 use crate::engine::{OutputRecord, Settled};
-use crate::pipeline::{Cell, Pipeline, show};
+use crate::pipeline::{Cell, Pipeline};
 
 /// Mappings that are drawn.
 const MOST_MAPPINGS: usize = 6;
@@ -140,17 +140,11 @@ pub(crate) fn matrices(page: &mut Page, results: Results<'_>) {
     }
 }
 
-/// The values of the cell in the sweep; a path is shortened to the folder of the archive.
+/// The values by which the name of the cell differs from those of others.
 fn name(cell: &Cell) -> String {
-    let text = |value: &serde_json::Value| {
-        let text = show(value);
-        let parts: Vec<&str> = text.split('/').filter(|part| *part != "..").collect();
-        match parts[..] {
-            [.., folder, _] => folder.to_owned(),
-            _ => text,
-        }
-    };
-    cell.matrix.iter().map(|(_, value)| text(value)).collect::<Vec<_>>().join(" ")
+    let keys = cell.name.split_once('[').map_or("", |(_, keys)| keys.trim_end_matches(']'));
+    let values = keys.split(',').map(|key| key.split_once('=').map_or(key, |(_, value)| value));
+    values.collect::<Vec<_>>().join(" ")
 }
 
 /// Schedules that are drawn; of a sweep the shortest ones.
