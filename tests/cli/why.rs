@@ -29,23 +29,23 @@ fn each_reason_has_old_and_new() {
       file matrix.csv: DIGEST → DIGEST
       key DIGEST
     "#);
-    insta::assert_snapshot!(sandbox.seen(&["why", "placement", "ring.toml"]), @r#"placement (map/annealing) is decided when `program` has run"#);
-    insta::assert_snapshot!(sandbox.seen(&["why", "placemnt", "ring.toml"]), @r#"
+    insta::assert_snapshot!(sandbox.seen(&["why", "placement", "ring.toml"]), @r"placement (map/annealing) depends on the result of `program`");
+    insta::assert_snapshot!(sandbox.seen(&["why", "placemnt", "ring.toml"]), @r"
     ------- stderr -------
-    error: ring.toml has no stage `placemnt`
+    error[command::mistake]: ring.toml has no stage `placemnt`
       help: did you mean `placement`? stages: program, machine, placement, quality, rankfile
     [exit code 2]
-    "#);
+    ");
 }
 
 #[test]
 fn a_missing_input_is_why_a_stage_cannot_run() {
     let sandbox = Sandbox::with_ring();
     std::fs::remove_file(sandbox.path().join("ring.csv")).unwrap();
-    insta::assert_snapshot!(sandbox.seen(&["why", "program", "ring.toml"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["why", "program", "ring.toml"]), @r"
     program (trace/import) cannot run
     ------- stderr -------
-    error: stage `program` (ring.toml:8)
+    error[engine::unreadable]: stage `program` (ring.toml:8)
       |-> cannot read DIR/ring.csv
       `-> No such file or directory (os error 2)
       help: paths in a pipeline file are relative to that file, values of -p to the working directory
@@ -73,15 +73,15 @@ fn a_name_of_several_cells_or_of_none_is_refused() {
     let sandbox = Sandbox::with_ring();
     sandbox.write("sweep.toml", SWEEP);
     sandbox.edit("sweep.toml", "1..3", "1..12");
-    insta::assert_snapshot!(sandbox.seen(&["why", "placement[mapper=random]", "sweep.toml"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["why", "placement[mapper=random]", "sweep.toml"]), @r"
     ------- stderr -------
-    error: `placement[mapper=random]` matches 12 cells
+    error[command::mistake]: `placement[mapper=random]` matches 12 cells
       help: name one: placement[mapper=random,seed=1], placement[mapper=random,seed=2], placement[mapper=random,seed=3], …
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["why", "placement[seed=13]", "sweep.toml"]), @"
+    insta::assert_snapshot!(sandbox.seen(&["why", "placement[seed=13]", "sweep.toml"]), @r"
     ------- stderr -------
-    error: `placement` has no cell `placement[seed=13]`
+    error[command::mistake]: `placement` has no cell `placement[seed=13]`
       help: its cells: placement[mapper=linear,seed=1], placement[mapper=linear,seed=2], placement[mapper=linear,seed=3], …
     [exit code 2]
     ");

@@ -127,7 +127,7 @@ fn inconsistent_images_are_rejected() {
     let page = PAGE as u64;
     let cases: [(&str, &[[u64; 4]]); 12] = [
         ("larger than memory", &[[u64::MAX - 5, page, u64::MAX, 0]]),
-        ("contradict", &[[page, 0, u64::MAX, 0]]),
+        ("inconsistent", &[[page, 0, u64::MAX, 0]]),
         ("properties", &[[page, page, u64::MAX, 8]]),
         ("properties", &[[page, page, u64::MAX, 3]]),
         ("properties", &[[page, page, u64::MAX, 1 << 40]]),

@@ -54,15 +54,15 @@ fn without_the_program_it_is_said_how_to_get_it() {
         let output = sandbox.command(arguments).env("HOPMAP_QUERY", "nowhere/hopmap-query").output().unwrap();
         complaint(&sandbox, &output)
     };
-    insta::assert_snapshot!(refused(&["query", "SELECT 1"]), @r#"
-    error: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
+    insta::assert_snapshot!(refused(&["query", "SELECT 1"]), @r"
+    error[query::missing]: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
       help: `make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path src/bin/hopmap-query`; HOPMAP_QUERY may name it
     [exit code 2]
-    "#);
+    ");
     // Every question is wrong then, and so is whatever else is wrong.
     sandbox.edit("sweep.toml", "map/${matrix.mapper}", "map/${matrix.maper}");
     insta::assert_snapshot!(refused(&["check", "sweep.toml"]), @r#"
-    error: there is no matrix key `maper` here
+    error[pipeline::invalid]: there is no matrix key `maper` here
         ,-[sweep.toml:12:10]
      11 | [stages.placement]
      12 | uses   = "map/${matrix.maper}"
@@ -71,7 +71,7 @@ fn without_the_program_it_is_said_how_to_get_it() {
      13 | needs  = { task-graph = "program", system = "the-machine" }
         `----
       help: matrix keys: mapper, seed
-    error: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
+    error[pipeline::invalid]: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
         ,-[sweep.toml:17:8]
      16 | [tables.a]
      17 | sql = "SELECT mapper FROM placement"
@@ -80,7 +80,7 @@ fn without_the_program_it_is_said_how_to_get_it() {
      18 | [tables.b]
         `----
       help: `make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path src/bin/hopmap-query`; HOPMAP_QUERY may name it
-    error: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
+    error[pipeline::invalid]: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
         ,-[sweep.toml:19:8]
      18 | [tables.b]
      19 | sql = "SELECT cell FROM cells"
@@ -122,7 +122,7 @@ fn one_of_another_version_is_refused() {
     [exit code 2]
     "#);
     insta::assert_snapshot!(refused(&other, &["check", "sweep.toml"]), @r#"
-    error: hopmap-query failed: this hopmap-query is of hopmap VERSION and cannot answer hopmap 9.9.9: install both from the same sources
+    error[pipeline::invalid]: hopmap-query failed: this hopmap-query is of hopmap VERSION and cannot answer hopmap 9.9.9: install both from the same sources
         ,-[sweep.toml:17:8]
      16 | [tables.a]
      17 | sql = "SELECT mapper FROM placement"
@@ -130,7 +130,7 @@ fn one_of_another_version_is_refused() {
         :        `-- here
      18 | [tables.b]
         `----
-    error: hopmap-query failed: this hopmap-query is of hopmap VERSION and cannot answer hopmap 9.9.9: install both from the same sources
+    error[pipeline::invalid]: hopmap-query failed: this hopmap-query is of hopmap VERSION and cannot answer hopmap 9.9.9: install both from the same sources
         ,-[sweep.toml:19:8]
      18 | [tables.b]
      19 | sql = "SELECT cell FROM cells"
@@ -147,7 +147,7 @@ fn one_that_is_killed_or_talks_nonsense_is_told() {
     let killed = played("kill -9 $$\n");
     assert_eq!(command(&killed, &["query", "SELECT 1"]).output().unwrap().status.signal(), Some(9));
     insta::assert_snapshot!(refused("kill -9 $$\n", &["check", "sweep.toml"]), @r#"
-    error: hopmap-query failed: signal: 9 (SIGKILL)
+    error[pipeline::invalid]: hopmap-query failed: signal: 9 (SIGKILL)
         ,-[sweep.toml:17:8]
      16 | [tables.a]
      17 | sql = "SELECT mapper FROM placement"
@@ -155,7 +155,7 @@ fn one_that_is_killed_or_talks_nonsense_is_told() {
         :        `-- here
      18 | [tables.b]
         `----
-    error: hopmap-query failed: signal: 9 (SIGKILL)
+    error[pipeline::invalid]: hopmap-query failed: signal: 9 (SIGKILL)
         ,-[sweep.toml:19:8]
      18 | [tables.b]
      19 | sql = "SELECT cell FROM cells"
@@ -174,11 +174,11 @@ fn one_that_is_killed_or_talks_nonsense_is_told() {
     let program = sandbox.path().join("program");
     std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o644)).unwrap();
     let output = command(&sandbox, &["query", "SELECT 1"]).output().unwrap();
-    insta::assert_snapshot!(complaint(&sandbox, &output), @r#"
-    error: DIR/program cannot be started: Permission denied (os error 13)
+    insta::assert_snapshot!(complaint(&sandbox, &output), @r"
+    error[query::not_started]: DIR/program cannot be started: Permission denied (os error 13)
       help: HOPMAP_QUERY and PATH say which hopmap-query is started
     [exit code 2]
-    "#);
+    ");
 }
 
 /// What ran stays, and the run says what it could not ask.

@@ -277,7 +277,7 @@ mod tests {
             assert!(fault(text).0.starts_with("only SELECT"), "{text}: {:?}", fault(text));
         }
         assert!(fault("SELECT 1; SELECT 2").0.starts_with("this is more"));
-        assert!(fault(" -- nothing\n").0.starts_with("there is no question"));
+        assert!(fault(" -- nothing\n").0.starts_with("the query is empty"));
         assert!(Question::parse("SHOW TABLES").unwrap().statement.is_none());
     }
 

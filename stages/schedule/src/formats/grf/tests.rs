@@ -111,7 +111,7 @@ fn contradictions_have_lines() {
     );
     assert_eq!(problem("weight 5", "weight -5"), "11: `weight` is `-5`, which is negative");
     assert_eq!(problem("GRAPH_INT", "GRAPH_BOOL"), "58: unknown type `GRAPH_BOOL`");
-    assert!(problem("left_offset \"0\"", "left_offset \"\"").contains("not empty"));
+    assert!(problem("left_offset \"0\"", "left_offset \"\"").contains("offsets"));
     assert_eq!(problem("num_nodes 3", "num_nodes 0"), "5: the graph has no nodes");
     assert_eq!(Grf::read(b"").unwrap_err().problem, "the file is empty");
 }
