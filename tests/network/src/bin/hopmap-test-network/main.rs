@@ -63,6 +63,7 @@ enum Task {
         from: String,
         to: String,
         /// One way.
+        #[arg(value_parser = finite)]
         seconds: f64,
     },
     /// Change the rate of the link from one node to another. Inside a network.
@@ -70,6 +71,7 @@ enum Task {
         from: String,
         to: String,
         /// Bytes per second; no limit if left out.
+        #[arg(value_parser = finite)]
         bytes_per_s: Option<f64>,
     },
     /// Cut off a host or a switch. Inside a network.
@@ -114,6 +116,14 @@ enum Task {
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+}
+
+/// A number that JSON can transport.
+fn finite(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
+        .ok_or_else(|| "expected a finite number".to_owned())
 }
 
 fn main() -> ExitCode {
