@@ -1,5 +1,5 @@
-//! What the end of a run and its report say about results that mislead: collective operations that do not count, programs whose
-//! placement makes no difference, and launch files with placeholders for hosts.
+//! Warnings in the run summary and the report about misleading results: collective operations that are not counted, programs for which
+//! all mappings are equal, and launch files with placeholders for hosts.
 
 use hopmap_artifact::Folder;
 use hopmap_model::{Artifact, LaunchFile, Metrics, TaskGraph};
@@ -90,7 +90,7 @@ fn uncounted_collectives(pipeline: &Pipeline, store: &Store, report: &RunReport)
     Some(format!(
         "warning: collectives are {:.0} % of the communication time of {} and are not counted{remedy}",
         100.0 * share,
-        and_more(&cell.id, shares.len())
+        and_more(&cell.name, shares.len())
     ))
 }
 
@@ -102,12 +102,12 @@ fn counts(cell: &Cell, record: &OutputRecord) -> bool {
     }
 }
 
-/// Other stages change a program whose trace an earlier one has read.
+/// Stages with inputs change a program that an earlier stage has read.
 fn is_read_from_a_trace(cell: &Cell) -> bool {
     cell.needs.is_empty()
 }
 
-/// The share of collective operations in the communication time of all ranks, where the trace says it.
+/// The share of collective operations in the communication time of all ranks, if the trace has both times.
 fn collective_share(store: &Store, record: &OutputRecord) -> Option<f64> {
     let folder = Folder::open(&store.artifact(&record.digest)).ok()?;
     let processes = folder.table("processes").ok()?;
@@ -116,8 +116,8 @@ fn collective_share(store: &Store, record: &OutputRecord) -> Option<f64> {
     Some(sum("collective_s")? / communication).filter(|share| share.is_finite())
 }
 
-/// Where F is 0 for every placement, gates on it hold whatever a mapper does. A mapper that keeps all messages inside a host
-/// whose cores cost nothing has F = 0 by merit: rank order, round-robin or random placements have not.
+/// If F is 0 for every mapping, gates on it always pass. A mapper that keeps all messages inside a host whose cores cost nothing also
+/// reaches F = 0, but then the linear, round-robin and random mappings do not.
 fn no_messages(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
     let is_zero = |record: &OutputRecord| {
         let cost = |name: &str| record.metrics.get(name).copied();
@@ -128,7 +128,7 @@ fn no_messages(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
         .filter(|(_, record)| is_zero(record))
         .map(|(cell, _)| cell)
         .collect();
-    let first = and_more(&cells.first()?.id, cells.len());
+    let first = and_more(&cells.first()?.name, cells.len());
     Some(format!(
         "warning: F is 0 for {first}: no messages between ranks on different hosts, so all mappings are equal"
     ))

@@ -226,7 +226,7 @@ fn pals_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, Launch
     })
 }
 
-/// The ranks in slot order, for a launcher that starts so many ranks on each of so many hosts.
+/// The ranks in slot order, for a launcher that starts a given number of ranks on each host.
 fn rank_order(
     mapping: &Mapping,
     digest: &str,

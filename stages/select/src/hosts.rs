@@ -271,7 +271,7 @@ pub fn restrict(system: &SystemGraph, hosts: &[u32]) -> SystemGraph {
     with_slots(system, &hosts.iter().flat_map(slots).collect::<Vec<u32>>())
 }
 
-/// The machine with the first slots of every host, at most so many.
+/// The machine with the first `most` slots of every host.
 pub(crate) fn with_slots_per_host(system: &SystemGraph, most: u32) -> SystemGraph {
     let slots = |(_, first, count): (u32, u32, u32)| first..first + count.min(most);
     with_slots(system, &system.hosts().flat_map(slots).collect::<Vec<u32>>())

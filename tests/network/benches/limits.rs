@@ -42,7 +42,7 @@ fn main() -> Result<(), hopmap_test_network::Error> {
     Ok(())
 }
 
-/// What happened while so many streams ran; none if the network was refused as too busy each time.
+/// What happened while `streams` streams ran; none if the network was too busy each time.
 fn carried(network: &Network, streams: usize) -> Option<Measured> {
     let half = network.hosts() / 2;
     let start = |host: usize, words: &[&str]| {

@@ -15,7 +15,7 @@ const PAIR_QUEUE: u64 = 64 << 20;
 
 /// Hosts, switches, the directed links between them, and the route of every ordered pair of hosts.
 ///
-/// Nodes are numbered: hosts first, then switches. Links cut frames through: the head of a frame goes on as soon as it is at the
+/// Nodes are numbered: hosts first, then switches. Links cut frames through: the head of a frame goes on as soon as it reaches the
 /// end of a link, and a link is busy for `bytes / rate` (Ethernet header included) with every frame. On a route without other
 /// traffic a frame takes the sum of the latencies and `bytes / rate` of the slowest link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

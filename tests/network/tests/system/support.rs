@@ -55,7 +55,7 @@ impl Drop for Pong {
     }
 }
 
-/// Asserts that half the shortest round trip, in seconds, of messages of so many bytes is `expected`.
+/// Asserts that half the shortest round trip, in seconds, of messages of `bytes` bytes is `expected`.
 ///
 /// What else runs on this machine can only make messages slower, so whatever is too slow is tried again, and the shortest of all
 /// tries counts.

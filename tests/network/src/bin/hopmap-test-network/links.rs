@@ -95,7 +95,7 @@ impl Links {
         Some(Flight { head: entered, tail: entered, waited: false })
     }
 
-    /// Sends a frame of so many bytes over the next link of its route; none if it is lost there.
+    /// Sends a frame of `bytes` bytes over the next link of its route; none if it is lost there.
     pub(crate) fn pass(&mut self, number: usize, bytes: usize, flight: Flight) -> Option<Flight> {
         let ends = self.description.links[number];
         let link = &mut self.state[number];
