@@ -73,7 +73,7 @@ impl Embedded {
 /// Comment of a shape that is not the pipeline's default, whose numbers the default's comment explains.
 fn said_of_shape(shape: &str) -> &'static str {
     match shape.starts_with("\"tree:") {
-        true => "innermost first: cores a host, hosts a switch, and so on",
+        true => "innermost first: cores per host, hosts per switch, and so on",
         false => "`hopmap stages topology/synthetic` says how shapes are written",
     }
 }
@@ -280,8 +280,8 @@ mod tests {
             let shape = parameters(&file).find(|parameter| parameter.name == "shape");
             shape.unwrap().comment.to_owned()
         };
-        let general = "innermost first: cores a host, hosts a switch, and so on";
-        assert!(said("batch", "\"tree:2x4x8\"").contains("2 cores a host"));
+        let general = "innermost first: cores per host, hosts per switch, and so on";
+        assert!(said("batch", "\"tree:2x4x8\"").contains("2 cores per host"));
         assert_eq!(said("place", "\"tree:2x16x40\""), general);
         assert_eq!(said("figure-3-traces", "\"tree:4x4\""), general);
         assert!(said("route", "\"fat-tree:4x4/1x2\"").contains("hopmap stages topology/synthetic"));

@@ -35,13 +35,13 @@ fn without_a_word_the_project_places() {
     let head: Vec<&str> = file.lines().take(13).collect();
     assert_snapshot!(head.join("\n"), @r#"
     #:schema hopmap.schema.json
-    # From a trace and a machine to a placement and the file that launches it.
+    # From a trace and a machine to a mapping and its launch file.
     #
     #   hopmap run place.toml
     #   hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-16]' -p slots=40
     #   hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-32]' -p shape=tree:40x16x2 -p launch=slurm
     #
-    # Without `shape` all hosts are on one switch. Without `hosts` their names are placeholders: host0, host1, …
+    # Without `shape`, all hosts are on one switch. Without `hosts`, their names are placeholders: host0, host1, …
     name = "place"
     description = "Place the ranks of a traced program on a machine"
 
@@ -55,13 +55,13 @@ fn without_a_word_the_project_places() {
 
     Place the ranks of a traced program on a machine.
 
-    From a trace and a machine to a placement and the file that launches it.
+    From a trace and a machine to a mapping and its launch file.
 
         hopmap run place.toml
         hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-16]' -p slots=40
         hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-32]' -p shape=tree:40x16x2 -p launch=slurm
 
-    Without `shape` all hosts are on one switch. Without `hosts` their names are placeholders: host0, host1, …
+    Without `shape`, all hosts are on one switch. Without `hosts`, their names are placeholders: host0, host1, …
 
     ## Next
 
@@ -87,12 +87,12 @@ fn without_a_word_the_project_places() {
     | `trace` | `"traces/eztrace_log.otf2"` | OTF2 archive of a run, by Score-P or EZTrace |
     | `hosts` | `""` | names of your hosts, such as node[01-16] |
     | `hosts_file` | `""` | or a host file with their names, such as $PBS_NODEFILE |
-    | `slots` | `0` | ranks on a host; 0: as the shape or the host file says |
-    | `shape` | `"auto"` | such as tree:40x16x2: 40 slots a host, 16 hosts a switch, 2 switches |
-    | `costs` | `[]` | what a byte costs between two ranks that first meet on each level; [] is [1, 10, 100, …] |
+    | `slots` | `0` | slots per host; 0: as in the shape or the host file |
+    | `shape` | `"auto"` | such as tree:40x16x2: 40 slots per host, 16 hosts per switch, 2 switches |
+    | `costs` | `[]` | cost per byte on each level, innermost first; [] is [1, 10, 100, …] |
     | `launch` | `"open-mpi-4"` | or open-mpi-5, mpich, intel-mpi, slurm, cray-slurm, cray-pals |
-    | `collectives` | `"expand"` | collective operations count too; "ignore": messages alone |
-    | `out` | `"out"` | folder for the files that are made |
+    | `collectives` | `"expand"` | count collective operations; "ignore": only point-to-point messages |
+    | `out` | `"out"` | output folder |
 
     `hopmap.schema.json` is the schema with which editors complete and check place.toml: VS Code with Even Better TOML, or any other with Taplo.
     `hopmap schema > hopmap.schema.json` writes that of a newer hopmap.
@@ -144,7 +144,7 @@ fn a_trace_and_a_shape_become_defaults() {
         file.lines().filter(|line| line.starts_with("trace") || line.starts_with("shape")).collect();
     assert_snapshot!(params.join("\n"), @r#"
     trace = "../../runs/eztrace_log.otf2"   # OTF2 archive of a run, by Score-P or EZTrace
-    shape = "tree:2x2x4"                  # innermost first: cores a host, hosts a switch, and so on
+    shape = "tree:2x2x4"                  # innermost first: cores per host, hosts per switch, and so on
     "#);
     sandbox.stdout(&["run", "a/lu/place.toml"]);
     assert!(sandbox.read("a/lu/out/rankfile").contains("rank 15="));
