@@ -80,7 +80,7 @@ uses = "map/random"
 needs = { task-graph = "program", system = "machine" }
 matrix = { seed = "1..1000" }
 TOML
-cells() { # CPU seconds per cell, in milliseconds, of a first run of a sweep of so many cells
+cells() { # CPU seconds per cell, in milliseconds, of the first run of a sweep with this number of cells
   sed "s/1\\.\\.1000/1..$1/" sweep.toml > cells.toml
   for _ in 1 2 3; do
     rm -rf store

@@ -26,7 +26,7 @@ finish() { # NAME RELATIONS DESCRIPTION; the last line of RELATIONS begins Depen
   gzip -9n > "$documents/changelog.gz" <<CHANGELOG
 $name ($version) unstable; urgency=medium
 
-  * CHANGELOG.md of the sources says what is new.
+  * See CHANGELOG.md in the sources.
 
  -- $maintainer  $(date -R -u -d "@$SOURCE_DATE_EPOCH")
 CHANGELOG

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Refuses binaries that can be told to crash (core/durable/src/crash.rs): no release may have that.
+# Rejects binaries that contain crash points (core/durable/src/crash.rs), which no release may have.
 #
 #   sh ci/no-crash-points.sh FOLDER_OF_BINARIES
 set -eu

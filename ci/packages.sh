@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages it is given when root and they are missing; says which they are when not root.
+# Installs the given Debian packages if they are missing and the user is root; otherwise lists those that are missing.
 set -eu
 missing=""
 for package in "$@"; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records series of checkpoints of running programs: NPB LU and CG, LAMMPS, sqlite and numpy. What is not installed is skipped and said.
+# Records series of checkpoints of running programs: NPB LU and CG, LAMMPS, sqlite and numpy. Programs that are not installed are skipped with a message.
 #
 #   bash ci/record-series.sh FOLDER [NAME …]     FOLDER/NAME/NN/core for each of lu cg lammps sqlite numpy, or of those named
 #     --checkpoints 10     of each series

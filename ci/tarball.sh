@@ -18,7 +18,7 @@ umask 022
 
 DESTDIR=$work PREFIX=/$name sh ci/install.sh "$binaries"
 cd "$work/$name"
-# Every machine has an MPI of its own: hopmap-ranks is built there.
+# Every machine has its own MPI: hopmap-ranks is built there.
 rm -f bin/hopmap-ranks share/man/man1/hopmap-ranks.1
 strip bin/*
 for binary in bin/*; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tries packages in a clean Debian: installs, uses and removes them, and looks what is left. As root, with debootstrap.
 #
-#   sh ci/try-packages.sh FILE...       Debian packages together as root; every wheel and every tarball as a user of its own
+#   sh ci/try-packages.sh FILE...       Debian packages together as root; every wheel and every tarball as a separate user
 #                                       ROOT=FOLDER takes a Debian that is there already, with what `include` names
 set -eu
 include=man-db,bash-completion,python3-venv

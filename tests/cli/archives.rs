@@ -267,7 +267,7 @@ fn a_csv_file_with_every_kind_of_fault() {
     error[text::file]: DIR/m.csv:2: 3 values, but the header has 4
     [exit code 1]
     ------- stderr -------
-    error[text::file]: DIR/m.csv:2: column 3 (messages): `two` is not a whole number
+    error[text::file]: DIR/m.csv:2: column 3 (messages): `two` is not an integer
       help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ------- stderr -------

@@ -51,7 +51,7 @@ fn settings_that_cannot_be_read() {
     sandbox.write("store/store.json", settings.replace("\"format\": 2", "\"format\": 4"));
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
-    error[checkpoint::damaged_settings]: store/store.json cannot be used: its format is 4, and this hopmap knows 1 to 3
+    error[checkpoint::damaged_settings]: store/store.json cannot be used: its format is 4, but this hopmap supports 1 to 3
       help: it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");

@@ -99,7 +99,7 @@ fn what_a_trace_does_not_say_is_asked_for() {
        :               |
        :               `-- here
        `----
-      help: allowed: 1 (one table for the whole switch) or 2 (a table for every port)
+      help: allowed: 1 (one table for all ports) or 2 (one table per port)
     [exit code 2]
     ");
 }

@@ -498,7 +498,7 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
     error[text::file]: stage `program` (ring.toml:8)
-      `-> DIR/ring.csv:2: column 3 (messages): `x` is not a whole number
+      `-> DIR/ring.csv:2: column 3 (messages): `x` is not an integer
       help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ");

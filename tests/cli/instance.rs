@@ -152,7 +152,7 @@ fn what_is_no_instance_is_refused() {
     ");
     insta::assert_snapshot!(read("2\n0 1.5\n1 0\n\n0 1\n1 0\n"), @r"
     ------- stderr -------
-    error[text::file]: DIR/a.dat:2:3: row 1, column 2 of matrix A (a flow): `1.5` is not a whole number
+    error[text::file]: DIR/a.dat:2:3: row 1, column 2 of matrix A (a flow): `1.5` is not an integer
       help: an instance is a number n, then matrix A and matrix B, n × n numbers each, separated by white space; flows become bytes (non-negative integers), and costs are non-negative numbers: `flow` selects the matrix of flows
     [exit code 1]
     ");

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parameter_out_of_range_is_named_with_what_it_may_be() {
+    fn a_parameter_out_of_range_is_named_with_its_range() {
         let error = require(false, "islands", 0, "1 to 1024").unwrap_err();
         assert_eq!(error.to_string(), "`islands` = 0 is out of range");
         assert_eq!(error.help().unwrap().to_string(), "allowed: 1 to 1024");

@@ -114,7 +114,7 @@ fn ask(program: &str, option: &str) -> Result<Identity, MpiError> {
 }
 
 impl Implementation {
-    /// Options with which a launcher exports variables of its own environment to all ranks.
+    /// Options with which a launcher exports variables of its environment to all ranks.
     ///
     /// Open MPI exports variables that begin with `OMPI_`, including its parameters `OMPI_MCA_…`, and those
     /// named with `-x`. Hydra exports all variables, and so does `srun` unless `SLURM_EXPORT_ENV` is set.

@@ -1,4 +1,4 @@
-//! Runs other programs in process groups of their own and never leaves one behind. See the `README.md`.
+//! Runs other programs in their own process groups and never leaves a process behind. See the `README.md`.
 //!
 //! [`run`] runs one command to its end, [`Group`] is a program as the leader of a process group; [`Capture`]
 //! and [`for_each_line`] read output, so that programs never block on a full pipe.
@@ -104,7 +104,7 @@ fn quoted(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; standard error:\n{stderr}") }
 }
 
-/// Runs a command without standard input in a process group of its own; no process of it remains. Any failure
+/// Runs a command without standard input in its own process group, of which no process remains. Any failure
 /// of the command is an error.
 pub fn run(command: &mut Command, limits: &Limits<'_>) -> Result<Output, RunError> {
     let begin = Instant::now();

@@ -8,7 +8,7 @@ pub fn whole(text: &str) -> Result<u64, String> {
     match text.parse() {
         // `parse` accepts a sign.
         Ok(number) if !text.starts_with('+') => Ok(number),
-        _ => Err(not_whole(text)),
+        _ => Err(not_an_integer(text)),
     }
 }
 
@@ -33,23 +33,23 @@ pub fn real(text: &str) -> Result<f64, String> {
 }
 
 #[cold]
-fn not_whole(text: &str) -> String {
+fn not_an_integer(text: &str) -> String {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         format!("is larger than {}", u64::MAX)
     } else if text.starts_with('-') && real(text).is_err_and(|reason| reason == "is negative") {
         "is negative".to_owned()
     } else {
-        "is not a whole number".to_owned()
+        "is not an integer".to_owned()
     }
 }
 
 #[cold]
 fn inexact(text: &str) -> Result<u64, String> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(not_whole(text));
+        return Err(not_an_integer(text));
     }
     match real(text)? {
-        number if number.fract() != 0.0 => Err("is not a whole number".to_owned()),
+        number if number.fract() != 0.0 => Err("is not an integer".to_owned()),
         number if number > EXACT => Err("is too large to be exact".to_owned()),
         number => Ok(number as u64),
     }
@@ -75,7 +75,7 @@ mod tests {
         }
         for (text, reason) in [
             ("18446744073709551616", "is larger than 18446744073709551615"),
-            ("1.5", "is not a whole number"),
+            ("1.5", "is not an integer"),
             ("-3", "is negative"),
             ("-1e3", "is negative"),
             ("9007199254740994.0", "is too large to be exact"),
@@ -97,10 +97,10 @@ mod tests {
         for (text, reason) in [
             ("18446744073709551616", "is larger than 18446744073709551615"),
             ("-3", "is negative"),
-            ("+3", "is not a whole number"),
-            ("3.0", "is not a whole number"),
-            ("-", "is not a whole number"),
-            ("", "is not a whole number"),
+            ("+3", "is not an integer"),
+            ("3.0", "is not an integer"),
+            ("-", "is not an integer"),
+            ("", "is not an integer"),
         ] {
             assert_eq!(whole(text), Err(reason.to_owned()), "{text}");
         }

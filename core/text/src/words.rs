@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_comments_go_on_across_buffers() {
+    fn words_and_comments_continue_across_buffers() {
         for shift in 0..9 {
             let mut text = " ".repeat(BUFFER - 7 - shift);
             text.replace_range(7..8, "\n");
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_no_words() {
+    fn comments_are_not_words() {
         let text = "a/* x\n*/b// c\n /**/ // d\n12 / \"e\n\" f //";
         let mut read = words(text).with_comments();
         assert_eq!((read.word().unwrap().to_owned(), read.word().unwrap()), ("a".to_owned(), "b"));

@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_delta_is_no_division_by_zero() {
+    fn an_empty_delta_does_not_divide_by_zero() {
         let mut walk = Walk::new(DeltaRule::AdcaImmediate, 0.0);
         assert_eq!(walk.step(1, |_| 0), Choice { base: 1, bytes: 0, saving: None });
         assert_eq!(walk.step(2, |base| u64::from(base) - 1).base, 1);

@@ -63,7 +63,7 @@ pub enum CheckpointError {
     )]
     NotEmpty(PathBuf),
     /// A setting out of its range.
-    #[error("`{name}` has to be {range}")]
+    #[error("`{name}` must be {range}")]
     #[diagnostic(code(checkpoint::setting), help("nothing was changed"))]
     Setting {
         /// Its name.

@@ -164,8 +164,10 @@ impl Store {
             CheckpointError::DamagedSettings { path: path.clone(), reason: error.to_string() }
         })?;
         if !(1..=FORMAT_OF_DELTAS).contains(&settings.format) {
-            let reason =
-                format!("its format is {}, and this hopmap knows 1 to {FORMAT_OF_DELTAS}", settings.format);
+            let reason = format!(
+                "its format is {}, but this hopmap supports 1 to {FORMAT_OF_DELTAS}",
+                settings.format
+            );
             return Err(CheckpointError::DamagedSettings { path, reason });
         }
         settings

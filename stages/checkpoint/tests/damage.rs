@@ -366,7 +366,7 @@ fn damage_of_unneeded_data_is_reported_and_affects_nothing() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[block.offset as usize] ^= 1;
     fs::write(&path, bytes).unwrap();
-    // As a killed prune leaves it: a later checkpoint has no pack of its own.
+    // As a killed prune leaves it: a later checkpoint has no pack.
     let mut manifest = store.manifest(2).unwrap();
     manifest.number = 3;
     fs::write(store.manifest_path(3), manifest.encode().unwrap()).unwrap();

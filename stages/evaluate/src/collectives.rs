@@ -74,7 +74,7 @@ pub fn compare_collectives(
     };
     let groups: Vec<Group> = kinds.par_iter().filter_map(group).collect();
     let complete = groups.len() == kinds.len();
-    tell_left_out(&groups, graph, cx);
+    log_left_out(&groups, graph, cx);
     let [csv, markdown] = Table::new(groups, &graph.collectives.communicators).texts();
     Ok(CollectiveComparison { csv, markdown, complete })
 }
@@ -151,7 +151,7 @@ impl Calls<'_> {
 }
 
 /// Logs skipped algorithms with too many messages.
-fn tell_left_out(groups: &[Group], graph: &TaskGraph, cx: &Context<'_>) {
+fn log_left_out(groups: &[Group], graph: &TaskGraph, cx: &Context<'_>) {
     let missing = |group: &Group| {
         let processes = graph.collectives.communicators[group.communicator as usize].len() as u32;
         let (operation, bytes) = (group.operation, group.bytes);

@@ -371,7 +371,7 @@ mod tests {
             ("2 1\n2\n0\n", "3: vertex 2 has neighbour 0, but vertices are 1 to 2", HINT),
             ("2 1\n2\n2\n", "3: vertex 2 is its own neighbour", NO_SELF_EDGE),
             ("2 1 1\n2 1\n1\n", "3: the edge between 2 and 1 lacks a weight", HINT),
-            ("2 1 1\n2 1.5\n1 1.5\n", "2: `1.5` is not a whole number", HINT),
+            ("2 1 1\n2 1.5\n1 1.5\n", "2: `1.5` is not an integer", HINT),
             ("2 1 10\n\n1 2\n", "2: vertex 1 has fewer weights than declared in the header", HINT),
             (
                 "2 2\n2 2\n1 1\n",

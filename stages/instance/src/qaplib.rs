@@ -345,7 +345,7 @@ mod tests {
             "line 1: `99999999999999999999` is larger than 18446744073709551615"
         );
         assert_eq!(refused("x"), "line 1: `x` is not a number");
-        assert_eq!(refused("1.5"), "line 1: `1.5` is not a whole number");
+        assert_eq!(refused("1.5"), "line 1: `1.5` is not an integer");
         let short = "line 4: the file ends before row 2, column 2 of matrix B; expected two 2 × 2 matrices";
         assert_eq!(refused("2\n0 1 2 0\n\n0 1 2\n"), short);
         assert_eq!(
@@ -361,7 +361,7 @@ mod tests {
             ("2\n0 -1\n2 0 0 3 4 0", "line 2: row 1, column 2 of matrix A (a flow): `-1` is negative"),
             (
                 "2\n0 1\n2.5 0 0 3 4 0",
-                "line 3: row 2, column 1 of matrix A (a flow): `2.5` is not a whole number",
+                "line 3: row 2, column 1 of matrix A (a flow): `2.5` is not an integer",
             ),
             ("2 0 1 2 0\n0 nan 4 0", "line 2: row 1, column 2 of matrix B (a cost): `nan` is not a number"),
             ("2 0 1 2 0\n0 1e999 4 0", "line 2: row 1, column 2 of matrix B (a cost): `1e999` is too large"),

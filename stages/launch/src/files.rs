@@ -25,8 +25,8 @@ pub fn launch_file(mapping: &Mapping, digest: &str, launch: Launch) -> Result<La
     }
 }
 
-/// Hydra's command for any job. Inside a Slurm job Hydra would start its proxies by `srun`, which sorts the hosts: ranks end on other
-/// hosts than the file says, and hosts that come up again are an error (tried with MPICH 4.0.2 and Slurm 22.05).
+/// Hydra's command for any job. Inside a Slurm job Hydra would start its proxies by `srun`, which sorts the hosts: ranks would start on
+/// the wrong hosts, and a host that reappears in the file is an error (tested with MPICH 4.0.2 and Slurm 22.05).
 fn over_ssh(file: LaunchFile, option: &str) -> LaunchFile {
     let command = file.command.replacen("mpiexec.hydra", &format!("mpiexec.hydra {option}"), 1);
     LaunchFile { command, ..file }
@@ -45,7 +45,7 @@ pub fn hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchErr
     check_for_open_mpi(&hosts)?;
     if let Some(host) = hosts.iter().find(|host| is_loopback(host)) {
         let problem = format!("Open MPI's sequential mapper does not know `{host}`");
-        return Err(LaunchError::new(problem, "call the host by its own name, or use launch/rankfile"));
+        return Err(LaunchError::new(problem, "use the name of the host, or launch/rankfile"));
     }
     Ok(LaunchFile {
         name: "hostfile".into(),
@@ -126,7 +126,7 @@ pub fn rankfile(mapping: &Mapping, digest: &str, version: OpenMpi) -> Result<Lau
     let mut text = heading(digest);
     for (rank, (host, placement)) in hosts.iter().zip(&mapping.ranks).enumerate() {
         let core = placement.core.ok_or_else(|| {
-            let problem = format!("the mapping does not say on which core of `{host}` rank {rank} runs");
+            let problem = format!("the mapping does not specify the core of rank {rank} on `{host}`");
             let help = "a rank file names a core for every rank; launch/hostfile needs hosts only";
             LaunchError::new(problem, help)
         })?;
@@ -160,7 +160,7 @@ pub(crate) fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError
             return Err(LaunchError::new(problem, help));
         }
         if !seen.insert(host) {
-            let problem = format!("two hosts of the mapping are called `{host}`");
+            let problem = format!("two hosts of the mapping are named `{host}`");
             return Err(LaunchError::new(problem, ""));
         }
     }
@@ -173,7 +173,7 @@ fn is_readable(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-/// Checks that Open MPI can distinguish the hosts: it cuts names at the first dot (measured on 4.1.4, by
+/// Checks that Open MPI can distinguish the hosts: it truncates names at the first dot (measured on 4.1.4, by
 /// default in 5.x).
 pub(crate) fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
     let mut by_short_name: HashMap<&str, &str> = HashMap::new();
@@ -183,7 +183,8 @@ pub(crate) fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
         let first = *by_short_name.entry(short).or_insert(host);
         if first != host {
             let problem = format!("Open MPI treats `{first}` and `{host}` as one host");
-            let help = "it cuts names at the first dot; use names that differ before it, or launch/slurm";
+            let help =
+                "it truncates names at the first dot; use names that differ before it, or launch/slurm";
             return Err(LaunchError::new(problem, help));
         }
     }
@@ -269,8 +270,8 @@ fn ranks_on(host: &HostSlots, rank_at: &[Option<u32>]) -> Result<Vec<u32>, Launc
     let ranks: Vec<u32> = slots.iter().map_while(|&rank| rank).collect();
     if slots[ranks.len()..].iter().any(Option::is_some) {
         return Err(LaunchError::new(
-            format!("slot {} of `{}` is free, but slots behind it are not", ranks.len(), host.host),
-            "Cray's MPI fills hosts from their first slot on; leave only last slots free, or use launch/slurm",
+            format!("slot {} of `{}` is free, but later slots are not", ranks.len(), host.host),
+            "Cray's MPI fills hosts from the first slot; leave only the last slots free, or use launch/slurm",
         ));
     }
     Ok(ranks)
@@ -286,7 +287,7 @@ fn equal_share(mapping: &Mapping, ranks_on: &[Vec<u32>]) -> Result<usize, Launch
             let (ranks, host) = (ranks_on[index].len(), &mapping.hosts[index].host);
             Err(LaunchError::new(
                 format!(
-                    "the mapping puts {ranks} ranks on `{host}`, but every host in use has to have {share}"
+                    "the mapping puts {ranks} ranks on `{host}`, but every host in use must have {share}"
                 ),
                 "Cray's MPI starts equal numbers of ranks on the first hosts of the mapping; fill hosts evenly, or use launch/slurm",
             ))
@@ -363,7 +364,7 @@ pub(crate) mod tests {
     fn repeated_names_and_invalid_or_empty_mappings_are_rejected() {
         let refused = |mapping: &Mapping| hosts_of_ranks(mapping).unwrap_err();
         let repeated = refused(&mapping(&["a", "a"], 1, &[0])).to_string();
-        assert_eq!(repeated, "two hosts of the mapping are called `a`");
+        assert_eq!(repeated, "two hosts of the mapping are named `a`");
         assert!(matches!(refused(&mapping(&["a"], 2, &[0, 0])), LaunchError::Mapping(_)));
         let empty = refused(&mapping(&["a"], 2, &[])).to_string();
         assert_eq!(empty, "the mapping has no ranks, so there is nothing to start");
@@ -393,7 +394,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn the_file_tells_the_host_of_every_rank(mapping in mappings()) {
+        fn the_file_names_the_host_of_every_rank(mapping in mappings()) {
             let file = hostfile(&mapping, "d").unwrap();
             let expected: Vec<&str> = (0..mapping.ranks.len()).map(|rank| mapping.host_of(rank)).collect();
             prop_assert_eq!(lines(&file.text, "d"), expected);
@@ -453,12 +454,12 @@ pub(crate) mod tests {
         let mut mapping = mapping(&["a", "b"], 2, &[2, 0, 3]);
         mapping.ranks[1].core = None;
         let error = rankfile(&mapping, "d", OpenMpi::V4).unwrap_err();
-        assert_eq!(error.to_string(), "the mapping does not say on which core of `a` rank 1 runs");
+        assert_eq!(error.to_string(), "the mapping does not specify the core of rank 1 on `a`");
     }
 
     proptest! {
         #[test]
-        fn the_file_tells_host_and_core_of_every_rank(mapping in mappings()) {
+        fn the_file_names_host_and_core_of_every_rank(mapping in mappings()) {
             let file = rankfile(&mapping, "d", OpenMpi::V4).unwrap();
             let read = lines(&file.text, "d").into_iter().map(|line| {
                 let (rank, place) = line.strip_prefix("rank ").unwrap().split_once('=').unwrap();
@@ -536,18 +537,18 @@ pub(crate) mod tests {
 
     #[test]
     fn gaps_and_uneven_hosts_are_rejected() {
-        assert_eq!(refused_by_cray(&[0, 1, 3]), "slot 0 of `b` is free, but slots behind it are not");
+        assert_eq!(refused_by_cray(&[0, 1, 3]), "slot 0 of `b` is free, but later slots are not");
         assert_eq!(
             refused_by_cray(&[0, 2, 3]),
-            "the mapping puts 1 ranks on `a`, but every host in use has to have 2"
+            "the mapping puts 1 ranks on `a`, but every host in use must have 2"
         );
         assert_eq!(
             refused_by_cray(&[0, 1, 2]),
-            "the mapping puts 1 ranks on `b`, but every host in use has to have 2"
+            "the mapping puts 1 ranks on `b`, but every host in use must have 2"
         );
         assert_eq!(
             refused_by_cray(&[0, 1, 4, 5]),
-            "the mapping puts 0 ranks on `b`, but every host in use has to have 2"
+            "the mapping puts 0 ranks on `b`, but every host in use must have 2"
         );
     }
 

@@ -45,7 +45,7 @@ impl External {
     pub fn new(params: &ExternalParams) -> Result<Self, MapError> {
         let ExternalParams { command, numbering, inverse, time_limit_s: seconds, seed, .. } = params.clone();
         if command.words().first().is_none_or(|word| word.trim().is_empty()) {
-            let help = "give a line for the shell, or a list of a program and its arguments: [\"solver\", \"{input}\", \"{output}\"]";
+            let help = "give a shell command line, or a list of a program and its arguments: [\"solver\", \"{input}\", \"{output}\"]";
             return Err(MapError::new("the command is empty", help));
         }
         let uses_limit = command.words().iter().any(|word| word.contains("{seconds}"));

@@ -1,6 +1,6 @@
 //! Import of mappings that other tools computed.
 //!
-//! Formats: partitions of `KaHIP`, `VieM` and `SharedMap` (one PE a line), Scotch mappings (`gmap`: a count,
+//! Formats: partitions of `KaHIP`, `VieM` and `SharedMap` (one PE per line), Scotch mappings (`gmap`: a count,
 //! then vertex and PE), Open MPI rank files, MPICH machine files and Open MPI host files. PE i is slot i of
 //! the machine.
 //!
@@ -96,8 +96,8 @@ fn one_to_one(places: &[Place], slots: usize) -> Result<(), FileError> {
     Err(FileError::at(places[other].line, what, NOT_ONE_TO_ONE))
 }
 
-const HINT: &str = "formats: one PE a line (KaHIP, VieM, SharedMap), a count and then `vertex PE` lines (Scotch), `rank 0=host \
-                    slot=1` lines (Open MPI rank file), one host a line (machine file); set `format` to choose one";
+const HINT: &str = "formats: one PE per line (KaHIP, VieM, SharedMap), a count and then `vertex PE` lines (Scotch), `rank 0=host \
+                    slot=1` lines (Open MPI rank file), one host per line (machine file); set `format` to choose one";
 
 /// Detects the format of a file from its first two lines.
 fn recognise<'t>(mut lines: impl Iterator<Item = Line<'t>>) -> Result<PlacementFormat, FileError> {
@@ -139,11 +139,11 @@ struct Place {
     line: usize,
 }
 
-const ONE_A_LINE: &str = "a partition of KaHIP, VieM or SharedMap has one PE a line, that of rank 0 first";
+const ONE_A_LINE: &str = "a partition of KaHIP, VieM or SharedMap has one PE per line, that of rank 0 first";
 const PAIRS: &str = "a Scotch mapping starts with the number of vertices; every other line has a vertex and its PE, separated by white \
                      space";
 
-/// Reads one PE a line; line i is rank i.
+/// Reads one PE per line; line i is rank i.
 fn kahip<'t>(
     lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,

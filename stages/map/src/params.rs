@@ -175,7 +175,7 @@ pub struct ImportParams {
     /// Path of the mapping file. PE i of `KaHIP`, `VieM`, `SharedMap` and Scotch is slot i of the machine.
     pub path: InputPath,
     /// Format of the file; `auto` detects it from the content. `kahip` (also `VieM` and `SharedMap`): one PE
-    /// a line. `scotch`: a count, then vertex and PE. `rankfile`: Open MPI. `machinefile`: one host a line,
+    /// a line. `scotch`: a count, then vertex and PE. `rankfile`: Open MPI. `machinefile`: one host per line,
     /// `host:4` or `host slots=4`.
     #[serde(default)]
     pub format: PlacementFormat,
@@ -191,7 +191,7 @@ pub enum PlacementFormat {
     /// Detected from the content.
     #[default]
     Auto,
-    /// One PE a line.
+    /// One PE per line.
     Kahip,
     /// The number of vertices, then vertices and their PEs.
     Scotch,
@@ -230,7 +230,7 @@ pub enum Preset {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalParams {
-    /// Command to run: a line for the shell, or a list of a program and its arguments, which bypasses the
+    /// Command to run: a shell command line, or a list of a program and its arguments, which bypasses the
     /// shell. These placeholders are replaced: `{input}` by a file with both matrices in QAPLIB format,
     /// `{program}` and `{machine}` by files with one matrix each, `{output}` by the file that the command
     /// writes instead of standard output. `{seed}` and `{seconds}` are the parameters `seed` and
@@ -336,7 +336,7 @@ impl<'de> Deserialize<'de> for ExternalCommand {
             type Value = ExternalCommand;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a line for the shell, or a list of a program and its arguments")
+                formatter.write_str("a shell command line, or a list of a program and its arguments")
             }
 
             fn visit_str<E>(self, line: &str) -> Result<ExternalCommand, E> {

@@ -189,7 +189,7 @@ fn a_command_is_a_line_or_a_list() {
     assert_eq!(parse(r#"{"command": ["a", "b"]}"#).unwrap(), list(&["a", "b"]));
     let error = parse(r#"{"command": 3}"#).unwrap_err();
     assert!(
-        error.contains("expected a line for the shell, or a list of a program and its arguments"),
+        error.contains("expected a shell command line, or a list of a program and its arguments"),
         "{error}"
     );
     let params = list(&["a", "{input}"]);

@@ -184,7 +184,7 @@ fn the_preset_of_the_paper_is_the_partition_alone() {
 }
 
 #[test]
-fn the_log_says_which_start_won() {
+fn the_log_names_the_best_start() {
     let system = tree(&[4, 4, 4]);
     let won = |params: HierarchicalParams, graph: &TaskGraph| {
         let listener = Listener::default();

@@ -30,7 +30,7 @@ fn refused(text: &str, ranks: usize) -> String {
 }
 
 #[test]
-fn partitions_have_one_pe_a_line() {
+fn partitions_have_one_pe_per_line() {
     for text in ["3\n7\n0\n4\n", " 3\r\n7\r\n\r\n0\r\n4", "% KaHIP\n3\n7 # rank 1\n0\n# none\n4\n\n"] {
         assert_eq!(slots(text, PlacementFormat::Kahip), [3, 7, 0, 4]);
     }

@@ -77,7 +77,7 @@ fn a_larger_budget_continues_the_search() {
 }
 
 #[test]
-fn another_seed_is_another_search() {
+fn another_seed_gives_another_search() {
     let (graph, system) = (grid(6, 6), tree(&[2, 4, 8]));
     let seeded = |seed| search(TabuParams { seed, ..short(100_000) }, &graph, &system).convergence;
     assert_eq!(seeded(1), seeded(1));

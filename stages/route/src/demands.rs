@@ -46,7 +46,7 @@ impl Stage for DemandsStage {
         let least = params.min_bandwidth_bytes_per_s;
         require(is_amount(least), "min_bandwidth_bytes_per_s", least, "0 or more")?;
         let number = params.switch_type.unwrap_or(1);
-        let help = "1 (one table for the whole switch) or 2 (a table for every port)";
+        let help = "1 (one table for all ports) or 2 (one table per port)";
         Ok(require(matches!(number, 1 | 2), "switch_type", number, help)?)
     }
 

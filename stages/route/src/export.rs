@@ -2,7 +2,7 @@
 //!
 //! InfiniBand linear forwarding tables are those that `dump_lfts` prints and `opensm -R file -U` loads. The subnet manager
 //! chooses the local ids (LIDs), so they are taken from a dump of the running network. The export is that dump with our entries
-//! in place of its own.
+//! instead of its own.
 
 mod rapidio;
 
@@ -36,7 +36,7 @@ pub fn write(system: &SystemGraph, tables: &Tables, params: &ExportParams) -> Re
     Ok(TextFile { name: name.to_owned(), text })
 }
 
-/// InfiniBand linear forwarding tables: those of a dump, with our entries in place of its own.
+/// InfiniBand linear forwarding tables: those of a dump, with our entries instead of its own.
 pub fn forwarding_tables(system: &SystemGraph, tables: &Tables, dump: &str) -> Result<String> {
     only_global(system, tables, "InfiniBand")?;
     let (switches, lids_of) = read(system, dump)?;

@@ -2,7 +2,7 @@
 //!
 //! Every cable (in both directions), switch and host is removed in turn. If processes stay, new routes and tables are computed as
 //! by `route/tables`: all streams from one host to another are one (problem 1 of the paper). If processes may move to other
-//! hosts, every stream has a route of its own, as by `route/map` (problem 2), and every move adds a cost to the objective.
+//! hosts, every stream has its own route, as by `route/map` (problem 2), and every move adds a cost to the objective.
 
 mod parts;
 

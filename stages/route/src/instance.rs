@@ -242,7 +242,7 @@ fn numbers<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<Ha
             return fail(format!("{what} {number} has no name"), "give it one");
         }
         if numbers.insert(name.as_str(), number).is_some() {
-            return fail(format!("two {what}s are called `{name}`"), "names must be unique");
+            return fail(format!("two {what}s are named `{name}`"), "names must be unique");
         }
     }
     Ok(numbers)
@@ -298,7 +298,7 @@ pub(crate) fn host(
 /// A switch of type 1 or 2.
 pub(crate) fn switch(name: &str, number: u32) -> Result<Node> {
     let Some(switch_type) = SwitchType::of_number(number) else {
-        let help = "1: one table for the whole switch; 2: a table for every port";
+        let help = "1: one table for all ports; 2: one table per port";
         return fail(format!("switch `{name}` is of type {number}"), help);
     };
     let traits = NodeTraits { switch_type: Some(switch_type), ..NodeTraits::default() };

@@ -2,7 +2,7 @@
 //! distributed systems using `RapidIO` technology", Programmirovanie 6/2020; numbers in parentheses are its equations.
 //!
 //! In problem 1 the mapping is given, and all streams from one host to another are one stream. Problem 2 includes the mapping,
-//! and every stream has a route of its own. Switches without a type have one table.
+//! and every stream has its own route. Switches without a type have one table.
 
 use std::collections::{BTreeMap, BTreeSet};
 

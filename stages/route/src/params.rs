@@ -154,7 +154,7 @@ params! {
     CheckParams: [weights, rules] {
         /// Treat all streams from one host to another as one with their total bandwidth, as the paper does for a given mapping.
         ///
-        /// Otherwise every stream between two processes has a route of its own.
+        /// Otherwise every stream between two processes has its own route.
         #[serde(default)]
         pub aggregate_flows: bool,
         /// Ignore the performance of hosts, as in problem 1 of the paper.

@@ -521,7 +521,7 @@ fn contradictory_boards_are_rejected() {
             "names `switch`, which is not a host or switch (did you mean `sw`?)",
         ),
         (r#"b = "sw""#, r#"b = "cpu1""#, "connects two hosts"),
-        (r#""cpu1", performance"#, r#""cpu0", performance"#, "board `carrier`: two nodes are called `cpu0`"),
+        (r#""cpu1", performance"#, r#""cpu0", performance"#, "board `carrier`: two nodes are named `cpu0`"),
         ("performance = 1", "performance = -1", "a performance of -1"),
         ("type = 1", "type = 3", "switch `sw` is of type 3"),
         ("count = 3", "count = 0", "there are 0 of board `carrier`"),
@@ -543,7 +543,7 @@ fn contradictory_boards_are_rejected() {
         (
             "boards = [",
             "boards = [{ name = \"carrier\", count = 4, switches = [{ name = \"a\", type = 1 }] }, ",
-            "two units are called `carrier0`",
+            "two units are named `carrier0`",
         ),
         (
             "boards = [",

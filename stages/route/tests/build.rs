@@ -338,7 +338,7 @@ boards   = [{ name = "board", chips = 4, connectors = 1 }]
     assert!(refused("bandwidth = 4", "bandwidth = 0").contains("have a bandwidth of 0"));
     assert!(refused("performance = 1", "performance = -1").contains("a performance of -1"));
     assert!(refused("chips = 4", "chips = 0").contains("no room for chips"));
-    assert!(refused(r#"name = "sw""#, r#"name = "cpu1""#).contains("two units are called `cpu1`"));
+    assert!(refused(r#"name = "sw""#, r#"name = "cpu1""#).contains("two units are named `cpu1`"));
     assert!(refused("ports = 3", "port = 3").contains(":3: unknown field `port`"));
     assert!(refused("chips = 4", "chips = 4, cost = -2").contains("`board` costs -2"));
     assert!(run(PAIR, None, "", "{}").unwrap_err().contains("the file is empty"));

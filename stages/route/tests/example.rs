@@ -181,7 +181,7 @@ fn contradictory_instances_are_rejected() {
     assert!(refused(r#"{ a = "A", b = "C", "#, r#"{ a = "B", b = "A", "#).contains("is defined twice"));
     assert!(refused("bandwidth = 3 }", "bandwidth = 0 }").contains("has a bandwidth of 0"));
     assert!(refused(r#""A", type = 2"#, r#""A", type = 3"#).contains("is of type 3"));
-    assert!(refused(r#"{ name = "A""#, r#"{ name = "B""#).contains("two nodes are called `B`"));
+    assert!(refused(r#"{ name = "A""#, r#"{ name = "B""#).contains("two nodes are named `B`"));
     assert!(refused(r#"from = "P1""#, r#"from = "p1""#).contains("did you mean `P1`?"));
     assert!(refused(r#"P2 = "h2""#, r#"P2 = "h9""#).contains("`h9`, which is not a host"));
     // A given mapping may exceed the performance of a host: problem 1 of the paper ignores that, and the others are infeasible.

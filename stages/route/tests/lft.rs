@@ -1,4 +1,4 @@
-//! InfiniBand forwarding tables are those of the dump with our entries in place of its own.
+//! InfiniBand forwarding tables are those of the dump with our entries instead of its own.
 
 use std::path::Path;
 

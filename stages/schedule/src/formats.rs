@@ -185,9 +185,9 @@ mod tests {
         fs::write(file.path(), "digraph { a [Weight=1] b [Weight=2]\na -> b [cost=0.5] }").unwrap();
         let malformed = format!("{path}:2: `cost` of edge `a` -> `b` is `0.5`, which is not an integer");
         assert_eq!(error(&params), malformed);
-        let (dag, said) = graph_of(&ImportParams { scale: 10.0, ..params.clone() }).unwrap();
+        let (dag, note) = graph_of(&ImportParams { scale: 10.0, ..params.clone() }).unwrap();
         assert_eq!((dag.tasks.len(), dag.dependencies[0].bytes), (2, 5));
-        assert_eq!(said, "DOT, work is `Weight` of nodes, messages are `cost` of edges");
+        assert_eq!(note, "DOT, work is `Weight` of nodes, messages are `cost` of edges");
         assert_eq!(error(&ImportParams { scale: 0.0, ..params.clone() }), "`scale` = 0 is out of range");
         let stg = ImportParams { format: Some(GraphFormat::Stg), ..params.clone() };
         assert!(error(&stg).starts_with(&format!("{path}:1:1: ")));

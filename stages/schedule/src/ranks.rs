@@ -1,6 +1,6 @@
 //! Search for the slots of ranks whose tasks stay together and in order, as in a trace.
 //!
-//! Every rank takes a slot of its own, so a placement is the slot of every rank; the objective is the makespan. A quadratic
+//! Every rank takes its own slot, so a placement is the slot of every rank; the objective is the makespan. A quadratic
 //! assignment problem sums the costs of all messages; the makespan counts only those that delay a task.
 
 mod auto;

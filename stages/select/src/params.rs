@@ -72,7 +72,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Where the hosts are said, when a list or a file is given or not.
+    /// Resolves `auto`: the list or file if one is given, otherwise Slurm's variable.
     pub(crate) fn resolved(self, list: Option<&str>, file: Option<&InputPath>) -> Self {
         match self {
             Self::Auto if file.is_some() || list.is_some_and(|list| !list.trim().is_empty()) => Self::List,

@@ -103,7 +103,7 @@ pub struct SyntheticParams {
     /// A host file with these names: host lists, `node01 slots=40`, `node01:40`, or a line for every slot as in `$PBS_NODEFILE`.
     #[serde(default)]
     pub hosts_file: Option<InputPath>,
-    /// Slots of every host; 0: as the shape or the host file says.
+    /// Slots of every host; 0: as in the shape or the host file.
     #[serde(default)]
     pub slots: u32,
     /// Prefix of host names if `hosts` is not given.
@@ -149,7 +149,7 @@ fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Er
     deserializer.deserialize_any(Numbers)
 }
 
-/// Reads a text or a list of texts; an empty text is no text.
+/// Reads a text or a list of texts; an empty text gives an empty list.
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     struct Texts;
 

@@ -3,7 +3,7 @@
 //! A task is an interval of computation between two moments at which a process depends on others: it waits
 //! for its inputs, computes, then sends. The tasks of a process form a chain in program order. A message
 //! connects the task before the send to the task after the receive. An operation in which every process
-//! waits for every other is a join: a task of its own without work. An operation with a root becomes edges
+//! waits for every other is a join: a separate task without work. An operation with a root becomes edges
 //! to or from the root.
 //!
 //! The method is that of the time-independent traces of SMPI (Desprez, Markomanolis, Quinson, Suter,

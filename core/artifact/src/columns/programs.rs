@@ -71,7 +71,7 @@ pub(super) const TASK_GRAPH: KindForm = KindForm {
             "where collective operations are kept",
             &[
                 column("communicator", "u32", "number of the communicator"),
-                column("rank", "u32", "a member, as a rank of the whole program"),
+                column("rank", "u32", "a member, as a rank in MPI_COMM_WORLD"),
             ],
         ),
         given(

@@ -53,7 +53,7 @@ pub(super) const TABLES: KindForm = KindForm {
         "entries",
         &[
             column("switch", "u32", "switch"),
-            column("input_port", "u32?", "input port of the table; missing for a table of the whole switch"),
+            column("input_port", "u32?", "input port of the table; missing for a table of all ports"),
             column("destination", "u32", "host that a packet is for"),
             column("output_port", "u32", "port through which it leaves"),
         ],

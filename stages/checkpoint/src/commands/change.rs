@@ -251,7 +251,7 @@ fn as_json(added: &Added) -> serde_json::Value {
 /// Remove checkpoints that no rule keeps.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A checkpoint is kept if a rule or a pin keeps it. Data that kept checkpoints are encoded against stays as long as it is needed.
+A checkpoint is kept if a rule or a pin keeps it. The data that kept checkpoints depend on is kept too.
 Works on a full disk; exits with 1 if unneeded data remains because there is no space to rewrite a pack.
 
 Examples:

@@ -248,7 +248,7 @@ fn length(mut file: BufWriter<File>) -> io::Result<u64> {
 pub enum GenerateError {
     /// The parameter `checkpoints` or `ranks` is out of range.
     #[error("`{key}` asks for {value}")]
-    #[diagnostic(code(checkpoint::number), help("there are from 1 to {MOST}"))]
+    #[diagnostic(code(checkpoint::number), help("the range is 1 to {MOST}"))]
     Number {
         /// Its name.
         key: &'static str,

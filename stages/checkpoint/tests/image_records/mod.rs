@@ -55,7 +55,7 @@ fn record(image: &[u8], at: usize) -> Record {
     let field = |index: usize| u64::from_le_bytes(image[at + index * 8..][..8].try_into().unwrap());
     let (start, length, file_bytes, properties) = (field(0), field(2), field(9), field(10));
     let last = (start, length) == (0, u64::MAX);
-    assert!(last || field(1) == start + length, "{at}: the end is not where the length says");
+    assert!(last || field(1) == start + length, "{at}: the end does not match the length");
     let contents = match properties & 3 {
         _ if last => 0,
         0 if 0 < file_bytes && file_bytes < length => file_bytes,

@@ -191,7 +191,7 @@ pub(crate) fn check(params: &GeneticParams) -> Result<(), MapError> {
     at_least_one("tournament", Some(params.tournament.into()))?;
     let children = params.offspring.unwrap_or(1);
     let fits = |count| params.population.is_none_or(|population| count < population);
-    require(fits(children), "offspring", children, "less than `population`, so that the best one stays")?;
+    require(fits(children), "offspring", children, "less than `population`, so that the best one survives")?;
     require(fits(params.migrants), "migrants", params.migrants, "less than `population`")?;
     for (name, value) in
         [("crossover_probability", params.crossover_probability), ("mutation", params.mutation)]

@@ -159,7 +159,7 @@ fn instances(name: &str, count: u32, names: &mut BTreeSet<String>) -> Result<Vec
     match all.iter().find(|name| !names.insert((*name).clone())) {
         None => Ok(all),
         Some(twice) => fail(
-            format!("two units are called `{twice}`"),
+            format!("two units are named `{twice}`"),
             "names must be unique; units of a kind are numbered from 0",
         ),
     }
@@ -366,7 +366,7 @@ fn check_fixed_boards(kinds: &[FixedBoard]) -> Result<()> {
         for name in chips.map(|(number, node)| kind.chip(number, node)) {
             if names.contains(&name) {
                 let help = "a chip is named after its board and its name on it; these names must be unique";
-                return fail(format!("two chips are called `{name}`"), help);
+                return fail(format!("two chips are named `{name}`"), help);
             }
             names.insert(name);
         }

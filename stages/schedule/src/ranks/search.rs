@@ -53,7 +53,7 @@ impl<'p> RankSearch<'p> {
     }
 }
 
-/// The host of every slot: its name up to the core. A processor that is not a slot is a host of its own.
+/// The host of every slot: its name up to the core. A processor that is not a slot counts as a separate host.
 fn hosts(processors: &[Processor]) -> Vec<u32> {
     let host = |processor: &Processor| {
         let name = processor.slot.and_then(|_| processor.name.rsplit_once(':'));

@@ -142,7 +142,7 @@ fn searches_are_independent_of_the_number_of_threads() {
 fn messages_without_waiting_receivers_do_not_count() {
     let (problem, machine) = on_tree(&writers(2, 50, false));
     let search = RankSearch::new(&problem, &machine.processors, None);
-    // Each ring on hosts of its own, or every rank next to its writer.
+    // Each ring on separate hosts, or every rank next to its writer.
     let rings: Vec<u32> = (0..64).collect();
     let paired = |rank: u32| (rank / 32 * 2 + rank % 16 / 8) * 16 + rank % 8 + rank % 32 / 16 * 8;
     let pairs: Vec<u32> = (0..64).map(paired).collect();

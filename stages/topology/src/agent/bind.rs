@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_address_inside_a_network_is_found() {
+    fn the_address_of_this_host_in_a_network_is_found() {
         let found = |text: &str| parsed(text).unwrap().address();
         assert_eq!(found("127.0.0.0/8").unwrap(), "127.0.0.1:0".parse().unwrap());
         assert!(found("0.0.0.0/0").unwrap().is_ipv4());

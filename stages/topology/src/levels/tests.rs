@@ -252,7 +252,7 @@ fn one_wrong_pair_does_not_make_a_level() {
 }
 
 #[test]
-fn a_pair_on_a_switch_of_its_own_is_a_level() {
+fn a_pair_on_its_own_switch_is_a_level() {
     // Hosts 0 and 1 have their own switch, like the other thirty.
     let mut truth = Truth::regular(&[1, 32], 1, &[1e-6, 3e-6]);
     truth.groups[0] = (0..32).map(|host| u32::from(host > 1)).collect();

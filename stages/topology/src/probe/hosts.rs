@@ -211,7 +211,7 @@ impl<'a> Probing<'a> {
 
     fn lose(&mut self, host: usize, problem: &str) {
         let name = &self.hosts[host].name;
-        self.cx.log(format!("{name} is given up: {problem}"));
+        self.cx.log(format!("{name} is excluded: {problem}"));
         self.record.lose(name);
     }
 

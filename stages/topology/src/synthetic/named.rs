@@ -107,7 +107,7 @@ fn fit(params: &mut SyntheticParams) -> Result<(), MachineError> {
     }
     let (shape, slots) = (&params.shape, params.slots);
     let problem = format!("`slots` is {slots}, but a host of shape `{shape}` has {has}");
-    Err(MachineError::new(problem, "leave `slots` out, or change the shape"))
+    Err(MachineError::new(problem, "omit `slots`, or change the shape"))
 }
 
 #[cfg(test)]

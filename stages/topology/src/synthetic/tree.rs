@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn two_cores_a_host_four_hosts_a_switch_two_switches() {
+    fn two_cores_per_host_four_hosts_per_switch_two_switches() {
         let system = synthetic(&params("tree:2x4x2", &[1.0, 10.0, 100.0])).unwrap();
         system.check().unwrap();
         let hosts = ["host0", "host1", "host2", "host3", "host4", "host5", "host6", "host7"];
@@ -375,7 +375,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_machine_is_sound_and_costs_as_its_shape_says(
+        fn every_machine_is_valid_and_its_costs_match_its_shape(
             shape in prop::collection::vec(1u32..5, 1..5),
             host_level in 0usize..5,
         ) {

@@ -280,9 +280,9 @@ mod tests {
             |row: &str| refused(format!("source,destination,messages,bytes\n0,1,1,1\n# no\n\n{row}"), None);
         for (text, error) in [
             ("0,1,-1,1", "5: column 3 (messages): `-1` is negative"),
-            ("0,1,1,x\n", "5: column 4 (bytes): `x` is not a whole number"),
-            ("0,1,1,1.5\n0,0,0,0", "5: column 4 (bytes): `1.5` is not a whole number"),
-            ("0,1,+1,1", "5: column 3 (messages): `+1` is not a whole number"),
+            ("0,1,1,x\n", "5: column 4 (bytes): `x` is not an integer"),
+            ("0,1,1,1.5\n0,0,0,0", "5: column 4 (bytes): `1.5` is not an integer"),
+            ("0,1,+1,1", "5: column 3 (messages): `+1` is not an integer"),
             ("0,,1,1", "5: column 2 (destination): `` is empty"),
             (
                 "0,1,1,18446744073709551616\r\n",

@@ -188,12 +188,12 @@ fn thread<'l>(
 fn state(line: Line<'_>, header: &Header, computing: &mut Computing) -> Result<(), FileError> {
     let mut fields = line.text.split(':').skip(1);
     let thread = thread(line, header, &mut fields)?;
-    let begin = line.whole(fields.next(), "begin of the state")?;
+    let begin = line.whole(fields.next(), "start of the state")?;
     let end = line.whole(fields.next(), "end of the state")?;
     let state = line.whole(fields.next(), "state")?;
     let ticks = end
         .checked_sub(begin)
-        .ok_or_else(|| line.error(format!("it ends at {end}, before its begin at {begin}")))?;
+        .ok_or_else(|| line.error(format!("it ends at {end}, before its start at {begin}")))?;
     if thread.is_first {
         let sum = computing[thread.rank as usize].get_or_insert(0);
         if state == RUNNING {

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_have_a_communicator_and_other_paradigms_ranks_of_their_own() {
+    fn windows_have_a_communicator_and_other_paradigms_have_their_own_ranks() {
         let shmem = |members: &[u64]| Group { paradigm: OTF2_PARADIGM_SHMEM, ..group(members, 0) };
         let mut definitions = definitions();
         definitions.groups.insert((OTF2_GROUP_TYPE_COMM_LOCATIONS, 7), shmem(&[13, 11]));

@@ -437,7 +437,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_fast_way_tells_what_the_way_for_all_events_tells(bytes in some_events(), corrected in any::<bool>()) {
+        fn the_fast_path_reports_the_same_events_as_the_general_path(bytes in some_events(), corrected in any::<bool>()) {
             let [fast, slow] = recorded_calls::<true>(&bytes, corrected);
             prop_assert_eq!(fast, slow);
             let [fast, slow] = recorded_calls::<false>(&bytes, corrected);

@@ -91,7 +91,7 @@ fn invalid_lines_are_rejected_with_their_number() {
         (entry("MPI_Send", "8", "2", "1"), "17: the orank `2` is not below 2"),
         (entry("MPI_Send", "8", "-1", "1"), "17: the orank `-1` is negative"),
         (entry("MPI_Send", "-8", "1", "1"), "17: the number of bytes `-8` is negative"),
-        (entry("MPI_Send", "8", "1", "x"), "17: the count `x` is not a whole number"),
+        (entry("MPI_Send", "8", "1", "x"), "17: the count `x` is not an integer"),
         ("<hent call=\"MPI_Send\" bytes=\"1\" orank=\"1\" >".into(), "17: the count is missing"),
         ("<hent bytes=\"1\" >".into(), "17: the call is missing"),
         ("<task mpi_rank=\"1\" mpi_size=\"2\" >".into(), "17: a task begins inside another"),

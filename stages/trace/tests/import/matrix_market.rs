@@ -88,7 +88,7 @@ fn invalid_lines_are_rejected_with_their_number() {
         ("integer", "general", "3 3 1\n1 4 3\n", "3: the column `4` is not between 1 and 3"),
         ("integer", "general", "3 3 1\n0 1 3\n", "3: the row `0` is not between 1 and 3"),
         ("integer", "general", "3 3 1\n1 1 -3\n", "3: the number of bytes `-3` is negative"),
-        ("real", "general", "3 3 1\n1 1 2.5\n", "3: the number of bytes `2.5` is not a whole number"),
+        ("real", "general", "3 3 1\n1 1 2.5\n", "3: the number of bytes `2.5` is not an integer"),
         ("real", "general", "3 3 1\n1 1\n", "3: the number of bytes is missing"),
         ("pattern", "general", "3 3 1\n1 1 1\n", "3: too many values in an entry"),
     ] {

@@ -76,7 +76,7 @@ fn invalid_lines_are_rejected_with_their_number() {
         ("3:1:1:1:1:1:1:1:1:2:1:1:1:-8:0\n", "the size `-8` is negative"),
         ("3:1:1:1:1:1:1:1:1:2:1:1:1:8\n", "a message must have 14 numbers after `3:`"),
         ("3:1:1:1:1:1:1:1:1:2\n", "the thread is missing"),
-        ("1:1:1:1:1:9:8:1\n", "it ends at 8, before its begin at 9"),
+        ("1:1:1:1:1:9:8:1\n", "it ends at 8, before its start at 9"),
     ] {
         assert_eq!(trace(HEADER, &format!("\n{record}")).refused(), format!("trace:3: {what}"));
     }

@@ -84,9 +84,9 @@ fn incomplete_profiles_are_rejected() {
 #[test]
 fn invalid_lines_are_rejected_with_their_number() {
     for (event, what) in [
-        ("\"Message size sent to node x\" 3 1 1 1 1", "the node `x` is not a whole number"),
+        ("\"Message size sent to node x\" 3 1 1 1 1", "the node `x` is not an integer"),
         ("\"Message size sent to node 99999999\" 3 1 1 1 1", "the node `99999999` is not below 16777216"),
-        ("\"Message size sent to node 0\" 1.5 1 1 1 1", "the number of events `1.5` is not a whole number"),
+        ("\"Message size sent to node 0\" 1.5 1 1 1 1", "the number of events `1.5` is not an integer"),
         ("\"Message size sent to node 0\" 3 1 1 -1 1", "the mean `-1` is negative"),
         ("\"Message size sent to node 0\" 3 1 1 nan 1", "the mean `nan` is not a number"),
         ("\"Message size sent to node 0\" 3 1 1", "the mean is missing"),

@@ -379,8 +379,8 @@ type Bases = Vec<Option<ChunkId>>;
 pub(super) fn encode(store: &Store, blocks: &Blocks<'_>, job: Job) -> Result<Done, CheckpointError> {
     if store.settings().deltas.is_some() {
         let Pending { bytes, lengths, .. } = &job.pending;
-        let as_it_is = codec::encode_by(&Block { bytes, lengths, bases: &[] }, Codec::Raw, false)?;
-        return job.done(store, blocks, as_it_is, Vec::new(), None);
+        let raw = codec::encode_by(&Block { bytes, lengths, bases: &[] }, Codec::Raw, false)?;
+        return job.done(store, blocks, raw, Vec::new(), None);
     }
     let candidates = job.candidates(store);
     let all = |base: fn(&Candidates) -> Option<ChunkId>| -> Bases { candidates.iter().map(base).collect() };

@@ -126,7 +126,7 @@ pub(super) struct Walk {
     pub(super) notes: Vec<String>,
 }
 
-/// A NUMA node without threads of its own, listed next to its local threads.
+/// A NUMA node without its own threads, listed next to its local threads.
 struct Memory {
     node: Object,
     /// The innermost object that contains it.
