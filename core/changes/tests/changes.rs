@@ -6,7 +6,7 @@ use hopmap_model::{
     Sample, Slot, SystemGraph,
 };
 
-/// Two leaves under two spines, two hosts each, two cores a host.
+/// Two leaves under two spines, two hosts each, two cores per host.
 fn machine() -> SystemGraph {
     let mut nodes: Vec<Node> = (0..4).map(|host| Node::host(format!("h{host}"))).collect();
     nodes.extend(["leaf0", "leaf1", "spine0", "spine1"].map(Node::switch));

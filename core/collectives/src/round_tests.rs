@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn allgathers_bring_every_block_to_everybody(processes in 2..=64u32) {
+    fn allgathers_bring_every_block_to_every_process(processes in 2..=64u32) {
         let own = held(processes, processes, |rank, piece| u64::from(rank == piece));
         for &algorithm in Algorithm::of(Operation::AllGather) {
             if algorithm.fits(Operation::AllGather, processes) {

@@ -392,7 +392,7 @@ proptest! {
     }
 
     #[test]
-    fn allgathers_bring_every_block_to_everybody_once(processes in 1..16u32, unit in 1..3u64) {
+    fn allgathers_bring_every_block_to_every_process_once(processes in 1..16u32, unit in 1..3u64) {
         let blocks: Vec<u64> = (0..processes).map(|rank| unit << rank).collect();
         let all = vec![blocks.iter().sum(); processes as usize];
         let calls = with_sizes(Operation::AllGatherV, 0, Convention::Arguments, &blocks, &all);
@@ -400,7 +400,7 @@ proptest! {
     }
 
     #[test]
-    fn rings_bring_every_block_to_everybody_once(processes in 2..16u32) {
+    fn rings_bring_every_block_to_every_process_once(processes in 2..16u32) {
         let unit = 524_288;
         let blocks: Vec<u64> = (0..processes).map(|rank| unit << rank).collect();
         let all = vec![blocks.iter().sum(); processes as usize];

@@ -198,7 +198,7 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    /// A mistake and a hint how to fix it.
+    /// A mistake, and a hint on how to fix it.
     pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { message: message.into(), help: Some(help.into()) }
     }

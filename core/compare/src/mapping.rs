@@ -289,7 +289,7 @@ mod tests {
     use hopmap_model::{Edge, Levels, Node, NodeKind, Process, Routing, Slot};
     use proptest::prelude::*;
 
-    /// Two switches with two hosts each, two cores a host; costs 1, 10, 100.
+    /// Two switches with two hosts each, two cores per host; costs 1, 10, 100.
     fn machine() -> SystemGraph {
         let groups = |size: u32| (0..8).map(|slot| slot / size).collect();
         SystemGraph {

@@ -56,7 +56,7 @@ pub enum WeightChoice {
     Named(WeightName),
     /// Time, with given numbers.
     Time {
-        /// The numbers.
+        /// The values to use instead of those of the machine.
         time: NetworkSpeed,
     },
 }

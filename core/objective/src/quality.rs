@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use hopmap_model::{CostModel, Levels, Link, Node, NodeKind, Process, Slot};
 
-    /// Two switches under a root, two hosts each, two cores a host; costs 1, 10, 100.
+    /// Two switches under a root, two hosts each, two cores per host; costs 1, 10, 100.
     fn small_tree() -> SystemGraph {
         let kind = |index| if index < 4 { NodeKind::Host } else { NodeKind::Switch };
         let node = |(index, name): (usize, &str)| Node::new(name, kind(index));

@@ -24,7 +24,7 @@ pub struct DeltaParams {
     #[serde(deserialize_with = "several")]
     #[schemars(schema_with = "words_schema::<Rule>")]
     pub rules: Vec<Rule>,
-    /// Fraction of a delta that ADCA has to save to switch to the previous checkpoint.
+    /// Fraction of a delta that ADCA must save to switch to the previous checkpoint.
     pub epsilon: f64,
     /// The delta that ADCA stores when it switches; a list is compared in one pass.
     #[serde(deserialize_with = "several")]
@@ -119,7 +119,7 @@ pub struct StoreParams {
     pub path: Option<InputPath>,
     /// Maximum length of delta chains, from 0 to 16.
     pub depth: u8,
-    /// Fraction of a patch, or of a delta with a `rule`, that ADCA has to save before it changes the base,
+    /// Fraction of a patch, or of a delta with a `rule`, that ADCA must save before it changes the base,
     /// from 0 to 1.
     pub epsilon: f64,
     /// How bases are chosen: for every block (`block-wise`), or by a published rule for each checkpoint.
@@ -128,7 +128,8 @@ pub struct StoreParams {
     pub block_bytes: u32,
     /// Where the base is searched for a block, with a `rule`.
     pub matching: Matching,
-    /// Overhead of each block of a delta that the rule assumes, in bytes; the log has the real one.
+    /// Overhead of each block of a delta that the rule assumes, in bytes; the log reports the actual
+    /// one.
     pub block_overhead_bytes: u32,
 }
 
@@ -289,7 +290,7 @@ pub enum Change {
     },
     /// Some pages become zero, and as many zero pages get contents.
     Zeros {
-        /// Fraction of the pages, for each of both.
+        /// Fraction of the pages, for each of the two.
         pages: f64,
     },
 }

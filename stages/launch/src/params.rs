@@ -69,7 +69,7 @@ impl From<OpenMpi> for u8 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileParams {
-    /// What starts the program.
+    /// Launcher of the program.
     #[serde(default)]
     pub launch: Launch,
 }

@@ -347,7 +347,7 @@ fn read(name: &str) -> Result<(Problem, f64), Error> {
     Ok((instance(&text(&format!("qaplib/{name}.dat"))?)?, best))
 }
 
-/// A square grid of ranks with four neighbours each, on a tree of 16 cores a host and as many hosts under
+/// A square grid of ranks with four neighbours each, on a tree of 16 cores per host and as many hosts under
 /// each switch as there are switches. Its cost is compared with the linear mapping.
 fn grid(width: u32) -> Result<Problem, Error> {
     let ranks = width * width;

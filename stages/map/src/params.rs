@@ -219,7 +219,7 @@ impl PlacementFormat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// Tuned by measurements of hopmap.
+    /// hopmap's defaults, tuned by measurements.
     #[default]
     Default,
     /// As published in the papers.

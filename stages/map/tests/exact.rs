@@ -106,7 +106,7 @@ proptest! {
 
 #[test]
 fn a_grid_on_a_tree_is_proven() {
-    // 4 x 4 on 2 cores, 4 hosts a switch: 4 edges between the halves, 12 inside a half and 8 inside hosts, both ways.
+    // 4 x 4 on 2 cores per host, 4 hosts per switch: 4 edges between the halves, 12 inside a half and 8 inside hosts, both ways.
     let mapping = exact(None, &grid(4, 4), &tree(&[2, 4, 2]));
     assert!((mapping.metrics["F"] - 16.0 * (8.0 + 120.0 + 400.0)).abs() < 1e-9, "{:?}", mapping.metrics);
     assert!((mapping.metrics["proven"] - 1.0).abs() < f64::EPSILON);

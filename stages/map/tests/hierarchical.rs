@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn tiny_problems_are_solved_nearly(edges in prop::collection::vec((0u32..6, 0u32..6, 1u64..100), 0..12)) {
+    fn tiny_problems_are_solved_almost_optimally(edges in prop::collection::vec((0u32..6, 0u32..6, 1u64..100), 0..12)) {
         let (graph, system) = (graph(6, edges), tree(&[2, 2, 2]));
         let best = exhaustive(&graph, &[2, 2, 2], &mut Vec::new());
         let found = default(&graph, &system);

@@ -99,7 +99,7 @@ fn plain(dag: TaskDag) -> TaskDag {
 
 proptest! {
     #[test]
-    fn all_formats_say_the_same(graph in any_graph()) {
+    fn all_formats_give_the_same_tasks(graph in any_graph()) {
         let expected = plain(grf(&graph));
         prop_assert_eq!(expected.tasks.iter().map(|task| task.work as u32).collect::<Vec<_>>(), graph.0.clone());
         prop_assert_eq!(expected.dependencies.len(), graph.1.len());

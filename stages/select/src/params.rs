@@ -18,7 +18,7 @@ pub struct NodesParams {
     /// `SLURM_JOB_NODELIST` of the job in which the stage runs; it is read in every run; `auto` is
     /// `list` if one is given, and the job otherwise.
     pub from: Source,
-    /// Slots that ranks take of every host, its first ones; 0: all.
+    /// Number of slots that ranks use on every host, the first ones; 0: all.
     pub slots_per_host: u32,
     /// Whether hosts in the `sinfo` state `mixed`, which are partly in use, count as free.
     pub mixed: bool,
@@ -26,8 +26,8 @@ pub struct NodesParams {
     pub exclude: String,
     /// Number of hosts to choose. Without it and without `slots`, all free hosts.
     pub count: Option<u32>,
-    /// Number of slots that the chosen hosts need together. The stage takes as few hosts as it finds to be
-    /// sufficient.
+    /// Number of slots that the chosen hosts need together. The stage chooses the smallest sufficient
+    /// number of hosts that it finds.
     pub slots: Option<u32>,
     /// Selection criterion: `total-distance`, `cut`, `bottleneck-bandwidth` or `switches`.
     pub criterion: Criterion,
@@ -67,7 +67,7 @@ pub enum Source {
     List,
     /// In the variable `SLURM_JOB_NODELIST`.
     SlurmNodelist,
-    /// In a list or a file if one is given, else in the variable `SLURM_JOB_NODELIST`.
+    /// In a list or a file if one is given, otherwise in the variable `SLURM_JOB_NODELIST`.
     Auto,
 }
 

@@ -73,8 +73,8 @@ pub struct SyntheticParams {
     /// `[8, 2]` is eight cores on each of two sockets. One core by default.
     #[serde(default)]
     pub cores: Vec<u32>,
-    /// Costs between slots of one host by the level of `cores` on which they first meet. By default equal
-    /// steps up to below the cost of the cheapest link.
+    /// Costs between slots of one host by the level of `cores` on which they first meet. By default they
+    /// increase in equal steps and stay below the cost of the cheapest link.
     #[serde(default)]
     pub intra_node_costs: Vec<f64>,
     /// Cost of a message between hosts, for shapes other than trees. It is the number of `hops`, the
@@ -332,8 +332,8 @@ pub struct ProbeParams {
     pub tolerance: f64,
     /// Time limit per size in seconds.
     pub size_time_limit_s: f64,
-    /// Time limit in seconds for all agents to start. Once half of them are ready, the others have as long
-    /// again, and at least 5 seconds: a host that is down does not delay the measurement.
+    /// Time limit in seconds for all agents to start. Once half of them are ready, the others get the same
+    /// time again, but at least 5 seconds: a host that is down does not delay the measurement.
     pub start_timeout_s: f64,
     /// Minimum ratio of the latencies of adjacent levels.
     pub level_ratio: Option<f64>,
@@ -366,7 +366,7 @@ pub enum BandwidthPhase {
     Isolated,
     /// Every host in a pair at the same time.
     Loaded,
-    /// Both ways, one after the other.
+    /// Both, one after the other.
     Both,
     /// Not at all.
     None,

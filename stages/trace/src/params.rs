@@ -20,9 +20,9 @@ pub struct Otf2Params {
     /// uses features that only libotf2 may support. The results are identical.
     #[serde(default)]
     pub reader: Reader,
-    /// Whether collective operations count. `expand`: as the messages that MPICH's algorithms for the operation, the size and
-    /// the number of processes send, and in tables of their own, which `evaluate/collectives` takes. `keep`: only in these
-    /// tables. `ignore`: not at all. Where blocks of different length go around a ring, `select` and `sizes` take their mean.
+    /// Whether collective operations count. `expand`: as the messages that MPICH would send for the operation, the size and
+    /// the number of processes, and in separate tables for `evaluate/collectives`. `keep`: only in these tables. `ignore`:
+    /// not at all. For blocks of different lengths in a ring, `select` and `sizes` use the mean length.
     #[serde(default)]
     pub collectives: Collectives,
     /// Algorithms for expanding operations, such as `{ allreduce = "ring" }`, instead of the choice of
@@ -69,7 +69,7 @@ pub enum Collectives {
     Ignore,
     /// As operations of their communicators, but not as messages.
     Keep,
-    /// As operations of their communicators and as the messages that they are made of.
+    /// As operations of their communicators and as the messages that they consist of.
     #[default]
     Expand,
 }

@@ -32,7 +32,7 @@ pub struct Init {
     /// Maximum length of delta chains. More takes fewer bytes, but restores are slower.
     #[arg(long, value_name = "BLOCKS", default_value_t = Settings::default().depth)]
     depth: u8,
-    /// Fraction of a patch that ADCA has to save before it changes the base.
+    /// Fraction of a patch that ADCA must save before it changes the base.
     #[arg(long, value_name = "FRACTION", default_value_t = Settings::default().epsilon)]
     epsilon: f64,
     /// Store every COUNT-th checkpoint of a name in full: damage affects at most COUNT checkpoints, but each

@@ -14,7 +14,7 @@ pub struct Settings {
     pub format: u32,
     /// Maximum length of delta chains: 0 to 16.
     pub depth: u8,
-    /// Fraction of a patch that ADCA has to save before it changes the base: 0 to 1.
+    /// Fraction of a patch that ADCA must save before it changes the base: 0 to 1.
     pub epsilon: f64,
     /// Lower bound of the number of the next checkpoint: numbers are never reused.
     pub next: u32,

@@ -184,7 +184,7 @@ impl DeviceIds {
     }
 }
 
-/// Device ids of 16 bits; the last one means everybody.
+/// Device ids of 16 bits; the last one is the broadcast id.
 const MOST_WIDE_IDS: u32 = 0xfffe;
 /// Ids of the tables of RXS.
 const MOST_RXS_IDS: u32 = 0xff;

@@ -37,8 +37,8 @@ pub struct ImportParams {
     /// Whether the slots of hosts that hwloc describes are hardware threads rather than cores.
     pub hardware_threads: bool,
     /// Costs between slots of one host by the level on which they first meet, innermost first. By default
-    /// equal steps up to below the minimum cost between hosts. For several hosts without a network, an
-    /// additional value sets the cost between hosts.
+    /// they increase in equal steps and stay below the minimum cost between hosts. For several hosts
+    /// without a network, an additional value sets the cost between hosts.
     pub intra_node_costs: Vec<f64>,
     /// Costs of a hierarchy without costs in its file, innermost first: KaHIP's `D`.
     pub costs: Vec<f64>,

@@ -523,7 +523,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_fast_way_is_the_way_for_all_events(bytes in some_events(), time in 48u64..58, later in 0u64..2) {
+        fn the_fast_path_reports_the_same_events_as_the_general_path(bytes in some_events(), time in 48u64..58, later in 0u64..2) {
             let walk = EventWalk { events: 1, unknown: 0, time, first: time, last: time + later };
             let (mut fast, mut slow) = (walk, walk);
             let passed = pass(&bytes, &mut fast, &mut IgnoreAll);
