@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# What series of checkpoints take in `hopmap checkpoint` and in zstd, xdelta3, borg, restic and casync, all in this run.
+# Compares the storage of checkpoint series by `hopmap checkpoint`, zstd, xdelta3, borg, restic and casync, all in one run.
 #
-#   bash ci/bench-checkpoint.sh FOLDER [HOPMAP]    every sub-folder of FOLDER is a series, and every sub-folder of a
-#                                                  series, in the order of their names, one checkpoint
-#     --only hopmap|peers    one side of the comparison: what peers need does not change
-#     --series A,B           these series only
-#     --csv FILE             the same as CSV in FILE
+#   bash ci/bench-checkpoint.sh FOLDER [HOPMAP]    every subfolder of FOLDER is a series, and every subfolder of a
+#                                                  series is a checkpoint, in the order of their names
+#     --only hopmap|peers    measure one side only: results of peers do not change between versions of hopmap
+#     --series A,B           measure only these series
+#     --csv FILE             also write the results as CSV to FILE
 #
-# Stored is the sum of all files that a tool leaves behind. Speeds are bytes of the checkpoint (10⁶) by CPU seconds, user and
-# system, of all processes; what is read was read before, so that it is in memory where there is enough of it. Unchanged: the last
-# checkpoint once more, as a copy with other times and inodes. Peak memory is the most of one process. A tool whose restored
-# files are not what was added, byte for byte, has failed. Tools that work on files (zstd, xdelta3) start once per file, and a chain
-# of patches is restored from its beginning. Restores, and adding what is unchanged, are the best of three where they take less than
-# three seconds. The temporary folder (TMPDIR) needs room for a store and four checkpoints.
+# Stored is the total size of all files that a tool leaves behind. Speeds are bytes of the checkpoint (10⁶) per CPU second (user and
+# system) of all processes; all input was read before, so that it is in memory if there is enough. Unchanged: the last
+# checkpoint once more, as a copy with other times and inodes. Peak memory is the maximum over all processes. A tool fails if its
+# restored files differ from the input in any byte. Tools that work on files (zstd, xdelta3) start once per file, and restore a chain
+# of patches from its beginning. Restores, and adding unchanged data, are the best of three runs if a run takes less than
+# three seconds. The temporary folder (TMPDIR) needs space for a store and four checkpoints.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -43,19 +43,19 @@ export BORG_BASE_DIR=$folder/home BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes
 export RESTIC_PASSWORD=bench
 cc -O2 -o "$folder/measure" "$here/measure.c"
 
-# timed COMMAND...: CPU seconds, wall seconds and KiB become a line of `times`. Output is dropped.
+# timed COMMAND...: appends CPU seconds, wall seconds and KiB to `times`. Discards the output.
 timed() { "$folder/measure" 1 "$@" >> "$folder/times"; }
-# forget what was timed; print the CPU seconds since then, and the peak
+# forget the measurements so far; print the CPU seconds since then, and the peak
 reset() { : > "$folder/times"; }
 spent() { awk '{ cpu += $1 } $3 > peak { peak = $3 } END { print cpu + 0, peak + 0 }' "$folder/times"; }
 bytes() { find "$@" -type f -printf '%s\n' | awk '{ all += $1 } END { printf "%.0f\n", all }'; }
 warm() { find "$@" -type f -exec cat {} + > /dev/null; }
 files() { (cd "$1" && find . -type f -printf '%P\n' | sort); }
 
-# A kind of tool is three functions. Its options are in `options`.
-#   KIND_start                   makes the empty store
-#   KIND_add NUMBER DIR BEFORE   adds a folder; BEFORE is the one before, empty for the first
-#   KIND_restore NUMBER OUT      writes the files of a checkpoint into the empty folder OUT
+# A kind of tool is three functions. Options are in `options`.
+#   KIND_start                   creates an empty store
+#   KIND_add NUMBER DIR BEFORE   adds a folder; BEFORE is the previous one, empty for the first
+#   KIND_restore NUMBER OUT      writes the files of a checkpoint to the empty folder OUT
 
 hopmap_start() { "$hopmap" checkpoint init "$store" > /dev/null; }
 hopmap_add() { timed "$hopmap" checkpoint add "$store" "$2" --quiet; }
@@ -77,7 +77,7 @@ zstd_restore() {
   done < <(files "$store/$1")
 }
 
-# Every file against the one of the same name in the checkpoint before.
+# Encodes every file against the file of the same name in the previous checkpoint.
 chain_add() { # ENCODE NUMBER DIR BEFORE
   local encode=$1 number=$2 dir=$3 before=$4 file
   while IFS= read -r file; do
@@ -138,8 +138,8 @@ same_files() { # EXPECTED RESTORED
 }
 rate() { awk -v bytes="$1" -v cpu="$2" 'BEGIN { if (cpu > 0) printf "%.0f", bytes / 1e6 / cpu; else printf "-" }'; }
 
-# measured: one tool on the series, as a line of numbers: bytes stored, MB/s of the first checkpoint and of the later ones,
-# MB/s and bytes of the last once more, peak KiB; of restoring the last and the middle one MB/s, and peak KiB.
+# measured: measures one tool on the series and prints one line: bytes stored; MB/s of the first checkpoint and of the later ones;
+# MB/s and bytes of adding the last one again; peak KiB; MB/s of restoring the last and the middle one, and peak KiB.
 measured() {
   local count=${#checkpoints[@]} number before='' cpu peak most=0 out=$folder/out
   local first later_bytes=0 later_cpu=0 stored added='' last middle
@@ -160,7 +160,7 @@ measured() {
   done
   stored=$(bytes "$store")
 
-  # Before the last is added again: tools that know it by its number restore what was added in the loop.
+  # Before the last one is added again: tools that identify it by its number restore what the loop added.
   last=$(restored "$count")
   middle=$(restored "$(((count + 1) / 2))")
 
@@ -200,7 +200,7 @@ repeats=3
 enough() { [ "$(awk 'END { print ($1 > 3) }' "$folder/repeated")" = 1 ]; }
 least() { sort -g "$folder/repeated" | head -1; }
 
-# row NAME KIND OPTIONS...: measures one tool and prints it
+# row NAME KIND OPTIONS...: measures one tool and prints its row
 row() {
   local name=$1 kind=$2 options=("${@:3}") numbers status
   set +e
@@ -221,7 +221,7 @@ $series: $name"
   fi
 }
 
-# Everything that is missing is named before anything is measured.
+# Reports everything that is missing before measuring.
 present() { case $missing in *" $1 "*) return 1 ;; esac; }
 missing=' '
 if [ "$only" != peers ]; then
@@ -237,7 +237,7 @@ if [ "$only" != hopmap ]; then
   for tool in zstd xdelta3 borg restic casync; do
     command -v $tool > /dev/null || { say "$tool is missing: measured without it"; missing="$missing$tool "; }
   done
-  # The first of a chain of xdelta3 is compressed by zstd.
+  # The first checkpoint of an xdelta3 chain is compressed by zstd.
   present zstd || missing="${missing}xdelta3 "
 fi
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How long the smallest message takes between two ranks of one host as `topology/probe` measures it, beside a loop in C that sends and
-# times the same messages, in turn. Microseconds on the way (half of there and back), the shortest and the median of each run.
+# Time of the smallest message between two ranks of one host, measured by `topology/probe` and by a loop in C that sends and
+# times the same messages, alternating. One-way microseconds (half of the round trip), shortest and median of each run.
 set -euo pipefail
 target=$(cargo metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 hopmap=${1:-$target/release/hopmap}
@@ -66,7 +66,7 @@ ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.3f, %.3f, ratio %.2f\n", a,
 echo "shortest of all runs, C and probe: $(ratio "$(shortest C)" "$(shortest probe)")"
 echo "middle of the medians, C and probe: $(ratio "$(middle C)" "$(middle probe)")"
 
-# The tournament beside one pair after the other, between agents on a network of namespaces whose hosts are 200 µs to 1 ms apart: the same
+# The tournament compared with one pair after the other, between agents in network namespaces whose hosts are 200 µs to 1 ms apart:
 # messages of 70,000 bytes between all pairs, in rounds of disjoint pairs and one pair at a time.
 network=$(dirname "$hopmap")/hopmap-test-network
 [ -x "$network" ] || network=$target/debug/hopmap-test-network

@@ -1,5 +1,5 @@
 #!/bin/sh
-# How large hopmap is and how soon it starts: the best of 20, in milliseconds of wall time.
+# Size and start-up time of hopmap: best of 20, in milliseconds of wall time.
 #
 #   sh ci/bench-start.sh FOLDER_OF_BINARIES
 set -eu

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# How fast OTF2 archives become a communication matrix: hopmap beside a bare C loop over libotf2, otf2-print, python3-otf2
-# and Pipit, all in this run, on one generated trace of 10 million events in 64 locations.
+# Speed of reading OTF2 archives into a communication matrix: hopmap compared with a bare C loop over libotf2, otf2-print,
+# python3-otf2 and Pipit, all in one run, on a generated trace of 10 million events in 64 locations.
 #
 #   bash ci/bench-trace.sh             about two minutes, and 300 MB in a temporary folder
 #   bash ci/bench-trace.sh --large     also 100 million events (1.3 GB more)
 #
-# CPU is user and system seconds of the whole process, the best of 25 runs (libotf2: 9); wall likewise; memory is the most
-# of all runs. Two threads can only be faster where two cores are idle: the load is printed.
-# Readers in Python read 0.2 million events, without the start: what another 0.2 million take. PIPIT=FOLDER names a
-# checkout of Pipit, because PyPI holds no more than its name.
+# CPU is user and system seconds of the process, best of 25 runs (libotf2: 9), and so is wall; memory is the maximum
+# of all runs. Two threads are only faster if two cores are idle, so the load is printed.
+# Readers in Python read 0.2 million events; their start-up is excluded by measuring another 0.2 million. PIPIT=FOLDER names a
+# checkout of Pipit, because PyPI has only a placeholder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 large=; [ "${1:-}" = --large ] && large=yes
@@ -33,7 +33,7 @@ ranks=64
 "$matrix" generate stencil2d $ranks 10000000 ten-million
 archive=$folder/ten-million/traces.otf2
 
-# Everybody counts the same, or nothing is compared.
+# All readers must count the same, or nothing is compared.
 expected=$("$matrix" read native 1 "$archive")
 for answer in "$("$matrix" read libotf2 1 "$archive")" "$(./otf2_loop "$archive" matrix)"; do
   [ "$answer" = "$expected" ] || { echo "bench-trace: '$answer' is not '$expected'" >&2; exit 1; }
@@ -83,7 +83,7 @@ else
   missing otf2-print "install otf2-tools"
 fi
 
-# python NAME COMMAND...: the archive, or its folder, follows. Events beyond the first 0.2 million.
+# python NAME COMMAND...: appends the archive, or its folder. Measures the events beyond the first 0.2 million.
 in_python() {
   local name=$1 what=$2 few many
   shift 2
@@ -99,7 +99,7 @@ few_events=$("$matrix" read native 1 few/traces.otf2 | cut -d' ' -f1)
 many_events=$("$matrix" read native 1 many/traces.otf2 | cut -d' ' -f1)
 packages=
 if ! /usr/bin/python3 -c 'import otf2' 2> /dev/null; then
-  # Unpacked here, so that nothing is installed.
+  # Unpacked here instead of installed.
   apt-get -qq download python3-otf2 2> /dev/null && dpkg -x python3-otf2_*.deb debian && packages=$folder/debian/usr/lib/python3/dist-packages
 fi
 if PYTHONPATH=$packages /usr/bin/python3 -c 'import otf2' 2> /dev/null; then
@@ -125,7 +125,7 @@ if command -v valgrind > /dev/null; then
   instructions() {
     valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 > /dev/null | sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
   }
-  # The slope between the two, so that neither start nor definitions count.
+  # The slope between the two excludes start-up and definitions.
   slope() { echo "$((($(instructions "${@/ARCHIVE/two-million/traces.otf2}") - $(instructions "${@/ARCHIVE/one-million/traces.otf2}")) / more))"; }
   echo "instructions per event: hopmap native $(slope "$matrix" read native 1 ARCHIVE)," \
     "hopmap libotf2 $(slope "$matrix" read libotf2 1 ARCHIVE), C loop $(slope ./otf2_loop ARCHIVE matrix)"

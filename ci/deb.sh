@@ -1,9 +1,9 @@
 #!/bin/sh
-# Packs what cargo has built as Debian packages: hopmap, and hopmap-query and hopmap-mpi where these programs are built too.
+# Packages the binaries that cargo built for Debian: hopmap, and hopmap-query and hopmap-mpi if they were built.
 #
 #   sh ci/deb.sh FOLDER_OF_BINARIES OUT          prints the packages
 #
-# The same binaries and the same SOURCE_DATE_EPOCH (else the time of the last commit) give the same packages.
+# The same binaries and SOURCE_DATE_EPOCH (default: the time of the last commit) give identical packages.
 set -eu
 binaries=$(realpath "$1")
 mkdir -p "$2"
@@ -17,7 +17,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 umask 022
 
-# What all packages have: changelog, copyright, stripped binaries, packed pages, sums, control.
+# Common to all packages: changelog, copyright, stripped binaries, compressed pages, checksums, control.
 finish() { # NAME RELATIONS DESCRIPTION; the last line of RELATIONS begins Depends
   name=$1 root=$work/$1 documents=$work/$1/usr/share/doc/$1
   strip --strip-unneeded --remove-section=.comment --remove-section=.note "$root"/usr/bin/*
@@ -30,7 +30,7 @@ $name ($version) unstable; urgency=medium
 
  -- $maintainer  $(date -R -u -d "@$SOURCE_DATE_EPOCH")
 CHANGELOG
-  # dpkg-shlibdeps takes the names of packages from a debian/control where it runs.
+  # dpkg-shlibdeps reads the package names from debian/control in its working directory.
   mkdir -p "$work/shlibs/debian"
   printf 'Source: hopmap\n\nPackage: %s\nArchitecture: any\n' "$name" > "$work/shlibs/debian/control"
   libraries=$(cd "$work/shlibs" && dpkg-shlibdeps -O "$root"/usr/bin/* | sed -n 's/^shlibs:Depends=//p')
@@ -53,7 +53,7 @@ CONTROL
   echo "$package"
 }
 
-# Moves files of the installation into a package of their own.
+# Moves installed files into a separate package.
 split() { # NAME FILE...
   name=$1 && shift
   for file in "$@"; do

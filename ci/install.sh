@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs what cargo has built: binaries, manual pages, completions, examples.
+# Installs what cargo built: binaries, manual pages, completions, examples.
 #
 #   sh ci/install.sh FOLDER_OF_BINARIES          below $DESTDIR$PREFIX (default /usr/local)
-#   sh ci/install.sh --remove                    takes all of it away again
+#   sh ci/install.sh --remove                    removes all installed files
 set -eu
 cd "$(dirname "$0")/.."
 prefix=${DESTDIR:-}${PREFIX:-/usr/local}
@@ -33,13 +33,13 @@ install -Dm 644 "$pages/bash" "$share/bash-completion/completions/hopmap"
 install -Dm 644 "$pages/zsh" "$zsh/_hopmap"
 install -Dm 644 "$pages/fish" "$share/fish/vendor_completions.d/hopmap.fish"
 
-# Pipelines find the samples beside them, as in the sources. The files of a trace are many and small.
+# Pipelines find the samples next to them, as in the source tree. The files of a trace are many and small.
 examples=$share/doc/hopmap/examples
 for file in $(find pipelines sample-traces sample-topologies sample-schedules sample-networks -type f ! -path '*/out/*' ! -path '*/.hopmap/*'); do
   install -Dm 644 "$file" "$examples/$file"
 done
 
-# The book as Markdown, with the units for systemd and the gzip for DMTCP that its pages name.
+# The book as Markdown, and the systemd units and the gzip for DMTCP to which its pages refer.
 for file in $(find docs -type f); do
   install -Dm 644 "$file" "$share/doc/hopmap/$file"
 done

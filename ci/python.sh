@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Python with which tests read artifacts and archives and check TOML, unless it is there: a virtual environment in the folder it is given.
+# Creates a virtual environment in the given folder, unless it exists, with the packages by which tests read artifacts and archives and check TOML.
 set -eu
 folder=$1
 packages="pyarrow==26.0.1 duckdb==2.0.0 rocrate==0.16.0 taplo==0.9.3"

@@ -2,12 +2,12 @@
 # Records series of checkpoints of running programs: NPB LU and CG, LAMMPS, sqlite and numpy. Programs that are not installed are skipped with a message.
 #
 #   bash ci/record-series.sh FOLDER [NAME …]     FOLDER/NAME/NN/core for each of lu cg lammps sqlite numpy, or of those named
-#     --checkpoints 10     of each series
-#     --every 1            seconds between two
-#     --npb FOLDER         sources of NPB-CPP (github.com/GMAP/NPB-CPP): LU of class A and CG of class B of NPB-SER are built
+#     --checkpoints 10     number of checkpoints per series
+#     --every 1            seconds between two checkpoints
+#     --npb FOLDER         sources of NPB-CPP (github.com/GMAP/NPB-CPP), to build LU of class A and CG of class B of NPB-SER
 #
-# A checkpoint is what gcore (gdb) writes of the memory of the process, which goes on afterwards; one of DMTCP has the same pages in
-# another file format. Then, of every series: hopmap exec checkpoint/delta -p path=FOLDER/NAME --out deltas-NAME
+# A checkpoint is the process memory that gcore (gdb) writes while the process continues; a DMTCP image has the same pages in
+# another file format. Then, for every series: hopmap exec checkpoint/delta -p path=FOLDER/NAME --out deltas-NAME
 set -euo pipefail
 
 usage() { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -34,7 +34,7 @@ program=''
 clear_away() { [ -z "$program" ] || kill "$program" 2> /dev/null || true; rm -rf "$work"; }
 trap clear_away EXIT
 
-# Takes the checkpoints of a program that runs, the first after two seconds.
+# Takes checkpoints of a running program, the first after two seconds.
 record() {
   local name=$1 taken=0
   shift
@@ -98,7 +98,7 @@ MELT
 }
 
 python=$(command -v python3 || true)
-# The program itself, not a script that starts it: gcore takes the memory of what it is given.
+# Start the program itself instead of a script: gcore dumps exactly the process that it is given.
 [ -z "$python" ] || python=$("$python" -c 'import sys; print(sys.executable)')
 
 sqlite_series() {

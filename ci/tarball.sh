@@ -1,9 +1,9 @@
 #!/bin/sh
-# Packs what cargo has built as a tarball that runs wherever it is unpacked: hopmap, and hopmap-query where it is built too.
+# Packages what cargo built as a tarball that runs in any folder: hopmap, and hopmap-query if it was built.
 #
 #   sh ci/tarball.sh FOLDER_OF_BINARIES OUT      prints the tarball
 #
-# The same binaries and the same SOURCE_DATE_EPOCH (else the time of the last commit) give the same tarball.
+# The same binaries and SOURCE_DATE_EPOCH (default: the time of the last commit) give an identical tarball.
 set -eu
 binaries=$(realpath "$1")
 mkdir -p "$2"
@@ -18,7 +18,7 @@ umask 022
 
 DESTDIR=$work PREFIX=/$name sh ci/install.sh "$binaries"
 cd "$work/$name"
-# Every machine has its own MPI: hopmap-ranks is built there.
+# Not hopmap-ranks: every machine has its own MPI, so it is built there.
 rm -f bin/hopmap-ranks share/man/man1/hopmap-ranks.1
 strip bin/*
 for binary in bin/*; do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The command given, which runs tests, and then the tests that were skipped, by reason.
+# Runs the given test command, then lists the skipped tests by reason.
 set -u
 HOPMAP_SKIPPED=$(mktemp)
 export HOPMAP_SKIPPED

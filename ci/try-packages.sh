@@ -1,8 +1,8 @@
 #!/bin/sh
-# Tries packages in a clean Debian: installs, uses and removes them, and looks what is left. As root, with debootstrap.
+# Tests packages in a clean Debian: installs, uses and removes them, and checks for leftovers. As root, with debootstrap.
 #
 #   sh ci/try-packages.sh FILE...       Debian packages together as root; every wheel and every tarball as a separate user
-#                                       ROOT=FOLDER takes a Debian that is there already, with what `include` names
+#                                       ROOT=FOLDER uses an existing Debian, with the packages in `include`
 set -eu
 include=man-db,bash-completion,python3-venv
 root=${ROOT:-}
@@ -10,7 +10,7 @@ if [ -z "$root" ]; then
   root=$(mktemp -d)
   trap 'rm -rf "$root"' EXIT
   chmod 755 "$root"
-  # The release that the packages were built on: others have other libraries. From where this machine has its packages.
+  # The release on which the packages were built, because others have other libraries; from the mirror of this machine.
   release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
   mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Codename: $release" | head -n 1)
   debootstrap --variant=minbase --include=$include "$release" "$root" ${mirror:+"$mirror"} >/dev/null
@@ -30,13 +30,13 @@ nothing_is_left() {
   echo "nothing is left"
 }
 
-# Documentation is left out of small images: here it is what is tried.
+# Small images exclude documentation, which is tested here.
 as_root 'rm -f /etc/dpkg/dpkg.cfg.d/*; rm -rf /tmp/packages; mkdir /tmp/packages; id tester >/dev/null 2>&1 || useradd --create-home tester'
 cp "$@" "$root/tmp/packages"
 cp -R "$(dirname "$0")/../sample-traces/rows-columns-16" "$root/tmp/packages"
 chmod -R a+rX "$root/tmp/packages"
 
-# Wherever it comes from: it starts, it places a program, it answers where hopmap-query is there.
+# For every kind of package: hopmap starts and maps a program, and runs a query if hopmap-query is installed.
 use='
 hopmap --version
 if ldd "$(command -v hopmap)" | grep "not found"; then exit 1; fi
@@ -52,7 +52,7 @@ rm -r placed'
 debs=''
 for file in "$@"; do case $file in *.deb) debs="$debs /tmp/packages/${file##*/}" ;; esac; done
 if [ -n "$debs" ]; then
-  # What packages need stays when they go.
+  # Dependencies stay when the packages are removed.
   as_root "apt-get update -qq; apt-get install -y -qq --no-install-recommends \$(for package in $debs; do
     dpkg-deb --field \$package Depends | tr ',' '\n' | sed 's/ (.*//; s/|.*//' | grep -v '^ *hopmap'; done) >/dev/null"
   files > "$root/tmp/before"
@@ -100,7 +100,7 @@ for file in "$@"; do
     *.tar.gz)
       files > "$root/tmp/before"
       echo "== install $packed"
-      # Elsewhere than it was packed for, and moved after that.
+      # Installed in another folder than it was packed for, and then moved.
       as_user "mkdir -p 'some where'; tar -C 'some where' -xzf $packed; mv 'some where'/hopmap-* here; rmdir 'some where'"
       echo "== use"
       as_user "PATH=~/here/bin:\$PATH; $use"
