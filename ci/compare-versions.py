@@ -4,7 +4,7 @@
     ci/compare-versions.py OLD NEW [PIPELINE [NAME=VALUE ...]]... [--old-checkout DIR]
 
 OLD and NEW are binaries. Each runs the pipelines of its own checkout (NEW: this one), so that OLD need not know new
-names. Names of cells, ports, columns and metrics that differ have to be in `docs/renames.md`. Results that depend on a time
+names. Names of cells, ports, columns and metrics that differ must be in `docs/renames.md`. Results that depend on a time
 limit are left out. Needs pyarrow.
 """
 

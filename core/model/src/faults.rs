@@ -22,7 +22,7 @@ impl OutOfRange {
         Self { name: name.to_owned(), value: value.to_string(), allowed: allowed.into() }
     }
 
-    /// What the value may be, for errors that have a help of their own.
+    /// What the value may be, for errors that have their own help.
     #[must_use]
     pub fn hint(&self) -> String {
         format!("allowed: {}", self.allowed)

@@ -17,7 +17,7 @@ use crate::support::{Listener, graph};
 use hopmap_model::{Context, InputPath, Stage, TaskGraph};
 use hopmap_trace::{Format, Import, ImportParams};
 
-/// Files in a folder of their own.
+/// Files in a separate folder.
 struct Files {
     folder: tempfile::TempDir,
     names: Vec<String>,
