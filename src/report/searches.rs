@@ -162,10 +162,6 @@ fn clouds(page: &mut Page, runs: &Runs<'_>, sought: &Sought, palette: &Palette) 
     true
 }
 
-/// What the curves of searches show.
-const RECORDED: &str = "Some searches, such as annealing, record their best value only once per epoch; between recorded points the curve \
-                        is interpolated.";
-
 /// Draws the best run of every search.
 fn draw_best(page: &mut Page, store: &Store, runs: &Runs<'_>, (sought, palette): (&Sought, &Palette)) {
     let best = |runs: &Vec<Run<'_>>| {
@@ -176,8 +172,10 @@ fn draw_best(page: &mut Page, store: &Store, runs: &Runs<'_>, (sought, palette):
     let curves: Vec<_> =
         curves.into_iter().filter(|(_, points)| points.len() > 1).take(MOST_SEARCHES).collect();
     if !curves.is_empty() {
-        let caption = format!("The best run of each search. {RECORDED}");
-        page.figure(&(sought.picture)(&curves, palette), &caption);
+        page.figure(
+            &(sought.picture)(&curves, palette),
+            "The best run of each search. Every step is an improvement.",
+        );
     }
 }
 
@@ -205,8 +203,7 @@ fn draw_bands(
     if drawn.is_empty() {
         return;
     }
-    let mut caption =
-        format!("Best {} so far. Line: median of the runs; band: quartiles. {RECORDED}", sought.metric);
+    let mut caption = format!("Best {} so far. Line: median of the runs; band: quartiles.", sought.metric);
     if most > MOST_RUNS {
         caption.push_str(&format!(" Only the first {MOST_RUNS} runs of each search are included."));
     }
@@ -230,21 +227,17 @@ fn band(name: &str, curves: &[Vec<(u64, f64)>], first: u64) -> Option<Band> {
     let mut evaluations: Vec<u64> = (0..=STEPS).map(at).collect();
     evaluations.dedup();
     let point = |evaluations: u64| {
-        let by_then = curves.iter().filter_map(|curve| interpolated(curve, evaluations));
+        let by_then = curves.iter().filter_map(|curve| best_by(curve, evaluations));
         (evaluations, Sample::new(by_then).quartiles())
     };
     let points = evaluations.into_iter().map(point).collect();
     Some(Band { name: name.to_owned(), runs: curves.len(), points })
 }
 
-/// The value of a curve between its points, on a logarithmic axis; after the last point it stays.
-fn interpolated(curve: &[(u64, f64)], evaluations: u64) -> Option<f64> {
+/// The best value of a curve after some evaluations: it stays until the next improvement.
+fn best_by(curve: &[(u64, f64)], evaluations: u64) -> Option<f64> {
     let reached = curve.partition_point(|point| point.0 <= evaluations);
-    let before = curve.get(reached.saturating_sub(1))?;
-    let Some(after) = curve.get(reached).filter(|_| reached > 0) else { return Some(before.1) };
-    let log = |evaluations: u64| (evaluations as f64).ln();
-    let part = (log(evaluations) - log(before.0)) / (log(after.0) - log(before.0));
-    Some(before.1 + part * (after.1 - before.1))
+    curve.get(reached.saturating_sub(1)).map(|point| point.1)
 }
 
 /// The best value so far after every number of evaluations.
@@ -322,8 +315,11 @@ mod tests {
         // A run that has ended keeps what it found; one that became worse keeps its best.
         assert_eq!(shown(band.points.last().unwrap().1), ["2.5", "3", "4.5"]);
         assert!(band.points.windows(2).all(|pair| pair[1].1[1] <= pair[0].1[1]));
-        // Between its points a curve is a straight line on a logarithmic axis.
-        assert_eq!(interpolated(&curves[2], 10), Some(7.5));
+        // A value stays until the next improvement.
+        assert_eq!(
+            [1, 99, 100].map(|evaluations| best_by(&curves[2], evaluations)),
+            [12.0, 12.0, 3.0].map(Some)
+        );
         assert!(super::band("no search", &[vec![(0, 5.0)]], 1).is_none());
     }
 }

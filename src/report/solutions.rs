@@ -97,10 +97,7 @@ fn draw(page: &mut Page, results: Results<'_>, index: usize) {
 
 /// Caption of curves of searches.
 fn recorded(metric: &str) -> String {
-    format!(
-        "The best {metric} of each island. Dots are the recorded improvements; some searches, such as annealing, only record one per \
-         epoch, so {metric} may have fallen earlier than a dot shows."
-    )
+    format!("The best {metric} of each island. Every step is an improvement.")
 }
 
 /// Matrices that are drawn.

@@ -35,7 +35,8 @@ pub trait Evolution: Sync {
     /// Creates an island before the first epoch.
     fn begin(&self, island: u32, meter: &mut Meter<'_>) -> Result<Self::Island, Error>;
 
-    /// Runs one epoch on an island within the budget of the meter; `false` if the island has converged.
+    /// Runs one epoch on an island within the budget of the meter, which records improvements
+    /// ([`Meter::record`]); `false` if the island has converged.
     fn advance(&self, island: &mut Self::Island, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error>;
 
     /// The best solution that an island has found so far.
@@ -151,7 +152,7 @@ impl Budget {
         }
         take_turns(&mut own, cx, |LocalIsland { state, meter, .. }, turns| {
             meter.leave_turns(turns);
-            evolution.finish(&mut state.island, meter)?;
+            state.recording(meter, |state, meter| evolution.finish(&mut state.island, meter))?;
             state.note(evolution.best(&state.island).cost, meter.spent());
             Ok(())
         })?;
@@ -160,7 +161,7 @@ impl Budget {
             evaluations: own.meter.spent(),
             interrupted: own.meter.interrupted(),
             counts: evolution.counts(&own.state.island),
-            convergence: own.state.convergence,
+            convergence: own.state.convergence.into_points(),
         });
         Ok(join(spread.gather(islands.collect())?)?)
     }
@@ -177,7 +178,8 @@ fn begin_all<'m, E: Evolution>(
     let begin = |&island: &u32| {
         let mut meter = meter(0);
         let island = evolution.begin(island, &mut meter)?;
-        let convergence = vec![(meter.spent(), evolution.best(&island).cost)];
+        meter.record(evolution.best(&island).cost);
+        let convergence = std::mem::take(&mut meter.curve);
         let state = IslandState {
             island,
             epoch: 0,
@@ -233,7 +235,9 @@ impl<I: Clone> LocalIsland<'_, I> {
         while self.is_open() && !self.state.waits {
             let Self { state, meter, before } = &mut *self;
             *before = cx.state().map(|_| state.clone());
-            state.is_finished = !evolution.advance(&mut state.island, state.epoch, meter)?;
+            let goes_on = state
+                .recording(meter, |state, meter| evolution.advance(&mut state.island, state.epoch, meter));
+            state.is_finished = !goes_on?;
             state.note(evolution.best(&state.island).cost, meter.spent());
             state.waits = evolution.exchange(state.epoch) != Exchange::Nobody;
             state.epoch += 1;
@@ -277,12 +281,22 @@ fn meet<E: Evolution>(
 }
 
 impl<I> IslandState<I> {
+    /// Searches, and adds the improvements that the meter records to the curve of the island.
+    fn recording<R>(
+        &mut self,
+        meter: &mut Meter<'_>,
+        search: impl FnOnce(&mut Self, &mut Meter<'_>) -> R,
+    ) -> R {
+        meter.curve = std::mem::take(&mut self.convergence);
+        let found = search(self, meter);
+        self.convergence = std::mem::take(&mut meter.curve);
+        found
+    }
+
     /// Records the best cost after `evaluations`.
     fn note(&mut self, cost: i64, evaluations: u64) {
         self.evaluations = evaluations;
-        if self.convergence.last().is_none_or(|&(_, before)| cost < before) {
-            self.convergence.push((evaluations, cost));
-        }
+        self.convergence.record(evaluations, cost);
     }
 }
 

@@ -6,6 +6,7 @@
 //! depend on the number of either, unless the budget is a time limit.
 
 mod budget;
+mod curve;
 mod evolution;
 mod meter;
 mod spread;

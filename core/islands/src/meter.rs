@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
 
+use crate::curve::Curve;
+
 /// Evaluations between two checks of the clock, the context and the progress.
 const INTERVAL: u64 = 4096;
 /// Minimum number of evaluations granted to a final local search.
@@ -49,6 +51,8 @@ pub struct Meter<'a> {
     begin: Instant,
     /// Evaluations before the search was resumed.
     resumed_at: u64,
+    /// Improvements of the island.
+    pub(crate) curve: Curve,
 }
 
 impl<'a> Meter<'a> {
@@ -75,6 +79,7 @@ impl<'a> Meter<'a> {
             exhausted: false,
             begin: Instant::now(),
             resumed_at: 0,
+            curve: Curve::default(),
         }
     }
 
@@ -158,6 +163,13 @@ impl<'a> Meter<'a> {
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Records a cost for the convergence curve if it is the best of the island so far. Costs at the end of an epoch are recorded
+    /// anyway.
+    #[inline]
+    pub fn record(&mut self, cost: i64) {
+        self.curve.record(self.spent, cost);
     }
 
     /// Evaluations spent.

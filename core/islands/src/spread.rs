@@ -11,6 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::curve::Curve;
+
 /// Islands distributed over processes in contiguous blocks of nearly equal size.
 pub(crate) struct Spread<'c> {
     islands: u32,
@@ -100,7 +102,7 @@ pub(crate) struct IslandState<I> {
     pub(crate) waits: bool,
     pub(crate) evaluations: u64,
     pub(crate) is_finished: bool,
-    pub(crate) convergence: Vec<(u64, i64)>,
+    pub(crate) convergence: Curve,
 }
 
 impl State<Box<RawValue>> {

@@ -40,6 +40,23 @@ proptest! {
     }
 }
 
+/// Once a curve had at most one point per epoch, and seemed to fall only when one ended.
+#[test]
+fn improvements_within_an_epoch_are_recorded() {
+    let climb = Climb { exchange: Exchange::Nobody };
+    let found = run(&climb, &Budget::new(Some(100), None, 2).unwrap(), &Context::detached());
+    for island in 0..2 {
+        let points: Vec<_> = found.convergence.iter().filter(|point| point.island == island).collect();
+        assert_eq!(points[0].evaluations, 0);
+        assert!(points.len() > 2 && points[1].evaluations < 100, "{points:?}");
+        assert!(
+            points
+                .windows(2)
+                .all(|pair| pair[0].evaluations < pair[1].evaluations && pair[0].cost > pair[1].cost)
+        );
+    }
+}
+
 fn stopped(climb: &Climb, budget: &Budget, patience: u64, file: &Path) -> SearchResult<u64> {
     let observer = Impatient::new(patience);
     run(climb, budget, &Context::new(1, None, &observer).with_state(file))

@@ -200,7 +200,10 @@ impl<'a> Plot<'a> {
         let places = self.places(curve);
         let Some((first, rest)) = places.split_first() else { return };
         let mut path = Path::from(first.0, first.1);
-        rest.iter().for_each(|place| path.line_to(place.0, place.1));
+        for place in rest {
+            path.across_to(place.0);
+            path.down_to(place.1);
+        }
         let faint = if opacity < 1.0 { " style=\"opacity:0.3;stroke-width:1\"" } else { "" };
         svg.group(&format!("{}: {best}", curve.name), |svg| {
             svg.add(format_args!("<path class=\"g sk{colour}\"{faint} d=\"{path}\"/>"));
@@ -210,7 +213,7 @@ impl<'a> Plot<'a> {
         });
     }
 
-    /// The recorded points of a curve, at most one per pixel. Lines connect them: what was found between them is not recorded.
+    /// The improvements of a curve, at most one per pixel.
     fn places(&self, curve: &Curve) -> Vec<(f64, f64)> {
         let place = |&(x, y): &(u64, f64)| (self.chart.across(x.max(self.first) as f64), self.chart.down(y));
         let mut places: Vec<(f64, f64)> = Vec::new();

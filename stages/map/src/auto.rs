@@ -346,6 +346,7 @@ impl Cycle {
             }
             let acceptance = &context.acceptance;
             sweep(&mut assignment, &context.movable, temperature, acceptance, random, incumbent);
+            meter.record(incumbent.best.cost);
             self.sweeps += 1;
             if meter.spent() >= end && self.sweeps < sweeps {
                 standing = Standing::Warm;

@@ -109,6 +109,7 @@ impl Annealed<'_> {
         let problem = self.breeding.problem();
         let start = problem.random(self.stream(state.island, 2 * number));
         let mut search = SearchState::new(problem, &start)?;
+        meter.record(search.best_cost());
         let mut solver = Solver::new(self.stream(state.island, 2 * number + 1));
         solver.begin(&self.annealing, search.assignment().cost())?;
         solver.anneal(&self.annealing, &mut search, self.limit, meter);

@@ -144,28 +144,28 @@ mapper_stage! {
 
 search_stage! {
     /// `map/annealing`: parallel simulated annealing.
-    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 3, "Search by parallel simulated annealing; islands share the best mapping";
+    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 4, "Search by parallel simulated annealing; islands share the best mapping";
     preset AnnealingParams;
     distributed;
 }
 
 search_stage! {
     /// `map/genetic`: parallel genetic algorithm.
-    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 2, "Search by a parallel genetic algorithm; islands exchange their best mappings";
+    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 3, "Search by a parallel genetic algorithm; islands exchange their best mappings";
     preset GeneticParams;
     distributed;
 }
 
 search_stage! {
     /// `map/composite`: genetic algorithm on annealed mappings.
-    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 2, "Anneal a population of mappings, then evolve it by a genetic algorithm";
+    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 3, "Anneal a population of mappings, then evolve it by a genetic algorithm";
     preset CompositeParams;
     distributed;
 }
 
 search_stage! {
     /// `map/auto`: algorithm portfolio.
-    AutoStage: Auto(AutoParams), kind::AUTO, 2, "Choose and run a search by size, density and time limit (algorithm portfolio)";
+    AutoStage: Auto(AutoParams), kind::AUTO, 3, "Choose and run a search by size, density and time limit (algorithm portfolio)";
     distributed;
 }
 

@@ -127,6 +127,7 @@ impl<C: Costs> Islands<'_, C> {
         island.bound = island.bound.max(found.lower_bound);
         island.receive(Candidate { cost: found.makespan, solution: found.best });
         meter.take_all(found.evaluations.min(meter.left()));
+        meter.record(island.best.cost);
     }
 }
 

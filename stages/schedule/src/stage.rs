@@ -27,7 +27,7 @@ const PORTS: &[Port] = &[
 /// result depends on the speed of the computer, and `ini` is a parameter file.
 macro_rules! scheduler_stage {
     (
-        $(#[$meta:meta])* $stage:ident($kind:expr, $summary:literal), $params:ident,
+        $(#[$meta:meta])* $stage:ident($kind:expr, $revision:literal, $summary:literal), $params:ident,
         place: $place:expr, is_timed: $is_timed:expr, ini: $ini:expr, distributed: $distributed:literal
     ) => {
         $(#[$meta])*
@@ -38,7 +38,7 @@ macro_rules! scheduler_stage {
             type Params = $params;
             const KIND: &'static str = $kind;
             const SUMMARY: &'static str = $summary;
-            const REVISION: u32 = 3;
+            const REVISION: u32 = $revision;
 
             fn ports() -> &'static [Port] {
                 PORTS
@@ -71,25 +71,25 @@ macro_rules! scheduler_stage {
 
 scheduler_stage! {
     /// `schedule/list`: a list heuristic.
-    ListStage("schedule/list", "Schedule with a list heuristic, such as HEFT"), ListParams,
+    ListStage("schedule/list", 3, "Schedule with a list heuristic, such as HEFT"), ListParams,
     place: |_, search, cx| ranks::list(search, cx), is_timed: |_| false, ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/exact`: branch and bound.
-    ExactStage("schedule/exact", "Find the proven optimum of a small problem, or a lower bound"), ExactParams,
+    ExactStage("schedule/exact", 3, "Find the proven optimum of a small problem, or a lower bound"), ExactParams,
     place: ranks::exact, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/auto`: list heuristics, annealing and branch and bound on one budget.
-    AutoStage(AutoParams::KIND, "Find the best schedule within a budget, with its optimality gap"), AutoParams,
+    AutoStage(AutoParams::KIND, 4, "Find the best schedule within a budget, with its optimality gap"), AutoParams,
     place: ranks::auto, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: true
 }
 
 scheduler_stage! {
     /// `schedule/genetic`: the genetic algorithm of PARUS.
-    GeneticStage(GeneticParams::KIND, "Schedule with the genetic algorithm of PARUS"), GeneticParams,
+    GeneticStage(GeneticParams::KIND, 4, "Schedule with the genetic algorithm of PARUS"), GeneticParams,
     place: ranks::genetic, is_timed: |params| params.time_limit_s.is_some(), ini: |params| params.ini.as_ref(),
     distributed: true
 }

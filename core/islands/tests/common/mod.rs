@@ -29,6 +29,7 @@ impl Evolution for Climb {
             }
             island.state = island.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             island.best = island.best.min(island.state >> 1);
+            meter.record(island.best.cast_signed());
         }
         Ok(island.best > 1 << 20)
     }

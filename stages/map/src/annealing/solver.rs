@@ -86,6 +86,7 @@ impl Solver {
                 if search.assignment().cost() < self.best {
                     self.best = search.assignment().cost();
                     self.idle = 0;
+                    meter.record(self.best);
                 }
             }
             let cools = self.examined >= rules.examined || self.accepted >= rules.accepted;

@@ -127,6 +127,7 @@ impl<'p> Population<'p> {
             }
             descend(member, || meter.take());
             incumbent.replace(member);
+            meter.record(incumbent.best.cost);
         }
     }
 
@@ -153,6 +154,7 @@ impl<'p> Population<'p> {
         while meter.spent() < end && meter.take_all(pairs) {
             search.step(incumbent.best.cost);
             incumbent.replace(search.assignment());
+            meter.record(incumbent.best.cost);
         }
     }
 
@@ -180,6 +182,7 @@ impl<'p> Population<'p> {
         while cursor < total && meter.take_all(ranks.len() as u64) {
             let member = &mut members[(cursor / sweeps) as usize];
             changes += sweep(member, ranks, temperature, &context.acceptance, random, incumbent);
+            meter.record(incumbent.best.cost);
             cursor += 1;
         }
         (self.cursor, self.changes) = (cursor, changes);

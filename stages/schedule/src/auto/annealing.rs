@@ -105,6 +105,7 @@ impl Cycle {
                 moves.note_change();
                 if timeline.makespan() < self.best.cost {
                     self.best = Candidate { cost: timeline.makespan(), solution: timeline.plan() };
+                    meter.record(self.best.cost);
                 }
             }
         }

@@ -144,6 +144,7 @@ impl Evolution for Annealing<'_> {
             {
                 island.best.cost = placement.makespan();
                 island.best.solution.copy_from_slice(placement.slots());
+                meter.record(island.best.cost);
             }
             if placement.passes() >= next_look {
                 next_look = placement.passes() + self.search.passes_between_checks();
@@ -208,6 +209,7 @@ impl Annealing<'_> {
         let (before, (makespan, after)) = (energy(&island.slots).1, energy(&slots));
         if makespan < island.best.cost {
             island.best = Candidate { cost: makespan, solution: slots.clone() };
+            meter.record(makespan);
         }
         if after < before {
             island.slots = slots;
