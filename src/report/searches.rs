@@ -118,9 +118,9 @@ fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought) {
 fn palette(problems: &[(Vec<usize>, Runs<'_>)]) -> Palette {
     let mut ranks: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (_, runs) in problems {
-        let median = |runs: &Vec<Run<'_>>| Sample::new(runs.iter().map(|run| run.found)).quartiles()[1];
+        let found = |runs: &Vec<Run<'_>>| median(runs.iter().map(|run| run.found));
         let mut order: Vec<(f64, &str)> =
-            runs.iter().map(|(name, runs)| (median(runs), name.as_str())).collect();
+            runs.iter().map(|(name, runs)| (found(runs), name.as_str())).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
         (0_u32..)
             .zip(order)
@@ -145,21 +145,24 @@ fn clouds(page: &mut Page, runs: &Runs<'_>, sought: &Sought, palette: &Palette) 
     let cloud = |(name, runs): (&String, &Vec<Run<'_>>)| {
         let point = |run: &Run<'_>| Some((run.seconds.filter(|seconds| *seconds > 0.0)?, run.found));
         let points: Vec<(f64, f64)> = runs.iter().filter_map(point).collect();
-        let cost = Sample::new(points.iter().map(|point| point.0)).quartiles();
-        let quality = Sample::new(points.iter().map(|point| point.1)).quartiles();
-        Cloud { name: name.clone(), points, cost, quality, is_on_front: false }
+        let median = (median(points.iter().map(|point| point.0)), median(points.iter().map(|point| point.1)));
+        Cloud { name: name.clone(), points, median, is_on_front: false }
     };
     let mut clouds: Vec<Cloud> = runs.iter().map(cloud).filter(|cloud| !cloud.points.is_empty()).collect();
     if clouds.len() < 2 {
         return false;
     }
-    let medians: Vec<(f64, f64)> = clouds.iter().map(|cloud| (cloud.cost[1], cloud.quality[1])).collect();
+    let medians: Vec<(f64, f64)> = clouds.iter().map(|cloud| cloud.median).collect();
     clouds.iter_mut().zip(front(&medians)).for_each(|(cloud, is_on_front)| cloud.is_on_front = is_on_front);
     page.add("<div class=\"pair\">\n");
-    let caption =
-        "Dots: runs; crosses: quartiles; dashed line: Pareto front (points above and right are dominated).";
+    let caption = "Small dots: runs; large dots: medians; dashed line: Pareto front of the medians (searches above and right of it are \
+                   dominated).";
     page.figure(&pareto(&clouds, sought.metric, "seconds", palette), caption);
     true
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    Sample::new(values).quartiles()[1]
 }
 
 /// Draws the best run of every search.

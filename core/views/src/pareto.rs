@@ -15,16 +15,14 @@ pub struct Cloud {
     pub name: String,
     /// What each run cost, and how good it was.
     pub points: Vec<(f64, f64)>,
-    /// Lower quartile, median and upper quartile of what they cost.
-    pub cost: [f64; 3],
-    /// The same of how good they were.
-    pub quality: [f64; 3],
+    /// Median of what they cost, and of how good they were.
+    pub median: (f64, f64),
     /// Whether no other one has medians that are both smaller.
     pub is_on_front: bool,
 }
 
-/// Quality against cost, less is better of both: every run as a dot, the quartiles of the runs of each search as a cross, and the
-/// Pareto front of the medians.
+/// Quality against cost, less is better of both: every run as a dot, the medians of each search as a larger one, and the Pareto front
+/// of the medians.
 #[must_use]
 pub fn pareto(clouds: &[Cloud], quality: &str, cost: &str, palette: &Palette) -> String {
     let runs: usize = clouds.iter().map(|cloud| cloud.points.len()).sum();
@@ -49,7 +47,7 @@ pub fn pareto(clouds: &[Cloud], quality: &str, cost: &str, palette: &Palette) ->
         }
     }
     for (cloud, &colour) in clouds.iter().zip(&colours) {
-        draw_cross(&mut svg, &chart, cloud, colour);
+        draw_median(&mut svg, &chart, cloud, colour);
     }
     draw_front_labels(&mut svg, &chart, clouds);
     finish(svg, &names(clouds, &colours))
@@ -58,7 +56,7 @@ pub fn pareto(clouds: &[Cloud], quality: &str, cost: &str, palette: &Palette) ->
 fn names(clouds: &[Cloud], colours: &[usize]) -> Vec<(usize, String)> {
     let medians = |cloud: &Cloud| {
         let front = if cloud.is_on_front { ", on the front" } else { "" };
-        format!("{}: median {}{front}", cloud.name, quantity(cloud.quality[1], Unit::Count))
+        format!("{}: median {}{front}", cloud.name, quantity(cloud.median.1, Unit::Count))
     };
     let own = clouds.iter().zip(colours).filter(|(_, colour)| **colour != GREY);
     let mut names: Vec<(usize, String)> = own.map(|(cloud, &colour)| (colour, medians(cloud))).collect();
@@ -73,25 +71,19 @@ fn names(clouds: &[Cloud], colours: &[usize]) -> Vec<(usize, String)> {
 
 /// The Pareto front as a stair.
 fn draw_front(svg: &mut Svg, chart: &Chart, clouds: &[Cloud]) {
-    let mut front: Vec<(f64, f64)> = clouds
-        .iter()
-        .filter(|cloud| cloud.is_on_front)
-        .map(|cloud| (cloud.cost[1], cloud.quality[1]))
-        .collect();
+    let mut front: Vec<(f64, f64)> =
+        clouds.iter().filter(|cloud| cloud.is_on_front).map(|cloud| cloud.median).collect();
     front.sort_by(|a, b| a.0.total_cmp(&b.0));
     let path = chart.stair(&front);
     svg.add(format_args!("<path d=\"{path}\" class=\"a\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/>"));
 }
 
-fn draw_cross(svg: &mut Svg, chart: &Chart, cloud: &Cloud, colour: usize) {
-    let [left, x, right] = cloud.cost.map(|cost| chart.across(cost));
-    let [lower, y, upper] = cloud.quality.map(|quality| chart.down(quality));
-    let tooltip = format!("{}: {} in {}", cloud.name, cloud.quality[1], cloud.cost[1]);
-    svg.open_group("", &tooltip);
-    svg.line(left, y, right, y, &format!("g sk{colour}"));
-    svg.line(x, lower, x, upper, &format!("g sk{colour}"));
-    svg.disc(x, y, 5.0, &format!("fk{colour}"), 1.0);
-    svg.close_group();
+fn draw_median(svg: &mut Svg, chart: &Chart, cloud: &Cloud, colour: usize) {
+    let (cost, quality) = cloud.median;
+    let (x, y) = (chart.across(cost), chart.down(quality));
+    svg.group(&format!("{}: {quality} in {cost}", cloud.name), |svg| {
+        svg.disc(x, y, 5.0, &format!("fk{colour}"), 1.0);
+    });
 }
 
 /// Names of searches on the front, unless they would overlap another name. The legend has all of them.
@@ -99,7 +91,7 @@ fn draw_front_labels(svg: &mut Svg, chart: &Chart, clouds: &[Cloud]) {
     const HEIGHT: f64 = 14.0;
     let mut labelled: Vec<(f64, f64, f64)> = Vec::new();
     for cloud in clouds.iter().filter(|cloud| cloud.is_on_front) {
-        let (x, y) = (chart.across(cloud.cost[1]), chart.down(cloud.quality[1]));
+        let (x, y) = (chart.across(cloud.median.0), chart.down(cloud.median.1));
         let width = text_width(&cloud.name) + 20.0;
         let is_near = |&(left, other, wide): &(f64, f64, f64)| {
             (y - other).abs() < HEIGHT && x - width < left + wide && left - wide < x + width
@@ -122,8 +114,7 @@ mod tests {
             Cloud {
                 name: format!("way {index}"),
                 points: vec![(cost, quality); 1000],
-                cost: [cost * 0.9, cost, cost * 1.1],
-                quality: [quality * 0.9, quality, quality * 1.1],
+                median: (cost, quality),
                 is_on_front: index < 3,
             }
         };
