@@ -8,7 +8,8 @@ use hopmap_views::{DagNode, NodeState, comparison, dag};
 use super::page::{Field, Page, Results, escape, number};
 use super::problem::best_of_each;
 use crate::engine::{
-    OutputRecord, Settled, State, launch_command, launch_files, placeholders, short, state_name, warnings,
+    OutputRecord, Reason, Settled, State, launch_command, launch_files, placeholders, short, state_name,
+    warnings,
 };
 use crate::gates::{Standing, Verdict};
 use crate::pipeline::Cell;
@@ -128,10 +129,24 @@ fn metrics_table(page: &mut Page, record: &OutputRecord) {
     page.explain(names.map(String::as_str));
 }
 
+/// Why a cell runs. A store without any result, where every cell runs for the first time, needs no reasons.
+fn reasons(results: Results<'_>) -> impl Fn(&Settled) -> Vec<String> {
+    let is_first = |reason: &Reason| matches!(reason, Reason::FirstRun);
+    let is_new = results
+        .cells()
+        .all(|(_, settled)| settled.state != State::Cached && settled.reasons.iter().all(is_first));
+    move |settled| match is_new {
+        true => Vec::new(),
+        false => settled.reasons.iter().map(ToString::to_string).collect(),
+    }
+}
+
 /// The pipeline as a graph.
 pub(crate) fn pipeline(page: &mut Page, results: Results<'_>) {
+    let reasons = reasons(results);
     let node = |(cell, settled): (&Cell, &Settled)| DagNode {
-        name: cell.id.clone(),
+        name: cell.name.clone(),
+        full_name: cell.id.clone(),
         kind: cell.entry.kind.to_owned(),
         state: match settled.state {
             State::Cached => NodeState::Cached,
@@ -142,7 +157,7 @@ pub(crate) fn pipeline(page: &mut Page, results: Results<'_>) {
             State::NotStarted | State::Waits => NodeState::Waiting,
         },
         label: state_name(settled.state),
-        reason: settled.reasons.first().map(ToString::to_string).unwrap_or_default(),
+        reason: reasons(settled).into_iter().next().unwrap_or_default(),
         group: cell.stage.clone(),
     };
     let nodes: Vec<DagNode> = results.cells().map(node).collect();
@@ -160,10 +175,10 @@ pub(crate) fn pipeline(page: &mut Page, results: Results<'_>) {
 /// Every cell with its state, reasons, time and outputs.
 pub(crate) fn stages(page: &mut Page, results: Results<'_>) {
     page.heading("Stages");
+    let reasons = reasons(results);
     let row = |(cell, settled): (&Cell, &Settled)| {
         let state = state_name(settled.state);
-        let reasons =
-            settled.reasons.iter().map(|reason| escape(&reason.to_string())).collect::<Vec<_>>().join("<br>");
+        let reasons = reasons(settled).iter().map(|reason| escape(reason)).collect::<Vec<_>>().join("<br>");
         let output = |(port, record): (&String, &OutputRecord)| {
             format!("{} <code>{}</code>", escape(port), short(&record.digest))
         };

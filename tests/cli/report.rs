@@ -16,17 +16,19 @@ fn a_report_needs_nothing_but_itself() {
     for outside in ["<script src", "<link", "@import", "url(http", "src=\"http"] {
         assert!(!html.contains(outside), "the report refers to {outside}");
     }
-    for inside in [
-        "Quality",
-        "Pipeline",
-        "Linear mapping",
-        "Traffic by level",
-        "mpirun -n 8 --rankfile",
-        "no result in this store yet",
-    ] {
+    for inside in ["Quality", "Pipeline", "Linear mapping", "Traffic by level", "mpirun -n 8 --rankfile"] {
         assert!(html.contains(inside), "the report does not show {inside}");
     }
     assert_eq!(html.matches("<svg").count(), html.matches("</svg>").count());
+}
+
+/// Once every box of the first report of a store said that it had no result yet.
+#[test]
+fn reasons_are_given_where_results_exist() {
+    let sandbox = Sandbox::with_ring();
+    assert!(!report(&sandbox).contains("no result in this store yet"));
+    sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 1000");
+    assert!(report(&sandbox).contains("evaluations: 20000 → 1000"));
 }
 
 #[test]

@@ -409,6 +409,7 @@ fn stage(name: &str, kind: &str, state: NodeState, label: &str, reason: &str) ->
         label: label.into(),
         reason: reason.into(),
         group: name.split('[').next().unwrap_or(name).into(),
+        ..DagNode::default()
     }
 }
 

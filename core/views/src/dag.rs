@@ -5,7 +5,7 @@ mod layout;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::human::{count_of, whole};
-use crate::svg::{Number, Path, Svg, shortened, shortened_inside, text_width};
+use crate::svg::{Number, Path, Svg, shortened, shortened_before, shortened_inside, text_width};
 use layout::Layout;
 
 /// Boxes that are drawn at most.
@@ -15,15 +15,22 @@ const MOST_SINGLE: usize = 40;
 /// Edges that are drawn at most.
 const MOST_EDGES: usize = 3000;
 const TOP: f64 = 60.0;
-const BOX: (f64, f64) = (220.0, 62.0);
+const BOX_WIDTH: f64 = 220.0;
 const COLUMN: f64 = 280.0;
-const ROW: f64 = 82.0;
+/// Height of a box whose name is one line, height of another line, and distance of boxes.
+const BOX_HEIGHT: f64 = 62.0;
+const LINE: f64 = 16.0;
+const GAP: f64 = 20.0;
+/// Room for text in a box.
+const ROOM: f64 = BOX_WIDTH - 26.0;
 
 /// A box of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DagNode {
-    /// Name of the stage, such as `placement[seed=3]`.
+    /// Short name, such as `placement[seed=3]`.
     pub name: String,
+    /// Full name, for the tooltip; empty if it is the short one.
+    pub full_name: String,
     /// Its kind, such as `map/annealing`.
     pub kind: String,
     /// Its state, drawn as a colour.
@@ -75,19 +82,42 @@ impl NodeState {
 pub fn dag(nodes: &[DagNode], edges: &[(u32, u32)]) -> String {
     let (boxes, edges) =
         if nodes.len() > MOST_SINGLE { grouped(nodes, edges) } else { (nodes.to_vec(), edges.to_vec()) };
-    let layout = Layout::new(boxes.len(), &edges);
-    let mut svg = Svg::new("Pipeline", &subtitle(nodes, layout.routes.len()));
-    for (edge, passed) in layout.routes.iter().take(MOST_EDGES) {
-        draw_edge(&mut svg, &layout, edges[*edge], passed);
+    let lines = boxes.iter().map(|node| name_lines(&node.name).len()).max().unwrap_or(1);
+    let picture = Picture {
+        layout: Layout::new(boxes.len(), &edges),
+        box_height: BOX_HEIGHT + LINE * (lines - 1) as f64,
+    };
+    let routes = &picture.layout.routes;
+    let mut svg = Svg::new("Pipeline", &subtitle(nodes, routes.len()));
+    for (edge, passed) in routes.iter().take(MOST_EDGES) {
+        picture.draw_edge(&mut svg, edges[*edge], passed);
     }
     for (index, node) in boxes.iter().enumerate() {
-        draw_node(&mut svg, node, place(&layout, index));
+        picture.draw_node(&mut svg, node, picture.place(index));
     }
     let extent = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
-    let width = extent(&mut (0..boxes.len()).map(|index| place(&layout, index).0 + BOX.0));
-    let passed = layout.routes.iter().flat_map(|route| &route.1).map(|&row| middle(row) + 8.0);
-    let height = extent(&mut layout.row.iter().map(|&row| middle(row) + BOX.1 / 2.0).chain(passed));
+    let width = extent(&mut (0..boxes.len()).map(|index| picture.place(index).0 + BOX_WIDTH));
+    let passed = routes.iter().flat_map(|route| &route.1).map(|&row| picture.middle(row) + 8.0);
+    let rows = picture.layout.row.iter().map(|&row| picture.middle(row) + picture.box_height / 2.0);
+    let height = extent(&mut rows.chain(passed));
     svg.finish(width.max(360.0), height.max(40.0))
+}
+
+/// The name of a box in one line, or in two if it is long: the stage, and what tells its cells apart.
+fn name_lines(name: &str) -> Vec<String> {
+    // Bold type is wider.
+    if text_width(name) <= ROOM * 0.88 {
+        return vec![name.to_owned()];
+    }
+    match name.split_once('[') {
+        Some((stage, keys)) => {
+            vec![
+                shortened(stage, ROOM * 0.88),
+                shortened_before(keys.strip_suffix(']').unwrap_or(keys), ROOM * 0.88),
+            ]
+        }
+        None => vec![shortened_inside(name, ROOM * 0.88)],
+    }
 }
 
 fn subtitle(nodes: &[DagNode], edges: usize) -> String {
@@ -162,62 +192,78 @@ fn group_box(nodes: &[DagNode], members: &[usize]) -> DagNode {
     }
 }
 
-fn place(layout: &Layout, node: usize) -> (f64, f64) {
-    (COLUMN * layout.layer[node] as f64, middle(layout.row[node]) - BOX.1 / 2.0)
+/// Boxes of one height, and where they are.
+struct Picture {
+    layout: Layout,
+    box_height: f64,
 }
 
-/// Height on the screen of the middle of a row.
-fn middle(row: f64) -> f64 {
-    TOP + ROW * (row - 0.5) + BOX.1 / 2.0
-}
-
-fn draw_edge(svg: &mut Svg, layout: &Layout, (from, to): (u32, u32), passed: &[f64]) {
-    let (from, to) = (from as usize, to as usize);
-    let start = place(layout, from);
-    let mut pen = (start.0 + BOX.0, start.1 + BOX.1 / 2.0);
-    let mut path = Path::from(pen.0, pen.1);
-    for (index, row) in passed.iter().enumerate() {
-        let left = COLUMN * (layout.layer[from] + 1 + index) as f64;
-        let y = middle(*row);
-        curve_between(&mut path, pen, (left, y));
-        path.across_to(left + BOX.0);
-        pen = (left + BOX.0, y);
+impl Picture {
+    fn place(&self, node: usize) -> (f64, f64) {
+        (COLUMN * self.layout.layer[node] as f64, self.middle(self.layout.row[node]) - self.box_height / 2.0)
     }
-    let end = place(layout, to);
-    let tip = (end.0 - 7.0, end.1 + BOX.1 / 2.0);
-    curve_between(&mut path, pen, tip);
-    svg.add(format_args!("<path d=\"{path}\" class=\"a\" stroke-width=\"1.3\" opacity=\"0.75\"/>"));
-    svg.add(format_args!("<path d=\"M{0} {1}l-7 -3.5v7z\" class=\"fk6\"/>", Number(end.0), Number(tip.1)));
+
+    /// Height on the screen of the middle of a row.
+    fn middle(&self, row: f64) -> f64 {
+        TOP + (self.box_height + GAP) * (row - 0.5) + self.box_height / 2.0
+    }
+
+    fn draw_edge(&self, svg: &mut Svg, (from, to): (u32, u32), passed: &[f64]) {
+        let (from, to) = (from as usize, to as usize);
+        let start = self.place(from);
+        let mut pen = (start.0 + BOX_WIDTH, start.1 + self.box_height / 2.0);
+        let mut path = Path::from(pen.0, pen.1);
+        for (index, row) in passed.iter().enumerate() {
+            let left = COLUMN * (self.layout.layer[from] + 1 + index) as f64;
+            let y = self.middle(*row);
+            curve_between(&mut path, pen, (left, y));
+            path.across_to(left + BOX_WIDTH);
+            pen = (left + BOX_WIDTH, y);
+        }
+        let end = self.place(to);
+        let tip = (end.0 - 7.0, end.1 + self.box_height / 2.0);
+        curve_between(&mut path, pen, tip);
+        svg.add(format_args!("<path d=\"{path}\" class=\"a\" stroke-width=\"1.3\" opacity=\"0.75\"/>"));
+        svg.add(format_args!(
+            "<path d=\"M{0} {1}l-7 -3.5v7z\" class=\"fk6\"/>",
+            Number(end.0),
+            Number(tip.1)
+        ));
+    }
+
+    fn draw_node(&self, svg: &mut Svg, node: &DagNode, (x, y): (f64, f64)) {
+        let (colour, sign) = node.state.look();
+        let name = if node.full_name.is_empty() { &node.name } else { &node.full_name };
+        let tooltip = [name, &node.kind, &node.label, &node.reason].map(String::as_str);
+        let tooltip: Vec<&str> = tooltip.into_iter().filter(|text| !text.is_empty()).collect();
+        svg.open_group("", &tooltip.join(" · "));
+        svg.rectangle(x, y, (BOX_WIDTH, self.box_height), 7.0, "b");
+        let [edge, top, down, up] = [x + 7.0, y, self.box_height, 8.0 - self.box_height].map(Number);
+        let path = format!("M{edge} {top}v{down}h-3a4 4 0 0 1 -4 -4v{up}a4 4 0 0 1 4 -4z");
+        svg.add(format_args!("<path d=\"{path}\" class=\"{colour}\"/>"));
+        let left = x + 17.0;
+        let mut line = y + 19.0;
+        for name in name_lines(&node.name) {
+            svg.text(left, line, "w", &name);
+            line += LINE;
+        }
+        svg.text(left, line, "q n", &shortened(&node.kind, ROOM * 1.06));
+        line += LINE + 1.0;
+        let label = if node.label.is_empty() { sign.to_owned() } else { format!("{sign} {}", node.label) };
+        let label = shortened(&label, ROOM * 0.94);
+        svg.text(left, line, "n w", &label);
+        let used = text_width(&label) + 6.0;
+        if used + 20.0 < ROOM {
+            svg.text(left + used, line, "q n", &shortened(&node.reason, (ROOM - used) * 1.06));
+        }
+        svg.close_group();
+    }
 }
 
 /// A curve that leaves and arrives level.
 fn curve_between(path: &mut Path, start: (f64, f64), end: (f64, f64)) {
     let middle = f64::midpoint(start.0, end.0);
     path.curve_to((middle, start.1), (middle, end.1), end);
-}
-
-fn draw_node(svg: &mut Svg, node: &DagNode, (x, y): (f64, f64)) {
-    let (colour, sign) = node.state.look();
-    let tooltip = [&node.name, &node.kind, &node.label, &node.reason].map(String::as_str);
-    let tooltip: Vec<&str> = tooltip.into_iter().filter(|text| !text.is_empty()).collect();
-    svg.open_group("", &tooltip.join(" · "));
-    svg.rectangle(x, y, BOX, 7.0, "b");
-    let [edge, top, down, up] = [x + 7.0, y, BOX.1, 8.0 - BOX.1].map(Number);
-    let path = format!("M{edge} {top}v{down}h-3a4 4 0 0 1 -4 -4v{up}a4 4 0 0 1 4 -4z");
-    svg.add(format_args!("<path d=\"{path}\" class=\"{colour}\"/>"));
-    let left = x + 17.0;
-    let room = BOX.0 - 26.0;
-    // Bold type is wider.
-    svg.text(left, y + 19.0, "w", &shortened_inside(&node.name, room * 0.88));
-    svg.text(left, y + 35.0, "q n", &shortened(&node.kind, room * 1.06));
-    let label = if node.label.is_empty() { sign.to_owned() } else { format!("{sign} {}", node.label) };
-    let label = shortened(&label, room * 0.94);
-    svg.text(left, y + 52.0, "n w", &label);
-    let used = text_width(&label) + 6.0;
-    if used + 20.0 < room {
-        svg.text(left + used, y + 52.0, "q n", &shortened(&node.reason, (room - used) * 1.06));
-    }
-    svg.close_group();
 }
 
 #[cfg(test)]
@@ -232,7 +278,26 @@ mod tests {
             label: if index == 3 { "failed" } else { "cached" }.into(),
             reason: String::new(),
             group: group.into(),
+            ..DagNode::default()
         }
+    }
+
+    /// Once long names were cut in the middle, where the keys are that tell cells apart.
+    #[test]
+    fn long_names_take_two_lines_and_are_whole_in_the_tooltip() {
+        let named = |name: &str| DagNode { name: name.into(), ..node(0, "g") };
+        let name = "placement[mapper=annealing,seed=1]";
+        let picture = dag(&[named(name), named("program")], &[]);
+        for text in [
+            ">placement</text>",
+            ">mapper=annealing,seed=1</text>",
+            ">program</text>",
+            "<title>placement[mapper",
+        ] {
+            assert!(picture.contains(text), "{text}: {picture}");
+        }
+        let lines = name_lines(&format!("placement[file={},seed=17]", "n".repeat(90)));
+        assert!(lines[1].starts_with('…') && lines[1].ends_with("nn,seed=17"), "{lines:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ impl Svg {
         svg
     }
 
-    /// Text that begins, is centred or ends at `x` as the class says, on the base line `y`.
+    /// Text on the base line `y`; the class decides whether it begins, is centred or ends at `x`.
     pub(crate) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
         if !text.is_empty() {
             let ([x, y], text) = ([x, y].map(Number), Escaped(text));
@@ -224,9 +224,13 @@ pub(crate) fn shortened_inside(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();
     }
+    shortened(text, width * 0.55).trim_end_matches('…').to_owned() + &shortened_before(text, width * 0.45)
+}
+
+/// The text, or an ellipsis and its end when it is wider than `width` in 12 px type.
+pub(crate) fn shortened_before(text: &str, width: f64) -> String {
     let backwards = |text: &str| text.chars().rev().collect::<String>();
-    let end = shortened(&backwards(text), width * 0.45);
-    shortened(text, width * 0.55).trim_end_matches('…').to_owned() + &backwards(&end)
+    backwards(&shortened(&backwards(text), width))
 }
 
 /// Number of colours on the ramp for amounts.

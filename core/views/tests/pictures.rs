@@ -178,7 +178,7 @@ fn schedules_of_every_size_are_small() {
     }
     let small = schedule(300, 20, NASTY);
     let text = check(&gantt(&small), 200_000);
-    // Every task has a box that says when it runs; the text of a title occurs twice.
+    // Every task has a box with its times in the tooltip; the text of a title occurs twice.
     assert_eq!(text.matches(&format!(" on {}", &NASTY[..5])).count(), 2 * 300, "{text}");
 }
 
@@ -456,6 +456,7 @@ fn long_searches_and_pipelines_are_small() {
             label: "ran".into(),
             reason: "seed changed".into(),
             group: format!("g{}", index % 500),
+            ..DagNode::default()
         })
         .collect();
     let edges: Vec<(u32, u32)> = (0..9999).map(|index| (index, index + 1)).collect();
