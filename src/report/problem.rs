@@ -1,14 +1,57 @@
-//! Which results can be compared: F, makespans and objectives only mean the same for one program on one machine.
+//! Which results can be compared: F, makespans and objectives only mean the same for one program on one machine, with messages weighted
+//! alike.
 
 use std::collections::BTreeMap;
 
 use hopmap_model::{Artifact, Mapping};
 
 use crate::engine::OutputRecord;
-use crate::pipeline::{Cell, Origin, Pipeline};
+use crate::pipeline::{Cell, Origin, Pipeline, show};
+use crate::registry::Configured;
 
-/// The cells that the inputs of a cell come from, except for mappings: a search starts from one, and a metric evaluates one.
-pub(crate) fn problem(cell: &Cell) -> Vec<usize> {
+/// Parameters that decide what F or a makespan means: the weights of messages, and the machine of a schedule.
+const PARAMETERS: [&str; 8] =
+    ["weight", "processors", "speeds", "latency", "bandwidth", "lookup", "model", "ranks"];
+
+/// What a cell solves or evaluates.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Problem {
+    /// The cells that its inputs come from, except for mappings: a search starts from one, and a metric evaluates one.
+    pub(crate) cells: Vec<usize>,
+    /// Names and values of the parameters that belong to the problem.
+    pub(crate) parameters: Vec<(&'static str, String)>,
+}
+
+impl Problem {
+    pub(crate) fn new(pipeline: &Pipeline, cell: &Cell) -> Self {
+        Self { cells: sources(cell), parameters: parameters(pipeline, cell) }
+    }
+
+    /// Whether a key of a matrix belongs to the problem, rather than to a search.
+    pub(crate) fn has_key(&self, pipeline: &Pipeline, key: &str) -> bool {
+        let of_source = |&cell: &usize| pipeline.cells[cell].matrix.iter().any(|(other, _)| other == key);
+        PARAMETERS.contains(&key) || self.cells.iter().any(of_source)
+    }
+}
+
+/// The parameters of a problem, without the default weight, which not every stage knows. Those of a cell without any, which evaluates a
+/// mapping, are those of the mapping.
+fn parameters(pipeline: &Pipeline, cell: &Cell) -> Vec<(&'static str, String)> {
+    let given = cell.ready_parameters().map(Configured::canonical);
+    let value = |name: &'static str| Some((name, show(given?.get(name).filter(|value| !value.is_null())?)));
+    let own: Vec<(&str, String)> = PARAMETERS.into_iter().filter_map(value).collect();
+    let mapping = cell.needs.iter().filter(|need| need.port.kind == Mapping::KIND);
+    let from = mapping.flat_map(|need| &need.origins).find_map(|origin| match origin {
+        Origin::Cell { cell, .. } => Some(*cell),
+        Origin::Best { cells, .. } => cells.first().copied(),
+    });
+    match from {
+        Some(from) if own.is_empty() => parameters(pipeline, &pipeline.cells[from]),
+        _ => own.into_iter().filter(|(name, value)| *name != "weight" || value != "bytes").collect(),
+    }
+}
+
+fn sources(cell: &Cell) -> Vec<usize> {
     let needs = cell.needs.iter().filter(|need| need.port.kind != Mapping::KIND);
     let origins = needs.flat_map(|need| &need.origins);
     let known = |origin: &Origin| match origin {
@@ -22,14 +65,15 @@ pub(crate) fn problem(cell: &Cell) -> Vec<usize> {
 }
 
 /// The cells with the smallest values of a metric, at most `most`: the best of every problem first, then the second of every problem.
-/// Also says whether there are several problems.
+/// Also returns whether there are several problems.
 pub(crate) fn best_of_each(
     pipeline: &Pipeline,
     cells: &[(usize, &OutputRecord)],
     metric: &str,
     most: usize,
 ) -> (Vec<usize>, bool) {
-    let problems: Vec<Vec<usize>> = cells.iter().map(|(cell, _)| problem(&pipeline.cells[*cell])).collect();
+    let problem = |(cell, _): &(usize, &OutputRecord)| Problem::new(pipeline, &pipeline.cells[*cell]);
+    let problems: Vec<Problem> = cells.iter().map(problem).collect();
     let value = |record: &OutputRecord| record.metrics.get(metric).copied().unwrap_or(f64::INFINITY);
     let results = cells.iter().zip(&problems);
     let results: Vec<_> =

@@ -11,7 +11,7 @@ use hopmap_views::{
 };
 
 use super::page::{Field, Page, Results, escape};
-use super::problem::problem;
+use super::problem::Problem;
 use super::sweep::front;
 use crate::engine::{Settled, Store};
 use crate::pipeline::{Cell, Pipeline, show};
@@ -77,10 +77,10 @@ pub(crate) fn searches(page: &mut Page, results: Results<'_>) {
 }
 
 fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought) {
-    let mut problems: Vec<(Vec<usize>, Runs<'_>)> = Vec::new();
+    let mut problems: Vec<(Problem, Runs<'_>)> = Vec::new();
     for (cell, settled) in results.cells() {
         let Some(run) = run(results.store, settled, sought) else { continue };
-        let problem = problem(cell);
+        let problem = Problem::new(results.pipeline, cell);
         let name = name(results.pipeline, &problem, cell);
         let index = problems.iter().position(|(other, _)| *other == problem).unwrap_or_else(|| {
             problems.push((problem, Runs::new()));
@@ -97,8 +97,7 @@ fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought) {
     let palette = palette(&problems);
     let mut curves_left = MOST_CURVES;
     for (problem, runs) in problems.iter().take(MOST_PROBLEMS) {
-        let names: Vec<&str> = problem.iter().map(|&cell| results.pipeline.cells[cell].id.as_str()).collect();
-        page.add(&format!("<h3>{}</h3>\n", escape(&names.join(", "))));
+        page.add(&format!("<h3>{}</h3>\n", escape(&title(results.pipeline, problem, &problems))));
         let quality_against_cost = clouds(page, runs, sought, &palette);
         if runs.values().any(|runs| runs.len() > 2) {
             draw_bands(page, results.store, runs, (sought, &palette), &mut curves_left);
@@ -114,8 +113,18 @@ fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought) {
     }
 }
 
+/// The sources of a problem, and the parameters in which it differs from others.
+fn title(pipeline: &Pipeline, problem: &Problem, problems: &[(Problem, Runs<'_>)]) -> String {
+    let sources = problem.cells.iter().map(|&cell| pipeline.cells[cell].id.clone());
+    let differs =
+        |parameter: &&(&str, String)| problems.iter().any(|(other, _)| !other.parameters.contains(parameter));
+    let parameters =
+        problem.parameters.iter().filter(differs).map(|(name, value)| format!("{name} = {value}"));
+    sources.chain(parameters).collect::<Vec<_>>().join(", ")
+}
+
 /// Colours of the searches of all problems, those with the best mean rank first.
-fn palette(problems: &[(Vec<usize>, Runs<'_>)]) -> Palette {
+fn palette(problems: &[(Problem, Runs<'_>)]) -> Palette {
     let mut ranks: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (_, runs) in problems {
         let found = |runs: &Vec<Run<'_>>| median(runs.iter().map(|run| run.found));
@@ -254,11 +263,9 @@ fn falling(curve: &[(u64, f64)]) -> Vec<(u64, f64)> {
 }
 
 /// Name of a search: its kind, and its matrix without the seed and the keys of its problem.
-fn name(pipeline: &Pipeline, problem: &[usize], cell: &Cell) -> String {
-    let of_problem = |key: &String| {
-        problem.iter().any(|&cell| pipeline.cells[cell].matrix.iter().any(|(other, _)| other == key))
-    };
-    let keys = cell.matrix.iter().filter(|(key, _)| key != "seed" && key != "mapper" && !of_problem(key));
+fn name(pipeline: &Pipeline, problem: &Problem, cell: &Cell) -> String {
+    let of_search = |key: &str| key != "seed" && key != "mapper" && !problem.has_key(pipeline, key);
+    let keys = cell.matrix.iter().filter(|(key, _)| of_search(key));
     let keys: Vec<String> = keys.map(|(key, value)| format!("{key}={}", show(value))).collect();
     let kind = cell.entry.kind.rsplit('/').next().unwrap_or_default();
     if keys.is_empty() { kind.to_owned() } else { format!("{kind} {}", keys.join(" ")) }

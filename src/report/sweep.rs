@@ -12,7 +12,7 @@ use hopmap_statistics::Sample;
 use serde_json::Value as Json;
 
 use super::page::{Field, Page, Results, escape, number};
-use super::problem::{mark_best, problem};
+use super::problem::{Problem, mark_best};
 use crate::engine::State;
 use crate::pipeline::show;
 
@@ -86,7 +86,7 @@ struct Combination {
     /// Values of the keys.
     values: Vec<Json>,
     /// What the first cell solves.
-    problem: Vec<usize>,
+    problem: Problem,
     /// Metrics of the cells that have any.
     cells: Vec<BTreeMap<String, f64>>,
     failed: usize,
@@ -111,7 +111,7 @@ fn gather<'a>(stage: &str, results: Results<'a>) -> Sweep<'a> {
         sweep.keys = keys;
         let name = Json::from(values.clone()).to_string();
         let combination = *index.entry(name).or_insert_with(|| {
-            let problem = problem(cell);
+            let problem = Problem::new(results.pipeline, cell);
             sweep.combinations.push(Combination { values, problem, cells: Vec::new(), failed: 0 });
             sweep.combinations.len() - 1
         });
@@ -183,14 +183,14 @@ fn tables(page: &mut Page, sweep: &Sweep<'_>) {
         page.note(&format!("The same in all cells: {}.", same.join(", ")));
     }
     if different.iter().any(|metric| best(sweep, metric).contains(&true)) {
-        page.note("Bold: the smallest value for each program and machine; values of different programs cannot be compared.");
+        page.note("Bold: the smallest value for each program, machine and weight of messages; other values cannot be compared.");
     }
     page.explain(sweep.metrics.iter().map(String::as_str));
 }
 
 /// Which combinations have the smallest median of a metric for their program and machine.
 fn best(sweep: &Sweep<'_>, metric: &str) -> Vec<bool> {
-    // How long a stage ran says nothing about its result.
+    // The run time of a stage is no measure of its result.
     let is_cost = metric != SECONDS && costs().any(|cost| cost == metric);
     let median = |combination: &Combination| match is_cost {
         true => combination.sample(metric).quartiles()[1],

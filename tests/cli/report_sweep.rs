@@ -66,6 +66,20 @@ fn a_sweep_is_summarised_by_medians_quartiles_and_intervals() {
     assert!(!html.contains("script src"));
 }
 
+/// Once F in bytes was ranked against F in messages.
+#[test]
+fn cells_with_different_weights_are_not_ranked_against_each_other() {
+    let sandbox = sweep();
+    sandbox.edit("sweep.toml", "seed = \"1..8\"", "weight = [\"bytes\", \"messages\"]");
+    sandbox.stdout(&["run", "sweep.toml", "--report", "report.html"]);
+    let html = sandbox.read("report.html");
+    for weight in ["bytes", "messages"] {
+        let best = format!("<td>linear</td><td>{weight}</td><td class=\"number best\"");
+        assert!(html.contains(&best), "{weight}");
+    }
+    assert!(html.contains("machine, weight = messages</h3>"));
+}
+
 #[test]
 fn cells_without_a_result_are_counted_and_named() {
     let sandbox = sweep();
