@@ -161,20 +161,13 @@ impl Axis {
         }
     }
 
-    /// About `target` round values with labels that differ: `text` writes a value with a number of significant digits, of
-    /// which labels have three, or as many more as they need.
+    /// About `target` round values with labels that differ.
     pub(crate) fn labelled_ticks(
         &self,
         target: usize,
         text: impl Fn(f64, usize) -> String,
     ) -> Vec<(f64, String)> {
-        let ticks = self.ticks(target);
-        let labelled = |digits| ticks.iter().map(|&tick| (tick, text(tick, digits))).collect::<Vec<_>>();
-        let differ = |labelled: &Vec<(f64, String)>| labelled.windows(2).all(|pair| pair[0].1 != pair[1].1);
-        let mut labels =
-            (3..=MOST_DIGITS).map(labelled).find(differ).unwrap_or_else(|| labelled(MOST_DIGITS));
-        labels.dedup_by(|a, b| a.1 == b.1);
-        labels
+        labelled(&self.ticks(target), text)
     }
 
     /// About `target` round values on the axis in rising order.
@@ -202,6 +195,16 @@ impl Axis {
             .flat_map(|decade| factors.iter().map(move |factor| factor * libm::exp10(f64::from(decade))))
             .collect()
     }
+}
+
+/// Rising values with labels that differ: `text` writes a value with a number of significant digits, of which labels have three, or as
+/// many more as they need.
+pub(crate) fn labelled(ticks: &[f64], text: impl Fn(f64, usize) -> String) -> Vec<(f64, String)> {
+    let labelled = |digits| ticks.iter().map(|&tick| (tick, text(tick, digits))).collect::<Vec<_>>();
+    let differ = |labelled: &Vec<(f64, String)>| labelled.windows(2).all(|pair| pair[0].1 != pair[1].1);
+    let mut labels = (3..=MOST_DIGITS).map(labelled).find(differ).unwrap_or_else(|| labelled(MOST_DIGITS));
+    labels.dedup_by(|a, b| a.1 == b.1);
+    labels
 }
 
 fn linear_ticks(low: f64, high: f64, target: usize) -> Vec<f64> {

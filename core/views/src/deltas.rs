@@ -33,7 +33,7 @@ pub fn deltas(deltas: &Deltas, block: u32) -> String {
         .collect();
     let checkpoints = rules.iter().map(|rule| rule.rows.len()).max().unwrap_or(0);
     let subtitle = format!("{} · blocks of {block} bytes", count_of(checkpoints, "checkpoint"));
-    let mut svg = Svg::new("What deltas of a series store", &subtitle);
+    let mut svg = Svg::new("Bytes stored by delta rules", &subtitle);
     if checkpoints == 0 {
         return svg.finish(420.0, 40.0);
     }
@@ -83,7 +83,7 @@ struct Chart {
 
 impl Chart {
     fn new(rules: &[Shown<'_>], checkpoints: usize) -> Self {
-        // The first checkpoint is stored whole and would make all other bars invisible: the axis ends with the largest delta.
+        // The first checkpoint is stored in full and would dwarf all other bars: the axis ends at the largest delta.
         let deltas = || rules.iter().flat_map(|rule| rule.rows.iter().skip(1));
         let largest = deltas().map(|row| row.stored_bytes).max().unwrap_or(0).max(1);
         let longest = rules.iter().flat_map(Shown::sums).filter(|sum| sum.is_finite()).fold(0.0, f64::max);
@@ -107,10 +107,11 @@ impl Chart {
         let floor = top + NAME + BARS;
         svg.text(LEFT, top, "n w", &rule.words());
         // Not zero: the label of the bases is there.
-        for tick in self.bytes.ticks(2).into_iter().filter(|tick| *tick > 0.0) {
+        let bytes = |tick, digits| quantity_of(tick, Unit::Bytes, digits);
+        for (tick, text) in self.bytes.labelled_ticks(2, bytes).into_iter().filter(|tick| tick.0 > 0.0) {
             let y = floor - BARS * self.bytes.at(tick);
             svg.line(LEFT, y, LEFT + WIDTH, y, "l");
-            svg.text(LEFT - 8.0, y + 4.0, "q n e", &quantity(tick, Unit::Bytes));
+            svg.text(LEFT - 8.0, y + 4.0, "q n e", &text);
         }
         let bundle = self.checkpoints.div_ceil(MOST_BARS).max(1);
         for rows in rule.rows.chunks(bundle) {
@@ -128,7 +129,7 @@ impl Chart {
         let height = BARS * self.bytes.at(largest.stored_bytes as f64);
         let left = self.x(first.checkpoint) - self.step() * 0.5;
         let width = self.step() * rows.len() as f64;
-        let base = largest.base.map_or_else(|| "whole".to_owned(), |base| format!("delta against {base}"));
+        let base = largest.base.map_or_else(|| "full".to_owned(), |base| format!("delta against {base}"));
         let stored = quantity(largest.stored_bytes as f64, Unit::Bytes);
         svg.group(&format!("{} {}: {stored}, {base}", largest.checkpoint, largest.name), |svg| {
             let place = (left + width * 0.1, floor - height);

@@ -30,7 +30,7 @@ pub fn latencies(measured: &Measurements, system: Option<&SystemGraph>) -> Strin
     draw_names(&mut svg, &cells, &rows.names);
     svg.rectangle(LEFT, TOP, (plot, plot), 0.0, "b");
     match cells.range() {
-        None => svg.text(LEFT, TOP + plot + 18.0, "q", "nothing was measured"),
+        None => svg.text(LEFT, TOP + plot + 18.0, "q", "no measurements"),
         Some((low, high)) => {
             let axis = Axis::logarithmic(low, high);
             draw_cells(&mut svg, &cells, &axis, &rows.names);
@@ -164,9 +164,9 @@ fn draw_cells(svg: &mut Svg, cells: &Cells, axis: &Axis, names: &[String]) {
             let (row, column) = (place / cells.side, place % cells.side);
             let colour = ramp_index(axis.at(value));
             let (one, other) = (Escaped(&names[row]), Escaped(&names[column]));
-            let said = format!("{one} – {other}: {}", quantity(value, Unit::Seconds));
+            let tooltip = format!("{one} – {other}: {}", quantity(value, Unit::Seconds));
             svg.add(format_args!(
-                "<path class=\"s{colour}\" d=\"M{column} {row}h1\"><title>{said}</title></path>"
+                "<path class=\"s{colour}\" d=\"M{column} {row}h1\"><title>{tooltip}</title></path>"
             ));
         }
     } else {

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use hopmap_model::{CostModel, Mapping, SystemGraph, TaskGraph, Weight};
 
-use crate::chart::{Axis, nice_step};
-use crate::human::{Unit, count_of, quantity};
+use crate::chart::{Axis, labelled, nice_step};
+use crate::human::{Unit, count_of, quantity, quantity_of};
 use crate::svg::{Number, RAMP, Svg, ramp_index, shortened_inside, text_width};
 
 /// Rows and columns that are drawn at most; more ranks share cells.
@@ -273,9 +273,8 @@ pub(crate) fn draw_legend(
         ticks.extend(axis.ticks(6).into_iter().filter(apart));
         ticks.push(range.1);
     }
-    for tick in ticks {
+    for (tick, label) in labelled(&ticks, |tick, digits| quantity_of(tick, unit, digits)) {
         let y = top + height * (1.0 - axis.at(tick));
-        let label = quantity(tick, unit);
         svg.line(x + WIDTH, y, x + WIDTH + 4.0, y, "a");
         svg.text(x + WIDTH + 8.0, y + 4.0, "n", &label);
     }
@@ -308,7 +307,8 @@ pub fn small_matrices(matrices: &[SmallMatrix<'_>], title: &str) -> String {
     for (index, matrix) in matrices.iter().enumerate() {
         let x = (SIDE + GAP) * (index % COLUMNS) as f64;
         let y = MULTIPLES_TOP + (SIDE + TEXT) * (index / COLUMNS) as f64;
-        draw(&mut svg, (x, y), matrix);
+        // Long names are shortened.
+        svg.group(matrix.name, |svg| draw(svg, (x, y), matrix));
     }
     let columns = matrices.len().clamp(3, COLUMNS);
     let rows = matrices.len().div_ceil(COLUMNS);
