@@ -28,7 +28,7 @@ ENTRIES = [
         [
             "hopmap exec trace/otf2 -p path=sample-traces/rows-columns-16/eztrace_log.otf2 --out program --quiet",
             "hopmap exec topology/synthetic -p shape=tree:4x16x64 -p 'costs=[1, 10, 100]' -p host_prefix=node --out machine --quiet",
-            "export SLURM_JOB_NODELIST='node[0003,0019,0500,0501]'     # Slurm says this in a job",
+            "export SLURM_JOB_NODELIST='node[0003,0019,0500,0501]'     # Slurm sets this in a job",
             "hopmap run job -p program=program -p machine=machine --deadline 60s",
         ],
         "Traffic by level",
@@ -46,9 +46,9 @@ ENTRIES = [
             "    -p 'changes=[{ kind = \"words\", pages = 0.3, words = 0.1 }, { kind = \"moves\", pages = 0.05, areas = 1 }]'",
             "hopmap run checkpoint -p series=generated/files",
         ],
-        "What deltas of a series store",
+        "Bytes stored by delta rules",
     ),
-    ("adca", ["hopmap run adca", "hopmap show database-deltas --table rules"], "What deltas of a series store"),
+    ("adca", ["hopmap run adca", "hopmap show database-deltas --table rules"], "Bytes stored by delta rules"),
     (
         "topology-refresh",
         ["hopmap topology refresh -p hosts=localhost -p start='env HOST={host} hopmap agent' --publish published"],
@@ -100,7 +100,7 @@ def picture(html, title):
         if found and found.group(1).startswith(title):
             return svg
     titles = re.findall(r"<svg.*?<title[^>]*>(.*?)</title>", html, re.S)
-    sys.exit(f"there is no picture `{title}`; there are: {', '.join(titles)}")
+    sys.exit(f"no picture `{title}`; pictures: {', '.join(titles)}")
 
 
 def described(name):

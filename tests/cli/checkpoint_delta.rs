@@ -353,7 +353,7 @@ fn the_pipeline_reports_what_each_rule_stores() {
     }
     let html = sandbox.read("r.html");
     for part in
-        ["Deltas: at-positions", "What deltas of a series store", "adca immediate: ", "Time to write all"]
+        ["Deltas: at-positions", "Bytes stored by delta rules", "adca immediate: ", "Time to write all"]
     {
         assert!(html.contains(part), "the report does not show {part}");
     }

@@ -153,7 +153,7 @@ impl Chart {
             let line = self.line(points, &median, &|value| self.y(value));
             let Some(last) = points.iter().rev().find_map(median) else { continue };
             let seconds = quantity(last, Unit::Seconds);
-            svg.group(&format!("level {}: {seconds} last", level + 1), |svg| {
+            svg.group(&format!("level {}: {seconds} in the last probe", level + 1), |svg| {
                 svg.add(format_args!("<path class=\"g sk{colour}\" d=\"{line}\"/>"));
             });
             let y = taken

@@ -27,7 +27,7 @@ const MOST_LINES: f64 = 3000.0;
 #[must_use]
 pub fn gantt(schedule: &Schedule) -> String {
     if let Err(error) = schedule.check() {
-        return Svg::new("Schedule", &format!("is none: {error}")).finish(LEFT + WIDTH, 40.0);
+        return Svg::new("Schedule", &format!("invalid: {error}")).finish(LEFT + WIDTH, 40.0);
     }
     let mut svg = Svg::new("Schedule", &subtitle(schedule));
     if schedule.tasks.is_empty() || schedule.processors.is_empty() {
@@ -375,8 +375,8 @@ fn draw_box(svg: &mut Svg, chart: &Chart<'_>, number: u32) {
     // A gap separates neighbours.
     let width = if end - begin > 4.0 { end - begin - 0.8 } else { (end - begin).max(1.0) };
     let top = chart.lanes.top(chart.lanes.lane(task.processor));
-    let (said, place) = (tooltip(chart, number), place(begin, top, (width, chart.lanes.height)));
-    svg.add(format_args!("<rect {place}><title>{}</title></rect>", Escaped(&said)));
+    let (tooltip, place) = (tooltip(chart, number), place(begin, top, (width, chart.lanes.height)));
+    svg.add(format_args!("<rect {place}><title>{}</title></rect>", Escaped(&tooltip)));
 }
 
 fn tooltip(chart: &Chart<'_>, number: u32) -> String {

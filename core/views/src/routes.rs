@@ -68,20 +68,20 @@ pub fn routes(routed: &Routed<'_>) -> String {
 }
 
 fn notes(layout: &Layout, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut notes = Vec::new();
     if nodes.has_hidden() {
-        said.push("at the bottom of a switch: the busiest link of its hosts".to_owned());
+        notes.push("at the bottom of a switch: the busiest link of its hosts".to_owned());
     }
     if !layout.around.is_empty() {
-        said.push("short lines at the edges lead around to the other edge".to_owned());
+        notes.push("short lines at the edges lead around to the other edge".to_owned());
     }
     if lanes.all > lanes.drawn.len() {
         let (drawn, all) = (whole(lanes.drawn.len() as u64), whole(lanes.all as u64));
-        said.push(format!(
+        notes.push(format!(
             "the busiest {drawn} of {all} links; others between the same nodes are in their tooltips"
         ));
     }
-    said
+    notes
 }
 
 /// Between the edge of a cable and the line next to it that marks the longest route or the cycle.
@@ -191,7 +191,7 @@ fn legend(svg: &mut Svg, facts: &Facts<'_>, lanes: &Lanes, y: f64) -> f64 {
     };
     if has(&|usage| matches!(usage, Use::Part(part) if Facts::is_over(part))) {
         let (class, width) = lanes.look(Use::Part(2.0));
-        items.push((line(&class, width, ""), "more than it can carry".into()));
+        items.push((line(&class, width, ""), "overloaded".into()));
     }
     if has(&|usage| matches!(usage, Use::Unknown(_))) {
         items.push((line("sk6", 3.0, ""), "bandwidth not known, the wider the busier".into()));
@@ -204,10 +204,11 @@ fn legend(svg: &mut Svg, facts: &Facts<'_>, lanes: &Lanes, y: f64) -> f64 {
     }
     if let Some(route) = longest(facts.routed.routes) {
         let look = "style=\"stroke:var(--i)\" stroke-width=\"1.3\" stroke-dasharray=\"6 3\"";
-        items.push((look.into(), says_longest(facts, route)));
+        items.push((look.into(), longest_text(facts, route)));
     }
     if !facts.routed.routes.cycle.is_empty() {
-        let text = format!("can wait for each other: {}", count_of(facts.routed.routes.cycle.len(), "link"));
+        let text =
+            format!("possible deadlock: cycle of {}", count_of(facts.routed.routes.cycle.len(), "link"));
         items.push((line("sk3", 2.4, " stroke-dasharray=\"2 3\""), text));
     }
     let (mut x, mut down) = (0.0, y + 40.0);
@@ -224,7 +225,7 @@ fn legend(svg: &mut Svg, facts: &Facts<'_>, lanes: &Lanes, y: f64) -> f64 {
     down + 16.0 - y
 }
 
-fn says_longest(facts: &Facts<'_>, route: &Route) -> String {
+fn longest_text(facts: &Facts<'_>, route: &Route) -> String {
     let same = facts.routed.routes.routes.iter().filter(|other| other.links.len() == route.links.len());
     let others = match same.count() {
         0 | 1 => String::new(),
@@ -238,7 +239,7 @@ fn says_longest(facts: &Facts<'_>, route: &Route) -> String {
 fn scale(svg: &mut Svg, lanes: &Lanes, y: f64) {
     const STEPS: usize = 8;
     const STEP: f64 = 30.0;
-    svg.text(0.0, y + 10.0, "q n", "load of bandwidth");
+    svg.text(0.0, y + 10.0, "q n", "load ÷ bandwidth");
     let left = 108.0;
     for step in 0..STEPS {
         let part = (step as f64 + 0.5) / STEPS as f64;
@@ -299,7 +300,7 @@ pub fn route_loads(routed: &Routed<'_>) -> String {
     }
     let more = busy.len() - rows;
     if more > 0 {
-        let text = format!("and {} more that carry something", whole(more as u64));
+        let text = format!("and {} more with traffic", whole(more as u64));
         svg.text(BARS_LEFT, bottom + 16.0, "q n", &text);
     }
     svg.finish(BARS_LEFT + WIDTH + RIGHT, bottom + if more > 0 { 24.0 } else { 8.0 })
@@ -308,15 +309,18 @@ pub fn route_loads(routed: &Routed<'_>) -> String {
 fn subtitle(facts: &Facts<'_>, busy: usize) -> String {
     let all = facts.loads.len();
     if busy == 0 {
-        return format!("none of {} carries anything", count_of(all, "link"));
+        return format!("no traffic on any of {}", count_of(all, "link"));
     }
     let over = (0..all).filter(|&link| matches!(facts.usage(link), Use::Part(part) if Facts::is_over(part)));
     let over = match over.count() {
         0 => String::new(),
-        1 => " · 1 carries more than it can".to_owned(),
-        count => format!(" · {} carry more than they can", whole(count as u64)),
+        count => format!(" · {} overloaded", whole(count as u64)),
     };
-    format!("{} of {} in use, each direction on its own{over}", whole(busy as u64), count_of(all, "link"))
+    format!(
+        "{} of {} in use, each direction counted separately{over}",
+        whole(busy as u64),
+        count_of(all, "link")
+    )
 }
 
 /// How many links lead from a node to another one.
@@ -337,7 +341,7 @@ fn draw_row(
 ) {
     let ends = &facts.routed.system.links[link];
     let is_parallel = cables.get(&(ends.source, ends.destination)).is_some_and(|&count| count > 1);
-    svg.open_group("", &facts.says(link, is_parallel));
+    svg.open_group("", &facts.description(link, is_parallel));
     let name = facts.link(link, is_parallel);
     svg.text(BARS_LEFT - 8.0, y + 13.0, "n e", &shortened_inside(&name, (BARS_LEFT - 12.0) / 0.92));
     let class = match facts.usage(link) {

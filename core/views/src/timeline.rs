@@ -40,7 +40,7 @@ pub fn timeline(slices: &[Slice]) -> String {
         false => String::new(),
     };
     let (cells, time) = (count_of(slices.len(), "cell"), quantity(end, Unit::Seconds));
-    let subtitle = format!("{cells} ran in {time}, {lanes} at once{longest}");
+    let subtitle = format!("{cells} in {time}, up to {lanes} at once{longest}");
     let mut svg = Svg::new("Timeline", &subtitle);
     let rows = lanes.clamp(1, MOST_LANES);
     let row = if rows > 16 { 12.0 } else { 24.0 };
@@ -130,7 +130,7 @@ mod tests {
         };
         let few: Vec<Slice> = (0..6).map(slice).collect();
         let picture = timeline(&few);
-        assert!(picture.contains("6 cells ran in 2 s, 3 at once"), "{picture}");
+        assert!(picture.contains("6 cells in 2 s, up to 3 at once"), "{picture}");
         assert!(picture.contains("a[seed=4]: 1 s, failed"));
         let many: Vec<Slice> = (0..100_000).map(slice).collect();
         let picture = timeline(&many);

@@ -171,14 +171,14 @@ fn draw_cell(
     cells: &layout::Cells,
 ) {
     let content = &drawing.boxes[host];
-    let mut said = vec![content.tooltip()];
-    if let Some(line) = content.own.as_ref().map(Line::says).filter(|said| !said.is_empty()) {
-        said.push(format!("link: {line}"));
+    let mut tooltip = vec![content.tooltip()];
+    if let Some(line) = content.own.as_ref().map(Line::description).filter(|tooltip| !tooltip.is_empty()) {
+        tooltip.push(format!("link: {line}"));
     }
     for &other in &content.elsewhere {
-        said.push(format!("also on {}", drawing.boxes[other].name));
+        tooltip.push(format!("also on {}", drawing.boxes[other].name));
     }
-    svg.open_group("", &said.join(" · "));
+    svg.open_group("", &tooltip.join(" · "));
     let size = (cells.width - 1.5, cells.height - 1.5);
     svg.rectangle(x, y, size, 2.0, "b");
     let load = content.own.as_ref().and_then(|line| styles.fill(line));

@@ -84,7 +84,7 @@ fn narrow_boxes_become_runs_and_many_processors_share_lanes() {
 fn what_is_no_schedule_has_no_chart() {
     let mut schedule = regular(2, 1);
     schedule.tasks[0].processor = 7;
-    assert!(gantt(&schedule).contains("is none: task 0 runs on processor 7"));
+    assert!(gantt(&schedule).contains("invalid: task 0 runs on processor 7"));
     assert!(gantt(&Schedule::default()).contains("0 tasks on 0 processors"));
 }
 

@@ -187,14 +187,14 @@ fn draw_head(svg: &mut Svg, curve: &Curve, length: f64, half: f64, class: &str) 
 
 fn tooltip(facts: &Facts<'_>, lane: &Lane) -> String {
     const MOST: usize = 5;
-    let mut said = facts.says(lane.link, lane.is_parallel);
+    let mut tooltip = facts.description(lane.link, lane.is_parallel);
     for &link in lane.hidden.iter().take(MOST) {
-        said.push_str(&format!("\u{2003}{}", facts.says(link, true)));
+        tooltip.push_str(&format!("\u{2003}{}", facts.description(link, true)));
     }
     if lane.hidden.len() > MOST {
-        said.push_str(&format!("\u{2003}and {} more", lane.hidden.len() - MOST));
+        tooltip.push_str(&format!("\u{2003}and {} more", lane.hidden.len() - MOST));
     }
-    said
+    tooltip
 }
 
 /// Width of type of 11 px against that of 12 px.
@@ -374,7 +374,7 @@ impl<'a> Nodes<'a> {
             parts.push(count_of(self.hidden[node].len(), "host"));
             let busiest = self.busiest(node).filter(|(_, usage)| *usage != Use::Idle);
             parts.extend(
-                busiest.map(|(link, _)| format!("busiest link of a host {}", facts.says(link, false))),
+                busiest.map(|(link, _)| format!("busiest link of a host {}", facts.description(link, false))),
             );
         }
         parts.join(" · ")

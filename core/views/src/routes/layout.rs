@@ -35,7 +35,7 @@ pub(super) struct Sizes {
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     pub(super) areas: BTreeMap<usize, Area>,
-    /// Where the cable from a node to another leaves its box; from the middle of the box where it is not said.
+    /// Where the cable from a node to another leaves its box; from the middle of the box where it is not text.
     pub(super) ends: BTreeMap<(usize, usize), Point>,
     /// Cables that lead around a torus, the lesser node first, with the direction in which they leave that one.
     pub(super) around: BTreeMap<(usize, usize), Point>,

@@ -218,9 +218,9 @@ impl<'a> Facts<'a> {
     }
 
     /// The tooltip of a link.
-    pub(super) fn says(&self, index: usize, is_parallel: bool) -> String {
+    pub(super) fn description(&self, index: usize, is_parallel: bool) -> String {
         let routes = &self.routes_over[index];
-        let mut said = format!("{}: {}", self.link(index, is_parallel), self.load(index));
+        let mut tooltip = format!("{}: {}", self.link(index, is_parallel), self.load(index));
         if !routes.is_empty() {
             let with_bandwidth = |&route: &usize| {
                 let route = &self.routed.routes.routes[route];
@@ -228,9 +228,9 @@ impl<'a> Facts<'a> {
             };
             let names: Vec<String> = routes.iter().take(MOST_NAMED).map(with_bandwidth).collect();
             let more = and_more(routes.len(), names.len());
-            said.push_str(&format!(" · {}: {}{more}", self.counted(routes.len()), names.join(", ")));
+            tooltip.push_str(&format!(" · {}: {}{more}", self.counted(routes.len()), names.join(", ")));
         }
-        said
+        tooltip
     }
 
     /// The name of a route: the processes of its stream, or the hosts of several streams.
@@ -295,11 +295,7 @@ impl<'a> Facts<'a> {
             parts.push(format!("objective {}{proof}", six_digits(objective)));
         }
         if longest > 0 {
-            let waits = if routes.cycle.is_empty() {
-                "no deadlocks"
-            } else {
-                "links can wait for each other in a circle"
-            };
+            let waits = if routes.cycle.is_empty() { "no deadlocks" } else { "deadlock possible" };
             parts.push(waits.into());
         }
         parts.join(" · ")

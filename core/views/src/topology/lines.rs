@@ -76,7 +76,7 @@ impl Line {
     }
 
     /// `4 × 32 Gb/s, 1 down · busiest: 3 MB`.
-    pub(crate) fn says(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         let mut parts: Vec<String> = self
             .up()
             .into_iter()
@@ -253,10 +253,10 @@ impl Styles {
 
 /// A line, with a tooltip if it has a name.
 pub(crate) fn draw_line(svg: &mut Svg, path: &Path, line: &Line, styles: &Styles, name: Option<&str>) {
-    let said = line.says();
+    let tooltip = line.description();
     let draw = |svg: &mut Svg| svg.add(format_args!("<path d=\"{path}\" {}/>", styles.stroke(line)));
-    match name.filter(|_| !said.is_empty()) {
-        Some(name) => svg.group(&format!("{name}: {said}"), draw),
+    match name.filter(|_| !tooltip.is_empty()) {
+        Some(name) => svg.group(&format!("{name}: {tooltip}"), draw),
         None => draw(svg),
     }
 }
