@@ -1,11 +1,14 @@
-//! Text file readers: [`Lines`], [`Words`], numbers, and [`FileError`], the common type of their errors.
+//! Text file readers: [`Lines`], [`Words`], numbers, and [`FileError`], the common type of their errors. Names
+//! and counts in messages: [`closest`], [`counted`].
 
+mod counts;
 mod error;
 mod input;
 mod lines;
 pub mod numbers;
 mod words;
 
+pub use counts::counted;
 pub use error::FileError;
 pub use input::{read, read_text, utf8};
 pub use lines::{Line, Lines, lines_of};

@@ -379,16 +379,20 @@ impl<'a> Words<'a> {
 /// Maximum number of characters that messages show of a text.
 const SHOWN: usize = 40;
 
-/// Minimum similarity of a suggested name.
-const ALIKE: f64 = 0.75;
+/// Minimum similarity of a suggested name: `max` for `maximum`, but not `seed` for `seconds`.
+const ALIKE: f64 = 0.82;
 
-/// The known name most similar to a wrong one (Jaro-Winkler, ignoring case), if similar enough.
+/// The known name most similar to a wrong one (Jaro-Winkler, ignoring case). None if none is similar enough, or
+/// if two are equally similar: `open-mpi-4` and `open-mpi-5` for `openmpi`.
 #[must_use]
 pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
     let likeness = |name: &str| strsim::jaro_winkler(&wrong, &name.to_lowercase());
-    let alike = known.iter().map(|name| (*name, likeness(name))).filter(|(_, likeness)| *likeness > ALIKE);
-    alike.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+    let alike: Vec<(&str, f64)> =
+        known.iter().map(|name| (*name, likeness(name))).filter(|(_, likeness)| *likeness > ALIKE).collect();
+    let &(best, most) = alike.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let is_rival = |(name, likeness): &(&str, f64)| *name != best && *likeness >= most;
+    (!alike.iter().any(is_rival)).then_some(best)
 }
 
 /// The beginning of a text for a message: on one line, with control characters escaped.
@@ -501,6 +505,15 @@ mod tests {
         assert_eq!(closest("anealing", &known), Some("annealing"));
         assert_eq!(closest("tabu", &known), Some("Tabu"));
         assert_eq!(closest("xyz", &known), None);
+    }
+
+    #[test]
+    fn misleading_names_are_not_suggested() {
+        assert_eq!(closest("openmpi", &["open-mpi-4", "open-mpi-5", "mpich"]), None);
+        assert_eq!(closest("seconds", &["seed", "hosts"]), None);
+        assert_eq!(closest("greedy", &["grid"]), None);
+        assert_eq!(closest("maximum", &["min", "max"]), Some("max"));
+        assert_eq!(closest("shap", &["shape", "shape"]), Some("shape"));
     }
 
     #[test]
