@@ -59,8 +59,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[diagnostic(
     code(model::internal),
     help(
-        "this is a bug in hopmap {VERSION} ({place}): report this message and the output of `hopmap --version` to whoever \
-         maintains this installation, with the pipeline file if possible"
+        "this is a bug in hopmap {VERSION} ({place}): report it to the maintainers of this installation, with this message, the \
+         output of `hopmap doctor`, and the pipeline file if possible"
     )
 )]
 pub struct InternalError {
@@ -96,7 +96,7 @@ mod tests {
         let help = error.help().unwrap().to_string();
         assert!(error.to_string() == "internal error: no answer" && help.contains("faults.rs:"), "{help}");
         assert!(
-            help.contains(env!("CARGO_PKG_VERSION")) && help.contains("maintains this installation"),
+            help.contains(env!("CARGO_PKG_VERSION")) && help.contains("maintainers of this installation"),
             "{help}"
         );
     }
