@@ -131,6 +131,8 @@ pub trait Configured: Send + Sync {
     fn reads(&self) -> Result<Vec<InputPath>, Error>;
     /// Whether the stage is live: it observes the machine or runs another program.
     fn observes(&self) -> bool;
+    /// Other programs that the stage runs, as its parameters name them.
+    fn programs(&self) -> Vec<String>;
     /// Runs the stage.
     fn run(self: Box<Self>, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error>;
 }
@@ -242,6 +244,10 @@ impl<S: Stage + 'static> Configured for Ready<S> {
 
     fn observes(&self) -> bool {
         S::observes(&self.parameters)
+    }
+
+    fn programs(&self) -> Vec<String> {
+        S::programs(&self.parameters)
     }
 
     fn run(self: Box<Self>, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

@@ -20,7 +20,7 @@ use super::output::{Output, Result};
 use super::progress::Progress;
 use super::{gates, locate, summary};
 use crate::engine::{
-    Limits, RunReport, Settled, State, Store, StoreError, Writer, check_launchers, check_saves,
+    Limits, RunReport, Settled, State, Store, StoreError, Writer, check_saves, missing_programs,
 };
 use crate::lock::{Lock, Request};
 use crate::pipeline::{Cell, Origin, Pipeline, Problems, bytes};
@@ -439,7 +439,10 @@ pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result {
     let pipeline = arguments.pipeline.open()?;
     summary::deprecated(&pipeline, output);
     check_saves(&pipeline, &mut Store::load(&arguments.store.root(&arguments.pipeline)?)?)?;
-    check_launchers(&pipeline)?;
+    let missing = missing_programs(&pipeline);
+    if !missing.is_empty() {
+        return Err(Failure::new(Exit::Failed, missing));
+    }
     let (stages, cells, gates) = (pipeline.stages().len(), pipeline.cells.len(), pipeline.gates.len());
     output.json(&json!({ "pipeline": pipeline.name, "stages": stages, "cells": cells, "gates": gates }));
     let cells = if cells == stages { String::new() } else { format!(", {cells} cells") };

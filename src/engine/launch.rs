@@ -17,7 +17,7 @@ use hopmap_process::{Group, for_each_line};
 use miette::{Diagnostic, Report};
 
 use super::seen::SeenFile;
-use crate::pipeline::{Cell, Launcher, Pipeline};
+use crate::pipeline::Launcher;
 use crate::query::find;
 use crate::ranks;
 use crate::ranks::{DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, TaskInput};
@@ -105,6 +105,9 @@ pub(super) enum LaunchError {
         #[help]
         help: String,
     },
+    #[error("the end of {command} cannot be waited for")]
+    #[diagnostic(code(engine::not_watched))]
+    NotWatched { command: String, source: std::io::Error },
     #[error("its processes wrote nothing to the output `{port}`")]
     #[diagnostic(
         code(engine::no_output),
@@ -195,14 +198,6 @@ pub(super) fn program(distributed: bool) -> Result<Vec<PathBuf>, LaunchError> {
     }
 }
 
-/// Whether the program is installed that the launchers of a pipeline start.
-pub fn check_launchers(pipeline: &Pipeline) -> Result<(), Report> {
-    let is_launched = |cell: &&Cell| cell.launcher.is_some() && cell.entry.distributed;
-    let Some(cell) = pipeline.cells.iter().find(is_launched) else { return Ok(()) };
-    let place = || format!("stage `{}` ({})", cell.id, pipeline.place(cell));
-    program(true).map(drop).map_err(|error| Report::new(error).wrap_err(place()))
-}
-
 /// Writes the task into a new folder.
 pub(super) fn prepare(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<(), Report> {
     if folder.exists() {
@@ -284,7 +279,7 @@ impl Processes {
     /// Passes on what the processes say and what the user wants, until the launcher ends.
     fn wait(&mut self, folder: &Path, cx: &Context<'_>) -> Result<ExitStatus, Report> {
         let command = self.command.clone();
-        let failed = |error| miette::miette!("cannot watch {command}: {error}");
+        let failed = |source| LaunchError::NotWatched { command: command.clone(), source };
         while self.group.ended().map_err(failed)?.is_none() {
             match self.lines.recv_timeout(INTERVAL) {
                 Ok(line) => self.hear(line, cx),

@@ -276,6 +276,41 @@ fn check_finds_that_the_processes_are_not_there() {
     );
 }
 
+/// `check` looked for hopmap-ranks only.
+#[test]
+fn check_finds_launchers_and_programs_that_do_not_exist() {
+    let sandbox = sandbox(PROCESS);
+    sandbox.edit("p.toml", "launcher = \"${params.launcher}\"", "launcher = \"mpirunn -n 4\"");
+    let mut command = sandbox.command(&["check", "p.toml"]);
+    command.env("HOPMAP_RANKS", sandbox.path().join("process"));
+    insta::assert_snapshot!(complaint(&sandbox, &mut command), @r"
+    error[engine::missing_program]: stage `placement` (p.toml:16)
+      `-> the launcher `mpirunn` is not on PATH
+      help: install it, load its module, or correct its name in the pipeline file
+    ");
+    for (command, program) in [
+        ("[\"./solver\", \"{input}\"]", Some("the program `./solver` does not exist")),
+        ("\"qap-solver {input} | tail -1\"", Some("the program `qap-solver` is not on PATH")),
+        ("\"cd /tmp && sh {input}\"", None),
+        ("\"sh {input}\"", None),
+    ] {
+        let stage = format!(
+            "[stages.machine]\nuses = \"topology/synthetic\"\nwith = {{ shape = \"tree:2\", costs = [1] }}\n\
+             [stages.program]\nuses = \"trace/import\"\nwith = {{ path = \"ring.csv\", format = \"csv\" }}\n\
+             [stages.a]\nuses = \"map/external\"\nneeds = {{ task-graph = \"program\", system = \"machine\" }}\n\
+             with = {{ command = {command} }}\n"
+        );
+        sandbox.write("external.toml", stage);
+        let said = sandbox.seen(&["check", "external.toml"]);
+        match program {
+            Some(fault) => {
+                assert!(said.contains(fault) && said.contains("stage `a` (external.toml:"), "{said}")
+            }
+            None => assert!(said.contains("is valid"), "{said}"),
+        }
+    }
+}
+
 #[test]
 fn processes_that_fail() {
     let sandbox = sandbox("echo something is wrong >&2\nexit 3\n");
@@ -298,10 +333,10 @@ fn processes_that_fail() {
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/1` ended without a result: signal: 9 (SIGKILL)
       help: test the launcher with a simple program such as `hostname`
     ");
-    let fault = r#"{"rank":2,"message":"the machine has 4 slots for 8 ranks","help":"take a larger one"}"#;
+    let fault = r#"{"rank":2,"code":"map::invalid","message":"the machine has 4 slots for 8 ranks","help":"take a larger one"}"#;
     sandbox.write("process", format!("echo '{fault}' > $1/fault.json\nexit 1\n"));
     insta::assert_snapshot!(complaint(&sandbox, &mut launched(&sandbox)), @"
-    error: stage `placement` (p.toml:16)
+    error[map::invalid]: stage `placement` (p.toml:16)
       |-> rank 2 of `sh launcher HERE/process HERE/.hopmap/work/KEY/1`
       `-> the machine has 4 slots for 8 ranks
       help: take a larger one

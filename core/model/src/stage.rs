@@ -158,6 +158,13 @@ pub trait Stage {
         false
     }
 
+    /// Other programs that the stage runs, as the parameters name them: `hopmap check` looks for them.
+    #[must_use]
+    fn programs(params: &Self::Params) -> Vec<String> {
+        let _ = params;
+        Vec::new()
+    }
+
     /// Whether the stage can run on several processes at once, started by a `launcher`.
     #[must_use]
     fn distributed() -> bool {

@@ -300,6 +300,12 @@ pub enum Numbering {
     FromOne,
 }
 
+/// Words at the beginning of a shell line that are no programs.
+const SHELL_WORDS: [&str; 15] = [
+    ".", ":", "case", "cd", "command", "eval", "exec", "export", "for", "if", "set", "trap", "umask",
+    "until", "while",
+];
+
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExternalCommand {
@@ -310,6 +316,19 @@ pub enum ExternalCommand {
 }
 
 impl ExternalCommand {
+    /// The program that it starts. None if a shell line does not begin with the plain name of a program.
+    #[must_use]
+    pub fn program(&self) -> Option<&str> {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-+./".contains(letter);
+        match self {
+            Self::Program(words) => words.first().map(String::as_str),
+            Self::Shell(line) => line
+                .split_whitespace()
+                .next()
+                .filter(|word| word.chars().all(is_plain) && !SHELL_WORDS.contains(word)),
+        }
+    }
+
     /// Its words.
     #[must_use]
     pub fn words(&self) -> &[String] {

@@ -90,6 +90,11 @@ macro_rules! stage_option {
             true
         }
     };
+    (programs $params:ident) => {
+        fn programs(params: &$params) -> Vec<String> {
+            params.command.program().map(str::to_owned).into_iter().collect()
+        }
+    };
     (library $library:ident) => {
         fn libraries() -> &'static [&'static Library] {
             &[$library]
@@ -186,6 +191,7 @@ search_stage! {
     /// `map/external`: an external solver.
     ExternalStage: External(ExternalParams), "map/external", 1, "Run an external solver that reads two matrices and writes a permutation";
     observes;
+    programs ExternalParams;
 }
 
 search_stage! {
