@@ -1,7 +1,7 @@
-//! Short names of cells for people: keys whose value all cells of a stage share are left out, and paths are cut to the components
-//! in which they differ. `placement[trace=traces/lu.A/traces.otf2,shape=tree:2x4]` becomes `placement[trace=lu.A]`.
+//! Short names of cells for people: keys whose value all cells of a stage share are left out, of keys that change together (lists that
+//! are zipped) only the first stays, and paths are cut to the components in which they differ. `placement[trace=traces/lu.A/traces.otf2,shape=tree:2x4]` becomes `placement[trace=lu.A]`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value as Json;
 
@@ -13,6 +13,7 @@ pub(crate) fn labels<'a>(matrices: &[Vec<(&'a str, &Json)>]) -> Vec<Vec<(&'a str
         |matrix: &Vec<(&'a str, &Json)>| matrix.iter().map(|(key, value)| (*key, show(value))).collect();
     let mut labels: Vec<Vec<(&str, String)>> = matrices.iter().map(texts).collect();
     let keys: BTreeSet<&str> = matrices.iter().flatten().map(|(key, _)| *key).collect();
+    leave_out_followers(&mut labels);
     for key in keys {
         let of_key = || labels.iter().flatten().filter(|(name, _)| *name == key).map(|(_, value)| value);
         let values: BTreeSet<&str> = of_key().map(String::as_str).collect();
@@ -27,6 +28,34 @@ pub(crate) fn labels<'a>(matrices: &[Vec<(&'a str, &Json)>]) -> Vec<Vec<(&'a str
         }
     }
     labels
+}
+
+/// Leaves out keys whose value follows from that of an earlier key, and the other way round.
+fn leave_out_followers(labels: &mut [Vec<(&str, String)>]) {
+    let Some(keys) = labels.first().map(|label| label.iter().map(|(key, _)| *key).collect::<Vec<_>>()) else {
+        return;
+    };
+    let have_same_keys =
+        |label: &Vec<(&str, String)>| label.iter().map(|(key, _)| *key).eq(keys.iter().copied());
+    if !labels.iter().all(have_same_keys) {
+        return;
+    }
+    let distinct = |columns: &[usize]| {
+        let rows = labels.iter().map(|label| columns.iter().map(|&at| &label[at].1).collect::<Vec<_>>());
+        rows.collect::<HashSet<_>>().len()
+    };
+    let mut leaders: Vec<usize> = Vec::new();
+    for key in 0..keys.len() {
+        let values = distinct(&[key]);
+        let follows = |&leader: &usize| {
+            values > 1 && distinct(&[leader]) == values && distinct(&[leader, key]) == values
+        };
+        if !leaders.iter().any(follows) {
+            leaders.push(key);
+        }
+    }
+    let leaders: HashSet<&str> = leaders.into_iter().map(|key| keys[key]).collect();
+    labels.iter_mut().for_each(|label| label.retain(|(key, _)| leaders.contains(key)));
 }
 
 /// How many components at the beginning and at the end all paths share, where at least one of each is left.
@@ -84,6 +113,24 @@ mod tests {
         assert_eq!(paths(&["a/b", "a/b/b"]), ["m[t=b]", "m[t=b/b]"]);
         assert_eq!(paths(&["/a", "/b"]), ["m[t=a]", "m[t=b]"]);
         assert_eq!(paths(&["linear", "random"]), ["m[t=linear]", "m[t=random]"]);
+    }
+
+    /// Both lists of `zip` were in the names of all cells.
+    #[test]
+    fn of_keys_that_change_together_the_first_is_shown() {
+        let cell = |shape: &str, costs: [i64; 1], seed: i64| {
+            [("shape", json!(shape)), ("costs", json!(costs)), ("seed", json!(seed))]
+        };
+        let cells = [cell("tree:2", [1], 1), cell("tree:4", [9], 1), cell("tree:2", [1], 2)];
+        let [one, other, third] = &cells;
+        assert_eq!(named(&[one, other]), ["m[shape=tree:2]", "m[shape=tree:4]"]);
+        let names = ["m[shape=tree:2,seed=1]", "m[shape=tree:4,seed=1]", "m[shape=tree:2,seed=2]"];
+        assert_eq!(named(&[one, other, third]), names);
+        // Equal values of one key with different ones of the other: both are needed.
+        let both = cell("tree:2", [9], 1);
+        assert_eq!(named(&[one, &both]), ["m[costs=[1]]", "m[costs=[9]]"]);
+        let names = ["m[shape=tree:2,costs=[1]]", "m[shape=tree:4,costs=[9]]", "m[shape=tree:2,costs=[9]]"];
+        assert_eq!(named(&[one, other, &both]), names);
     }
 
     #[test]
