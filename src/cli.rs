@@ -5,6 +5,7 @@ mod diff;
 mod docs;
 mod doctor;
 mod exec;
+mod fault;
 mod gates;
 mod import;
 mod init;
@@ -31,8 +32,10 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hopmap_command::{CommandEntry, Exit, Failure, ParsedCommand};
 use hopmap_model::{Context, Observer};
 use indicatif::{ProgressBar, ProgressStyle};
+use miette::Report;
 
 use crate::registry::COMMANDS;
+use fault::SystemError;
 use open::on_interrupt;
 pub use output::Output;
 use output::{Result, unbuffered};
@@ -190,10 +193,16 @@ pub fn query(
 }
 
 fn parse(arguments: &[OsString]) -> Result<Cli, Exit> {
-    Cli::try_parse_from(arguments).map_err(|error| {
+    Cli::try_parse_from(arguments).map_err(|error| match error.use_stderr() {
+        true => {
+            output::wrong_arguments(&error);
+            Exit::Usage
+        }
         // Help and version are not errors, and neither is a closed pipe.
-        let _ = error.print();
-        if error.use_stderr() { Exit::Usage } else { Exit::Done }
+        false => {
+            let _ = error.print();
+            Exit::Done
+        }
     })
 }
 
@@ -243,7 +252,7 @@ pub(crate) fn run_registered(Registered(command): &Registered, output: Output) -
     let done = match threads {
         Some(threads) => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            let pool = pool.map_err(|error| miette::miette!("cannot start {threads} threads: {error}"))?;
+            let pool = pool.map_err(|source| Report::new(SystemError::NoThreads { threads, source }))?;
             pool.install(|| run(&mut out))
         }
         None => run(&mut out),

@@ -216,7 +216,9 @@ fn exchange<T: DeserializeOwned>(
     let output = child.wait_with_output().map_err(|error| no_answer(error.to_string()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().trim_start_matches("error: ");
+        let said = said.trim();
+        // Without what begins an error: `error[query::version]: `.
+        let said = said.strip_prefix("error").and_then(|said| Some(said.split_once(": ")?.1)).unwrap_or(said);
         return Err(no_answer(if said.is_empty() { output.status.to_string() } else { said.to_owned() }));
     }
     match serde_json::from_slice::<Vec<_>>(&output.stdout) {

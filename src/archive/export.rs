@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging, crash_point, sync_folder};
-use hopmap_model::open_input;
-use miette::{IntoDiagnostic, Report};
+use hopmap_model::{InternalError, open_input};
+use miette::Report;
 use serde::{Deserialize, Serialize};
+use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -133,7 +134,7 @@ fn parts(export: &Export<'_>, inputs: &Inputs, store: &Store) -> Result<BTreeMap
             continue;
         };
         let packed = PackedResult { cell: cell.id.clone(), result: result.clone() };
-        results.push(serde_json::to_string(&packed).into_diagnostic()?);
+        results.push(serde_json::to_string(&packed).map_err(|error| unwritable(&error))?);
         for record in result.outputs.values() {
             parts.extend(artifact(&cell.id, record, &store.artifact(&record.digest))?);
         }
@@ -159,11 +160,15 @@ fn parts(export: &Export<'_>, inputs: &Inputs, store: &Store) -> Result<BTreeMap
         parameters: export.request.parameters.clone(),
         inputs: export.inputs,
     };
-    let request = serde_json::to_string_pretty(&request).into_diagnostic()?;
+    let request = serde_json::to_string_pretty(&request).map_err(|error| unwritable(&error))?;
     parts.insert(REQUEST.to_owned(), text(format!("{request}\n"), About::Request));
     parts.insert(lock, text(export.lock.to_string(), About::Lock));
     parts.insert(pipeline, text(export.request.text.clone(), About::Pipeline));
     Ok(parts)
+}
+
+fn unwritable(error: &serde_json::Error) -> InternalError {
+    InternalError::new(format!("a part of the archive cannot be written as JSON: {error}"))
 }
 
 /// The files of an artifact, each with the hash that it had when it was made; what says how it was made has none.
@@ -197,7 +202,7 @@ fn write(
 ) -> Result<(usize, String), Report> {
     let create = || File::options().read(true).write(true).create_new(true).open(path);
     let file = create().map_err(DurableError::io("create", path))?;
-    let failed = |error: zip::result::ZipError| miette::miette!("cannot write {}: {error}", path.display());
+    let failed = |error: ZipError| DurableError::io("write", path)(error.into());
     let mut zip = ZipWriter::new(BufWriter::new(file));
     let mut written = Vec::new();
     for (name, Part { source, about, blake3 }) in parts {
@@ -232,8 +237,10 @@ fn add_file(zip: &mut Archive, name: &str, path: &Path) -> Result<(u64, String),
 /// Adds a file piece by piece; gives its size and its BLAKE3.
 fn add(zip: &mut Archive, name: &str, size: u64, source: &mut dyn Read) -> Result<(u64, String), Report> {
     const LARGE: u64 = 0xFFF0_0000;
+    let unread = |error| DurableError::io("read", Path::new(name))(error);
+    let unwritten = |error| DurableError::io("pack", Path::new(name))(error);
     let mut buffer = vec![0; 1 << 16];
-    let mut filled = fill(source, &mut buffer).into_diagnostic()?;
+    let mut filled = fill(source, &mut buffer).map_err(unread)?;
     let method = match is_text(name, &buffer[..filled]) {
         true => CompressionMethod::Deflated,
         false => CompressionMethod::Stored,
@@ -243,14 +250,14 @@ fn add(zip: &mut Archive, name: &str, size: u64, source: &mut dyn Read) -> Resul
         .last_modified_time(DateTime::default())
         .unix_permissions(0o644)
         .large_file(size >= LARGE);
-    zip.start_file(name, options).into_diagnostic()?;
+    zip.start_file(name, options).map_err(|error| unwritten(error.into()))?;
     let mut hasher = blake3::Hasher::new();
     let mut bytes = 0;
     while filled > 0 {
         hasher.update(&buffer[..filled]);
-        zip.write_all(&buffer[..filled]).into_diagnostic()?;
+        zip.write_all(&buffer[..filled]).map_err(unwritten)?;
         bytes += filled as u64;
-        filled = fill(source, &mut buffer).into_diagnostic()?;
+        filled = fill(source, &mut buffer).map_err(unread)?;
     }
     match bytes == size {
         true => Ok((bytes, hasher.finalize().to_hex().to_string())),

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use crate::engine::{RunReport, Store};
 use crate::lock::Request;
-use crate::pipeline::{Cell, Folders, Pipeline};
+use crate::pipeline::{Cell, Folders, Pipeline, Problems};
 
 /// Folders in the archive: of what the pipeline file names, of what the command line names, of absolute paths.
 const BASES: [&str; 3] = ["pipeline", "working", "absolute"];
@@ -111,7 +111,7 @@ fn reads(
         record.map_or_else(PathBuf::new, |record| store.artifact(&record.digest))
     };
     let files = pipeline.with_parameters(cell, &folder, |configured| configured.reads());
-    let files = files.map_err(|_| miette::miette!("the parameters of `{}` do not fit", cell.id))??;
+    let files = files.map_err(Problems::first)??;
     Ok(files.iter().map(|file| (file.path().to_owned(), file.name().into_owned())).collect())
 }
 

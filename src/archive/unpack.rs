@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::export::{PackedRequest, PackedResult};
 use super::read::Archive;
-use super::{ARTIFACTS, ArchiveError, RESULTS, inputs};
+use super::{ARTIFACTS, ArchiveError, REQUEST, RESULTS, inputs};
 use crate::engine::{PipelineId, STORE_FOLDER, Store, Writer};
 use crate::lock::Request;
 use crate::pipeline::{Node, NodeValue, Problems, Sink, Table, as_toml, plain};
@@ -45,7 +45,7 @@ impl Archive {
         self.write_all(staging.path(), &|name| name.to_owned())?;
         let results = self.all_results()?;
         let text = self.pipeline_text(&packed)?;
-        let request = here(staging.path(), packed, text)?;
+        let request = here(&self.path, staging.path(), packed, text)?;
         Ok(Unpacked { request, staging, results })
     }
 
@@ -251,10 +251,14 @@ fn texts_of(table: &Table, new: &dyn Fn(&str) -> Option<String>) -> Vec<(Range<u
 }
 
 /// The request with folders in a place.
-fn here(place: &Path, packed: PackedRequest, text: String) -> Result<Request, Report> {
+fn here(archive: &Path, place: &Path, packed: PackedRequest, text: String) -> Result<Request, ArchiveError> {
     let folder = |name: &str| match super::flaw(name) {
         None => Ok(place.join(name)),
-        Some(reason) => Err(miette::miette!("request.json names the folder `{name}`: {reason}")),
+        Some(reason) => Err(ArchiveError::Refused {
+            path: archive.to_owned(),
+            place: REQUEST.to_owned(),
+            reason: format!("folder `{name}`: {reason}"),
+        }),
     };
     Ok(Request {
         pipeline: packed.pipeline.rsplit('/').next().unwrap_or_default().to_owned(),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use hopmap_command::{Exit, Failure};
-use miette::{IntoDiagnostic, WrapErr};
+use hopmap_durable::DurableError;
 
 use self::markdown::Pages;
 
@@ -28,11 +28,10 @@ pub(crate) struct Arguments {
 pub(crate) fn main(arguments: &Arguments, definition: clap::Command) -> Result<Exit, Failure> {
     for (name, text) in pages(definition) {
         let path = arguments.folder.join(name);
-        let context = || format!("cannot write {}", path.display());
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).into_diagnostic().wrap_err_with(context)?;
-        }
-        std::fs::write(&path, text).into_diagnostic().wrap_err_with(context)?;
+        path.parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::write(&path, text))
+            .map_err(|error| Failure::failed(DurableError::io("write", &path)(error)))?;
     }
     Ok(Exit::Done)
 }

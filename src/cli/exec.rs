@@ -10,11 +10,12 @@ use clap::Args;
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
 use hopmap_command::{Exit, Failure, Mistake, all_cores, refuse, shown};
 use hopmap_durable::{DurableError, Staging, adopt_folder};
-use hopmap_model::{Arity, Context, Direction, Inputs, Observer, Outcome};
+use hopmap_model::{Arity, Context, Direction, Inputs, InternalError, Observer, Outcome};
 use hopmap_text::closest;
-use miette::Report;
+use miette::{Diagnostic, Report};
 use serde_json::json;
 
+use super::fault::SystemError;
 use super::open::{on_interrupt, pairs, working_directory};
 use super::output::{Output, Result};
 use super::stages::find;
@@ -84,13 +85,19 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     };
     match (is_feasible, cancelled.load(Ordering::Relaxed)) {
         (false, _) => {
-            output.note("infeasible: no solution exists; the output explains why");
+            output.error(&Report::new(Infeasible));
             Ok(Exit::Failed)
         }
         (true, true) => Ok(Exit::Interrupted),
         (true, false) => Ok(Exit::Done),
     }
 }
+
+/// A problem without a solution; its diagnosis is the output of the stage.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("the problem is infeasible: no solution exists")]
+#[diagnostic(code(command::infeasible), help("the output of the stage explains why"))]
+struct Infeasible;
 
 /// The launcher of the command line; an empty one is none.
 fn launcher(entry: &'static StageEntry, text: Option<&str>) -> Result<Option<Launcher>> {
@@ -116,11 +123,12 @@ fn run_here(
 ) -> Result<bool> {
     let jobs = jobs.map_or_else(all_cores, usize::from);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    let pool = pool.map_err(|error| miette::miette!("cannot start {jobs} threads: {error}"))?;
+    let pool = pool.map_err(|source| Report::new(SystemError::NoThreads { threads: jobs, source }))?;
     let mut connected = Inputs::new();
     for input in inputs {
-        let kind =
-            registry::kind(&input.kind).ok_or_else(|| miette::miette!("unknown kind {}", input.kind))?;
+        // The ports of a stage have known kinds, and the artifact has that of its port.
+        let kind = registry::kind(&input.kind)
+            .ok_or_else(|| Report::new(InternalError::new(format!("unknown kind `{}`", input.kind))))?;
         let value = kind.read(&input.path).map_err(Report::new)?;
         connected.connect(&input.port, value, input.digest.clone(), input.label.clone());
     }

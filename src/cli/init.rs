@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use hopmap_command::{Exit, Failure, Mistake, refuse, shown};
+use hopmap_durable::DurableError;
 use hopmap_text::closest;
-use miette::{IntoDiagnostic, WrapErr};
 use serde_json::json;
 
 use super::open::{pairs, working_directory};
@@ -59,8 +59,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let files = files(embedded, &folder, &defaults(arguments, embedded, &folder)?)?;
     refuse_others(&folder, &files)?;
     std::fs::create_dir_all(&folder)
-        .into_diagnostic()
-        .wrap_err_with(|| format!("cannot create {}", arguments.folder.display()))?;
+        .map_err(|error| Failure::failed(DurableError::io("create", &arguments.folder)(error)))?;
     for (name, text) in &files {
         write_new(&folder.join(name), text)?;
     }
@@ -120,7 +119,8 @@ fn files(embedded: &Embedded, folder: &Path, defaults: &[(String, String)]) -> R
         let folders = Folders::new(folder.to_owned(), folder.to_owned());
         Pipeline::parse_in(Source::new(&name, text.clone()), folders, &[])?;
     }
-    let schema = serde_json::to_string_pretty(&pipeline_schema()).into_diagnostic()? + "\n";
+    // A schema is plain JSON, which always has a text.
+    let schema = serde_json::to_string_pretty(&pipeline_schema()).unwrap_or_default() + "\n";
     let readme = readme(embedded, &text);
     Ok(vec![
         (name, text),
@@ -223,9 +223,7 @@ fn write_new(place: &Path, text: &str) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         opened => opened
             .and_then(|mut file| file.write_all(text.as_bytes()))
-            .into_diagnostic()
-            .wrap_err_with(|| format!("cannot write {}", place.display()))
-            .map_err(Failure::failed),
+            .map_err(|error| Failure::failed(DurableError::io("write", place)(error))),
     }
 }
 

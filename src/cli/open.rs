@@ -11,8 +11,9 @@ use hopmap_command::{Exit, Failure, holder, refuse};
 use hopmap_durable::DurableError;
 use hopmap_model::read_input;
 use hopmap_text::closest;
-use miette::{IntoDiagnostic, Report};
+use miette::Report;
 
+use super::fault::SystemError;
 use super::output::Result;
 use crate::engine::{Store, StoreError, Writer};
 use crate::lock::Request;
@@ -130,7 +131,7 @@ fn is_dotted_name(text: &str) -> bool {
 }
 
 pub(crate) fn working_directory() -> Result<PathBuf> {
-    Ok(std::env::current_dir().into_diagnostic()?)
+    std::env::current_dir().map_err(|error| Failure::failed(SystemError::NoDirectory(error)))
 }
 
 /// A file that is named as seen from the working directory, else the one by default.
@@ -194,6 +195,6 @@ pub(super) fn on_interrupt() -> Result<Arc<AtomicBool>> {
             std::process::exit(i32::from(Exit::Interrupted.code()));
         }
     };
-    ctrlc::set_handler(handler).into_diagnostic()?;
+    ctrlc::set_handler(handler).map_err(|error| Failure::failed(SystemError::NoSignals(error)))?;
     Ok(Arc::clone(there.insert(cancelled)))
 }

@@ -179,6 +179,14 @@ pub(crate) fn render(error: &dyn Diagnostic) -> String {
     }
 }
 
+/// Prints what is wrong with the arguments, with a stable code like other errors.
+pub(super) fn wrong_arguments(error: &clap::Error) {
+    let text = error.render();
+    let has_styles = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let text = if has_styles { text.ansi().to_string() } else { text.to_string() };
+    let _ = write!(std::io::stderr().lock(), "{}", text.replacen("error:", "error[command::arguments]:", 1));
+}
+
 /// Standard output without the buffer that looks for the ends of lines.
 pub(super) fn unbuffered() -> Box<dyn Write + Send> {
     // A second handle, so that dropping it does not close the first.

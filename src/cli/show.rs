@@ -2,14 +2,15 @@
 //! an artifact or a saved file comes from.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
 use clap::{Args, ValueEnum};
 use hopmap_artifact::{ArtifactError, Cell, Folder, TableReader};
 use hopmap_command::{Exit, Failure, refuse, shown};
-use miette::{IntoDiagnostic, Report};
+use hopmap_model::InternalError;
+use miette::Report;
 use serde_json::{Value, json};
 
 use super::locate::locate_newest;
@@ -164,8 +165,9 @@ fn texts(batch: &RecordBatch) -> impl Iterator<Item = Vec<String>> {
 
 fn csv<R: IntoIterator<Item: AsRef<[u8]>>>(rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>, Report> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    rows.into_iter().try_for_each(|row| writer.write_record(row)).into_diagnostic()?;
-    writer.into_inner().into_diagnostic()
+    let wrong = |error: &dyn Display| InternalError::new(format!("a row is not CSV: {error}"));
+    rows.into_iter().try_for_each(|row| writer.write_record(row)).map_err(|error| wrong(&error))?;
+    Ok(writer.into_inner().map_err(|error| wrong(&error))?)
 }
 
 /// Keys are in the order of the columns, which a `serde_json::Map` would not keep.

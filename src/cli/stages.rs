@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use clap_complete::Shell;
-use hopmap_command::{Exit, Mistake};
+use hopmap_command::{Exit, Failure, Mistake};
+use hopmap_durable::DurableError;
 use hopmap_model::{Arity, Direction, Library, Port};
 use hopmap_text::closest;
-use miette::{IntoDiagnostic, WrapErr};
 use serde_json::{Map, Value as Json, json};
 
 use super::output::{Output, Result};
@@ -288,8 +288,8 @@ pub(crate) struct ManArguments {
 
 pub(crate) fn man(arguments: &ManArguments, definition: clap::Command) -> Result {
     let folder = &arguments.folder;
-    let context = || format!("cannot write pages into {}", folder.display());
-    std::fs::create_dir_all(folder).into_diagnostic().wrap_err_with(context)?;
-    clap_mangen::generate_to(definition, folder).into_diagnostic().wrap_err_with(context)?;
+    std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(definition, folder))
+        .map_err(|error| Failure::failed(DurableError::io("write pages into", folder)(error)))?;
     Ok(Exit::Done)
 }

@@ -77,7 +77,7 @@ impl Values {
             return Ok(Arc::clone(value));
         }
         let kind = registry::kind(kind)
-            .ok_or_else(|| miette::miette!("this version knows no artifact kind `{kind}`"))?;
+            .ok_or_else(|| InternalError::new(format!("there is no artifact kind `{kind}`")))?;
         let value = kind.read(folder)?;
         self.lock().insert(digest.to_owned(), Arc::clone(&value));
         Ok(value)

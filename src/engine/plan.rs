@@ -37,6 +37,17 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
     RunReport::new(planner.settled, started)
 }
 
+/// A cell whose output or metric another stage needs, and which has none.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+enum NoValue {
+    #[error("`{cell}` has no metric `{metric}`")]
+    #[diagnostic(code(engine::no_metric), help("its metrics: {names}"))]
+    Metric { cell: String, metric: String, names: String },
+    #[error("`{cell}` has nothing at its output `{output}`")]
+    #[diagnostic(code(engine::empty_output))]
+    Output { cell: String, output: String },
+}
+
 /// A cell that this machine has too little memory for.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("stage `{cell}` ({place}) needs {needed} of memory, but only {there} are available")]
@@ -184,11 +195,11 @@ impl<'a> Planner<'a> {
             let metrics = &self.output(cell, output)?.metrics;
             let Some(&value) = metrics.get(metric).or_else(|| metrics.get(renames::metric(metric))) else {
                 let names: Vec<&str> = metrics.keys().map(String::as_str).collect();
-                return Err(Box::new(Settled::failed(miette::miette!(
-                    help = format!("its metrics: {}", names.join(", ")),
-                    "`{}` has no metric `{metric}`",
-                    self.pipeline.cells[cell].name
-                ))));
+                return Err(Box::new(Settled::failed(NoValue::Metric {
+                    cell: self.pipeline.cells[cell].name.clone(),
+                    metric: metric.clone(),
+                    names: names.join(", "),
+                })));
             };
             let wins = best.is_none_or(|(_, best)| match extreme {
                 Extreme::Min => value < best,
@@ -221,8 +232,8 @@ impl<'a> Planner<'a> {
     fn output(&self, cell: usize, output: &str) -> Result<&OutputRecord, Box<Settled>> {
         let record = self.at(cell).and_then(|settled| settled.outputs.get(output));
         record.ok_or_else(|| {
-            let name = &self.pipeline.cells[cell].name;
-            Box::new(Settled::failed(miette::miette!("`{name}` gave nothing at its output `{output}`")))
+            let cell = self.pipeline.cells[cell].name.clone();
+            Box::new(Settled::failed(NoValue::Output { cell, output: output.to_owned() }))
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::Scope;
 use std::time::Instant;
 
-use miette::Report;
+use miette::{Diagnostic, Report};
 
 use super::batch::{self, Order, Slurm};
 use super::execute::{Finished, Shared, StageResult, execute};
@@ -144,9 +144,18 @@ impl Queue {
     }
 }
 
+/// The system has no threads for a cell.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("its threads cannot be started: {0}")]
+#[diagnostic(
+    code(engine::no_threads),
+    help("use fewer cores with --jobs, or raise the limit of processes (`ulimit -u`)")
+)]
+struct NoThreads(String);
+
 /// The end of a cell for which the system has no threads.
 fn without_threads(cell: usize, key: String, error: &dyn std::error::Error) -> Finished {
-    let result = Err(miette::miette!("cannot start its threads: {error}"));
+    let result = Err(NoThreads(error.to_string()).into());
     Finished { cell, key, result, seconds: 0.0, log: None }
 }
 

@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::ops::Range;
 use std::sync::Arc;
 
+use hopmap_model::InternalError;
 use hopmap_text::closest;
 use miette::{Diagnostic, LabeledSpan, NamedSource, Report, SourceCode};
 use serde::{Deserialize, Serialize};
@@ -192,7 +193,7 @@ impl Problems {
     /// The first of them, where a list would be too much.
     pub(crate) fn first(self) -> Report {
         let mut problems = self.0.into_iter();
-        problems.next().map_or_else(|| miette::miette!("its parameters do not fit"), Report::new)
+        problems.next().map_or_else(|| InternalError::new("problems without a problem").into(), Report::new)
     }
 }
 

@@ -399,12 +399,16 @@ pub enum RefreshError {
         source: Box<Self>,
     },
     /// An entry of the history is missing.
-    #[error("no topology snapshot at topology snapshot {}", .0.display())]
+    #[error("there is no topology snapshot {}", .0.display())]
     #[diagnostic(
         code(refresh::no_entry),
         help("`hopmap topology status` lists the snapshots that there are")
     )]
     NoEntry(PathBuf),
+    /// A stage was stopped early.
+    #[error("stage `{0}` did not finish: nothing was published")]
+    #[diagnostic(code(refresh::unfinished), help("give it more time with --deadline"))]
+    Unfinished(String),
     /// The machine has no hosts.
     #[error("the pipeline gave a machine without hosts")]
     #[diagnostic(code(refresh::no_hosts), help("check the source of the machine; nothing was published"))]

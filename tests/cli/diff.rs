@@ -292,7 +292,7 @@ fn folders_are_compared_without_a_store() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring"]), @"
     ------- stderr -------
-    error: the following required arguments were not provided:
+    error[command::arguments]: the following required arguments were not provided:
       <B>
 
     Usage: hopmap diff <A> <B>

@@ -20,13 +20,21 @@ struct Listed {
     help: Option<String>,
 }
 
-/// Codes of the two types that implement `Diagnostic` by hand.
-const OTHERS: [(&str, &str); 2] = [
+/// Codes that no type derives.
+const OTHERS: [(&str, &str); 4] = [
+    (
+        "command::arguments",
+        "The arguments of a command are wrong: an option is unknown, or a value is missing or invalid.",
+    ),
     (
         "pipeline::invalid",
         "The text of a pipeline file, of `-p` or of an option is wrong; the message says where.",
     ),
     ("query::sql", "The SQL of a query is wrong; the message says where."),
+    (
+        "query::version",
+        "hopmap and hopmap-query have different versions: install both from the same sources.",
+    ),
 ];
 
 /// The text of a group such as `(…)` that begins at a place.

@@ -133,7 +133,7 @@ fn a_metric_that_does_not_exist_is_named() {
     sandbox.edit("sweep.toml", "[min F]", "[min G]");
     insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "-j1", "--quiet"]), @r#"
     ------- stderr -------
-    error: stage `best` (sweep.toml:15)
+    error[engine::no_metric]: stage `best` (sweep.toml:15)
       `-> `placement[mapper=linear,seed=1]` has no metric `G`
       help: its metrics: F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes
     [exit code 1]

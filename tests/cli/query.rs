@@ -260,7 +260,7 @@ fn artifacts_without_a_store() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1 AS one", "--artifact", "a=ring.graph", "--artifact", "a=other.graph"]), @"
     ------- stderr -------
-    error: there is already a table with the name of --artifact a
+    error[command::mistake]: there is already a table with the name of --artifact a
       help: give it another name
     [exit code 2]
     ");

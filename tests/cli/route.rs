@@ -106,7 +106,8 @@ fn no_answer_is_an_answer() {
     link B → C needs 4, but has 3: add 1
     or: make switch A type 2
     and: make switch B type 2
-    infeasible: no solution exists; the output explains why
+    error[command::infeasible]: the problem is infeasible: no solution exists
+      help: the output of the stage explains why
     [exit code 1]
     ");
 }

@@ -5,8 +5,8 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use hopmap_model::{Communicator, Error};
-use miette::miette;
+use hopmap_model::{Communicator, Error, InternalError};
+use miette::Diagnostic;
 use mpi::Count;
 use mpi::datatype::PartitionMut;
 use mpi::point_to_point::{send_receive, send_receive_into};
@@ -49,7 +49,7 @@ impl Relay {
     fn ask<A>(&self, request: impl FnOnce(Sender<Result<A, Error>>) -> Request) -> Result<A, Error> {
         let (sender, answer) = channel();
         let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = || miette!("the thread that calls MPI has ended");
+        let gone = || InternalError::new("the thread that calls MPI has ended");
         requests.send(request(sender)).map_err(|_| gone())?;
         answer.recv().map_err(|_| gone())?
     }
@@ -144,7 +144,8 @@ fn all_gather(world: &SimpleCommunicator, bytes: &[u8]) -> Result<Vec<Vec<u8>>, 
 
 fn other(world: &SimpleCommunicator, process: u32) -> Result<Process<'_>, Error> {
     let rank = Rank::try_from(process).ok().filter(|&rank| rank < world.size() && rank != world.rank());
-    Ok(world.process_at_rank(rank.ok_or_else(|| miette!("there is no other process {process}"))?))
+    let rank = rank.ok_or_else(|| InternalError::new(format!("there is no other process {process}")))?;
+    Ok(world.process_at_rank(rank))
 }
 
 fn send(world: &SimpleCommunicator, process: u32, bytes: &[u8]) -> Result<(), Error> {
@@ -189,10 +190,10 @@ fn answer_all(world: &SimpleCommunicator, timing: Timing) -> Result<(), Error> {
 
 /// A number of bytes as MPI counts them.
 fn count(bytes: u64) -> Result<Count, Error> {
-    Count::try_from(bytes).map_err(|_| {
-        miette!(
-            help = "take fewer islands, a smaller problem or smaller messages",
-            "a message of {bytes} bytes is too large for MPI"
-        )
-    })
+    Ok(Count::try_from(bytes).map_err(|_| TooLarge(bytes))?)
 }
+
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("a message of {0} bytes is too large for MPI")]
+#[diagnostic(code(ranks::too_large), help("use fewer islands, a smaller problem or smaller messages"))]
+struct TooLarge(u64);

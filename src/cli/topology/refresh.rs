@@ -9,7 +9,7 @@ use hopmap_artifact::{Codec, Folder};
 use hopmap_changes::{Change, Machine, Missing, Thresholds};
 use hopmap_command::{Exit, Failure, all_cores, holder, refuse, shown};
 use hopmap_durable::{Staging, replace_file};
-use hopmap_model::{Artifact, Measurements, SystemGraph};
+use hopmap_model::{Artifact, InternalError, Measurements, SystemGraph};
 use jiff::Timestamp;
 use miette::Report;
 use serde_json::json;
@@ -428,11 +428,7 @@ impl<'a> Source<'a> {
         }
         let whole = |state| matches!(state, State::Cached | State::Ran);
         match report.cells.iter().position(|settled| !whole(settled.state)) {
-            Some(index) => Err(miette::miette!(
-                help = "an incomplete pipeline is not published; give it more time with --deadline",
-                "stage `{}` did not finish",
-                self.pipeline.cells[index].id
-            )),
+            Some(index) => Err(RefreshError::Unfinished(self.pipeline.cells[index].name.clone()).into()),
             None => Ok(report),
         }
     }
@@ -445,7 +441,7 @@ fn port(cell: &Cell, kind: &str) -> Option<&'static str> {
 
 fn read<C: Codec>(store: &Store, report: &RunReport, (cell, port): (usize, &str)) -> Result<C, Report> {
     let record = report.cells[cell].outputs.get(port);
-    let record = record.ok_or_else(|| miette::miette!("the stage wrote no `{port}`"))?;
+    let record = record.ok_or_else(|| InternalError::new(format!("the stage wrote no `{port}`")))?;
     Ok(Folder::read::<C>(&store.artifact(&record.digest))?)
 }
 

@@ -118,7 +118,7 @@ fn one_of_another_version_is_refused() {
     let Some(program) = query_program() else { return };
     let other = format!("shift; exec {} 9.9.9 \"$@\"\n", program.display());
     insta::assert_snapshot!(refused(&other, &["query", "SELECT 1"]), @r#"
-    error: this hopmap-query is of hopmap VERSION and cannot answer hopmap 9.9.9: install both from the same sources
+    error[query::version]: this hopmap-query is of hopmap VERSION and cannot answer hopmap 9.9.9: install both from the same sources
     [exit code 2]
     "#);
     insta::assert_snapshot!(refused(&other, &["check", "sweep.toml"]), @r#"

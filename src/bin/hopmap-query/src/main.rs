@@ -2,14 +2,16 @@
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use hopmap::cli::{self, Output, QueryRequest, Stored};
 use hopmap::pipeline::Source;
 use hopmap::query::{Form, TABLES};
-use hopmap_command::{Exit, Failure, shown};
+use hopmap_command::{Exit, Failure, refuse, shown};
+use hopmap_durable::{DurableError, replace_file};
 use hopmap_query::{Answer, ColumnType, QueryError, TableInfo, Tables, add_artifact, reply, tables};
-use miette::{IntoDiagnostic, Report, miette};
+use miette::Report;
 use serde_json::json;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -19,7 +21,7 @@ const ROWS: usize = 40;
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let Some((version, arguments)) = arguments.split_first() else {
-        return complain(Exit::Usage, "`hopmap query` starts hopmap-query");
+        return complain(Exit::Usage, "", "hopmap-query is started by `hopmap query`");
     };
     if version == "--version" {
         return write(format!("hopmap-query {VERSION}\n").as_bytes())
@@ -30,14 +32,14 @@ fn main() -> ExitCode {
         let line = format!(
             "this hopmap-query is of hopmap {VERSION} and cannot answer hopmap {version}: install both from the same sources"
         );
-        return complain(Exit::Usage, &line);
+        return complain(Exit::Usage, "error[query::version]: ", &line);
     }
     if arguments == [TABLES] {
         return match read().and_then(|request| reply(&request)).and_then(|answers| write(&answers)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(report) => {
                 let causes: Vec<String> = report.chain().map(ToString::to_string).collect();
-                complain(Exit::Failed, &causes.join(": "))
+                complain(Exit::Failed, "error: ", &causes.join(": "))
             }
         };
     }
@@ -48,16 +50,20 @@ fn main() -> ExitCode {
 
 fn read() -> Result<Vec<u8>, Report> {
     let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes).into_diagnostic()?;
+    std::io::stdin()
+        .read_to_end(&mut bytes)
+        .map_err(DurableError::io("read", Path::new("standard input")))?;
     Ok(bytes)
 }
 
 fn write(bytes: &[u8]) -> Result<(), Report> {
-    std::io::stdout().write_all(bytes).into_diagnostic()
+    Ok(std::io::stdout()
+        .write_all(bytes)
+        .map_err(DurableError::io("write to", Path::new("standard output")))?)
 }
 
-fn complain(exit: Exit, line: &str) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "error: {line}");
+fn complain(exit: Exit, begin: &str, line: &str) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "{begin}{line}");
     exit.into()
 }
 
@@ -88,7 +94,7 @@ fn gathered(request: &QueryRequest) -> Result<Tables, Failure> {
     for (name, path) in &request.artifacts {
         if add_artifact(&mut tables, name, path).map_err(Failure::usage)?.is_none() {
             let message = format!("there is already a table with the name of --artifact {name}");
-            return Err(Failure::usage(miette!(help = "give it another name", "{message}")));
+            return refuse(message, "give it another name");
         }
     }
     Ok(tables)
@@ -99,7 +105,7 @@ fn deliver(answer: &Answer, request: &QueryRequest, output: Output) -> Result<()
     match &request.out {
         None => output.raw(&bytes),
         Some(path) => {
-            hopmap_durable::replace_file(path, &bytes).map_err(Report::new)?;
+            replace_file(path, &bytes).map_err(Report::new)?;
             output.note(format!("{} rows in {}", answer.rows(), shown(path)));
         }
     }

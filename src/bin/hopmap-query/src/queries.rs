@@ -5,7 +5,8 @@ use std::path::Path;
 use hopmap::engine::{Catalogue, Store, StoreError, read_runs};
 use hopmap::pipeline::{Problem, TableQuestion};
 use hopmap::query::{AnsweredTable, Form, QueryRequest};
-use miette::{IntoDiagnostic, Report};
+use hopmap_model::InternalError;
+use miette::Report;
 
 use crate::answer::Answer;
 use crate::error::QueryError;
@@ -17,7 +18,8 @@ const ROWS: usize = 40;
 
 /// Reads what is asked as JSON and writes a `Result` for every question.
 pub fn reply(request: &[u8]) -> Result<Vec<u8>, Report> {
-    match serde_json::from_slice(request).into_diagnostic()? {
+    let wrong = |error: serde_json::Error| InternalError::new(format!("not a request: {error}"));
+    Ok(match serde_json::from_slice(request).map_err(wrong)? {
         QueryRequest::Check { stages, questions } => {
             let checked = questions.iter().map(|sql| check(sql, &stages));
             serde_json::to_vec(&checked.collect::<Vec<_>>())
@@ -28,7 +30,7 @@ pub fn reply(request: &[u8]) -> Result<Vec<u8>, Report> {
             serde_json::to_vec(&answers.collect::<Vec<_>>())
         }
     }
-    .into_diagnostic()
+    .map_err(|error| InternalError::new(format!("the answers cannot be written as JSON: {error}")))?)
 }
 
 fn check(sql: &str, stages: &[String]) -> Result<(), Problem> {

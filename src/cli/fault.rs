@@ -1,0 +1,21 @@
+//! What the system refuses to a command.
+
+use std::io;
+
+use miette::Diagnostic;
+
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub(crate) enum SystemError {
+    #[error("the current directory cannot be determined")]
+    #[diagnostic(code(command::no_directory), help("it may have been deleted: change to another directory"))]
+    NoDirectory(#[source] io::Error),
+    #[error("cannot start {threads} threads")]
+    #[diagnostic(
+        code(command::no_threads),
+        help("use fewer cores, or raise the limit of processes (`ulimit -u`)")
+    )]
+    NoThreads { threads: usize, source: rayon::ThreadPoolBuildError },
+    #[error("Ctrl-C cannot be handled")]
+    #[diagnostic(code(command::no_signals), help("no signal handler can be installed: check `ulimit -u`"))]
+    NoSignals(#[source] ctrlc::Error),
+}
