@@ -1,14 +1,14 @@
 //! What a store knows of the cells of a pipeline: their names, what went into them and what came out.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use hopmap_model::Direction;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::key::Manifest;
-use super::outcome::{RunReport, Settled};
-use super::outcome::{RunSummary, StageEvent, state_name};
+use super::outcome::{RunReport, RunSummary, Settled, StageEvent, State, state_name};
 use super::record::{PipelineId, ResultRecord, names};
 use super::store::Store;
 use crate::pipeline::{Cell, Pipeline};
@@ -28,6 +28,9 @@ pub struct Catalogue {
     /// The stages of the pipeline, where its file is known: some may have no cells here.
     #[serde(default)]
     pub stages: Vec<StageForm>,
+    /// Cells of the pipeline, where its file is known, that the store knows nothing of.
+    #[serde(default)]
+    pub missing: Vec<StoredCell>,
 }
 
 /// What a stage has whether or not it ran.
@@ -84,7 +87,7 @@ impl Catalogue {
         };
         let PipelineId { name, file } = pipeline.clone();
         let cells = sorted(store.cells(pipeline).map(cell).collect());
-        Self { pipeline: name, file, run: None, cells, stages: Vec::new() }
+        Self { pipeline: name, file, run: None, cells, stages: Vec::new(), missing: Vec::new() }
     }
 
     /// The cells as a run left them. Results that were cleared since then are missing.
@@ -106,7 +109,14 @@ impl Catalogue {
         };
         let cells = sorted(run.stages.iter().map(cell).collect());
         let PipelineId { name, file } = run.id();
-        Self { pipeline: name, file, run: Some(run.run.clone()), cells, stages: Vec::new() }
+        Self {
+            pipeline: name,
+            file,
+            run: Some(run.run.clone()),
+            cells,
+            stages: Vec::new(),
+            missing: Vec::new(),
+        }
     }
 
     /// The cells of a pipeline as a run or a plan just left them, and no others that it once had.
@@ -122,12 +132,24 @@ impl Catalogue {
         };
         let cells = sorted(pipeline.cells.iter().zip(&report.cells).map(cell).collect());
         let PipelineId { name, file } = PipelineId::of(pipeline, store.root());
-        Self { pipeline: name, file, run: None, cells, stages: Vec::new() }.with_stages(pipeline)
+        Self { pipeline: name, file, run: None, cells, stages: Vec::new(), missing: Vec::new() }
+            .with_stages(pipeline)
     }
 
-    /// The same, with what is known of the stages.
+    /// The same, with what is known of the stages, and the cells that have no result.
     #[must_use]
     pub fn with_stages(mut self, pipeline: &Pipeline) -> Self {
+        let known: HashSet<&str> = self.cells.iter().map(|cell| cell.id.as_str()).collect();
+        let missing = pipeline.cells.iter().filter(|cell| !known.contains(cell.id.as_str()));
+        let missing = missing.map(|cell| StoredCell {
+            id: cell.id.clone(),
+            stage: cell.stage.clone(),
+            matrix: cell.matrix.clone(),
+            key: None,
+            state: state_name(State::NotStarted),
+            result: None,
+        });
+        self.missing = sorted(missing.collect());
         for cell in &pipeline.cells {
             if self.stages.iter().all(|stage| stage.name != cell.stage) {
                 let ports = cell.entry.ports(Direction::Out);

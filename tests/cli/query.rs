@@ -148,7 +148,7 @@ fn forty_rows_are_enough_for_a_terminal() {
     assert_eq!(text.lines().filter(|line| line.contains("placement[")).count(), 40);
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
-        "40 rows are shown of more; --limit shows more, --format csv all\n"
+        "the first 40 rows; --limit shows more, --format csv all\n"
     );
     assert_eq!(sandbox.stdout(&["query", pairs, "--format", "csv"]).lines().count(), 6 * 48 * 48 + 1);
 }
@@ -371,4 +371,14 @@ fn a_stage_without_results_is_an_empty_table() {
     assert_eq!(asked("SELECT cell, seconds FROM placement"), "cell,seconds\n");
     assert_eq!(asked("SELECT host, COUNT(*) AS ranks FROM placement_ranks GROUP BY host"), "host,ranks\n");
     assert_eq!(asked("SELECT COUNT(*) AS n FROM machine"), "n\n1\n");
+}
+
+#[test]
+fn the_table_of_all_cells_has_those_that_have_not_run() {
+    let Some(sandbox) = sweep() else { return };
+    sandbox.edit("sweep.toml", "1..3", "1..4");
+    let states = "SELECT state, COUNT(*) AS n FROM cells WHERE stage = 'placement' GROUP BY state ORDER BY n";
+    assert_eq!(sandbox.stdout(&["query", states, "--format", "csv"]), "state,n\nnot-started,2\ncached,6\n");
+    let results = ["query", "SELECT COUNT(*) AS n FROM placement", "--format", "csv"];
+    assert_eq!(sandbox.stdout(&results), "n\n6\n");
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType as ArrowType, Field, Schema};
-use hopmap::engine::{Catalogue, RunSummary, StageForm, Store};
+use hopmap::engine::{Catalogue, RunSummary, StageForm, Store, StoredCell};
 use hopmap_artifact::KindForm;
 use hopmap_artifact::{ArtifactError, DESCRIPTION, Folder};
 use serde_json::Value as Json;
@@ -45,7 +45,12 @@ pub fn tables(store: &Store, catalogues: &[Catalogue], runs: &[RunSummary]) -> T
         let rows = Arc::clone(rows);
         tables.insert_later(stage, move || Ok(Source::Rows(table_of(&records(&rows)))));
     }
-    let all: Arc<[Row]> = stages.iter().flat_map(|(_, rows)| rows.iter().cloned()).collect();
+    let mut all: Vec<Row> = stages.iter().flat_map(|(_, rows)| rows.iter().cloned()).collect();
+    for catalogue in catalogues {
+        let row = |cell: &StoredCell| Row { run: catalogue.run.clone(), cell: cell.clone() };
+        all.extend(catalogue.missing.iter().map(row));
+    }
+    all.sort_by(|one, other| one.cell.stage.cmp(&other.cell.stage));
     insert_beside(&mut tables, CELLS, move || Ok(Source::Rows(table_of(&cells::all(&all)))));
     let runs: Vec<Record> = runs.iter().map(run_record).collect();
     insert_beside(&mut tables, RUNS, move || Ok(Source::Rows(table_of(&runs))));
