@@ -27,7 +27,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every component is optional. For a missing one, the second line says how to get it. The exit code is 1 only if results cannot be
+Every component is optional. For a missing one, the second line says how to get it. The exit code is 1 only if results cannot be \
 stored: the folder of the store is not writable, or its file system does not support flock.
 
 Examples:
@@ -70,6 +70,16 @@ impl Check {
         };
         let help = (state != State::Found && !help.is_empty()).then(|| help.to_owned());
         Self { group, name: name.to_owned(), state, detail, enables: enables.to_owned(), help }
+    }
+
+    /// Says which programs were looked for, if none of them was found.
+    fn of_programs(self, programs: &[&str]) -> Self {
+        let names: Vec<String> = programs.iter().map(|program| format!("`{program}`")).collect();
+        let detail = match self.state {
+            State::Missing => Some(format!("no {} on PATH", names.join(" or "))),
+            State::Found | State::Broken => self.detail,
+        };
+        Self { detail, ..self }
     }
 }
 
@@ -177,22 +187,24 @@ const MPI_HELP: &str =
 
 fn mpi() -> Vec<Check> {
     let enables = "starting ranks with a rankfile or machinefile";
-    let check = |name: &str| Check::new("MPI", name, enables, MPI_HELP, launcher(name));
+    let programs = ["mpirun", "mpiexec"];
+    let check = |name| Check::new("MPI", name, enables, MPI_HELP, launcher(name)).of_programs(&programs);
     let (present, missing): (Vec<Check>, Vec<Check>) =
-        ["mpirun", "mpiexec"].map(check).into_iter().partition(|check| check.state != State::Missing);
+        programs.map(check).into_iter().partition(|check| check.state != State::Missing);
     if present.is_empty() { missing.into_iter().take(1).collect() } else { present }
 }
 
 fn slurm() -> Vec<Check> {
     let help = "Debian: slurm-client; on a cluster, log in to a node that submits jobs";
-    let srun = Check::new("Slurm", "srun", "starting ranks in a job", help, launcher("srun"));
+    let srun =
+        Check::new("Slurm", "srun", "starting ranks in a job", help, launcher("srun")).of_programs(&["srun"]);
     let partitions = match ask(Command::new("sinfo").args(["--noheader", "--format=%R"])) {
         Ok(said) => Ok(Some(format!("partitions: {}", said.lines().collect::<Vec<_>>().join(", ")))),
         Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(first_line(&error)),
     };
     let enables = "cells as batch jobs: `launcher = \"sbatch\"`, and the list of idle nodes";
-    let sinfo = Check::new("Slurm", "sinfo", enables, help, partitions);
+    let sinfo = Check::new("Slurm", "sinfo", enables, help, partitions).of_programs(&["sinfo"]);
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let job = variable("SLURM_JOB_ID").map(|id| {
         let nodes = variable("SLURM_JOB_NODELIST").map(|nodes| format!(" on {nodes}")).unwrap_or_default();
@@ -208,7 +220,7 @@ fn tools() -> Vec<Check> {
     let check = |programs: &[&str], enables: &str, help: &str| {
         let found =
             programs.iter().find_map(|program| on_path(program)).map(|path| path.display().to_string());
-        Check::new("tools", programs[0], enables, help, Ok(found))
+        Check::new("tools", programs[0], enables, help, Ok(found)).of_programs(programs)
     };
     let ssh = "measuring nodes without MPI: `topology/probe`, `hopmap topology refresh`";
     vec![
@@ -228,6 +240,7 @@ fn this_host() -> Vec<Check> {
     let free = free.map(|free| format!("{} free in {}", show_bytes(free), temporary.display()));
     vec![
         check("host", "", Some(host_name())),
+        check("PATH", "", std::env::var("PATH").ok()),
         check("cores", "`--jobs` by default", Some(all_cores().to_string())),
         check("memory", "`--memory` by default", memory().map(show_bytes)),
         check("temporary files", "", free),

@@ -91,19 +91,19 @@ fn missing_components_say_how_to_get_them_and_faults_are_shown() {
       broken   hopmap-ranks     DIR/bin/hopmap-ranks: libmpi.so.40 => not found; for searches as MPI ranks: `launcher = "mpirun -n 8"`
                                 load the module of the MPI that hopmap-ranks was built with, or rebuild hopmap-ranks
     MPI
-      missing  mpirun           for starting ranks with a rankfile or machinefile
+      missing  mpirun           no `mpirun` or `mpiexec` on PATH; for starting ranks with a rankfile or machinefile
                                 install one (Debian: openmpi-bin or mpich), or load its module: `module load openmpi`
     Slurm
-      missing  srun             for starting ranks in a job
+      missing  srun             no `srun` on PATH; for starting ranks in a job
                                 Debian: slurm-client; on a cluster, log in to a node that submits jobs
       broken   sinfo            `sinfo --noheader '--format=%R'` ended with exit status: 1; standard error: slurm_load_partitions: Unable to contact slurm controller; for cells as batch jobs: `launcher = "sbatch"`, and the list of idle nodes
                                 Debian: slurm-client; on a cluster, log in to a node that submits jobs
       missing  job              for choosing nodes of the job: `hopmap run job`
                                 start a job: `salloc` or `sbatch`
     tools
-      missing  ssh              for measuring nodes without MPI: `topology/probe`, `hopmap topology refresh`
+      missing  ssh              no `ssh` on PATH; for measuring nodes without MPI: `topology/probe`, `hopmap topology refresh`
                                 Debian: openssh-client
-      missing  lstopo           for importing the cores and caches of this host: `topology/hwloc` without `path`
+      missing  lstopo           no `lstopo` or `lstopo-no-graphics` or `hwloc-ls` on PATH; for importing the cores and caches of this host: `topology/hwloc` without `path`
                                 Debian: hwloc; on a cluster: `module load hwloc`
       found    store            .hopmap is writable and supports flock
     [exit code 0]
