@@ -21,8 +21,8 @@ const VERSION: u32 = 1;
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Name an artifact as for `hopmap show`: by its folder, the first digits of its digest, or its stage or cell. Name a run by its start
-time (`hopmap runs`), or as `latest`, `previous` (or `-1`: the run of the same pipeline before the latest), `-2` …
+Name an artifact as for `hopmap show`: by its folder, the first digits of its digest, or its stage or cell. Name a run by its start \
+time (`hopmap runs`), or as `latest`, `previous` (or `-1`: the run of the same pipeline before the latest), `-2` and so on. \
 Write a folder that has the name of a run as ./NAME.
 
 Examples:

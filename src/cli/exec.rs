@@ -30,14 +30,14 @@ use crate::{engine, ranks, registry};
 /// Arguments of `exec`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A stage with one output writes it to DIR, a stage with several to DIR/OUTPUT. An artifact in DIR is replaced if its files
+A stage with one output writes it to DIR, a stage with several to DIR/OUTPUT. An artifact in DIR is replaced if its files \
 are unchanged and nothing else is in DIR; any other folder that is not empty is rejected.
 
 Examples:
   hopmap exec trace/otf2 -p path=lu/traces.otf2 --out lu.graph
   hopmap exec topology/synthetic -p shape=tree:2x4x2 -p 'costs=[1,10,100]' --out machine
   hopmap exec map/annealing --in task-graph=lu.graph --in system=machine --out lu.mapping
-  hopmap exec map/annealing --launcher 'mpirun -n 4' --in task-graph=lu.graph --in system=machine --out lu.mapping")]
+  hopmap exec map/tabu --launcher 'mpirun -n 4' --in task-graph=lu.graph --in system=machine -o lu")]
 pub(crate) struct Arguments {
     /// Kind of the stage, such as `map/annealing`.
     kind: String,

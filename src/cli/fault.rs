@@ -18,4 +18,12 @@ pub(crate) enum SystemError {
     #[error("Ctrl-C cannot be handled")]
     #[diagnostic(code(command::no_signals), help("no signal handler can be installed: check `ulimit -u`"))]
     NoSignals(#[source] ctrlc::Error),
+    #[error("{files} cannot be saved again")]
+    #[diagnostic(
+        code(command::read_only_store),
+        help(
+            "a run that saves files writes to the store: make it writable, or name another one with --store"
+        )
+    )]
+    ReadOnlyStore { files: String, source: Box<dyn std::error::Error + Send + Sync> },
 }

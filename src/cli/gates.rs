@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use hopmap_artifact::Folder;
 use hopmap_command::{Exit, Failure, refuse, shown};
+use hopmap_text::counted;
 use miette::{Diagnostic, Report};
 use serde_json::json;
 
@@ -130,16 +131,16 @@ pub(crate) fn exit(problems: Option<Problems>, report: &RunReport) -> Result {
 /// Arguments of `accept`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-For a pipeline, accept records the values of its gates, computed from stored results; `run` compares with
-NAME.accepted.json next to the pipeline file. For an artifact, it records kind, digest, rows, metrics and location. Both are
+For a pipeline, accept records the values of its gates, computed from stored results; `run` compares with \
+NAME.accepted.json next to the pipeline file. For an artifact, it records kind, digest, rows, metrics and location. Both are \
 small text files for version control. A file with equal content is not rewritten.
 
 Examples:
   hopmap accept place.toml --note 'the new mapper is 3 % worse on halos'
-  hopmap accept --check place.toml                  # exit code 0 if the values are those accepted, else 3
+  hopmap accept --check place.toml           # exit code 3 if a value is not the accepted one
   hopmap accept machine --out accepted.json --note 'after the move of rack 7'
-  hopmap accept quality --out quality.json          # the newest output of a stage
-  hopmap accept --check machine --out accepted.json # exit code 0 if the artifact is the one accepted, else 3")]
+  hopmap accept quality --out quality.json   # the newest output of a stage
+  hopmap accept --check machine --out accepted.json   # exit code 3 if the artifact differs")]
 pub(crate) struct Arguments {
     /// Pipeline, or an artifact: its folder, the first digits of its digest, or the stage that wrote it.
     #[arg(value_name = "PIPELINE|ARTIFACT")]
@@ -301,9 +302,8 @@ fn accept_values(
     let accepted = AcceptedMetrics::new(&pipeline.name, judged.values, note);
     let written = accepted.write(place)?;
     output.json(&json!({ "file": place, "written": written, "accepted": accepted }));
-    let count = accepted.metrics.len();
-    let values = if count == 1 { "value" } else { "values" };
-    output.line(format!("{}: {count} {values} in {}", verb(written), shown(place)));
+    let values = counted(accepted.metrics.len(), "value");
+    output.line(format!("{}: {values} in {}", verb(written), shown(place)));
     print_some(changes.into_iter(), 6, |line| format!("  {line} before"), output);
     Ok(Exit::Done)
 }

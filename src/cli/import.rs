@@ -14,8 +14,8 @@ use crate::archive::{Archive, ArchiveError};
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The folder gets the pipeline file, the input files, and a store with all results, so that `hopmap run` there has nothing
-to compute. Parameters of the run become defaults of the pipeline file. Every byte of the archive is checked first; a
+The folder gets the pipeline file, the input files, and a store with all results, so that `hopmap run` there has nothing \
+to compute. Parameters of the run become defaults of the pipeline file. Every byte of the archive is checked first; a \
 damaged archive, or one without input files, is refused.
 
 A pipeline can start programs (`launcher`, map/external): run only archives that you trust.

@@ -1,5 +1,6 @@
 //! `hopmap init`: creates a project from a bundled pipeline.
 
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source
 /// Arguments of `init`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes NAME.toml for you to edit, a JSON Schema with which editors complete it, a README and a .gitignore. Existing files
+Writes NAME.toml for you to edit, a JSON Schema with which editors complete it, a README and a .gitignore. Existing files \
 are never changed.
 
 Examples:
@@ -239,7 +240,9 @@ fn said(
     output.line(format!("created in {}: {}", shown_folder(folder), names.join(", ")));
     output.line("next:");
     if shown(folder) != "." {
-        output.line(format!("  cd {}", shown(folder)));
+        // A name with a NUL has no folder.
+        let folder = shown(folder);
+        output.line(format!("  cd {}", shlex::try_quote(&folder).unwrap_or(Cow::Borrowed(&folder))));
     }
     if let Some(glob) = files.first().and_then(|(_, text)| glob(text)) {
         output.line(format!("  put your traces where {glob} finds them, then"));

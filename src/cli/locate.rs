@@ -36,7 +36,7 @@ pub(crate) fn locate_newest(name: &str, arguments: &StoreArguments, output: Outp
     if let Some(path) = path_of(name)? {
         return Ok(path);
     }
-    let store = Store::load(&arguments.root_here()?)?;
+    let store = Store::load(&arguments.readable_root()?)?;
     let found = in_store(name, &store, store.all_newest())?;
     let newest = |current: &Current| store.newest(&current.key).map(|(outputs, _)| outputs);
     let artifacts = found.artifacts(&newest)?;
@@ -58,7 +58,7 @@ pub(crate) fn locate(name: &str, store: &StoreArguments) -> Result<PathBuf> {
     if let Some(path) = path_of(name)? {
         return Ok(path);
     }
-    let store = Store::load(&store.root_here()?)?;
+    let store = Store::load(&store.readable_root()?)?;
     let outputs = |current: &Current| store.result(&current.key).map(|result| &result.outputs);
     let found = in_store(name, &store, store.all_current())?;
     let artifacts = found.artifacts(&outputs)?;
@@ -425,8 +425,8 @@ fn line(run: &RunSummary) -> String {
 /// Arguments of `gc`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`hopmap run` can recompute everything that gc removes. Results that the pipelines of the store use now are always kept, and so
-is the state of an interrupted search that can continue. A pipeline is identified by its name and its file; results from
+`hopmap run` can recompute everything that gc removes. Results that the pipelines of the store use now are always kept, and so \
+is the state of an interrupted search that can continue. A pipeline is identified by its name and its file; results from \
 before its last complete run are unused. Results of pipelines whose files are deleted are kept unless --gone is given.
 
 Example:

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_command::{Exit, Failure, Mistake, refuse, shown};
+use hopmap_text::counted;
 use serde_json::json;
 
 use super::open::{PipelineArguments, StoreArguments, existing, place_or, working_directory};
 use super::output::{Output, Result};
+use super::summary::first_of;
 use crate::archive::{ArchiveError, Export};
 use crate::engine::{PipelineId, RunSummary, Store};
 use crate::lock::{Differences, Lock, LockError, OutputDifference, Request, Unfinished};
@@ -20,7 +22,7 @@ const MOST_FOUND: usize = 50;
 /// Arguments of `lock`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file is sorted TOML with one line per cell of a sweep: stages with their revisions, parameters, input files and digests of
+The file is sorted TOML with one line per cell of a sweep: stages with their revisions, parameters, input files and digests of \
 the outputs. It does not depend on times, folders or threads. A file with equal content is not rewritten.
 
 Examples:
@@ -63,7 +65,8 @@ pub(super) fn of_results(request: &Request, pipeline: &Pipeline, store: &mut Sto
 
 fn said(written: bool, lock: &Lock, place: &Path, output: Output) {
     let verb = if written { "locked" } else { "locked already" };
-    output.line(format!("{verb}: {} cells of {} in {}", lock.cells.len(), lock.pipeline, shown(place)));
+    let cells = counted(lock.cells.len(), "cell");
+    output.line(format!("{verb}: {cells} of {} in {}", lock.pipeline, shown(place)));
 }
 
 /// What `run` does with a lock file.
@@ -140,11 +143,10 @@ pub(super) fn note_differences(
     output: Output,
 ) {
     let Differences { found, notes } = differences(lock, request, pipeline, store);
-    for found in found.iter().take(MOST_FOUND) {
-        output.note(format!("note: differs from the lock file: {found}"));
-    }
-    if found.len() > MOST_FOUND {
-        output.note(format!("note: … and {} more differ from the lock file", found.len() - MOST_FOUND));
+    let (first, more) = first_of(found.iter(), MOST_FOUND);
+    first.iter().for_each(|found| output.note(format!("note: differs from the lock file: {found}")));
+    if more > 0 {
+        output.note(format!("note: … and {more} more differ from the lock file"));
     }
     notes.iter().for_each(|note| output.note(format!("note: {note}")));
 }
@@ -171,14 +173,15 @@ fn report(differences: &[OutputDifference], output: Output) -> Result {
         return Ok(Exit::Done);
     }
     let mut lines = Vec::new();
-    for fault in faults.iter().take(MOST) {
+    let (first, more) = first_of(faults.iter(), MOST);
+    for fault in first {
         lines.push(format!("  {}: {}", fault.cell, fault.what.join(", ")));
         if !fault.inputs.is_empty() {
             lines.push(format!("    inputs: {}", fault.inputs.join(", ")));
         }
     }
-    if faults.len() > MOST {
-        lines.push(format!("  … and {} more", faults.len() - MOST));
+    if more > 0 {
+        lines.push(format!("  … and {more} more"));
     }
     let count = match faults.len() {
         1 => "a result differs from the lock file".to_owned(),
@@ -192,10 +195,10 @@ fn report(differences: &[OutputDifference], output: Output) -> Result {
 
 /// A pipeline that differs from its lock file.
 fn refused(place: &Path, differences: &Differences) -> Mistake {
-    let mut lines: Vec<String> =
-        differences.found.iter().take(MOST_FOUND).map(|found| format!("  {found}")).collect();
-    if differences.found.len() > MOST_FOUND {
-        lines.push(format!("  … and {} more", differences.found.len() - MOST_FOUND));
+    let (first, more) = first_of(differences.found.iter(), MOST_FOUND);
+    let mut lines: Vec<String> = first.into_iter().map(|found| format!("  {found}")).collect();
+    if more > 0 {
+        lines.push(format!("  … and {more} more"));
     }
     lines.extend(differences.notes.iter().map(|note| format!("  note: {note}")));
     let message = format!("nothing ran: the pipeline differs from {}\n{}", shown(place), lines.join("\n"));
@@ -215,7 +218,7 @@ impl From<LockError> for Failure {
 /// Arguments of `export`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The archive is an RO-Crate in a zip file: the pipeline, its lock file, the input files, every artifact, the journal and the
+The archive is an RO-Crate in a zip file: the pipeline, its lock file, the input files, every artifact, the journal and the \
 report, each with size and BLAKE3. Equal runs give equal bytes. `hopmap verify FILE` checks every byte.
 
 Examples:
@@ -275,7 +278,8 @@ pub(crate) fn export(arguments: &ArchiveArguments, output: Output) -> Result {
     if arguments.license.is_none() {
         output.note("note: no licence is stated; with --license, the archive is a Workflow Run RO-Crate");
     }
-    output.line(format!("{}: {} files, {} bytes", shown(&place), exported.files, exported.bytes));
+    let files = counted(exported.files, "file");
+    output.line(format!("{}: {files}, {} bytes", shown(&place), exported.bytes));
     output.line(format!("  {:<12} hopmap verify {}", "check it", shown(&place)));
     Ok(Exit::Done)
 }

@@ -107,6 +107,12 @@ impl StoreArguments {
             None => Store::find(&working),
         })
     }
+
+    /// The same; a store that is named has to exist.
+    pub(crate) fn readable_root(&self) -> Result<PathBuf> {
+        let root = self.root_here()?;
+        Ok(if self.store.is_some() { existing(root)? } else { root })
+    }
 }
 
 /// The folder of a store, if it is there.

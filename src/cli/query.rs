@@ -23,12 +23,13 @@ const MOST_NAMED: usize = 3;
 /// Arguments of `query`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Tables: one per stage (a row per cell: matrix, parameters, metrics, state, seconds, digest), STAGE_TABLE for every table of
-its artifacts (with matrix and parameters of the cell), `cells` and `runs`. --tables lists them.
+Tables: one per stage (a row per cell: matrix, parameters, metrics, state, seconds, digest), STAGE_TABLE for every table \
+of its artifacts (with matrix and parameters of the cell), `cells` (a row per cell, also of those that have not run yet) \
+and `runs`. --tables lists them.
 
 Examples:
   hopmap query 'SELECT mapper, AVG(F), MIN(F) FROM placement GROUP BY mapper'
-  hopmap query 'SELECT host, COUNT(*) AS ranks FROM placement_ranks GROUP BY host' sweep.toml --format csv
+  hopmap query 'SELECT host, COUNT(*) AS n FROM placement_ranks GROUP BY host' sweep.toml
   hopmap query 'SELECT run, seed, F FROM placement' --run all --out placements.parquet
   hopmap query 'SELECT SUM(bytes) FROM graph_edges' --artifact graph=lu.graph
   hopmap query --tables")]

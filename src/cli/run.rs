@@ -8,9 +8,11 @@ use std::time::Duration;
 use clap::Args;
 use hopmap_command::{Exit, Failure, all_cores, refuse, shown};
 use hopmap_durable::replace_file;
+use hopmap_text::counted;
 use miette::Report;
 use serde_json::json;
 
+use super::fault::SystemError;
 use super::gates::GateArguments;
 use super::lock::LockArguments;
 use super::open::{
@@ -87,7 +89,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         Ok(writer) => writer,
         Err(failure) => {
             let asked = Asked { arguments, request, pipeline, locked };
-            return up_to_date(asked, &root, output).unwrap_or(Err(failure));
+            return up_to_date(asked, &root, output)
+                .unwrap_or_else(|missing| Err(with_hint(failure, &missing)));
         }
     };
     if arguments.wait.waits() {
@@ -140,28 +143,46 @@ struct Asked<'a> {
     locked: Option<Lock>,
 }
 
-/// A run with nothing to do only reads: it needs no lock, and a store that cannot be written will do. None if there is something to do.
-fn up_to_date(mut asked: Asked<'_>, root: &Path, output: Output) -> Option<Result> {
-    if on_interrupt().ok()?.load(Ordering::Relaxed) {
-        return None;
+/// A run with nothing to do only reads: it needs no lock, and a store that cannot be written will do. If there is something to do,
+/// gives the saved files that are missing, if that is all.
+fn up_to_date(mut asked: Asked<'_>, root: &Path, output: Output) -> Result<Result, Vec<PathBuf>> {
+    if on_interrupt().map_err(|_| Vec::new())?.load(Ordering::Relaxed) {
+        return Err(Vec::new());
     }
-    let mut store = Store::load(root).ok()?;
+    let mut store = Store::load(root).map_err(|_| Vec::new())?;
     let pipeline = &mut asked.pipeline;
-    let accepted = asked.arguments.gates.prepare(pipeline, &store).ok()?;
-    engine::check_saves(pipeline, &mut store).ok()?;
+    let accepted = asked.arguments.gates.prepare(pipeline, &store).map_err(|_| Vec::new())?;
+    engine::check_saves(pipeline, &mut store).map_err(|_| Vec::new())?;
     let mut report = engine::plan(pipeline, &mut store);
     let unjudged = gates::judge(pipeline, &mut report, &accepted);
     if pipeline.holds_saves() && !report.may_save() {
         engine::hold_back(pipeline, &mut store, &mut report);
     }
-    let is_settled = |settled: &Settled| {
-        settled.state == State::Cached && settled.saved.iter().all(|saved| !saved.written)
-    };
-    if unjudged.is_some() || !report.cells.iter().all(is_settled) {
-        return None;
+    if unjudged.is_some() || report.cells.iter().any(|settled| settled.state != State::Cached) {
+        return Err(Vec::new());
+    }
+    let saved = report.cells.iter().flat_map(|settled| &settled.saved);
+    let missing: Vec<PathBuf> = saved.filter(|saved| saved.written).map(|saved| saved.path.clone()).collect();
+    if !missing.is_empty() {
+        return Err(missing);
     }
     summary::warn(pipeline, &store, output);
-    Some(conclude(&asked, &mut store, None, (report, unjudged), output))
+    Ok(conclude(&asked, &mut store, None, (report, unjudged), output))
+}
+
+/// Says why a run needs a store that cannot be written, if all that is to do is saving files again.
+fn with_hint(mut failure: Failure, missing: &[PathBuf]) -> Failure {
+    if missing.is_empty() || failure.exit != Exit::Failed || failure.reports.is_empty() {
+        return failure;
+    }
+    let (first, more) = summary::first_of(missing.iter(), summary::MOST_TOLD);
+    let mut files = first.into_iter().map(|path| shown(path)).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        files.push_str(&format!(" and {more} more"));
+    }
+    let source = failure.reports.remove(0).into();
+    failure.reports.insert(0, SystemError::ReadOnlyStore { files, source }.into());
+    failure
 }
 
 /// Answers the questions of the pipeline, writes the report, and says how the run ended. Without a writer the store is not changed.
@@ -186,7 +207,7 @@ fn conclude(
     }
     summary::print_asked(&report, output);
     gates::print(pipeline, &report, output);
-    summary::print_held(&report, output);
+    summary::print_held(pipeline, &report, output);
     let exit = match unanswered {
         // Where a stage failed, the tables of its artifacts may be missing, which is not an error of the query.
         Some(problems) if report.is_success() => return Err(problems.into()),
@@ -331,7 +352,7 @@ pub(crate) fn plan(arguments: &PlanArguments, output: Output) -> Result {
         (run, waits) => format!("{name}: {run} of {all} would run, {waits} depend on their results"),
     });
     gates::print(&pipeline, &report, output);
-    summary::print_held(&report, output);
+    summary::print_held(&pipeline, &report, output);
     let failed =
         report.cells.iter().any(|settled| matches!(settled.state, State::Failed | State::Infeasible));
     if failed { Ok(Exit::Failed) } else { gates::exit(problems, &report) }
@@ -445,13 +466,9 @@ pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result {
     }
     let (stages, cells, gates) = (pipeline.stages().len(), pipeline.cells.len(), pipeline.gates.len());
     output.json(&json!({ "pipeline": pipeline.name, "stages": stages, "cells": cells, "gates": gates }));
-    let cells = if cells == stages { String::new() } else { format!(", {cells} cells") };
-    let gates = match gates {
-        0 => String::new(),
-        1 => ", 1 gate".to_owned(),
-        more => format!(", {more} gates"),
-    };
-    let stages = if stages == 1 { "1 stage".to_owned() } else { format!("{stages} stages") };
+    let cells = if cells == stages { String::new() } else { format!(", {}", counted(cells, "cell")) };
+    let gates = if gates == 0 { String::new() } else { format!(", {}", counted(gates, "gate")) };
+    let stages = counted(stages, "stage");
     output.line(format!("{} is valid: {stages}{cells}{gates}", pipeline.source.name()));
     Ok(Exit::Done)
 }

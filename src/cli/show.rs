@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use hopmap_artifact::{ArtifactError, Cell, Folder, TableReader};
 use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_model::InternalError;
+use hopmap_text::counted;
 use miette::Report;
 use serde_json::{Value, json};
 
@@ -98,7 +99,8 @@ fn describe(folder: &Folder, output: Output) -> Result<()> {
     for (name, table) in &description.tables {
         let reader = folder.stream(name).map_err(Report::new)?;
         let names: Vec<&str> = reader.schema().fields().iter().map(|field| field.name().as_str()).collect();
-        output.line(format!("table {name}: {} rows ({})", table.rows, names.join(", ")));
+        let rows = counted(table.rows as usize, "row");
+        output.line(format!("table {name}: {rows} ({})", names.join(", ")));
     }
     description.files.keys().for_each(|name| output.line(format!("file {}", shown(&folder.file_path(name)))));
     Ok(())
@@ -117,7 +119,7 @@ fn print_table(
     let shown = limit.unwrap_or(if format == Format::Table { ROWS } else { all }).min(all);
     print(reader, format, shown, output)?;
     if shown < all && format == Format::Table {
-        output.note(format!("{shown} of {all} rows; --limit {all} shows all"));
+        output.note(format!("{shown} of {}; --limit {all} shows all", counted(all, "row")));
     }
     Ok(())
 }
@@ -203,7 +205,7 @@ const MOST_FILES: usize = 6;
 
 /// Prints where an artifact or a file comes from.
 fn print_provenance(name: &str, arguments: &StoreArguments, format: Format, output: Output) -> Result<()> {
-    let root = arguments.root_here()?;
+    let root = arguments.readable_root()?;
     let store = root.is_dir().then(|| Store::load(&root)).transpose()?;
     let runs: Vec<RunSummary> = store.as_ref().map(engine::read_runs).transpose()?.unwrap_or_default();
     let memory = store.as_ref().map_or_else(Memory::default, |store| Memory::of(store, &runs));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use hopmap_command::shown;
 use hopmap_model::{Artifact, Metrics, Schedule, TraceSummary};
+use hopmap_text::counted;
 use serde_json::json;
 
 use super::output::{Output, message};
@@ -13,6 +14,7 @@ use crate::engine::{
     Catalogue, OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store, Writer, launch_command,
     launch_files, placeholders, save_file, state_name, warnings,
 };
+use crate::gates::{Gate, Standing};
 use crate::pipeline::{Cell, Pipeline, Problem, Problems, TableQuestion, grouped};
 use crate::query::{self, AnsweredTable};
 
@@ -50,7 +52,7 @@ impl StageReport<'_> {
     fn counts(&self) -> String {
         let count = |state: State| self.cells.iter().filter(|(_, settled)| settled.state == state).count();
         let states = State::ENDINGS.into_iter().chain([State::WouldRun, State::Waits]);
-        format!("  {:<10} {} cells: {}", self.name, self.cells.len(), counts(states, count))
+        format!("  {:<10} {}: {}", self.name, counted(self.cells.len(), "cell"), counts(states, count))
     }
 
     /// The same, and the reasons that most of them have.
@@ -157,8 +159,9 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         format!("  {:<12} {}{restored}", cell.name, shown(&saved.path))
     };
     print_some(copies, MOST_COPIES, copy, output);
-    let command = |(port, record, path): (&str, &OutputRecord, PathBuf)| {
-        format!("  {port:<12} {}", launch_command(store, record, &shown(&path)).unwrap_or_default())
+    let command = |(_, record, path): (&str, &OutputRecord, PathBuf)| {
+        let command = launch_command(store, record, &shown(&path)).unwrap_or_default();
+        format!("  {:<12} {command}", "start with")
     };
     print_some(launch_files(report, store).into_iter(), MOST_COPIES, command, output);
     if let Some(placeholders) = placeholders(pipeline, store, report) {
@@ -236,8 +239,11 @@ fn program(record: &OutputRecord) -> String {
 pub(crate) fn warn(pipeline: &Pipeline, store: &Store, output: Output) {
     let (count, log) = (store.damaged_lines(), store.root().join("state.log"));
     if count > 0 {
-        output
-            .note(format!("{} has {count} damaged lines; hopmap recomputes what they recorded", shown(&log)));
+        output.note(format!(
+            "{} has {}; hopmap recomputes what was recorded there",
+            shown(&log),
+            counted(count, "damaged line")
+        ));
     }
     deprecated(pipeline, output);
     let id = PipelineId::of(pipeline, store.root());
@@ -248,7 +254,7 @@ pub(crate) fn warn(pipeline: &Pipeline, store: &Store, output: Output) {
 }
 
 /// Says which copies were held back, and what to do.
-pub(crate) fn print_held(report: &RunReport, output: Output) {
+pub(crate) fn print_held(pipeline: &Pipeline, report: &RunReport, output: Output) {
     const MOST: usize = 3;
     if report.held.is_empty() {
         return;
@@ -258,9 +264,21 @@ pub(crate) fn print_held(report: &RunReport, output: Output) {
     if more > 0 {
         paths.push(format!("{more} more"));
     }
-    let what =
-        "a gate fails; `hopmap accept` makes its values the baseline, `save_on_failure = true` saves anyway";
+    // A limit that is a constant is not changed by accepting values.
+    let accept = match needs_accepted(pipeline, report) {
+        true => "`hopmap accept` makes its values the baseline, ",
+        false => "",
+    };
+    let what = format!("a gate fails; {accept}`save_on_failure = true` saves anyway");
     output.line(format!("  {:<12} {}: {what}", "held back", paths.join(", ")));
+}
+
+/// Whether a gate that fails compares with a baseline.
+fn needs_accepted(pipeline: &Pipeline, report: &RunReport) -> bool {
+    let fails = |gate: &&Gate| {
+        report.gates.iter().any(|verdict| verdict.gate == gate.name && verdict.standing == Standing::Broken)
+    };
+    pipeline.gates.iter().filter(fails).any(|gate| gate.formula.right.needs_accepted())
 }
 
 /// Warns of deprecated names in a pipeline file.
@@ -406,7 +424,7 @@ fn save(
 pub(crate) fn print_asked(report: &RunReport, output: Output) {
     for table in &report.tables {
         let place = table.saved.as_ref().map(|path| format!(" in {}", shown(path))).unwrap_or_default();
-        output.line(format!("  {:<12} {} rows{place}", table.name, table.all_rows));
+        output.line(format!("  {:<12} {}{place}", table.name, counted(table.all_rows, "row")));
         aligned(&table.columns, &table.rows).into_iter().for_each(|line| output.line(format!("    {line}")));
         if table.rows.len() < table.all_rows {
             output.line(format!("    … and {} more", table.all_rows - table.rows.len()));

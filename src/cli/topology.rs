@@ -46,7 +46,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 /// Arguments of `topology diff`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Hosts and switches are compared by name, switches with generated names (level-1-0, switch-1-0) by the hosts below them; order
+Hosts and switches are compared by name, switches with generated names (level-1-0, switch-1-0) by the hosts below them; order \
 and numbers do not matter.
 
 Examples:
@@ -150,7 +150,7 @@ const ENTRIES: usize = 10;
 #[command(after_help = "\
 Examples:
   hopmap topology status --publish /var/lib/hopmap
-  hopmap topology status --publish /var/lib/hopmap --max-age 3h --quiet   # exit code 3 if no refresh succeeded for 3 h")]
+  hopmap topology status --publish /var/lib/hopmap --max-age 3h --quiet   # exit code 3 if older")]
 pub(crate) struct StatusArguments {
     /// Folder of published topologies.
     #[arg(long, value_name = "DIR")]

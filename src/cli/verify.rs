@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_command::{Exit, Failure, all_cores, refuse, shown};
+use hopmap_text::counted;
 use miette::Report;
 use serde_json::json;
 
@@ -20,8 +21,8 @@ use crate::pipeline::Pipeline;
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Recomputes a pipeline in an empty store, with another number of threads than last time, and compares every artifact with the
-one in the store. Results of live stages and of searches with a time limit are not reproducible: they are taken from the
+Recomputes a pipeline in an empty store, with another number of threads than last time, and compares every artifact with the \
+one in the store. Results of live stages and of searches with a time limit are not reproducible: they are taken from the \
 store, and results that depend on them are compared. For an archive of `hopmap export`, checks every byte.
 
 Exit codes: 0 if all compared results are identical, 3 if one differs, 1 if a stage failed.
@@ -29,7 +30,7 @@ Exit codes: 0 if all compared results are identical, 3 if one differs, 1 if a st
 Examples:
   hopmap verify place.toml
   hopmap verify sweep.toml --stage placement -j 4
-  hopmap verify place.toml --lock=place.lock     # compare with the digests of a lock file, without a store
+  hopmap verify place.toml --lock=place.lock     # compare with a lock file, without a store
   hopmap verify lu.crate.zip --rerun")]
 #[expect(clippy::option_option, reason = "given or not, with a file or without")]
 pub(crate) struct Arguments {
@@ -252,13 +253,12 @@ fn verify_archive(arguments: &Arguments, output: Output) -> Result {
     checked.notes.iter().for_each(|note| output.note(format!("note: {note}")));
     checked.findings.iter().for_each(|finding| output.fault(format!("  {finding}")));
     if !checked.findings.is_empty() {
-        let faults = if checked.findings.len() == 1 { "fault" } else { "faults" };
-        output.fault(format!("{}: {} {faults}", shown(&path), checked.findings.len()));
+        output.fault(format!("{}: {}", shown(&path), counted(checked.findings.len(), "fault")));
         return Ok(Exit::Different);
     }
     let Checked { files, artifacts, bytes, .. } = checked;
-    output
-        .line(format!("{}: {files} files and {artifacts} artifacts are intact, {bytes} bytes", shown(&path)));
+    let (files, artifacts) = (counted(files, "file"), counted(artifacts, "artifact"));
+    output.line(format!("{}: {files} and {artifacts} are intact, {bytes} bytes", shown(&path)));
     if !arguments.rerun {
         return Ok(Exit::Done);
     }

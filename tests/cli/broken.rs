@@ -502,3 +502,18 @@ fn a_pipeline_that_does_not_exist() {
     [exit code 2]
     ");
 }
+
+#[test]
+fn a_deleted_current_directory_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("gone/file", "");
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
+    let script = format!("cd gone && rm -r ../gone && exec {} show x", hopmap.display());
+    let output =
+        std::process::Command::new("sh").args(["-c", &script]).current_dir(sandbox.path()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("error[command::no_directory]: the current directory cannot be determined"),
+        "{said}"
+    );
+}

@@ -118,7 +118,7 @@ fn folders_come_back_as_they_were() {
     let _settled = settled();
     let sandbox = Sandbox::new();
     let folder = sandbox.path().join("ckpt");
-    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @"created an empty store in store; next: hopmap checkpoint add store FOLDER");
+    insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store"]), @"created an empty store in store; next: hopmap checkpoint add store CHECKPOINT");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @"no checkpoints yet");
     rich(&sandbox);
     let first = tree(&folder);

@@ -70,7 +70,7 @@ fn torn_and_damaged_lines_of_the_log_cost_a_run_and_no_more() {
     let damaged = log.lines().map(|line| &line[1..]).collect::<Vec<_>>().join("\n") + "\n";
     sandbox.write(".hopmap/state.log", damaged);
     assert_eq!(digests(&sandbox), expected);
-    assert!(sandbox.seen(&["run", "ring.toml"]).contains("damaged lines"));
+    assert!(sandbox.seen(&["run", "ring.toml"]).contains("damaged line"));
 }
 
 #[test]

@@ -139,6 +139,8 @@ fn a_run_with_nothing_to_do_works_on_a_store_that_cannot_be_written() {
     mode(0o555);
     let run = |arguments: &[&str]| sandbox.unprivileged(arguments).output().unwrap();
     let outputs = [run(&["run", "ring.toml"]), run(&["gc", "--dry-run"]), run(&["plan", "ring.toml"])];
+    std::fs::remove_file(sandbox.path().join("out/rankfile")).unwrap();
+    let missing = run(&["run", "ring.toml"]);
     sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 20001");
     let changed = run(&["run", "ring.toml"]);
     mode(0o755);
@@ -146,11 +148,21 @@ fn a_run_with_nothing_to_do_works_on_a_store_that_cannot_be_written() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     assert_eq!(changed.status.code(), Some(1));
+    let said = String::from_utf8(missing.stderr).unwrap();
+    assert!(
+        said.contains("error[command::read_only_store]: out/rankfile cannot be saved again")
+            && said.contains("make it writable, or name another one with --store"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_deadline_of_nothing_is_refused() {
     let sandbox = Sandbox::with_ring();
     let refused = sandbox.seen(&["run", "ring.toml", "--deadline", "0"]);
-    assert!(refused.contains("must be longer than 0 s") && refused.contains("[exit code 2]"), "{refused}");
+    assert!(
+        refused.contains("error[command::arguments]: ") && refused.contains("must be longer than 0 s"),
+        "{refused}"
+    );
+    assert!(refused.ends_with("[exit code 2]\n"), "{refused}");
 }

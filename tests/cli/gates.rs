@@ -57,7 +57,7 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
     ring: nothing to do, 5 of 5 up to date
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       no baseline  quality: placement.F is 44,000, no baseline accepted yet
       pass         gain: quality.F is 44,000, allowed 48,000 (0.6 × 80,000 quality.F_linear)
@@ -71,7 +71,7 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
     ring: nothing to do, 5 of 5 up to date
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       pass         quality: placement.F is 44,000, allowed 44,880 (1.02 × 44,000 accepted)
       pass         gain: quality.F is 44,000, allowed 48,000 (0.6 × 80,000 quality.F_linear)
@@ -129,7 +129,7 @@ fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
     ring: nothing to do, 5 of 5 up to date
       quality      F 1.000 × linear, F 1.127 × random, T 1.000 × linear, max_link_load_bytes 1.000 × linear
       rankfile     out/rankfile  (restored)
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     ");
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
@@ -549,7 +549,7 @@ fn gates_change_no_key() {
     ring: nothing to do, 5 of 5 up to date
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       pass         g: placement.F is 44,000, allowed 1,000,000,000
     ");

@@ -177,6 +177,13 @@ fn a_trace_and_a_shape_become_defaults() {
 
 /// A pipeline for every trace of a folder is refused as long as there is none: that comes before the commands.
 #[test]
+fn a_folder_with_a_space_is_quoted() {
+    let sandbox = Sandbox::new();
+    let seen = sandbox.seen(&["init", "a b"]);
+    assert!(seen.contains("\n  cd 'a b'\n"), "{seen}");
+}
+
+#[test]
 fn a_project_for_many_traces_says_where_to_put_them() {
     if query_program().is_none() {
         return;

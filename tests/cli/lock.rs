@@ -183,7 +183,7 @@ fn another_version_of_hopmap_or_text_is_a_note_where_nothing_else_differs() {
     insta::assert_snapshot!(seen.replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r"
     sweep: nothing to do, 9 of 9 up to date
       best         best
-      rankfile     mpirun -n 8 --rankfile best PROGRAM
+      start with   mpirun -n 8 --rankfile best PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     all results match the lock file
     ------- stderr -------
@@ -220,7 +220,7 @@ fn a_result_that_differs_ends_with_three_and_says_what_went_in() {
     insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--locked", "--no-report"]), @r"
     sweep: nothing to do, 9 of 9 up to date
       best         best
-      rankfile     mpirun -n 8 --rankfile best PROGRAM
+      start with   mpirun -n 8 --rankfile best PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     ------- stderr -------
     error[command::mistake]: a result differs from the lock file
@@ -245,7 +245,7 @@ fn what_a_budget_in_seconds_shaped_is_held_only_strictly() {
     ring: nothing to do, 5 of 5 up to date
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     all results match the lock file
     ------- stderr -------

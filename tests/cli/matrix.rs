@@ -40,12 +40,12 @@ fn every_combination_is_a_cell_and_equal_ones_run_once() {
       each[mapper=linear,seed=3] out/linear-3  (restored)
       each[mapper=random,seed=2] out/random-2  (restored)
       each[mapper=random,seed=3] out/random-3
-      rankfile     mpirun -n 8 --rankfile best PROGRAM
-      rankfile     mpirun -n 8 --rankfile out/linear-2 PROGRAM
-      rankfile     mpirun -n 8 --rankfile out/linear-3 PROGRAM
-      rankfile     mpirun -n 8 --rankfile out/random-2 PROGRAM
-      rankfile     mpirun -n 8 --rankfile out/random-3 PROGRAM
-      rankfile     mpirun -n 8 --rankfile .hopmap/artifacts/DIGEST/files/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile best PROGRAM
+      start with   mpirun -n 8 --rankfile out/linear-2 PROGRAM
+      start with   mpirun -n 8 --rankfile out/linear-3 PROGRAM
+      start with   mpirun -n 8 --rankfile out/random-2 PROGRAM
+      start with   mpirun -n 8 --rankfile out/random-3 PROGRAM
+      start with   mpirun -n 8 --rankfile .hopmap/artifacts/DIGEST/files/rankfile PROGRAM
       … and 2 more
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/sweep.html
@@ -94,12 +94,12 @@ fn a_new_value_adds_only_its_cells() {
       each[mapper=linear,seed=3] out/linear-3
       each[mapper=random,seed=2] out/random-2
       each[mapper=random,seed=3] out/random-3
-      rankfile     mpirun -n 8 --rankfile best PROGRAM
-      rankfile     mpirun -n 8 --rankfile out/linear-2 PROGRAM
-      rankfile     mpirun -n 8 --rankfile out/linear-3 PROGRAM
-      rankfile     mpirun -n 8 --rankfile out/random-2 PROGRAM
-      rankfile     mpirun -n 8 --rankfile out/random-3 PROGRAM
-      rankfile     mpirun -n 8 --rankfile .hopmap/artifacts/DIGEST/files/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile best PROGRAM
+      start with   mpirun -n 8 --rankfile out/linear-2 PROGRAM
+      start with   mpirun -n 8 --rankfile out/linear-3 PROGRAM
+      start with   mpirun -n 8 --rankfile out/random-2 PROGRAM
+      start with   mpirun -n 8 --rankfile out/random-3 PROGRAM
+      start with   mpirun -n 8 --rankfile .hopmap/artifacts/DIGEST/files/rankfile PROGRAM
       … and 2 more
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/sweep.html

@@ -11,7 +11,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
     ring: 5 ran in N.NN s
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
@@ -27,7 +27,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
     ring: nothing to do, 5 of 5 up to date
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     "#);
@@ -43,7 +43,7 @@ fn only_what_depends_on_a_change_runs_again() {
     ring: 3 ran, 2 cached in N.NN s
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
@@ -67,7 +67,7 @@ fn comments_order_and_names_of_folders_change_nothing() {
     ring: nothing to do, 5 of 5 up to date
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     "#);
@@ -91,7 +91,7 @@ fn a_missing_copy_is_restored_and_not_made_again() {
     ring: nothing to do, 5 of 5 up to date
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile  (restored)
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     "#);
@@ -109,7 +109,7 @@ fn a_damaged_artifact_is_made_again() {
     ring: 1 ran, 4 cached in N.NN s
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
@@ -242,7 +242,7 @@ fn a_deadline_delivers_the_best_so_far() {
     ring: 4 ran, 1 partial in N.NN s
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      rankfile     mpirun -n 8 --rankfile out/rankfile PROGRAM
+      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
@@ -395,7 +395,7 @@ fn hosts_and_launcher_of_a_cluster_are_parameters() {
     let placeholders = "  hosts        placeholders (host0, host1, …): name yours with -p hosts=NAMES";
     assert!(run(&[]).contains(placeholders));
     let seen = run(&["hosts=node[01-08]", "slots=2", "launch=slurm"]);
-    let command = "  launch       SLURM_HOSTFILE=out/rankfile srun -m arbitrary -n 16 PROGRAM";
+    let command = "  start with   SLURM_HOSTFILE=out/rankfile srun -m arbitrary -n 16 PROGRAM";
     assert!(seen.contains(command) && !seen.contains("placeholders"), "{seen}");
     sandbox.write("my-hosts", "n1 slots=8\nn2 slots=8\n");
     let seen = run(&["hosts_file=my-hosts", "launch=open-mpi-5"]);

@@ -343,6 +343,8 @@ fn a_broken_gate_holds_copies_back() {
         again.contains("nothing to do") && again.contains("  held back    out/placement, out/rankfile: "),
         "{again}"
     );
+    // Accepting values changes no constant.
+    assert!(!again.contains("hopmap accept"), "{again}");
     let plan = sandbox.seen(&["plan", "ring.toml"]);
     assert!(
         !plan.contains("restores") && plan.contains("  held back    out/placement, out/rankfile: "),

@@ -202,3 +202,14 @@ matrix = { path = ["programs/a/ring.csv", "programs/b/ring.csv"] }
     let listed = sandbox.seen(&["show", "program"]);
     assert!(listed.contains("name one: program[path=a], program[path=b]"), "{listed}");
 }
+
+#[test]
+fn a_named_store_that_does_not_exist() {
+    let sandbox = Sandbox::with_ring();
+    let seen = sandbox.seen(&["show", "placement", "--store", "nothere"]);
+    assert!(
+        seen.contains("error[engine::missing]: there is no store at ") && seen.contains("nothere"),
+        "{seen}"
+    );
+    assert!(seen.ends_with("[exit code 2]\n"), "{seen}");
+}

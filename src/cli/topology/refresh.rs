@@ -10,6 +10,7 @@ use hopmap_changes::{Change, Machine, Missing, Thresholds};
 use hopmap_command::{Exit, Failure, all_cores, holder, refuse, shown};
 use hopmap_durable::{Staging, replace_file};
 use hopmap_model::{Artifact, InternalError, Measurements, SystemGraph};
+use hopmap_text::counted;
 use jiff::Timestamp;
 use miette::Report;
 use serde_json::json;
@@ -28,7 +29,7 @@ use crate::{engine, report};
 /// Arguments of `topology refresh`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-DIR/current is a link to the published snapshot, replaced when a new one is complete and on disk. If the machine is unchanged,
+DIR/current is a link to the published snapshot, replaced when a new one is complete and on disk. If the machine is unchanged, \
 nothing is published and no consumer runs. A host that does not answer keeps its data and is marked as down.
 
 Examples:
@@ -312,15 +313,11 @@ fn finish(arguments: &Arguments, publication: &Publication, updated: Updated, ou
     Ok(if has_changed && arguments.exit_code { Exit::Different } else { Exit::Done })
 }
 
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 fn headline(record: &Record, publication: &Publication) -> String {
     let place = shown(&publication.current_link());
     let hosts = match record.down.len() {
-        0 => format!("{} hosts", record.hosts),
-        down => format!("{} hosts, {down} down", record.hosts),
+        0 => counted(record.hosts, "host"),
+        down => format!("{}, {down} down", counted(record.hosts, "host")),
     };
     let what = match record.changes.as_slice() {
         [] => String::new(),

@@ -18,7 +18,7 @@ fn tables_are_listed() {
       seconds                      DOUBLE
       timed                        BOOLEAN
       key                          TEXT
-    machine: 1 rows
+    machine: 1 row
       cell                         TEXT
       bandwidth_bytes_per_s        TEXT
       bytes                        TEXT
@@ -129,7 +129,7 @@ fn tables_are_listed() {
       link_latency_s               TEXT
       shape                        TEXT
       slots                        BIGINT
-    placement: 1 rows
+    placement: 1 row
       cell                         TEXT
       cooling                      TEXT
       cooling_rate                 TEXT
@@ -270,7 +270,7 @@ fn tables_are_listed() {
       temperature_after_exchange   TEXT
       time_limit_s                 TEXT
       weight                       TEXT
-    program: 1 rows
+    program: 1 row
       cell                         TEXT
       format                       TEXT
       path                         TEXT
@@ -301,7 +301,7 @@ fn tables_are_listed() {
       format                       TEXT
       path                         TEXT
       ranks                        TEXT
-    quality: 1 rows
+    quality: 1 row
       cell                         TEXT
       samples                      BIGINT
       seed                         BIGINT
@@ -362,13 +362,13 @@ fn tables_are_listed() {
       max_link_load_bytes          DOUBLE
       samples                      BIGINT
       seed                         BIGINT
-    rankfile: 1 rows
+    rankfile: 1 row
       cell                         TEXT
       open_mpi                     BIGINT
       state                        TEXT
       seconds                      DOUBLE
       digest                       TEXT
-    runs: 1 rows
+    runs: 1 row
       run                          TEXT
       pipeline                     TEXT
       time                         TEXT

@@ -11,6 +11,7 @@ use hopmap::query::{Form, TABLES};
 use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_durable::{DurableError, replace_file};
 use hopmap_query::{Answer, ColumnType, QueryError, TableInfo, Tables, add_artifact, reply, tables};
+use hopmap_text::counted;
 use miette::Report;
 use serde_json::json;
 
@@ -79,8 +80,10 @@ fn answer(request: &QueryRequest, output: Output) -> Result<Exit, Failure> {
     let answer = answer.map_err(|error| failure(error, question))?;
     deliver(&answer, request, output)?;
     if answer.has_more() && request.limit.is_none() {
-        output
-            .note(format!("{} rows are shown of more; --limit shows more, --format csv all", answer.rows()));
+        output.note(format!(
+            "the first {}; --limit shows more, --format csv all",
+            counted(answer.rows(), "row")
+        ));
     }
     Ok(Exit::Done)
 }
@@ -106,7 +109,7 @@ fn deliver(answer: &Answer, request: &QueryRequest, output: Output) -> Result<()
         None => output.raw(&bytes),
         Some(path) => {
             replace_file(path, &bytes).map_err(Report::new)?;
-            output.note(format!("{} rows in {}", answer.rows(), shown(path)));
+            output.note(format!("{} in {}", counted(answer.rows(), "row"), shown(path)));
         }
     }
     Ok(())
@@ -123,7 +126,7 @@ fn list(tables: &Tables, output: Output) -> Result<(), Failure> {
         output.json(&list.iter().map(table).collect::<Vec<_>>());
     }
     for table in &list {
-        output.line(format!("{}: {} rows", table.name, table.rows));
+        output.line(format!("{}: {}", table.name, counted(table.rows, "row")));
         for (name, kind) in &table.columns {
             output.line(format!("  {name:<28} {}", kind.name()));
         }

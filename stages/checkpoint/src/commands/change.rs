@@ -59,7 +59,9 @@ impl Command for Init {
         let store = Store::init(&self.store, self.settings()?)?;
         let mut answer = Answer::of(&json!({ "store": shown(store.folder()), "settings": store.settings() }));
         let store = shown(&self.store);
-        answer.line(format!("created an empty store in {store}; next: hopmap checkpoint add {store} FOLDER"));
+        answer.line(format!(
+            "created an empty store in {store}; next: hopmap checkpoint add {store} CHECKPOINT"
+        ));
         Ok(answer)
     }
 }
@@ -96,7 +98,7 @@ fn seed() -> u64 {
 /// Add a checkpoint: a folder, or a stream.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A checkpoint is a folder with everything in it: images, side files, scripts. Images of DMTCP and pages of CRIU are compared page by page
+A checkpoint is a folder with everything in it: images, side files, scripts. Images of DMTCP and pages of CRIU are compared page by page \
 at the same addresses, all other files by their contents. The checkpoint is on disk when the command ends.
 
 Examples:
@@ -251,7 +253,7 @@ fn as_json(added: &Added) -> serde_json::Value {
 /// Remove checkpoints that no rule keeps.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A checkpoint is kept if a rule or a pin keeps it. The data that kept checkpoints depend on is kept too.
+A checkpoint is kept if a rule or a pin keeps it. The data that kept checkpoints depend on is kept too. \
 Works on a full disk; exits with 1 if unneeded data remains because there is no space to rewrite a pack.
 
 Examples:
@@ -264,8 +266,8 @@ pub struct Prune {
     /// Keep the last COUNT checkpoints of every name.
     #[arg(long, value_name = "COUNT")]
     keep_last: Option<usize>,
-    /// Keep checkpoints whose numbers are multiples of NUMBER.
-    #[arg(long, value_name = "NUMBER")]
+    /// Keep every COUNT-th checkpoint: those whose numbers are multiples of COUNT.
+    #[arg(long, value_name = "COUNT")]
     keep_every: Option<u32>,
     /// Keep these checkpoints, now and in later prunes.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]

@@ -81,13 +81,13 @@ impl Command for Restore {
 /// Verify that checkpoints can be restored, and report which ones damage affects.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without --deep every byte on disk is compared with its checksum. Ends with 1 if something is damaged or missing, and names every checkpoint
+Without --deep every byte on disk is compared with its checksum. Ends with 1 if something is damaged or missing, and names every checkpoint \
 that needs it; the others can be restored.
 
 Examples:
   hopmap checkpoint verify store
   hopmap checkpoint verify store --deep --only 7,8
-  hopmap checkpoint verify store --discard     # then add the latest state again: lost data is stored again")]
+  hopmap checkpoint verify store --discard     # then add the latest state again")]
 pub struct Verify {
     /// Folder of the store.
     store: PathBuf,

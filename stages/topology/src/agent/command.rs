@@ -26,12 +26,12 @@ const LINE_BYTES: u64 = 1024;
 /// Measure message latencies and bandwidths on this host for a coordinator.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`topology/probe` starts agents and passes them a token. To start one by hand, put the token, 64
-hexadecimal digits, into the environment variable HOPMAP_AGENT_TOKEN, the first line of
---token-file, or the first line of standard input. It is never an argument, which all users of
+`topology/probe` starts agents and passes them a token. To start one by hand, put the token, 64 \
+hexadecimal digits, into the environment variable HOPMAP_AGENT_TOKEN, the first line of \
+--token-file, or the first line of standard input. It is never an argument, which all users of \
 the host could read. Connections without the token are rejected.
 
-A ready agent prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when its
+A ready agent prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when its \
 coordinator ends it, when its standard input is closed, or after --time-limit.
 
 Examples:
