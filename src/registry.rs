@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use hopmap_artifact::{ArtifactError, Codec, Folder};
 use hopmap_command::CommandEntry;
 use hopmap_model::{
-    Artifact, Context, Direction, Error, InputPath, Inputs, Library, Mapping, Measurements, Outcome, Port,
-    Stage, SystemGraph, TaskGraph, Value,
+    Artifact, Context, Direction, Error, InputPath, Inputs, Library, Mapping, Measurements, OutOfRange,
+    Outcome, Port, Stage, SystemGraph, TaskGraph, Value,
 };
 use serde_json::Value as Json;
 
@@ -119,6 +119,27 @@ pub struct ParameterError {
     pub message: String,
     /// How to fix it, if the stage has a hint.
     pub help: Option<String>,
+    /// Whether the value is out of its range; the message then names the parameter.
+    pub is_out_of_range: bool,
+}
+
+impl ParameterError {
+    /// An error of all parameters together.
+    fn of_all(message: String) -> Self {
+        Self { path: Vec::new(), message, help: None, is_out_of_range: false }
+    }
+
+    /// An error of a stage that checks its parameters.
+    fn of_check(error: &Error) -> Self {
+        let message = error.to_string();
+        let parameter = OutOfRange::parameter(&message);
+        Self {
+            path: parameter.iter().flat_map(|name| name.split('.')).map(str::to_owned).collect(),
+            is_out_of_range: parameter.is_some(),
+            help: error.help().map(|help| help.to_string()),
+            message,
+        }
+    }
 }
 
 /// A stage together with its parameters.
@@ -181,19 +202,11 @@ fn configure<S: Stage + 'static>(given: Json) -> Result<Box<dyn Configured>, Par
     let parameters: S::Params =
         serde_path_to_error::deserialize(completed::<S>(&given)).map_err(|error| ParameterError {
             path: error.path().iter().filter_map(segment).collect(),
-            message: error.into_inner().to_string(),
-            help: None,
+            ..ParameterError::of_all(error.into_inner().to_string())
         })?;
-    S::check(&parameters).map_err(|error| ParameterError {
-        path: Vec::new(),
-        message: error.to_string(),
-        help: error.help().map(|help| help.to_string()),
-    })?;
-    let canonical = serde_json::to_value(&parameters).map_err(|error| ParameterError {
-        path: Vec::new(),
-        message: error.to_string(),
-        help: None,
-    })?;
+    S::check(&parameters).map_err(|error| ParameterError::of_check(&error))?;
+    let canonical =
+        serde_json::to_value(&parameters).map_err(|error| ParameterError::of_all(error.to_string()))?;
     Ok(Box::new(Ready::<S> { parameters, canonical, given }))
 }
 
@@ -294,7 +307,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_kind_stands_once() {
+    fn every_kind_is_listed_once() {
         let kinds: BTreeSet<_> = STAGES.iter().map(|entry| entry.kind).collect();
         assert_eq!(kinds.len(), STAGES.len());
     }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use hopmap_model::OutOfRange;
 use hopmap_text::closest;
 use serde_json::Value as Json;
 
@@ -68,13 +67,10 @@ fn read(
     let before = problems.count();
     let mut is_complete = values_are_complete(entry, written, &values);
     loop {
-        let mut error = match entry.configure(values.clone()) {
+        let error = match entry.configure(values.clone()) {
             Ok(configured) => return (problems.count() == before).then_some(configured),
             Err(error) => error,
         };
-        if let Some(name) = OutOfRange::parameter(&error.message) {
-            error.path = name.split('.').map(str::to_owned).collect();
-        }
         let found = error.path.first().and_then(|key| written.get(key));
         // What is missing now is what was taken out before.
         if is_complete || found.is_some() {
@@ -101,7 +97,7 @@ fn wrong_value(entry: &StageEntry, error: &ParameterError, written: &Table, span
     let place = written.get(key).map_or_else(|| span.clone(), |entry| entry.node.span_at(inner));
     let path = dotted(&error.path);
     let schema = SchemaView::new(&entry.schema).property(key);
-    if OutOfRange::parameter(&error.message).is_some() {
+    if error.is_out_of_range {
         let default = inner.iter().fold(schema, |schema, part| schema.property(part)).default();
         let default = default.map(|value| format!("; default {value}")).unwrap_or_default();
         let help = error.help.iter().map(|help| format!("{help}{default}"));
