@@ -11,7 +11,7 @@
 //! Every run leaves `request.json` in its folder: text, parameters and folders, with which it can be planned again.
 //!
 //! `src/archive` packs a run. Input files get places at which the pipeline finds them (`inputs`): values of parameters are looked at
-//! from folders of other names, which tells paths from text and what they are relative to. `read` believes nothing: names, kinds and
+//! from folders of other names, which distinguishes paths from text and shows what they are relative to. `read` believes nothing: names, kinds and
 //! sizes of the whole directory are looked at before anything is read, and no file is read further than its directory says.
 
 mod again;

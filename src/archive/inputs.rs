@@ -145,7 +145,7 @@ fn leaves(one: &Json, other: &Json, visit: &mut impl FnMut(&str, &str)) {
     }
 }
 
-/// The place of a file in the archive: as far from the place of the parameter that leads to it as it is on this machine.
+/// The place of a file in the archive: its path relative to the parameter that leads to it is that on this machine.
 fn place(file: &Path, named: &[Named], starts: &[Vec<String>; 3]) -> Option<String> {
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let as_it_is = |path: &Path| path.to_owned();

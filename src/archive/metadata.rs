@@ -38,7 +38,7 @@ const WORKFLOW: &str = "https://w3id.org/ro/wfrun/workflow/0.5";
 const WORKFLOW_CRATE: &str = "https://w3id.org/workflowhub/workflow-ro-crate/1.0";
 const LANGUAGE: &str = "#hopmap-pipeline";
 const ENGINE: &str = "#hopmap";
-/// What the term for a digest stands for: schema.org has one for SHA-256 alone.
+/// The meaning of the term for a digest: schema.org has one for SHA-256 only.
 const BLAKE3: &str = "https://github.com/BLAKE3-team/BLAKE3";
 
 /// The metadata of an archive.

@@ -1,4 +1,4 @@
-//! Reading an archive that may hold anything: what could do harm is refused, what is not as it should be is named.
+//! Reads an archive that may contain anything: harmful entries are rejected, and every fault is named.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::lock::{Ending, Lock};
 
 /// Deflate makes at most 1032 bytes of one, and a little more of very few.
 const MOST_RATIO: u64 = 1032;
-/// Together files are not larger than so many times the archive, unless they are small.
+/// Maximum ratio of the sizes of all files and of the archive, unless they are small.
 const MOST_GROWTH: u64 = 100;
 const SMALL: u64 = 1 << 30;
 /// Files that are read into memory are no larger.
@@ -84,7 +84,7 @@ impl Checked {
     }
 
     /// What was read of a file, unless that is what is wrong with it.
-    fn told<T>(&mut self, file: &str, read: Result<T, String>) -> Option<T> {
+    fn noted<T>(&mut self, file: &str, read: Result<T, String>) -> Option<T> {
         read.map_err(|reason| self.find(file, reason)).ok()
     }
 }
@@ -151,7 +151,7 @@ impl Archive {
             let reason = format!("it has no {METADATA}");
             return Err(ArchiveError::Foreign { path: self.path.clone(), reason });
         }
-        let Some(metadata) = checked.told(METADATA, self.json::<Json>(METADATA)) else {
+        let Some(metadata) = checked.noted(METADATA, self.json::<Json>(METADATA)) else {
             return Ok(BTreeMap::new());
         };
         let mut claimed = BTreeMap::new();
@@ -247,7 +247,7 @@ impl Archive {
                 continue;
             }
             let description = self.json::<Description>(&place);
-            let Some(description) = checked.told(&place, description) else { continue };
+            let Some(description) = checked.noted(&place, description) else { continue };
             names.remove(DESCRIPTION);
             names.remove(PROVENANCE);
             let tables = description.tables.iter();
@@ -277,7 +277,7 @@ impl Archive {
         let lock = self
             .text(&request.lock)
             .and_then(|text| Lock::parse(Path::new(&request.lock), &text).map_err(|error| error.to_string()));
-        let Some(lock) = checked.told(&request.lock, lock) else { return Ok(()) };
+        let Some(lock) = checked.noted(&request.lock, lock) else { return Ok(()) };
         if hashes.get(&request.pipeline) != Some(&lock.text) {
             checked.find(&request.pipeline, "is not the pipeline that the lock file is of");
         }

@@ -200,11 +200,11 @@ fn check_artifact(artifact: &Folder, place: &Path, output: Output) -> Result {
     artifact.verify().map_err(Report::new)?;
     let same = format!("{} {} is the accepted one", accepted.kind, short(&accepted.digest));
     let other = format!("{} is not", shown(artifact.path()));
-    Ok(tell_differences(&accepted.differences(artifact), &same, &other, place, output))
+    Ok(print_differences(&accepted.differences(artifact), &same, &other, place, output))
 }
 
 /// Prints differences from a baseline.
-fn tell_differences(differences: &[String], same: &str, other: &str, place: &Path, output: Output) -> Exit {
+fn print_differences(differences: &[String], same: &str, other: &str, place: &Path, output: Output) -> Exit {
     output.json(&json!({ "file": place, "same": differences.is_empty(), "differences": differences }));
     if differences.is_empty() {
         output.line(same);
@@ -252,7 +252,7 @@ fn values_of_gates(pipeline: &Pipeline, store: &mut Store) -> Result<Judged> {
     }
 }
 
-/// What a cell gave last. Only results of the pipeline as it is now can be accepted.
+/// The last results of a cell. Only results of the current pipeline can be accepted.
 fn outputs(cell: usize, pipeline: &Pipeline, store: &Store, planned: &RunReport) -> Result<OutputRecords> {
     let settled = &planned.cells[cell];
     let name = &pipeline.cells[cell].name;
@@ -321,7 +321,7 @@ fn check_values(
     };
     let same = format!("{}: these are the accepted values", pipeline.name);
     let other = format!("{}: not", pipeline.name);
-    Ok(tell_differences(&before.differences(&judged.values), &same, &other, place, output))
+    Ok(print_differences(&before.differences(&judged.values), &same, &other, place, output))
 }
 
 impl From<AcceptedError> for Failure {

@@ -91,7 +91,7 @@ fn only(name: &str, artifacts: &[Artifact<'_>], store: &Store) -> Result<PathBuf
     refuse(format!("`{name}` matches {} artifacts", distinct.len()), help)
 }
 
-/// Names of artifacts as they are typed: the pipeline, the cell, and the output, as far as these tell them apart.
+/// Names of artifacts to type: the pipeline, the cell, and the output, as far as needed to distinguish them.
 fn typed(artifacts: &[Artifact<'_>]) -> Vec<String> {
     let has_several = |of: &dyn Fn(&Artifact<'_>) -> String| {
         artifacts.iter().map(of).collect::<BTreeSet<String>>().len() > 1
@@ -346,7 +346,7 @@ fn first_few(found: &[usize], cells: &[Candidate<'_>]) -> String {
     some(names, MOST_NAMED)
 }
 
-/// What tells each cell from the others of its stage in its pipeline.
+/// What distinguishes each cell from the others of its stage in its pipeline.
 fn labels_of<'a>(found: &[usize], cells: &[Candidate<'a>]) -> HashMap<usize, Vec<(&'a str, String)>> {
     let mut groups: BTreeMap<(Option<&PipelineId>, &str), Vec<usize>> = BTreeMap::new();
     let wanted: BTreeSet<&str> = found.iter().map(|&index| cells[index].stage).collect();
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_stand_in_any_order_and_some_of_them_are_enough() {
+    fn keys_may_be_in_any_order_and_some_of_them_are_enough() {
         let ten = Ok("placement[mapper=linear,seed=10]".to_owned());
         assert_eq!(asked("placement[mapper=linear,seed=10]"), ten);
         assert_eq!(asked("placement[seed=10, mapper = linear]"), ten);

@@ -93,7 +93,7 @@ impl Output {
 
     /// Prints bytes that were asked for, even when quiet.
     pub fn raw(self, bytes: &[u8]) {
-        // A reader that has seen enough closes the pipe: that is no error of ours.
+        // A reader that has seen enough closes the pipe: that is not an error.
         let _ = stdout().lock().write_all(bytes);
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::output::Output;
-use super::summary::{MOST_LISTED, MOST_TOLD, state_word};
+use super::summary::{MOST_LISTED, MOST_SHOWN, state_word};
 use crate::engine::{Events, Reason, Settled, State};
 use crate::pipeline::{Cell, Pipeline};
 
@@ -31,7 +31,7 @@ struct RunState {
     /// Cells that run: stage and since when.
     running: HashMap<String, (String, Instant)>,
     /// Failures that were printed, by stage.
-    told: HashMap<String, usize>,
+    shown: HashMap<String, usize>,
     last_line: Instant,
 }
 
@@ -55,7 +55,7 @@ impl Progress {
         let state = RunState {
             estimate: Estimate::new(jobs, cells),
             running: HashMap::new(),
-            told: HashMap::new(),
+            shown: HashMap::new(),
             last_line: Instant::now(),
         };
         let bars = output.is_interactive().then(|| Bars::new(pipeline.cells.len()));
@@ -89,9 +89,9 @@ impl Progress {
             _ if !self.sweeps.contains_key(&cell.stage) => true,
             state if is_failure(state) => {
                 let mut run = self.state();
-                let told = run.told.entry(cell.stage.clone()).or_default();
-                *told += 1;
-                *told <= MOST_TOLD
+                let shown = run.shown.entry(cell.stage.clone()).or_default();
+                *shown += 1;
+                *shown <= MOST_SHOWN
             }
             _ => false,
         }

@@ -175,7 +175,7 @@ fn with_hint(mut failure: Failure, missing: &[PathBuf]) -> Failure {
     if missing.is_empty() || failure.exit != Exit::Failed || failure.reports.is_empty() {
         return failure;
     }
-    let (first, more) = summary::first_of(missing.iter(), summary::MOST_TOLD);
+    let (first, more) = summary::first_of(missing.iter(), summary::MOST_SHOWN);
     let mut files = first.into_iter().map(|path| shown(path)).collect::<Vec<_>>().join(", ");
     if more > 0 {
         files.push_str(&format!(" and {more} more"));
@@ -400,7 +400,7 @@ pub(crate) fn why(arguments: &WhyArguments, output: Output) -> Result {
         let example = &pipeline.cells[*would_run.unwrap_or(&cells[0])].name;
         output.line(format!("one cell: hopmap why '{example}' {}", arguments.pipeline.pipeline));
         let errors = cells.iter().filter_map(|&index| report.cells[index].error.as_ref());
-        errors.take(summary::MOST_TOLD).for_each(|error| output.error(error));
+        errors.take(summary::MOST_SHOWN).for_each(|error| output.error(error));
     } else {
         for &index in &cells {
             explain(&pipeline, &pipeline.cells[index], &report.cells[index], output);

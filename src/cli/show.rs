@@ -124,7 +124,7 @@ fn print_table(
     Ok(())
 }
 
-/// A table that there is not is a mistake in the command, a damaged one is none.
+/// A table that does not exist is a mistake in the command; a damaged one is not.
 fn failure(error: ArtifactError) -> Failure {
     match error {
         ArtifactError::NoTable { .. } => Failure::usage(error),
@@ -250,7 +250,7 @@ fn of_file(path: &Path, store: Option<&Store>, memory: &Memory<'_>, output: Outp
 fn tree(provenance: &Provenance) -> String {
     let by_digest: HashMap<&str, &Origin> =
         provenance.artifacts.iter().map(|origin| (origin.digest.as_str(), origin)).collect();
-    let mut told = HashSet::new();
+    let mut shown = HashSet::new();
     let mut text = String::new();
     let mut waiting = vec![(0, "", provenance.root.as_str())];
     while let Some((depth, port, digest)) = waiting.pop() {
@@ -259,12 +259,12 @@ fn tree(provenance: &Provenance) -> String {
         let port = if port.is_empty() { String::new() } else { format!("{port}: ") };
         let kind = origin.kind.as_deref().unwrap_or("artifact");
         let cell = origin.made.as_ref().map_or("", |made| made.cell.as_str());
-        let is_told = !told.insert(digest);
-        let above = if is_told { " (above)" } else { "" };
+        let is_repeated = !shown.insert(digest);
+        let above = if is_repeated { " (above)" } else { "" };
         // Writing to a string cannot fail.
         let _ =
             writeln!(text, "{}", format!("{indent}{port}{kind} {} {cell}{above}", short(digest)).trim_end());
-        if is_told {
+        if is_repeated {
             continue;
         }
         let ends = origin.ends.iter().map(|why| format!("the chain ends here: {why}"));

@@ -22,7 +22,7 @@ use crate::query::{self, AnsweredTable};
 pub(crate) const MOST_LISTED: usize = 20;
 
 /// Number of failures that are printed in full.
-pub(crate) const MOST_TOLD: usize = 3;
+pub(crate) const MOST_SHOWN: usize = 3;
 
 /// Copies for people, and commands, that are listed.
 const MOST_COPIES: usize = 6;
@@ -78,7 +78,7 @@ impl StageReport<'_> {
 /// Prints errors: the first ones in full, and where the logs of the others are.
 pub(crate) fn print_errors(report: &RunReport, output: Output) {
     let failures = report.cells.iter().filter_map(|settled| Some((settled, settled.error.as_ref()?)));
-    let (first, more) = first_of(failures, MOST_TOLD);
+    let (first, more) = first_of(failures, MOST_SHOWN);
     for (settled, error) in first {
         output.error(error);
         if let Some(log) = &settled.log {
@@ -137,7 +137,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             table.into_iter().for_each(|line| output.line(format!("  {line}")));
             continue;
         }
-        let telling = records.into_iter().filter_map(|(id, record)| match record.kind.as_str() {
+        let described = records.into_iter().filter_map(|(id, record)| match record.kind.as_str() {
             Metrics::KIND => Some(format!("  {id:<12} {}", quality(record))),
             TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
             Schedule::KIND => {
@@ -145,8 +145,8 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             }
             _ => None,
         });
-        let most = if listed { MOST_LISTED } else { MOST_TOLD };
-        print_some(telling, most, |line| line, output);
+        let most = if listed { MOST_LISTED } else { MOST_SHOWN };
+        print_some(described, most, |line| line, output);
     }
     for warning in warnings(pipeline, store, report) {
         output.line(format!("  {warning}"));
@@ -234,8 +234,8 @@ fn program(record: &OutputRecord) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Warns of what is not as it should be: a damaged log of the store, deprecated names, and other files that have pipelines of the same
-/// name, as people take one for the other.
+/// Warns of a damaged log of the store, deprecated names, and other files with a pipeline of the same name, which is easily confused
+/// with this one.
 pub(crate) fn warn(pipeline: &Pipeline, store: &Store, output: Output) {
     let (count, log) = (store.damaged_lines(), store.root().join("state.log"));
     if count > 0 {

@@ -305,7 +305,7 @@ impl fmt::Display for Verdict {
             Comparison::Unequal => "must not be",
         };
         let from = if right.is_empty() { String::new() } else { format!(" ({right})") };
-        let (is, limit) = told_apart(value, bound);
+        let (is, limit) = distinguished(value, bound);
         write!(f, "{gate}: {left} is {is}, {allowed} {limit}{from}{}", self.excess(value, bound))
     }
 }
@@ -316,7 +316,7 @@ fn sign<S: Serializer>(comparison: &Comparison, serializer: S) -> Result<S::Ok, 
 }
 
 /// Two values with enough digits to differ.
-fn told_apart(one: f64, other: f64) -> (String, String) {
+fn distinguished(one: f64, other: f64) -> (String, String) {
     let short = (number(one), number(other));
     match short.0 == short.1 && !Comparison::Equal.holds(one, other) {
         true => (grouped(&one.to_string()), grouped(&other.to_string())),
@@ -377,7 +377,7 @@ mod tests {
             ["0", "7", "-1,176", "1,234,567", "0.3", "1,234.57", "1.00000e20", "1.50000e-7", "1,000,000"];
         assert_eq!(written.map(number), expected);
         assert_eq!([340.04, 12.34, 2.83, 0.5, 0.0123].map(percent), ["340", "12", "2.8", "0.5", "0.012"]);
-        assert_eq!(told_apart(1_000_000.1, 1_000_000.2), ("1,000,000.1".into(), "1,000,000.2".into()));
+        assert_eq!(distinguished(1_000_000.1, 1_000_000.2), ("1,000,000.1".into(), "1,000,000.2".into()));
     }
 
     fn verdict(value: f64, comparison: Comparison, bound: f64) -> String {

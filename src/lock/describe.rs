@@ -16,7 +16,7 @@ use crate::engine::{self, Hashes, RunReport, Settled, State, Store};
 use crate::pipeline::{Cell, Extreme, Folders, Need, Origin, Pipeline, Problems, Source};
 use crate::registry::Configured;
 
-/// A cell as it is before it runs.
+/// A cell before it runs.
 #[derive(Debug)]
 pub struct Expected {
     /// What is known of it; outputs are missing.

@@ -318,7 +318,7 @@ fn strange_digest(cell: &LockedCell) -> Option<&str> {
     digests.into_iter().find(is_strange).map(String::as_str)
 }
 
-/// A key as it is written.
+/// A key as written.
 fn key(name: &str) -> String {
     let is_bare = !name.is_empty()
         && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_');

@@ -250,7 +250,7 @@ fn is_number(cell: &str) -> bool {
             .all(|letter| letter.is_ascii_digit() || ",.-+e ×".contains(letter))
 }
 
-/// A number in the one format of reports: six significant digits, whole numbers in full, thousands apart.
+/// A number in the one format of reports: six significant digits, integers in full, thousands apart.
 pub(crate) fn number(value: f64) -> String {
     if value.is_finite() { gates::number(value) } else { "–".to_owned() }
 }

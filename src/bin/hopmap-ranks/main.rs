@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     // MPI is called from this thread only; the stage runs in others.
-    // Those others need no locks in MPI, which Open MPI has as soon as it is told of them, and which would be measured as part of
+    // Those others need no locks in MPI, which Open MPI uses as soon as it knows of them, and which would be measured as part of
     // the machine: a third of the time of a message inside a host.
     let wanted = if ranks::observes(&folder) { Threading::Single } else { Threading::Funneled };
     let Some((universe, threading)) = mpi::initialize_with_threading(wanted) else {

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Publish the system graph of this stage [default: the last stage that has one].
     #[arg(long, value_name = "NAME")]
     stage: Option<String>,
-    /// Accept and publish the machine as it is now, without a comparison.
+    /// Accept and publish the current machine without a comparison.
     #[arg(long, conflicts_with_all = ["dry_run", "health"])]
     baseline: bool,
     /// Show differences from the published topology, and write nothing.

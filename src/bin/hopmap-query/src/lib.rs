@@ -5,12 +5,12 @@
 //! row group by row group on all cores.
 //!
 //! The same question about the same tables has the same answer, byte for byte: groups come in the order of their columns
-//! unless the question says otherwise. Sums of whole numbers that do not fit are errors.
+//! unless the question says otherwise. Sums of integers that do not fit are errors.
 //!
 //! # How a query runs
 //!
-//! `src/bin/hopmap-query` is a package and a program of its own, for the sake of Polars: `hopmap` builds and links without it. It stands
-//! beside `hopmap-ranks`, in the app layer and not among the stages, because it knows stores and pipelines: the library `hopmap` reads them
+//! `src/bin/hopmap-query` is a package and a program of its own, for the sake of Polars: `hopmap` builds and links without it. Like
+//! `hopmap-ranks`, it belongs to the app layer and not to the stages, because it knows stores and pipelines: the library `hopmap` reads them
 //! for it. `hopmap query` becomes that program, with the same arguments (`src/query.rs`); there `src/cli/query.rs` finds what is asked
 //! about. The questions of a pipeline (`src/pipeline/file.rs`) go to it as JSON, all at once: one start when the file is checked, one
 //! after the run, none without questions. Its first argument is the version of `hopmap`, which has to be its own.
@@ -19,7 +19,7 @@
 //! |---|---|
 //! | `stored` | which tables a store has of a pipeline |
 //! | `queries` | the questions of pipeline files |
-//! | `statement` | parses, finds the tables, refuses what is no question; every name keeps its place, for errors |
+//! | `statement` | parses, finds the tables, rejects what is not a query; every name keeps its place, for errors |
 //! | `rewrite` | adds an order to what has none, and checks to sums; the result goes to Polars as text |
 //! | `source`, `scan` | rows in memory or Parquet files with constants, as Polars asks for them: some columns, perhaps some rows |
 //! | `columns` | columns copied from Arrow to Polars and back, no FFI |
@@ -28,7 +28,7 @@
 //!
 //! Tables are made when a question names them: what a store has of 10,000 cells is not opened for a question about one stage. Polars is
 //! built without its Parquet reader, which brings an HTTP and TLS stack; row groups are read by `parquet` on all cores.
-//! Polars adds whole numbers modulo 2^64, and numbers of 32 bits modulo 2^32. Columns therefore come as 64 bits with a sign (without, only if
+//! Polars adds integers modulo 2^64, and numbers of 32 bits modulo 2^32. Columns therefore come as 64 bits with a sign (without, only if
 //! they hold numbers from 2^63 on), and `SUM(x)` is asked as `checked_sum(SUM(x), SUM(TRY_CAST(x AS DOUBLE)))`, which fails where the two
 //! differ by half of what a wrapped sum is off by.
 

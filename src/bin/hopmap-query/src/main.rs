@@ -134,7 +134,7 @@ fn list(tables: &Tables, output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What Polars panics about is told as an error, and not twice.
+/// A panic of Polars becomes an error, and is not printed twice.
 fn without_panics<T>(ask: impl FnOnce() -> T) -> T {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));

@@ -16,7 +16,7 @@ pub enum Value {
     Null,
     /// True or false.
     Truth(bool),
-    /// A whole number; of more than 64 bits it becomes a real one.
+    /// An integer; of more than 64 bits it becomes a real number.
     Whole(i128),
     /// A real number.
     Real(f64),
@@ -128,7 +128,7 @@ fn array_of(values: &[&Value]) -> ArrayRef {
     let kinds = values.iter().filter_map(|value| value.kind());
     let is_negative = |value: &&Value| matches!(value, Value::Whole(number) if *number < 0);
     let kind = match kinds.reduce(ColumnType::common).unwrap_or(ColumnType::Text) {
-        // No type of whole numbers has both.
+        // No integer type has both.
         ColumnType::Unsigned if values.iter().any(is_negative) => ColumnType::Real,
         kind => kind,
     };
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_their_value_whatever_stands_beside_them() {
+    fn numbers_keep_their_value_whatever_the_others_are() {
         let kind = |numbers: &[i128]| {
             let rows: Vec<Record> =
                 numbers.iter().map(|&number| vec![("n".into(), Value::Whole(number))]).collect();

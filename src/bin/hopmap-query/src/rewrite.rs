@@ -72,7 +72,7 @@ impl VisitorMut for Rewriter {
 }
 
 /// A computed column has the name that it is written with. Polars would call it after the column that it is computed
-/// from, and `MIN(F)` and `MAX(F)` could not stand side by side.
+/// from, and `MIN(F)` and `MAX(F)` could not be columns of one answer.
 fn name(item: &mut SelectItem) {
     let SelectItem::UnnamedExpr(expr) = item else { return };
     if !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) {
@@ -81,7 +81,7 @@ fn name(item: &mut SelectItem) {
     }
 }
 
-/// What rows are ordered by may stand in SELECT, where Polars has it already: `ORDER BY COUNT(*)`.
+/// What rows are ordered by may be in SELECT, where Polars has it already: `ORDER BY COUNT(*)`.
 fn order_by_columns(query: &mut Query) {
     let Some(select) = first_select(&query.body) else { return };
     if columns_of(select).is_none() {

@@ -1,4 +1,4 @@
-//! A question as it is written: parsed, checked, and made ready for Polars.
+//! The text of a query: parsed, checked, and prepared for Polars.
 
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
@@ -17,7 +17,7 @@ use crate::expressions::name_expressions;
 #[derive(Debug)]
 pub(crate) struct Question {
     text: String,
-    /// The statement; none for `SHOW TABLES`, which is no matter of Polars.
+    /// The statement; none for `SHOW TABLES`, which does not need Polars.
     pub(crate) statement: Option<Statement>,
     /// Tables that it reads, each with its place.
     pub(crate) tables: Vec<(String, Range<usize>)>,
@@ -61,13 +61,13 @@ impl Question {
         Ok(())
     }
 
-    /// Where a name stands first, as far as it stands anywhere.
+    /// Where a name occurs first, if anywhere.
     pub(crate) fn place(&self, name: &str) -> Option<Range<usize>> {
         let same = |known: &str| known.eq_ignore_ascii_case(name);
         self.words.iter().chain(&self.tables).find(|(known, _)| same(known)).map(|(_, place)| place.clone())
     }
 
-    /// What stands before a name and a point: `a` in `a.b`.
+    /// What precedes a name and a point: `a` in `a.b`.
     pub(crate) fn before_point(&self, name: &Range<usize>) -> Option<&str> {
         let before = self.text.get(..name.start)?.strip_suffix('.')?;
         match before.strip_suffix('"') {
@@ -183,7 +183,7 @@ fn refused(text: &str, statement: &Statement) -> Problem {
     }
 }
 
-/// What the parser says, without the place, which stands at the end of its text.
+/// The message of the parser without the place at its end.
 fn syntax(text: &str, error: &ParserError) -> Problem {
     let message = match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message.clone(),

@@ -28,7 +28,7 @@ pub(crate) const CELLS: &str = "cells";
 pub(crate) const RUNS: &str = "runs";
 
 /// Every stage as a table of its cells, every table of its artifacts as a table with the rows of all cells, `cells` and
-/// `runs`. Where a catalogue has the name of a run, a column `run` tells it.
+/// `runs`. Where a catalogue has the name of a run, a column `run` has it.
 #[must_use]
 pub fn tables(store: &Store, catalogues: &[Catalogue], runs: &[RunSummary]) -> Tables {
     let mut stages: BTreeMap<&str, Vec<Row>> = BTreeMap::new();

@@ -1,6 +1,6 @@
-//! Sums of whole numbers that never wrap around in silence.
+//! Sums of integers that never wrap around silently.
 //!
-//! Polars adds whole numbers modulo 2^64. So `SUM(x)` is asked as `checked_sum(SUM(x), SUM(CAST(x AS DOUBLE)))`: the
+//! Polars adds integers modulo 2^64. So `SUM(x)` is asked as `checked_sum(SUM(x), SUM(CAST(x AS DOUBLE)))`: the
 //! real sum is never further from the true one than its rounding, and a sum that has wrapped is off by 2^64.
 
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn check(columns: &mut [Column]) -> PolarsResult<Column> {
 }
 
 /// What is said of a sum that does not fit.
-pub(crate) const TOO_LARGE: &str = "a sum of whole numbers does not fit into 64 bits";
+pub(crate) const TOO_LARGE: &str = "a sum of integers does not fit into 64 bits";
 
 #[cfg(test)]
 mod tests {

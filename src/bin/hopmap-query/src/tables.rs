@@ -234,7 +234,7 @@ fn explain(error: &PolarsError, question: &Question, used: &BTreeMap<String, Arc
     }
 }
 
-/// The columns that may stand at a place: those of `table` in `table.column`, else those of all tables.
+/// The columns that may be used at a place: those of `table` in `table.column`, else those of all tables.
 fn columns_at<'a>(
     place: &std::ops::Range<usize>,
     question: &Question,
@@ -297,7 +297,7 @@ fn first_line(text: &str) -> String {
     line.split("; consider").next().unwrap_or_default().trim_end_matches(':').to_owned()
 }
 
-/// What stands in quotes.
+/// The quoted parts of a text.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split(['\'', '"', '`']).skip(1).step_by(2)
 }

@@ -147,7 +147,7 @@ fn a_sum_that_does_not_fit_is_an_error() {
             "SELECT k - k AS g FROM t GROUP BY k - k HAVING SUM(n) > 0",
         ] {
             let (message, place, _) = problem(&tables, sql);
-            assert_eq!(message, "a sum of whole numbers does not fit into 64 bits", "{sql}");
+            assert_eq!(message, "a sum of integers does not fit into 64 bits", "{sql}");
             assert_eq!(place.to_lowercase(), "sum", "{sql}");
         }
     }

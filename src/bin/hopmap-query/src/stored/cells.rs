@@ -9,7 +9,7 @@ use crate::records::{Record, Value};
 use crate::source::Constant;
 use crate::tables::sql_name;
 
-/// A cell, and the run that it is of where runs are told apart.
+/// A cell, and its run where runs are distinguished.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) run: Option<String>,
@@ -55,7 +55,7 @@ pub(crate) fn records(rows: &[Row]) -> Vec<Record> {
     rows.iter().zip(&facts).map(record).collect()
 }
 
-/// What tells the rows of a cell from those of others, as columns of its tables: before and after those of the table.
+/// What distinguishes the rows of a cell from those of others, as columns of its tables: before and after those of the table.
 pub(crate) fn constants(rows: &[Row]) -> Vec<(Vec<Constant>, Vec<Constant>)> {
     let none = HashSet::new();
     let facts: Vec<Facts> = rows.iter().map(|row| Facts::of(&row.cell, &none, false)).collect();
