@@ -128,8 +128,8 @@ mod tests {
         assert_eq!(named(&[one, other, third]), names);
         // Equal values of one key with different ones of the other: both are needed.
         let both = cell("tree:2", [9], 1);
-        assert_eq!(named(&[one, &both]), ["m[costs=[1]]", "m[costs=[9]]"]);
-        let names = ["m[shape=tree:2,costs=[1]]", "m[shape=tree:4,costs=[9]]", "m[shape=tree:2,costs=[9]]"];
+        assert_eq!(named(&[one, &both]), ["m[costs=1]", "m[costs=9]"]);
+        let names = ["m[shape=tree:2,costs=1]", "m[shape=tree:4,costs=9]", "m[shape=tree:2,costs=9]"];
         assert_eq!(named(&[one, other, &both]), names);
     }
 
