@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::link::Link;
-use crate::routes::{Ties, shortest};
+use crate::routes::{Graph, Tables, Ties};
 
 /// The most hosts a network can have: those of the last byte of an address.
 const MOST_HOSTS: usize = 200;
@@ -73,10 +73,15 @@ impl Description {
         Self { hosts: names("h", hosts), switches: Vec::new(), links, routes }
     }
 
-    /// Hosts and switches with shared links. Routes have the fewest links; where several have, the link given first is taken.
+    /// Hosts and switches with shared links. Routes have the fewest links; where several have, the link given first is taken, and
+    /// the ports of hosts are spread over pairs of hosts.
     #[must_use]
     pub fn links(hosts: usize, switches: usize, links: Vec<Link>) -> Self {
-        let routes = shortest(hosts, hosts + switches, &links, Ties::First);
+        let is_host: Vec<bool> = (0..hosts + switches).map(|node| node < hosts).collect();
+        let is_link = |link: &Link| link.from.max(link.to) < is_host.len() && link.from != link.to;
+        let ends: Vec<_> = links.iter().map(|link| is_link(link).then_some((link.from, link.to))).collect();
+        let routes =
+            Graph::new(&is_host, &ends, Ties::First, Tables::new()).routes(&Vec::from_iter(0..hosts));
         Self { hosts: names("h", hosts), switches: names("s", switches), links, routes }
     }
 
@@ -131,6 +136,13 @@ impl Description {
             let more = if names.next().is_some() { ", …" } else { "" };
             Error::Refused(format!("there is no node {name}: the network has {}{more}", known.join(", ")))
         })
+    }
+
+    /// The ordered pairs of hosts without a route.
+    pub fn unreachable(&self) -> impl Iterator<Item = (usize, usize)> {
+        let hosts = self.hosts.len();
+        let pairs = (0..hosts).flat_map(move |from| (0..hosts).map(move |to| (from, to)));
+        pairs.filter(|&(from, to)| from != to && self.route(from, to).is_empty())
     }
 
     /// Seconds from one host to another without other traffic, for frames of no bytes.
@@ -205,6 +217,10 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
 
 /// Whether a name can be that of a host and of a file.
 fn check_name(name: &str) -> Result<(), Error> {
+    if name.eq_ignore_ascii_case("localhost") {
+        let problem = format!("a host cannot be called `{name}`: on every host, that is the host itself");
+        return Err(Error::Description(problem));
+    }
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     match (1..=63).contains(&name.len()) && name.bytes().all(is_plain) && !name.starts_with(['-', '.']) {
         true => Ok(()),
@@ -270,6 +286,13 @@ mod tests {
     }
 
     #[test]
+    fn pairs_of_hosts_without_a_route_are_listed() {
+        let description =
+            Description::links(3, 0, vec![Link::new(0, 1, 0.0, None), Link::new(1, 2, 0.0, None)]);
+        assert_eq!(description.unreachable().collect::<Vec<_>>(), [(1, 0), (2, 0), (2, 1)]);
+    }
+
+    #[test]
     fn descriptions_that_no_network_can_have_are_refused() {
         let message = |description: &Description| description.check().unwrap_err().to_string();
         assert_eq!(message(&Description::uniform(1, 0.0)), "a network has 2 to 200 hosts");
@@ -287,6 +310,9 @@ mod tests {
         let mut named = star();
         named.hosts[1] = "a/b".to_owned();
         assert_eq!(message(&named), "`a/b` is not the name of a host");
+        named.hosts[1] = "LocalHost".to_owned();
+        let own = "a host cannot be called `LocalHost`: on every host, that is the host itself";
+        assert_eq!(message(&named), own);
         named.hosts[1] = "h0".to_owned();
         assert_eq!(message(&named), "two nodes are called `h0`");
         named.routes.pop();

@@ -1,12 +1,11 @@
 //! Machines in the format `graph-json` of `topology/export`.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::routes::{Ties, shortest};
+use crate::routes::{Graph, Ties};
 use crate::{Description, Error, Link};
 
 #[derive(Debug, Deserialize)]
@@ -57,12 +56,12 @@ struct Routing {
     #[serde(default)]
     forwarding: Vec<[usize; 3]>,
     #[serde(default)]
-    ties: Option<String>,
+    ties: Ties,
 }
 
 impl Description {
-    /// The network of a machine as `topology/export` writes it with `format = "graph-json"`: names, links that are up, and routes by
-    /// forwarding tables or over the fewest links. A link without a latency has none, and one without a bandwidth has no limit.
+    /// The network of a machine as `topology/export` writes it with `format = "graph-json"`: names, links that are up, and the routes
+    /// that mappers expect. A link without a latency has none, and one without a bandwidth has no limit.
     pub fn read_machine(path: &Path) -> Result<Self, Error> {
         let wrong =
             |problem: &dyn std::fmt::Display| Error::Description(format!("{}: {problem}", path.display()));
@@ -76,68 +75,47 @@ impl Description {
 
 impl Machine {
     fn describe(&self) -> Result<Description, Error> {
-        // Nodes that are down keep their numbers in the file, but are not part of the network.
-        let of_kind = |kind: Kind| {
-            let is_up = move |(_, node): &(usize, &Node)| node.kind == kind && node.state == State::Up;
-            self.nodes.iter().enumerate().filter(is_up)
+        let cables: Vec<Option<(usize, usize)>> = self
+            .links
+            .iter()
+            .enumerate()
+            .map(|(number, cable)| self.ends(number, cable))
+            .collect::<Result<_, _>>()?;
+        let is_host: Vec<bool> = self.nodes.iter().map(|node| node.kind == Kind::Host).collect();
+        let tables = self.routing.forwarding.iter().map(|&[node, last, link]| ((node, last), link)).collect();
+        // What is down has its number in the file, which matters for routes, but is not part of the network.
+        let nodes = |is_wanted: bool| {
+            let is_up = |&node: &usize| self.nodes[node].state == State::Up && is_host[node] == is_wanted;
+            (0..is_host.len()).filter(is_up).collect::<Vec<_>>()
         };
-        let order = || of_kind(Kind::Host).chain(of_kind(Kind::Switch));
-        let numbers: HashMap<usize, usize> = order().enumerate().map(|(new, (old, _))| (old, new)).collect();
-        let (mut links, mut link_numbers) = (Vec::new(), HashMap::new());
-        for (number, cable) in self.links.iter().enumerate().filter(|(_, cable)| cable.state == State::Up) {
-            if let Some(outside) =
-                [cable.source, cable.destination].into_iter().find(|&end| end >= self.nodes.len())
-            {
-                return Err(Error::Description(format!(
-                    "link {number} has an end {outside}, which is not a node"
-                )));
-            }
-            let ends = (numbers.get(&cable.source), numbers.get(&cable.destination));
-            let (Some(&from), Some(&to)) = ends else { continue };
-            link_numbers.insert(number, links.len());
-            links.push(Link::new(from, to, cable.latency_s, cable.bandwidth_bytes_per_s));
-        }
-        let names = |kind| of_kind(kind).map(|(_, node)| node.name.clone()).collect::<Vec<_>>();
-        let (hosts, switches) = (names(Kind::Host), names(Kind::Switch));
-        let routes = if self.routing.forwarding.is_empty() {
-            let ties = if self.routing.ties.as_deref() == Some("first") { Ties::First } else { Ties::Spread };
-            shortest(hosts.len(), hosts.len() + switches.len(), &links, ties)
-        } else {
-            let tables = self.routing.forwarding.iter().filter_map(|[node, last, link]| {
-                Some(((*numbers.get(node)?, *link_numbers.get(last)?), *link_numbers.get(link)?))
-            });
-            by_tables(hosts.len(), &links, &tables.collect())
+        let (hosts, switches) = (nodes(true), nodes(false));
+        let mut routes = Graph::new(&is_host, &cables, self.routing.ties, tables).routes(&hosts);
+        let count = |up: &mut usize, ends: &Option<_>| {
+            *up += usize::from(ends.is_some());
+            Some(up.saturating_sub(1))
         };
-        Ok(Description { hosts, switches, links, routes })
-    }
-}
-
-/// The routes of forwarding tables: by node and last link, the next link. A host sends on its first link whose switch knows a route.
-fn by_tables(hosts: usize, links: &[Link], tables: &HashMap<(usize, usize), usize>) -> Vec<Vec<usize>> {
-    let into = |to: usize| (0..links.len()).filter(move |&link| links[link].to == to);
-    let mut routes = vec![Vec::new(); hosts * hosts];
-    for (from, to) in
-        (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to))).filter(|(from, to)| from != to)
-    {
-        let ways = into(to).filter(|&last| links[last].from >= hosts).flat_map(|last| {
-            let own = tables.get(&(from, last)).copied();
-            let firsts = (0..links.len()).filter(move |&first| links[first].from == from);
-            firsts.filter(move |&first| own.is_none_or(|own| own == first)).map(move |first| (first, last))
+        let link_numbers: Vec<usize> = cables.iter().scan(0, count).collect();
+        routes.iter_mut().flatten().for_each(|link| *link = link_numbers[*link]);
+        let number = |node| hosts.iter().chain(&switches).position(|&other| other == node);
+        let links = cables.iter().zip(&self.links).filter_map(|(ends, cable)| {
+            let (from, to) = (number(ends.as_ref()?.0)?, number(ends.as_ref()?.1)?);
+            Some(Link::new(from, to, cable.latency_s, cable.bandwidth_bytes_per_s))
         });
-        let follow = |(first, last): (usize, usize)| {
-            let mut route = vec![first];
-            while *route.last()? != last {
-                let node = links[*route.last()?].to;
-                if node < hosts || route.len() > links.len() {
-                    return None;
-                }
-                route.push(*tables.get(&(node, last))?);
-            }
-            Some(route)
-        };
-        routes[from * hosts + to] = ways.into_iter().find_map(follow).unwrap_or_default();
+        let names = |nodes: &[usize]| nodes.iter().map(|&node| self.nodes[node].name.clone()).collect();
+        Ok(Description { links: links.collect(), hosts: names(&hosts), switches: names(&switches), routes })
     }
-    routes
+
+    /// The ends of a link; none if it is down or leads nowhere.
+    fn ends(&self, number: usize, cable: &Cable) -> Result<Option<(usize, usize)>, Error> {
+        let ends = [cable.source, cable.destination];
+        if let Some(outside) = ends.into_iter().find(|&end| end >= self.nodes.len()) {
+            return Err(Error::Description(format!(
+                "link {number} has an end {outside}, which is not a node"
+            )));
+        }
+        let is_up = cable.state == State::Up && ends.iter().all(|&end| self.nodes[end].state == State::Up);
+        Ok((is_up && ends[0] != ends[1]).then_some(ends.into()))
+    }
 }
 
 #[cfg(test)]
@@ -169,6 +147,38 @@ mod tests {
         let tables = r#"{"ties":"spread","forwarding":[[0,1,1],[0,7,6],[4,7,7]]}"#;
         let routed = read(&MACHINE.replace("ROUTING", tables)).unwrap();
         assert_eq!((routed.route(0, 1), routed.route(1, 0)), ([0, 4, 5].as_slice(), [2, 1].as_slice()));
+    }
+
+    /// Two hosts behind one that is down, and two spines: routes took the spines of the wrong hosts.
+    #[test]
+    fn hosts_that_are_down_count_for_the_routes_of_others() {
+        let node = |name: &str| {
+            let kind = if name.starts_with('h') { "host" } else { "switch" };
+            let state = if name == "h1" { "down" } else { "up" };
+            format!(r#"{{"name":"{name}","kind":"{kind}","state":"{state}"}}"#)
+        };
+        let nodes = ["h0", "h1", "h2", "h3", "leaf0", "leaf1", "spine0", "spine1"].map(node).join(",");
+        let link = |(a, b): (usize, usize)| {
+            format!(r#"{{"source":{a},"destination":{b}}},{{"source":{b},"destination":{a}}}"#)
+        };
+        let links = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 7), (5, 6), (5, 7)].map(link).join(",");
+        let description = read(&format!(r#"{{"nodes":[{nodes}],"links":[{links}]}}"#)).unwrap();
+        assert_eq!((description.hosts.join(" "), description.links.len()), ("h0 h2 h3".to_owned(), 14));
+        let spine = |from, to| {
+            let [_, up, ..] = description.route(from, to) else { panic!("no route") };
+            description.switches[description.links[*up].to - 3].clone()
+        };
+        assert_eq!([spine(0, 1), spine(0, 2), spine(1, 0)], ["spine0", "spine1", "spine0"]);
+    }
+
+    /// Hosts with a port in each of two rails: all routes took the first one.
+    #[test]
+    fn pairs_of_hosts_are_spread_over_their_ports() {
+        let ends = (0..3).flat_map(|host| [(host, 3), (3, host), (host, 4), (4, host)]);
+        let links = ends.map(|(from, to)| Link::new(from, to, 0.0, None)).collect();
+        let rails = Description::links(3, 2, links);
+        let rail = |from, to| rails.links[rails.route(from, to)[0]].to;
+        assert_eq!([rail(0, 1), rail(1, 0), rail(0, 2), rail(1, 2)], [4, 4, 3, 4]);
     }
 
     #[test]
