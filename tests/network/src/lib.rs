@@ -34,4 +34,4 @@ pub use counters::{Counters, LATE_S, LinkCounters, Measured};
 pub use description::{Description, address};
 pub use error::Error;
 pub use link::Link;
-pub use network::{Network, PROGRAM};
+pub use network::{Limits, Network, PROGRAM};
