@@ -48,6 +48,8 @@ pub enum Request {
     },
     /// What the network has done so far.
     Counters,
+    /// The switch panics at the next frame; for tests.
+    Fault,
 }
 
 impl Request {
@@ -64,7 +66,7 @@ impl Request {
             Self::Latency { from, to, seconds } => link(from, to).and_then(|()| check_latency(*seconds)),
             Self::Rate { from, to, bytes_per_s } => link(from, to).and_then(|()| check_rate(*bytes_per_s)),
             Self::Cut { node } | Self::Join { node } => network.node(node).map(drop),
-            Self::Counters => Ok(()),
+            Self::Counters | Self::Fault => Ok(()),
         }
     }
 }

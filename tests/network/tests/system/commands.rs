@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use hopmap_test_network::{Description, Network};
+use hopmap_test_network::{Counters, Description, Error, Limits, LinkCounters, Network};
 
 use crate::support::{program, start, succeeded, wanted};
 
@@ -55,4 +55,25 @@ fn scripts_make_and_change_networks() {
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert_eq!(complaint, "hopmap-test-network: there is no node h3: the network has h0, h1, h2\n");
     assert_eq!(output.status.code(), Some(3));
+}
+
+/// Frames of the calibration counted.
+#[test]
+fn a_network_on_which_nothing_was_sent_has_counted_nothing() {
+    let Some(_alone) = wanted() else { return };
+    let network = start(&Description::tree_links(&[2, 2], &[], &[100e-6]));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let counters = network.counters().unwrap();
+    let (links, cpu_s, base_s) = (vec![LinkCounters::default(); 12], counters.cpu_s, counters.base_s);
+    assert_eq!(counters, Counters { links, cpu_s, base_s, ..Counters::default() });
+}
+
+#[test]
+fn who_measures_may_say_how_busy_the_machine_may_be() {
+    let Some(_alone) = wanted() else { return };
+    let network = start(&Description::uniform(2, 0.0));
+    let any = Limits { max_late: 1.0, min_idle: 0.0 };
+    assert_eq!(network.measure_within(any, || 7).unwrap().0, 7);
+    let refused = network.measure_within(Limits { min_idle: 1.1, ..any }, || ());
+    assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
 }

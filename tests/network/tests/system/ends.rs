@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hopmap_test_network::{Description, Network};
+use hopmap_test_network::{CONTROL, Description, Network, Request, ask};
 
-use crate::support::{eventually, program, start, wanted};
+use crate::support::{eventually, ping, program, start, wanted};
 
 /// Whether a process runs with these words on its command line.
 fn runs(words: &[&str]) -> bool {
@@ -75,6 +75,19 @@ fn a_network_whose_user_is_killed_leaves_nothing() {
     eventually("all programs end", || !runs(&["sleep", "7104"]));
     eventually("the network ends", || !runs(&[&program().display().to_string(), "serve"]));
     eventually("the network ends", || !runs(&[&program().display().to_string(), "first"]));
+}
+
+/// Requests were answered while no frame was, and programs waited for ever.
+#[test]
+fn a_network_whose_switch_panics_ends() {
+    let Some(_alone) = wanted() else { return };
+    let network = start(&Description::uniform(2, 0.0));
+    let command = start_sleepers(&network, "7107");
+    let socket = format!("/proc/{}/root{CONTROL}", network.process());
+    ask(Path::new(&socket), &Request::Fault).unwrap();
+    assert!(!ping(&network, 0, 1, &["1"]).status.success());
+    assert_gone(network.process(), command, "7107");
+    assert_eq!(network.counters().unwrap_err().to_string(), "the network does not answer");
 }
 
 #[test]

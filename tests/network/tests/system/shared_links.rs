@@ -76,6 +76,28 @@ fn the_latencies_of_a_route_add_up() {
     }
 }
 
+/// The far host always has a message on its way of 200 ms to the link that both share. Messages that the near one sends after it
+/// get there before it, so they do not wait for it; booked for the route at once, each would take up to 200 ms.
+#[test]
+fn streams_of_unequal_latency_leave_a_link_in_the_order_of_arrival() {
+    let Some(_alone) = wanted() else { return };
+    let (far, near, to, switch) = (0, 1, 2, 3);
+    let latencies = [(far, switch, 200e-3), (near, switch, 1e-3), (switch, to, 0.0)];
+    let both = latencies.into_iter().flat_map(|(a, b, latency_s)| [(a, b, latency_s), (b, a, 0.0)]);
+    let links = both.map(|(from, to, latency_s)| Link::new(from, to, latency_s, Some(RATE)));
+    let network = start(&Description::links(3, 1, links.collect()));
+    let _pong = Pong::start(&network, to);
+    std::thread::scope(|scope| {
+        let far = scope.spawn(|| succeeded(ping(&network, far, to, &["20"])));
+        std::thread::sleep(Duration::from_millis(500));
+        assert_half_round_trip(&network, (near, to), 1, 0.5e-3, 0.15);
+        assert!(!far.is_finished(), "the far host sends all the time");
+        let halves = far.join().unwrap();
+        let shortest: f64 = halves.split_whitespace().nth(1).unwrap().parse().unwrap();
+        assert!((0.1..0.105).contains(&shortest), "{halves}");
+    });
+}
+
 #[test]
 fn a_given_route_is_taken_and_a_busy_link_counts_its_bytes() {
     let Some(_alone) = wanted() else { return };
@@ -120,6 +142,11 @@ fn a_machine_that_hopmap_exported_keeps_its_names_and_links() {
         complaint,
         "hopmap-test-network: there is no node node03: the network has node01, node02, leaf\n"
     );
+    fs::write(&path, machine.replace(r#"{"source":2,"destination":0},"#, "")).unwrap();
+    let complaint = String::from_utf8(run(&["--", "true"]).stderr).unwrap();
+    let warning =
+        "hopmap-test-network: no route between 1 of 2 pairs of hosts, such as from node02 to node01\n";
+    assert_eq!(complaint, warning);
     fs::write(&path, &machine[..machine.len() / 2]).unwrap();
     let complaint = String::from_utf8(run(&["--", "true"]).stderr).unwrap();
     assert!(complaint.contains("machine.json: EOF while parsing"), "{complaint}");

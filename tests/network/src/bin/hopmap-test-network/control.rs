@@ -8,41 +8,40 @@ use std::thread;
 use hopmap_test_network::{Answer, CONTROL, Counters, Error, Request};
 
 use crate::failure::failed;
+use crate::frames::Frames;
 use crate::hosts::lock;
-use crate::links::Links;
 
 /// Takes requests from now on.
-pub(crate) fn listen(links: Arc<Mutex<Links>>, counters: Arc<Mutex<Counters>>) -> Result<(), Error> {
+pub(crate) fn listen(frames: Arc<Mutex<Frames>>) -> Result<(), Error> {
     let listener = UnixListener::bind(CONTROL).map_err(|error| failed(CONTROL, error))?;
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // Who hangs up in between needs no answer.
-            let _ = serve(stream, &links, &counters);
+            let _ = serve(stream, &frames);
         }
     });
     Ok(())
 }
 
-fn serve(mut stream: UnixStream, links: &Mutex<Links>, counters: &Mutex<Counters>) -> io::Result<()> {
+fn serve(mut stream: UnixStream, frames: &Mutex<Frames>) -> io::Result<()> {
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;
-    let answer = serde_json::from_str(&line)
-        .map_or_else(|error| Answer::Refused(error.to_string()), |request| answer(&request, links, counters));
+    let answer = serde_json::from_str(&line).map_or_else(
+        |error| Answer::Refused(error.to_string()),
+        |request| answer(&request, &mut lock(frames)),
+    );
     stream.write_all(format!("{}\n", serde_json::to_string(&answer)?).as_bytes())
 }
 
-fn answer(request: &Request, links: &Mutex<Links>, counters: &Mutex<Counters>) -> Answer {
-    let mut links = lock(links);
-    if let Err(error) = request.check(links.description()) {
+fn answer(request: &Request, frames: &mut Frames) -> Answer {
+    if let Err(error) = request.check(frames.links.description()) {
         return Answer::Refused(error.to_string());
     }
-    links.change(request);
+    frames.links.change(request);
     match request {
-        Request::Counters => Answer::Counters(Counters {
-            base_s: links.base_s(),
-            links: links.counters(),
-            ..lock(counters).clone()
-        }),
+        Request::Counters => {
+            Answer::Counters(Counters { links: frames.links.counters(), ..frames.counters.clone() })
+        }
         _ => Answer::Done,
     }
 }

@@ -1,12 +1,11 @@
 //! Messages there and back over TCP, timed by the one who sends first.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
-use std::sync::mpsc;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hopmap_test_network::{Error, address};
+use hopmap_test_network::Error;
 
 use crate::failure::failed;
 use crate::hosts::on_host;
@@ -68,22 +67,13 @@ pub(crate) fn ping(address: SocketAddrV4, count: u32, bytes: u32, timeout: Durat
     Ok(halves)
 }
 
-/// The same between the first two hosts of the network that this process is the first of, with messages of one byte.
-pub(crate) fn between_hosts(hosts: [String; 2], count: u32) -> Result<Vec<f64>, Error> {
-    let [from, to] = hosts;
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || {
-        on_host(to, move || {
-            let fail = |error| failed("calibration", error);
-            let listener = TcpListener::bind((address(1), 0)).map_err(fail)?;
-            let _ = tell.send(listener.local_addr().map_err(fail)?.port());
-            let (mut stream, _) = listener.accept().map_err(fail)?;
-            answer(&mut stream).map_err(fail)
-        })
-    });
-    let port = told.recv().map_err(|error| failed("calibration", error))?;
-    on_host(from, move || {
-        ping(SocketAddrV4::new(address(1), port), count, 1, Duration::from_secs(5))
-            .map_err(|error| failed("calibration", error))
-    })
+/// The same between two hosts of the network that this process is the first of, with messages of one byte.
+pub(crate) fn between_hosts([from, to]: [&str; 2], address: Ipv4Addr, count: u32) -> Result<Vec<f64>, Error> {
+    let fail = |error| failed("calibration", error);
+    let listener = on_host(to, || TcpListener::bind((address, 0)).map_err(fail))?;
+    let SocketAddr::V4(address) = listener.local_addr().map_err(fail)? else { return Ok(Vec::new()) };
+    let answering = thread::spawn(move || answer(&mut listener.accept()?.0));
+    let halves = on_host(from, || ping(address, count, 1, Duration::from_secs(5)).map_err(fail));
+    answering.join().map_err(|_| failed("calibration", "it panicked"))?.map_err(fail)?;
+    halves
 }

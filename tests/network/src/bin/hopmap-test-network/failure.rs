@@ -10,6 +10,11 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(output, "{line}").and_then(|()| output.flush());
 }
 
+/// Prints a line about this program where errors are printed.
+pub(crate) fn warn(text: &str) {
+    let _ = writeln!(std::io::stderr(), "hopmap-test-network: {text}");
+}
+
 /// What failed while a network was made, with the reason the system gives.
 pub(crate) fn failed(what: &str, error: impl std::fmt::Display) -> Error {
     Error::Setup { message: format!("{what}: {error}"), help: None }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use hopmap_test_network::{Error, address};
 use nix::mount::{MsFlags, mount};
@@ -18,19 +18,21 @@ use crate::serve::forbidden;
 /// The longest packet in bytes: large, as clusters have it, so that the switch keeps up with a gigabit per second.
 pub(crate) const MTU: usize = 9000;
 
+/// The hardware address of every host: with `arp off`, frames are for the address they are from.
+const HARDWARE_ADDRESS: &str = "02:77:00:00:00:01";
+/// Threads that set up hosts.
+const THREADS: usize = 32;
+
 /// The interface of a host that ends in the switch.
 pub(crate) fn port_name(host: usize) -> String {
     format!("port{host}")
 }
 
-/// The hardware address of a host.
-pub(crate) fn hardware_address(host: usize) -> [u8; 6] {
-    [2, 0x77, 0, 0, 0, host as u8]
-}
-
-/// The host with this hardware address.
-pub(crate) fn host_of(address: &[u8]) -> Option<usize> {
-    address.strip_prefix(&[2, 0x77, 0, 0, 0]).and_then(<[u8]>::first).map(|&host| usize::from(host))
+/// The host that a frame is for: the last byte of the address in its IPv4 header.
+pub(crate) fn destination(frame: &[u8]) -> Option<usize> {
+    let is_packet = frame.get(12..14)? == [8, 0];
+    let host = usize::from(*frame.get(33)?).checked_sub(1)?;
+    (is_packet && frame[30..34] == address(host).octets()).then_some(host)
 }
 
 /// The file that stands for the network namespace of a host.
@@ -46,47 +48,33 @@ pub(crate) fn name_file(host: &str) -> PathBuf {
 /// Makes the hosts, in namespaces of mounts and processes that are this network's own.
 pub(crate) fn make(hosts: &[String]) -> Result<(), Error> {
     mount_private(hosts)?;
-    for name in hosts {
-        give_name(name.clone())?;
-        ip(&["netns", "add", name], "")?;
-    }
-    ip(&["-batch", "-"], &hosts.iter().enumerate().map(wire).collect::<String>())?;
-    for (host, name) in hosts.iter().enumerate() {
-        ip(&["-n", name, "-batch", "-"], &configure(host, hosts.len()))?;
-        // The switch hands on frames as they are on a wire: of one packet each, with their checksums.
-        execute("ethtool", &["-K", &port_name(host), "gro", "off"], "")?;
-        let offloads = [
-            "netns", "exec", name, "ethtool", "-K", "eth0", "tx", "off", "sg", "off", "tso", "off", "gso",
-            "off",
-        ];
-        ip(&offloads, "")?;
-    }
-    Ok(())
+    for_hosts(hosts.len(), |host| make_namespaces(&hosts[host]))?;
+    execute("ip", &["-batch", "-"], &hosts.iter().enumerate().map(wire).collect::<String>())?;
+    for_hosts(hosts.len(), |host| configure(host, &hosts[host])).map(drop)
 }
 
 fn wire((host, name): (usize, &String)) -> String {
     let port = port_name(host);
-    let bytes = hardware_address(host).map(|byte| format!("{byte:02x}")).join(":");
     format!(
-        "link add {port} mtu {MTU} type veth peer name eth0 netns {name} address {bytes} mtu {MTU}\n\
+        "link add {port} mtu {MTU} type veth peer name eth0 netns {name} address {HARDWARE_ADDRESS} mtu {MTU}\n\
          link set {port} addrgenmode none txqueuelen 10000\n\
          link set {port} up\n"
     )
 }
 
-fn configure(host: usize, hosts: usize) -> String {
-    let mut lines = format!(
+/// Moves this thread to a host and sets up its interfaces.
+fn configure(host: usize, name: &str) -> Result<(), Error> {
+    enter_network(name)?;
+    let lines = format!(
         "link set lo up\n\
-         link set eth0 addrgenmode none\n\
+         link set eth0 addrgenmode none arp off\n\
          address add {}/24 dev eth0\n\
          link set eth0 up\n",
         address(host)
     );
-    for other in (0..hosts).filter(|&other| other != host) {
-        let bytes = hardware_address(other).map(|byte| format!("{byte:02x}")).join(":");
-        lines += &format!("neighbour replace {} lladdr {bytes} dev eth0 nud permanent\n", address(other));
-    }
-    lines
+    execute("ip", &["-batch", "-"], &lines)?;
+    // The switch hands on frames as they are on a wire: of one packet each, with their checksums. Without these, no packets are merged.
+    execute("ethtool", &["-K", "eth0", "tx", "off"], "")
 }
 
 /// Gives this network its own view of files: its processes, its namespaces and its names of hosts.
@@ -104,34 +92,52 @@ fn mount_private(hosts: &[String]) -> Result<(), Error> {
         names += &format!("{} {name}\n", address(host));
     }
     fs::write("/run/hosts", names)
-        .and_then(|()| fs::create_dir("/run/names"))
+        .and_then(|()| ["/run/names", "/run/netns"].into_iter().try_for_each(fs::create_dir))
         .map_err(|error| failed("/run/hosts", error))?;
     mount(Some("/run/hosts"), "/etc/hosts", nothing, MsFlags::MS_BIND, nothing)
         .map_err(|error| failed("mount /etc/hosts", error))
 }
 
-/// Makes the namespace in which `hostname` says the name of a host.
-fn give_name(host: String) -> Result<(), Error> {
-    let make = move || -> Result<(), Error> {
-        let fail = |error| failed("name of a host", error);
-        unshare(CloneFlags::CLONE_NEWUTS).map_err(fail)?;
-        sethostname(&host).map_err(fail)?;
-        let file = name_file(&host);
-        File::create(&file).map_err(|error| failed("name of a host", error))?;
-        let nothing = None::<&str>;
-        mount(Some("/proc/thread-self/ns/uts"), &file, nothing, MsFlags::MS_BIND, nothing).map_err(fail)
-    };
-    in_thread(make)
+/// Makes the namespaces of a host and moves this thread there: a network, and one in which `hostname` says its name.
+fn make_namespaces(host: &str) -> Result<(), Error> {
+    let fail = |error| failed(&format!("namespaces of {host}"), error);
+    unshare(CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWNET).map_err(fail)?;
+    sethostname(host).map_err(fail)?;
+    for (kind, file) in [("uts", name_file(host)), ("net", network_file(host))] {
+        File::create(&file).map_err(|error| failed(&file.display().to_string(), error))?;
+        let (namespace, nothing) = (format!("/proc/thread-self/ns/{kind}"), None::<&str>);
+        mount(Some(namespace.as_str()), &file, nothing, MsFlags::MS_BIND, nothing).map_err(fail)?;
+    }
+    Ok(())
 }
 
-/// Does something in the network of a host, in a thread that ends with it.
-pub(crate) fn on_host<T: Send + 'static>(
-    host: String,
-    what: impl FnOnce() -> Result<T, Error> + Send + 'static,
+/// Does something in the network of a host.
+pub(crate) fn on_host<T: Send>(
+    host: &str,
+    what: impl FnOnce() -> Result<T, Error> + Send,
 ) -> Result<T, Error> {
-    in_thread(move || {
-        enter_network(&host)?;
-        what()
+    let work = || enter_network(host).and_then(|()| what());
+    thread::scope(|scope| scope.spawn(work).join()).map_err(|_| failed(host, "a thread panicked"))?
+}
+
+/// Does something for every host, in threads: most of the time goes by while the system waits for all processors to see a change.
+/// The threads may leave for the namespaces of hosts.
+pub(crate) fn for_hosts<T: Send>(
+    hosts: usize,
+    what: impl Fn(usize) -> Result<T, Error> + Sync,
+) -> Result<Vec<T>, Error> {
+    let what = &what;
+    let share = hosts.div_ceil(THREADS);
+    thread::scope(|scope| {
+        let threads = (0..hosts).step_by(share).map(|first| {
+            scope
+                .spawn(move || (first..hosts.min(first + share)).map(what).collect::<Result<Vec<T>, Error>>())
+        });
+        let threads: Vec<_> = threads.collect();
+        let join = |thread: ScopedJoinHandle<'_, Result<Vec<T>, Error>>| {
+            thread.join().map_err(|_| failed("hosts", "a thread panicked"))?
+        };
+        Ok(threads.into_iter().map(join).collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
     })
 }
 
@@ -144,19 +150,9 @@ pub(crate) fn enter_network(host: &str) -> Result<(), Error> {
     setns(file, CloneFlags::CLONE_NEWNET).map_err(|error| failed(host, error))
 }
 
-fn in_thread<T: Send + 'static>(
-    what: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    thread::spawn(what).join().map_err(|_| failed("thread", "it panicked"))?
-}
-
 /// The value of a lock, whoever panicked with it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn ip(arguments: &[&str], input: &str) -> Result<(), Error> {
-    execute("ip", arguments, input)
 }
 
 /// Runs a program that sets something up; what it complains of is the error.
@@ -167,9 +163,8 @@ fn execute(program: &str, arguments: &[&str], input: &str) -> Result<(), Error> 
         message: format!("{program}: {error}"),
         help: Some("on Debian: apt-get install iproute2 ethtool".to_owned()),
     };
-    let mut child = Command::new("env")
-        .arg(format!("PATH={path}"))
-        .arg(program)
+    let mut child = Command::new(program)
+        .env("PATH", path)
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -180,12 +175,9 @@ fn execute(program: &str, arguments: &[&str], input: &str) -> Result<(), Error> 
         stream.write_all(input.as_bytes()).map_err(|error| failed(program, error))?;
     }
     let output = child.wait_with_output().map_err(|error| failed(program, error))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    match output.status.code() {
-        Some(127) => Err(missing(std::io::ErrorKind::NotFound.into())),
-        _ => Err(failed(&format!("{program} {}", arguments.join(" ")), complaint)),
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(failed(&format!("{program} {}", arguments.join(" ")), complaint.trim())),
     }
 }

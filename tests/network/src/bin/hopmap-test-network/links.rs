@@ -53,11 +53,6 @@ impl Links {
         &self.description
     }
 
-    /// What is taken off every latency, in seconds.
-    pub(crate) fn base_s(&self) -> f64 {
-        self.base_s
-    }
-
     /// What has happened on every link.
     pub(crate) fn counters(&self) -> Vec<LinkCounters> {
         self.state.iter().map(|link| link.counters).collect()
@@ -82,6 +77,7 @@ impl Links {
             Request::Cut { node: cut } => node(cut).into_iter().for_each(|node| self.cut[node] = true),
             Request::Join { node: cut } => node(cut).into_iter().for_each(|node| self.cut[node] = false),
             Request::Counters => {}
+            Request::Fault => self.state.clear(),
         }
     }
 

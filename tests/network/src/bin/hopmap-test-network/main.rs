@@ -14,8 +14,6 @@ mod serve;
 mod switch;
 
 use std::ffi::OsString;
-use std::io::Write as _;
-
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +23,7 @@ use clap::{Args, Parser, Subcommand};
 use hopmap_test_network::{Answer, CONTROL, Error, Request, ask};
 use miette::Diagnostic as _;
 
-use crate::failure::say;
+use crate::failure::{say, warn};
 
 /// Hosts with known latencies and rates between them, on one machine.
 ///
@@ -130,11 +128,8 @@ fn main() -> ExitCode {
     match perform(Arguments::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            let mut text = format!("hopmap-test-network: {error}");
-            if let Some(help) = error.help() {
-                text += &format!("\n  help: {help}");
-            }
-            let _ = writeln!(std::io::stderr(), "{text}");
+            let help = error.help().map_or_else(String::new, |help| format!("\n  help: {help}"));
+            warn(&format!("{error}{help}"));
             ExitCode::FAILURE
         }
     }

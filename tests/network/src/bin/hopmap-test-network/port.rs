@@ -1,18 +1,19 @@
 //! The end of a host's cable in the switch: a packet socket.
 
+use std::collections::HashMap;
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use hopmap_test_network::Error;
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvmsg, send,
-    setsockopt, socket, sockopt,
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvmsg,
+    send, setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeSpec;
 
 use crate::failure::failed;
-use crate::hosts::{MTU, port_name};
+use crate::hosts::{MTU, for_hosts, port_name};
 
 /// Bytes of frames that may wait for the switch.
 const BUFFER: usize = 4 << 20;
@@ -27,21 +28,24 @@ pub(crate) struct Port {
     space: Vec<u8>,
 }
 
+/// The ports of all hosts, whose interfaces are there and up.
+pub(crate) fn open_all(hosts: usize) -> Result<Vec<Port>, Error> {
+    // How to name an interface by its number, without unsafe code, the list of all interfaces tells.
+    let addresses: HashMap<String, LinkAddr> = nix::ifaddrs::getifaddrs()
+        .map_err(|error| failed("interfaces", error))?
+        .filter_map(|interface| Some((interface.interface_name, *interface.address?.as_link_addr()?)))
+        .collect();
+    for_hosts(hosts, |host| Port::open(&port_name(host), &addresses))
+}
+
 impl Port {
-    /// The port of a host, whose interface is there and up.
-    pub(crate) fn open(host: usize) -> Result<Self, Error> {
-        let name = port_name(host);
-        let fail = |error: Errno| failed(&name, error);
+    fn open(name: &str, addresses: &HashMap<String, LinkAddr>) -> Result<Self, Error> {
+        let fail = |error: Errno| failed(name, error);
         let socket =
             socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_NONBLOCK, SockProtocol::EthAll)
                 .map_err(fail)?;
-        // How to name an interface by its number, without unsafe code, the list of all interfaces tells.
-        let address = nix::ifaddrs::getifaddrs()
-            .map_err(fail)?
-            .filter(|interface| interface.interface_name == name)
-            .find_map(|interface| interface.address?.as_link_addr().copied())
-            .ok_or_else(|| failed(&name, "no such interface"))?;
-        bind(socket.as_raw_fd(), &address).map_err(fail)?;
+        let address = addresses.get(name).ok_or_else(|| failed(name, "no such interface"))?;
+        bind(socket.as_raw_fd(), address).map_err(fail)?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(fail)?;
         // The system may grant less.
         setsockopt(&socket, sockopt::RcvBuf, &BUFFER).map_err(fail)?;

@@ -1,110 +1,109 @@
 //! The network between the hosts: holds every frame until it is due.
 
+use std::io::PipeReader;
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex};
 
-use hopmap_test_network::{Counters, Error, LATE_S};
+use hopmap_test_network::{Error, LATE_S};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::frames::Frames;
-use crate::hosts::{host_of, lock};
-use crate::links::Links;
-use crate::port::{FRAME, Port};
+use crate::hosts::{destination, for_hosts, lock};
+use crate::port::{self, FRAME, Port};
 
 /// The last nanoseconds before a frame is due are not slept: to wake up takes about that long.
 const SPIN: u64 = 50_000;
 /// Frames taken from one port before others have their turn.
 const BATCH: usize = 32;
-/// The longest header of a frame that has addresses: two of six bytes and a type.
-const HEADER: usize = 14;
 
 /// All switches and links, with a port for every host.
 #[derive(Debug)]
 pub(crate) struct Switch {
     ports: Vec<Port>,
-    links: Arc<Mutex<Links>>,
-    counters: Arc<Mutex<Counters>>,
-    frames: Frames,
+    frames: Arc<Mutex<Frames>>,
 }
 
 impl Switch {
-    pub(crate) fn new(hosts: usize, links: Arc<Mutex<Links>>) -> Result<Self, Error> {
-        let ports = (0..hosts).map(Port::open).collect::<Result<_, _>>()?;
-        Ok(Self { ports, links, counters: Arc::default(), frames: Frames::default() })
+    pub(crate) fn new(hosts: usize, frames: Arc<Mutex<Frames>>) -> Result<Self, Error> {
+        Ok(Self { ports: port::open_all(hosts)?, frames })
     }
 
-    /// What it has done so far; the counters of links are those of [`Links`].
-    pub(crate) fn counters(&self) -> Arc<Mutex<Counters>> {
-        Arc::clone(&self.counters)
-    }
-
-    /// Switches for ever.
-    pub(crate) fn run(mut self) {
+    /// Switches until the other end of a pipe is closed.
+    pub(crate) fn run(&mut self, until: &PipeReader) {
         // Sleep is to end when it shall and not up to 50 µs later.
         let _ = prctl::set_timerslack(1);
-        loop {
-            let ready = self.wait();
-            for port in ready {
-                self.take(port);
+        let begin = cpu_s();
+        while let Some(ready) = self.wait(until, begin) {
+            let mut frames = lock(&self.frames);
+            for from in ready {
+                take(&mut self.ports[from], from, &mut frames);
             }
-            self.deliver();
+            deliver(&self.ports, &mut frames);
         }
     }
 
-    /// Sleeps until shortly before an event is due or until a frame comes; returns the ports that have some.
-    fn wait(&self) -> Vec<usize> {
-        let mut polled: Vec<PollFd> =
-            self.ports.iter().map(|port| PollFd::new(port.as_fd(), PollFlags::POLLIN)).collect();
-        let timeout = self.frames.next().map(|(due, is_exact)| {
+    /// Sleeps until shortly before an event is due or until a frame comes; returns the ports that have some, and none at the end.
+    fn wait(&self, until: &PipeReader, begin: f64) -> Option<Vec<usize>> {
+        let polled = |end| PollFd::new(end, PollFlags::POLLIN);
+        let ports = self.ports.iter().map(|port| polled(port.as_fd()));
+        let mut ends: Vec<PollFd> = std::iter::once(polled(until.as_fd())).chain(ports).collect();
+        let next = lock(&self.frames).next();
+        let timeout = next.map(|(due, is_exact)| {
             let rest = due.saturating_sub(now()).saturating_sub(if is_exact { SPIN } else { 0 });
             TimeSpec::new((rest / 1_000_000_000).cast_signed(), (rest % 1_000_000_000).cast_signed())
         });
         if timeout.is_none() {
-            lock(&self.counters).cpu_s = seconds(ClockId::CLOCK_THREAD_CPUTIME_ID);
+            lock(&self.frames).counters.cpu_s = cpu_s() - begin;
         }
-        match ppoll(&mut polled, timeout, None) {
-            Ok(count) if count > 0 => {
-                let is_ready = |(port, polled): (usize, &PollFd)| polled.any()?.then_some(port);
-                polled.iter().enumerate().filter_map(is_ready).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// Takes what a host has sent.
-    fn take(&mut self, port: usize) {
-        let mut links = lock(&self.links);
-        let mut bytes = [0; FRAME];
-        for _ in 0..BATCH {
-            let Some((length, came)) = self.ports[port].receive(&mut bytes) else { return };
-            // Other frames than those from a host to a host, such as the system's own, have no business here.
-            if length <= HEADER || host_of(&bytes[6..12]) != Some(port) {
-                continue;
-            }
-            let Some(to) = host_of(&bytes[..6]) else { continue };
-            if !self.frames.enter(&mut links, (port, to), bytes[..length].into(), arrival(came)) {
-                lock(&self.counters).dropped += 1;
-            }
+        let is_ready = |end: &PollFd| end.any() == Some(true);
+        match ppoll(&mut ends, timeout, None) {
+            Ok(count) if count > 0 => match is_ready(&ends[0]) {
+                true => None,
+                false => Some((0..self.ports.len()).filter(|port| is_ready(&ends[port + 1])).collect()),
+            },
+            _ => Some(Vec::new()),
         }
     }
 
-    /// Hands on every frame that is due.
-    fn deliver(&mut self) {
-        let mut links = lock(&self.links);
-        while let Some(arrived) = self.frames.arrive(&mut links, now()) {
-            let mut counters = lock(&self.counters);
-            match arrived {
-                Ok(frame) if self.ports[frame.to].send(&frame.bytes) => {
-                    let late_s = now().saturating_sub(frame.due()) as f64 / 1e9 - links.base_s();
-                    counters.delivered += 1;
-                    counters.late += u64::from(late_s > LATE_S);
-                    counters.latest_s = counters.latest_s.max(late_s);
-                }
-                _ => counters.dropped += 1,
-            }
+    /// Closes the ports, all at once.
+    pub(crate) fn close(self) -> Result<(), Error> {
+        let (count, ports) = (self.ports.len(), Mutex::new(self.ports));
+        for_hosts(count, |_| {
+            let port = lock(&ports).pop();
+            drop(port);
+            Ok(())
+        })
+        .map(drop)
+    }
+}
+
+/// Takes what a host has sent.
+fn take(port: &mut Port, from: usize, frames: &mut Frames) {
+    let mut bytes = [0; FRAME];
+    for _ in 0..BATCH {
+        let Some((length, came)) = port.receive(&mut bytes) else { return };
+        // Other frames than packets to a host, such as the system's own, have no business here.
+        if let Some(to) = destination(&bytes[..length]) {
+            frames.enter(from, to, bytes[..length].into(), arrival(came));
+        }
+    }
+}
+
+/// Hands on every frame that is due.
+fn deliver(ports: &[Port], frames: &mut Frames) {
+    while let Some(frame) = frames.arrive(now()) {
+        let is_taken = ports[frame.to].send(&frame.bytes);
+        let counters = &mut frames.counters;
+        if is_taken {
+            let late_s = now().saturating_sub(frame.due()) as f64 / 1e9 - counters.base_s;
+            counters.delivered += 1;
+            counters.late += u64::from(late_s > LATE_S);
+            counters.latest_s = counters.latest_s.max(late_s);
+        } else {
+            counters.dropped += 1;
         }
     }
 }
@@ -128,11 +127,12 @@ fn arrival(came: Option<TimeSpec>) -> u64 {
     now() - age.filter(|&age| age < 100_000_000).unwrap_or(0)
 }
 
+/// Seconds of processor time of this thread.
+fn cpu_s() -> f64 {
+    nanoseconds(ClockId::CLOCK_THREAD_CPUTIME_ID) as f64 / 1e9
+}
+
 fn nanoseconds(clock: ClockId) -> u64 {
     clock_gettime(clock)
         .map_or(0, |time| time.tv_sec().cast_unsigned() * 1_000_000_000 + time.tv_nsec().cast_unsigned())
-}
-
-fn seconds(clock: ClockId) -> f64 {
-    nanoseconds(clock) as f64 / 1e9
 }
