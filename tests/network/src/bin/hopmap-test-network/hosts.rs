@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 
 use hopmap_test_network::{Error, address};
 use nix::mount::{MsFlags, mount};
@@ -20,7 +20,7 @@ pub(crate) const MTU: usize = 9000;
 
 /// The hardware address of every host: with `arp off`, frames are for the address they are from.
 const HARDWARE_ADDRESS: &str = "02:77:00:00:00:01";
-/// Threads that set up hosts.
+/// Hosts that are set up at once.
 const THREADS: usize = 32;
 
 /// The interface of a host that ends in the switch.
@@ -126,19 +126,18 @@ pub(crate) fn for_hosts<T: Send>(
     hosts: usize,
     what: impl Fn(usize) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
-    let what = &what;
-    let share = hosts.div_ceil(THREADS);
-    thread::scope(|scope| {
-        let threads = (0..hosts).step_by(share).map(|first| {
-            scope
-                .spawn(move || (first..hosts.min(first + share)).map(what).collect::<Result<Vec<T>, Error>>())
-        });
-        let threads: Vec<_> = threads.collect();
-        let join = |thread: ScopedJoinHandle<'_, Result<Vec<T>, Error>>| {
-            thread.join().map_err(|_| failed("hosts", "a thread panicked"))?
-        };
-        Ok(threads.into_iter().map(join).collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
-    })
+    let (what, mut done) = (&what, Vec::new());
+    for first in (0..hosts).step_by(THREADS) {
+        thread::scope(|scope| {
+            let batch = first..hosts.min(first + THREADS);
+            let threads: Vec<_> = batch.map(|host| scope.spawn(move || what(host))).collect();
+            threads.into_iter().try_for_each(|thread| {
+                done.push(thread.join().map_err(|_| failed("hosts", "a thread panicked"))??);
+                Ok::<_, Error>(())
+            })
+        })?;
+    }
+    Ok(done)
 }
 
 /// Moves this thread to the network of a host.
