@@ -292,6 +292,7 @@ fn samples() -> Vec<Sample> {
 fn traces() -> Vec<Sample> {
     const OTF2: &str = "sample-traces/rows-columns-16";
     const OTF: &str = "sample-traces/otf-ring-4";
+    const RECORD: &str = "{\"format\": \"hopmap-record\", \"version\": 1, \"method\": \"openmpi\", \"ranks\": 2, \"complete\": true}";
     const RANK: &str = "0 init\n0 send 1 100\n0 finalize\n";
     let otf2 =
         |kind| Sample::new(kind, json!({ "path": "@t/eztrace_log.otf2" })).file("t", Content::Copy(OTF2));
@@ -317,6 +318,14 @@ fn traces() -> Vec<Sample> {
             .file("t/index", "a/rank0.txt\na/rank1.txt\n")
             .file("t/a/rank0.txt", RANK)
             .file("t/a/rank1.txt", "1 init\n1 recv 0 100\n1 finalize\n"),
+        Sample::new("trace/import", json!({ "path": "@t" })).file("t", Content::Copy(OTF2)),
+        Sample::new("trace/import", json!({ "path": "@t/x" }))
+            .file("t/x.0.prof", "E\t0\t1\t10 bytes\t1 msgs sent\n")
+            .file("t/x.1.prof", "I\t1\t0\t20 bytes\t1 msgs sent\n"),
+        Sample::new("trace/import", json!({ "path": "@t" }))
+            .file("t/record.json", RECORD)
+            .file("t/monitoring/x.0.prof", "E\t0\t1\t10 bytes\t1 msgs sent\n")
+            .file("t/monitoring/x.1.prof", "I\t1\t0\t20 bytes\t1 msgs sent\n"),
         Sample::new("trace/import", json!({ "path": "@t" }))
             .file("t/profile.0.0.0", Content::Text(profile(0, 1)))
             .file("t/profile.1.0.0", Content::Text(profile(1, 0))),

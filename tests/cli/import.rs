@@ -143,7 +143,7 @@ fn what_is_not_read_is_refused_by_name() {
     insta::assert_snapshot!(import(&sandbox, "notes"), @r"
     ------- stderr -------
     error[trace::refused]: `DIR/notes` has an unknown format
-      help: supported formats: clog2, csv, ipm, matrix-market, paraver, simgrid, simgrid-tagged, simgrid-untagged, tau; set one with `format`
+      help: supported formats: clog2, csv, hopmap-record, ipm, matrix-market, openmpi-monitoring, otf, otf2, paraver, simgrid, simgrid-tagged, simgrid-untagged, task-graph, tau; set one with `format`
     [exit code 1]
     ");
     sandbox.write("m.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 3 5\n");
@@ -184,7 +184,7 @@ fn the_format_is_one_that_is_known() {
 fn both_stages_say_what_they_take() {
     let sandbox = Sandbox::new();
     insta::assert_snapshot!(sandbox.seen(&["stages", "trace/import"]), @r#"
-    trace/import: Import the communication matrix of a program from a file of another tool
+    trace/import: Import the communication matrix of a recording, or of a file of another tool
 
     outputs
       task-graph       task-graph

@@ -46,7 +46,7 @@ fn without_a_word_the_project_places() {
     description = "Place the ranks of a traced program on a machine"
 
     [params]
-    trace = "traces/eztrace_log.otf2"   # OTF2 archive of a run, by Score-P or EZTrace
+    trace = "traces/eztrace_log.otf2"   # recording of a run: a folder of hopmap record, a trace, profiles or a matrix
     "#);
     assert_eq!(sandbox.read(".gitignore"), "/.hopmap/\n/out/\n");
     let readme = sandbox.read("README.md");
@@ -84,7 +84,7 @@ fn without_a_word_the_project_places() {
 
     | | default | |
     |---|---|---|
-    | `trace` | `"traces/eztrace_log.otf2"` | OTF2 archive of a run, by Score-P or EZTrace |
+    | `trace` | `"traces/eztrace_log.otf2"` | recording of a run: a folder of hopmap record, a trace, profiles or a matrix |
     | `hosts` | `""` | names of your hosts, such as node[01-16] |
     | `hosts_file` | `""` | or a host file with their names, such as $PBS_NODEFILE |
     | `slots` | `0` | slots per host; 0: as in the shape or the host file |
@@ -143,7 +143,7 @@ fn a_trace_and_a_shape_become_defaults() {
     let params: Vec<&str> =
         file.lines().filter(|line| line.starts_with("trace") || line.starts_with("shape")).collect();
     assert_snapshot!(params.join("\n"), @r#"
-    trace = "../../runs/eztrace_log.otf2"   # OTF2 archive of a run, by Score-P or EZTrace
+    trace = "../../runs/eztrace_log.otf2"   # recording of a run: a folder of hopmap record, a trace, profiles or a matrix
     shape = "tree:2x2x4"                  # innermost first: cores per host, hosts per switch, and so on
     "#);
     sandbox.stdout(&["run", "a/lu/place.toml"]);

@@ -14,7 +14,7 @@ fn all_stages_and_one() {
     trace/dag             Build the task DAG of a program from an OTF2 trace
     trace/replay          Export a task DAG as a trace for SimGrid or LogGOPSim
     trace/otf             Build the communication matrix of a program from an OTF 1 trace
-    trace/import          Import the communication matrix of a program from a file of another tool
+    trace/import          Import the communication matrix of a recording, or of a file of another tool
     trace/export          Export a communication matrix as a text file
     trace/summary         Summarise a program: totals, imbalance, heaviest pairs, phases
     trace/generate        Generate an OTF2 trace of a program with known messages

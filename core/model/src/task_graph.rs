@@ -24,6 +24,8 @@ pub struct TaskGraph {
     pub phases: Vec<Phase>,
     /// The collective operations of the program; empty if not recorded.
     pub collectives: CollectiveTable,
+    /// Bytes of `edges` that collective operations sent, if known.
+    pub collective_bytes: Option<f64>,
     /// Resource demands of processes and streams; empty if none are given.
     pub demands: Demands,
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_artifact::ArtifactError;
 use hopmap_model::NotBuilt;
+use hopmap_recording::RecordingError;
 use hopmap_replay::Refusal;
 use hopmap_text::FileError;
 use miette::Diagnostic;
@@ -21,7 +22,11 @@ pub enum TraceError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] FileError),
-    /// An output table cannot be written.
+    /// A recording is invalid.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Recording(#[from] RecordingError),
+    /// An output table cannot be written, or a stored artifact cannot be read.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Table(#[from] ArtifactError),

@@ -4,11 +4,15 @@
 
 mod clog2;
 mod csv_matrix;
+mod hopmap_record;
 mod ipm;
 pub(crate) mod matrix_market;
+mod openmpi_monitoring;
+mod otf;
 mod paraver;
 mod reader;
 mod simgrid;
+mod task_graph;
 mod tau;
 
 use std::path::Path;
@@ -20,7 +24,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::TraceError;
 use crate::matrix::MAX_RANKS;
+use crate::params::{Algorithms, Collectives};
 use reader::{Reader, Sample};
+
+pub(crate) use reader::Options;
 
 /// Defines [`Format`] from a table of formats with names and readers.
 macro_rules! formats {
@@ -64,11 +71,19 @@ formats! {
     /// A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are
     /// comments. Repeated pairs are added up.
     Csv, "csv", csv_matrix::READER;
+    /// A recording: the folder that `hopmap record` wrote.
+    HopmapRecord, "hopmap-record", hopmap_record::READER;
     /// An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`.
     Ipm, "ipm", ipm::READER;
     /// Matrix Market coordinates: bytes from row to column, counted from one. `symmetric` counts in both
     /// directions.
     MatrixMarket, "matrix-market", matrix_market::READER;
+    /// Profiles of Open MPI's monitoring, `PREFIX.RANK.prof`: their folder, or their prefix.
+    OpenmpiMonitoring, "openmpi-monitoring", openmpi_monitoring::READER;
+    /// An OTF 1 archive, read with the defaults of `trace/otf`.
+    Otf, "otf", otf::OTF1;
+    /// An OTF2 archive, read with the defaults of `trace/otf2`.
+    Otf2, "otf2", otf::OTF2;
     /// A Paraver trace (`.prv`) of Extrae.
     Paraver, "paraver", paraver::READER;
     /// A time-independent trace of SimGrid: a file of actions, or an index of such files.
@@ -77,28 +92,65 @@ formats! {
     SimgridTagged, "simgrid-tagged", simgrid::TAGGED;
     /// Like `simgrid`, without tags in messages.
     SimgridUntagged, "simgrid-untagged", simgrid::UNTAGGED;
+    /// A task graph that hopmap has stored in a folder.
+    TaskGraph, "task-graph", task_graph::READER;
     /// The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`.
     Tau, "tau", tau::READER;
+}
+
+/// Parameters of `trace/import`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportParams {
+    /// The file, or the folder of a recording, an archive, profiles or a stored task graph.
+    pub path: InputPath,
+    /// Format of the file. `auto` recognises it by its contents, not by its name.
+    #[serde(default)]
+    pub format: Format,
+    /// Number of ranks. The default is the number in the file, or its highest rank plus one. Additional
+    /// ranks do not communicate.
+    #[serde(default)]
+    pub ranks: Option<u32>,
+    /// Whether collective operations of recordings and OTF2 archives count, as in `trace/otf2`: `expand`,
+    /// `keep` or `ignore`. Open MPI's monitoring counts the messages that they really sent; these count with
+    /// `expand`.
+    #[serde(default)]
+    pub collectives: Collectives,
+    /// Algorithms for expanding operations, as in `trace/otf2`.
+    #[serde(default)]
+    pub algorithms: Algorithms,
+}
+
+impl ImportParams {
+    /// Parameters that read a file and recognise its format.
+    #[must_use]
+    pub fn new(path: InputPath) -> Self {
+        let (format, ranks, collectives, algorithms) = Default::default();
+        Self { path, format, ranks, collectives, algorithms }
+    }
 }
 
 /// All files behind a path, under the names that keys use.
 pub(crate) fn files(path: &Path, format: Format) -> Result<Vec<InputPath>, TraceError> {
     let (_, reader) = resolve(path, format)?;
-    Ok((reader.files)(path)?)
+    (reader.files)(path)
 }
 
 /// Reads a file, or a folder of files: messages and bytes per ordered pair of processes.
 pub(crate) fn read(
     path: &Path,
     format: Format,
-    ranks: Option<u32>,
+    options: Options,
     cx: &Context<'_>,
 ) -> Result<TaskGraph, Error> {
     let (resolved, reader) = resolve(path, format)?;
-    if format == Format::Auto {
+    // Archives and our own folders are what they are; files of other tools only look like one.
+    let is_certain =
+        matches!(resolved, Format::HopmapRecord | Format::Otf | Format::Otf2 | Format::TaskGraph);
+    if format == Format::Auto && !is_certain {
         cx.log(format_args!("format: {}", resolved.name()));
     }
-    Ok(with_ranks((reader.read)(path, ranks, cx)?, ranks, path)?)
+    Ok(with_ranks((reader.read)(path, options, cx)?, options.ranks, path)?)
 }
 
 /// Checks that do not depend on the file.
@@ -134,7 +186,7 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     let refuse = |Foreign { what, why, instead }: Foreign| {
         Err(TraceError::of(path, format!("is {what}: {why}"), instead))
     };
-    if let Some(foreign) = foreign(&sample.head) {
+    if let Some(foreign) = foreign(&sample.head).or_else(|| is_symmetrised(&sample).then_some(SYMMETRISED)) {
         return refuse(foreign);
     }
     if let Some(known) = known(&sample) {
@@ -185,16 +237,10 @@ const SLOG2: Foreign = Foreign {
     instead: "pass the original `.clog2` file",
 };
 
-const OTF2: Foreign = Foreign {
-    what: "an OTF2 archive",
-    why: "another stage reads these archives",
-    instead: "use the stage `trace/otf2`",
-};
-
-const OTF1: Foreign = Foreign {
-    what: "an OTF 1 archive",
-    why: "another stage reads these archives",
-    instead: "use the stage `trace/otf`",
+const SYMMETRISED: Foreign = Foreign {
+    what: "a matrix of profile2mat.pl",
+    why: "it has half of the sum of both directions instead of each",
+    instead: "pass the profiles of Open MPI's monitoring that it was made from (`PREFIX.RANK.prof`)",
 };
 
 const COMPRESSED: Foreign = Foreign {
@@ -214,8 +260,6 @@ fn foreign_folder(path: &Path) -> Result<Option<Foreign>, FileError> {
     let entries = std::fs::read_dir(path).map_err(|error| FileError::unreadable(path, &error))?;
     Ok(entries.filter_map(Result::ok).find_map(|entry| {
         match Path::new(&entry.file_name()).extension()?.to_str()? {
-            "otf2" => Some(OTF2),
-            "otf" => Some(OTF1),
             "hpcrun" | "hpctrace" => Some(HPCTOOLKIT),
             _ => None,
         }
@@ -236,10 +280,6 @@ fn foreign(head: &[u8]) -> Option<Foreign> {
         Some(HPCTOOLKIT)
     } else if head.get(..16).is_some_and(|head| head.windows(6).any(|part| part == b"SLOG 2")) {
         Some(SLOG2)
-    } else if head.get(2..6) == Some(b"OTF2") {
-        Some(OTF2)
-    } else if is_otf1_master(&text) {
-        Some(OTF1)
     } else if is_vtune(&text) {
         Some(VTUNE)
     } else {
@@ -247,19 +287,11 @@ fn foreign(head: &[u8]) -> Option<Foreign> {
     }
 }
 
-/// A master file lists streams and their processes in hexadecimal: `1:1,2`.
-fn is_otf1_master(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(8).peekable();
-    let hexadecimal = |number: &str| {
-        !number.is_empty() && number.len() <= 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
-    lines.peek().is_some()
-        && lines.all(|line| {
-            let parts = line.split_once(':');
-            parts.is_some_and(|(stream, processes)| {
-                hexadecimal(stream) && processes.trim_end_matches(',').split(',').all(hexadecimal)
-            })
-        })
+/// A matrix that profile2mat.pl wrote next to the profiles, `PREFIX_size_all.mat` and others.
+fn is_symmetrised(sample: &Sample<'_>) -> bool {
+    let is_named = sample.path.extension().is_some_and(|extension| extension == "mat");
+    let numbers = |line: &str| line.split_whitespace().all(|word| word.parse::<f64>().is_ok());
+    is_named && sample.first_line().is_some_and(numbers)
 }
 
 /// The header of `vtune -report … -format csv`, with any separator.
@@ -295,8 +327,6 @@ mod tests {
                 HPCTOOLKIT.what,
             ),
             (b"\x00\x0aSLOG 2.0.6\x00\x00\x00\x00\x00", SLOG2.what),
-            (b"\x03\x42OTF2\x02", OTF2.what),
-            (b"1:1\n2:2\na:10002,3\n", OTF1.what),
             (b"Function\tCPU Time\tModule\nmain\t1.5\ta.out\n", VTUNE.what),
             (b"Process,CPU Time:Self,PID\na.out,1.5,17\n", VTUNE.what),
         ] {
@@ -317,6 +347,8 @@ mod tests {
             ("3 compute 1e6\n", Some(Format::Simgrid)),
             ("<?xml version=\"1.0\"?>\n<ipm_job_profile>\n", Some(Format::Ipm)),
             ("12 templated_functions_MULTI_TIME\n", Some(Format::Tau)),
+            ("\u{3}BOTF2\u{2}", Some(Format::Otf2)),
+            ("1:1\n2:2\na:10002,3\n", Some(Format::Otf)),
             ("CLOG-02.44\0is_big_endian=\0TRUE \0", Some(Format::Clog2)),
             ("", None),
             ("hello, world\n", None),

@@ -40,11 +40,10 @@ mod stage;
 mod summary;
 
 pub use error::TraceError;
-pub use import::Format;
+pub use import::{Format, ImportParams};
 pub use params::{
     Algorithm, Algorithms, Collectives, DagParams, EventsParams, ExportFormat, ExportParams, GenerateParams,
-    ImportParams, Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams, Select, Simulator,
-    SummaryParams,
+    Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams, Select, Simulator, SummaryParams,
 };
 pub use stage::{Dag, Export, Generate, Import, ListEvents, Otf, Otf2, Replay, Summary};
 

@@ -5,7 +5,6 @@ use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::import::Format;
 use crate::selection::Request;
 pub use crate::selection::{Phases, Select};
 
@@ -239,29 +238,6 @@ pub struct SummaryParams {
 
 fn ten() -> u32 {
     10
-}
-
-/// Parameters of `trace/import`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ImportParams {
-    /// The file, or the folder of TAU profiles.
-    pub path: InputPath,
-    /// Format of the file. `auto` recognises it by its contents, not by its name.
-    #[serde(default)]
-    pub format: Format,
-    /// Number of ranks. The default is the number in the file, or its highest rank plus one. Additional
-    /// ranks do not communicate.
-    #[serde(default)]
-    pub ranks: Option<u32>,
-}
-
-impl ImportParams {
-    /// Parameters that read a file and recognise its format.
-    #[must_use]
-    pub fn new(path: InputPath) -> Self {
-        Self { path, format: Format::Auto, ranks: None }
-    }
 }
 
 /// Parameters of `trace/export`.

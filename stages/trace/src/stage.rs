@@ -43,6 +43,17 @@ fn check_reader(reader: Reader, allow_truncated: bool) -> Result<(), Error> {
     }
 }
 
+/// Algorithms are those of expanded operations.
+fn check_algorithms(collectives: Collectives, algorithms: Algorithms) -> Result<(), Error> {
+    algorithms.check()?;
+    if algorithms != Algorithms::default() && collectives != Collectives::Expand {
+        let problem = "`algorithms` has no effect without `collectives = \"expand\"`";
+        let help = "remove `algorithms`, or set `collectives = \"expand\"`";
+        return Err(TraceError::refused(problem, help).into());
+    }
+    Ok(())
+}
+
 /// The stage `trace/otf2`.
 ///
 /// Messages are counted at the sender (`MPI_SEND`, `MPI_ISEND`). A remote memory access counts as a message
@@ -69,15 +80,7 @@ impl Stage for Otf2 {
 
     fn check(params: &Otf2Params) -> Result<(), Error> {
         check_reader(params.reader, params.allow_truncated)?;
-        params.algorithms.check()?;
-        if params.algorithms != Algorithms::default() && params.collectives != Collectives::Expand {
-            let problem = "`algorithms` has no effect without `collectives = \"expand\"`";
-            return Err(TraceError::refused(
-                problem,
-                "remove `algorithms`, or set `collectives = \"expand\"`",
-            )
-            .into());
-        }
+        check_algorithms(params.collectives, params.algorithms)?;
         Ok(params.request().check()?)
     }
 
@@ -198,7 +201,8 @@ impl Stage for Replay {
 ///
 /// Messages and bytes are those between different ranks; `self_messages` and `self_bytes` count messages of
 /// ranks to themselves. `communication_share` and `collective_share` are fractions of the total time of all
-/// ranks. `bytes_imbalance` and `compute_imbalance` are the maximum over ranks divided by the mean. Metrics
+/// ranks; `communication_share_min`, `_median` and `_max` are those of single ranks. No mapping gains more
+/// than the share of the rank that computes longest, as the log says. `bytes_imbalance` and `compute_imbalance` are the maximum over ranks divided by the mean. Metrics
 /// that the trace does not provide are missing.
 #[derive(Debug)]
 pub struct Summary;
@@ -207,7 +211,7 @@ impl Stage for Summary {
     type Params = SummaryParams;
     const KIND: &'static str = "trace/summary";
     const SUMMARY: &'static str = "Summarise a program: totals, imbalance, heaviest pairs, phases";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const PORTS: &[Port] =
@@ -215,8 +219,9 @@ impl Stage for Summary {
         PORTS
     }
 
-    fn run(params: SummaryParams, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+    fn run(params: SummaryParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
+        hopmap_recording::lines(&graph, None).into_iter().for_each(|line| cx.log(line));
         let summary = summary::summarise(&graph, params.pairs as usize);
         Ok(Outcome::Done(Outputs::new().with("summary", summary)))
     }
@@ -262,24 +267,28 @@ impl Stage for Otf {
 
 /// The stage `trace/import`.
 ///
-/// Messages are counted at the sender, between world ranks. Collective operations are not counted; the log
-/// reports their number. `host`, `compute_s` and `duration_s` are taken from the file, and unknown without
-/// them. Missing information is never estimated: formats without pairs of processes are rejected by name.
+/// Messages are counted at the sender, between world ranks. In recordings and OTF2 archives, collective
+/// operations count as `collectives` selects; in other formats they are not counted, and the log reports
+/// their number. `host`, `compute_s` and `duration_s` are taken from the file, and unknown without them.
+/// Missing information is never estimated: formats without pairs of processes are rejected by name. Profiles
+/// of Open MPI's monitoring do not have the bytes of messages by length; those of `sizes` add up.
 #[derive(Debug)]
 pub struct Import;
 
 impl Stage for Import {
     type Params = ImportParams;
     const KIND: &'static str = "trace/import";
-    const SUMMARY: &'static str = "Import the communication matrix of a program from a file of another tool";
-    const REVISION: u32 = 1;
+    const SUMMARY: &'static str =
+        "Import the communication matrix of a recording, or of a file of another tool";
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS
     }
 
     fn check(params: &ImportParams) -> Result<(), Error> {
-        Ok(import::check(params.ranks)?)
+        import::check(params.ranks)?;
+        Ok(check_algorithms(params.collectives, params.algorithms)?)
     }
 
     fn reads(params: &ImportParams) -> Result<Vec<InputPath>, Error> {
@@ -287,7 +296,9 @@ impl Stage for Import {
     }
 
     fn run(params: ImportParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let graph = import::read(params.path.path(), params.format, params.ranks, cx)?;
+        let ImportParams { path, format, ranks, collectives, algorithms } = params;
+        let graph =
+            import::read(path.path(), format, import::Options { ranks, collectives, algorithms }, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{Edge, Phase, PhaseSummary, RankSummary, TaskGraph, TraceSummary};
+use hopmap_statistics::median;
 
 /// Summarises a task graph with the `pairs` heaviest pairs.
 pub(crate) fn summarise(graph: &TaskGraph, pairs: usize) -> TraceSummary {
@@ -56,6 +57,12 @@ fn sum(ranks: &[RankSummary], of: impl Fn(&RankSummary) -> Option<f64>) -> Optio
     ranks.iter().map(of).sum()
 }
 
+/// The fraction of its time that a rank communicates.
+fn communication_share(rank: &RankSummary) -> Option<f64> {
+    let (compute, communication) = rank.compute_s.zip(rank.communication_s)?;
+    Some(communication / (compute + communication)).filter(|share| share.is_finite())
+}
+
 fn totals(graph: &TaskGraph, ranks: &[RankSummary]) -> BTreeMap<String, f64> {
     let messages: u64 = between(&graph.edges).map(|edge| edge.messages).sum();
     let bytes: u64 = between(&graph.edges).map(|edge| edge.bytes).sum();
@@ -69,6 +76,8 @@ fn totals(graph: &TaskGraph, ranks: &[RankSummary]) -> BTreeMap<String, f64> {
     let collective = sum(ranks, |rank| rank.collective_s);
     let time = compute.zip(communication).map(|(compute, communication)| compute + communication);
     let share = |part: Option<f64>| Some(part? / time.filter(|time| *time > 0.0)?);
+    let shares: Vec<f64> = ranks.iter().filter_map(communication_share).collect();
+    let extreme = |of: fn(f64, f64) -> f64| shares.iter().copied().reduce(of);
     let heaviest = between(&graph.edges).map(|edge| edge.bytes).max().unwrap_or(0);
     let per_bytes = |value: f64| (bytes > 0).then(|| value / bytes as f64);
     let moved = ranks.iter().map(|rank| rank.bytes_sent as f64 + rank.bytes_received as f64);
@@ -94,6 +103,11 @@ fn totals(graph: &TaskGraph, ranks: &[RankSummary]) -> BTreeMap<String, f64> {
         ("communication_share", share(communication)),
         ("collective_s", collective),
         ("collective_share", share(collective)),
+        ("collective_bytes", graph.collective_bytes),
+        ("collective_bytes_share", graph.collective_bytes.and_then(per_bytes)),
+        ("communication_share_min", extreme(f64::min)),
+        ("communication_share_median", median(shares.clone())),
+        ("communication_share_max", extreme(f64::max)),
     ];
     all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

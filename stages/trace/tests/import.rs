@@ -7,6 +7,7 @@ mod ipm;
 mod matrix_market;
 mod paraver;
 mod recognise;
+mod record;
 mod simgrid;
 mod tau;
 

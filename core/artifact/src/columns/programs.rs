@@ -27,7 +27,7 @@ pub(super) const TASK_GRAPH: KindForm = KindForm {
         ),
         given(
             "sizes",
-            "with `sizes = true`",
+            "with `sizes = true`, and of recordings",
             &[
                 column("source", "u32", "rank that sends"),
                 column("destination", "u32", "rank that receives"),
@@ -131,6 +131,10 @@ pub(super) const TASK_GRAPH: KindForm = KindForm {
         ("bytes", "sum of their lengths"),
         ("duration_s", "seconds from the first event of the trace to the last"),
         ("collectives", "calls of collective operations, where they are kept"),
+        (
+            "collective_bytes",
+            "bytes of collective operations among those of all messages, where `hopmap record` counted them",
+        ),
     ],
 };
 

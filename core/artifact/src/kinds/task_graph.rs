@@ -38,7 +38,10 @@ impl Codec for TaskGraph {
         if !self.collectives.is_empty() {
             contents = encode_collectives(contents, &self.collectives);
         }
-        let contents = encode_demands(contents, &self.demands);
+        let mut contents = encode_demands(contents, &self.demands);
+        if let Some(bytes) = self.collective_bytes {
+            contents = contents.metric("collective_bytes", bytes);
+        }
         match self.duration_s {
             Some(duration_s) => contents.metric("duration_s", duration_s),
             None => contents,
@@ -48,13 +51,15 @@ impl Codec for TaskGraph {
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let processes = folder.table("processes")?;
         processes.index("rank")?;
+        let metric = |name| folder.description().metrics.get(name).copied();
         let graph = Self {
             processes: decode_processes(&processes)?,
             edges: decode_edges(&folder.table("edges")?)?,
-            duration_s: folder.description().metrics.get("duration_s").copied(),
+            duration_s: metric("duration_s"),
             sizes: optional(folder, "sizes", decode_sizes)?,
             phases: decode_phases(folder)?,
             collectives: decode_collectives(folder)?,
+            collective_bytes: metric("collective_bytes"),
             demands: decode_demands(folder)?,
         };
         graph.check().map_err(|error| folder.invalid(error))?;

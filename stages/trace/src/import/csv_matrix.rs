@@ -15,7 +15,7 @@ use crate::matrix::{MAX_RANKS, Matrix};
 pub(super) static READER: Reader = Reader {
     recognises: |sample| sample.first_line().is_some_and(is_header),
     files: |path| Ok(vec![InputPath::named(path, "matrix.csv")]),
-    read: |path, ranks, _| read(path, ranks),
+    read: |path, options, _| Ok(read(path, options.ranks)?),
 };
 
 /// Names of the columns, in the order of [`Columns`].

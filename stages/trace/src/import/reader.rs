@@ -3,11 +3,13 @@
 use std::io::Read;
 use std::path::Path;
 
-use hopmap_model::{Context, InputPath, TaskGraph, open_input};
+use hopmap_model::{Context, Error, InputPath, TaskGraph, open_input};
+use hopmap_recording::is_profiles;
 use hopmap_text::FileError;
 
 use crate::TraceError;
 use crate::archive::log_count;
+use crate::params::{Algorithms, Collectives};
 
 /// Bytes of a file that recognition reads.
 const LOOKED_AT: u64 = 1 << 16;
@@ -17,9 +19,20 @@ pub(super) struct Reader {
     /// Whether the sample has this format. At most one format accepts a given sample.
     pub(super) recognises: fn(&Sample<'_>) -> bool,
     /// All files behind a path, under the names that keys use.
-    pub(super) files: fn(&Path) -> Result<Vec<InputPath>, FileError>,
-    /// Messages and bytes per ordered pair of processes; the requested number of ranks is a hint.
-    pub(super) read: fn(&Path, Option<u32>, &Context<'_>) -> Result<TaskGraph, TraceError>,
+    pub(super) files: fn(&Path) -> Result<Vec<InputPath>, TraceError>,
+    /// Messages and bytes per ordered pair of processes.
+    pub(super) read: fn(&Path, Options, &Context<'_>) -> Result<TaskGraph, Error>,
+}
+
+/// What a reader may use besides the file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Options {
+    /// The requested number of ranks, as a hint.
+    pub(crate) ranks: Option<u32>,
+    /// Whether collective operations count, where the format has them.
+    pub(crate) collectives: Collectives,
+    /// Their algorithms.
+    pub(crate) algorithms: Algorithms,
 }
 
 /// Input of format recognition.
@@ -36,7 +49,8 @@ impl<'a> Sample<'a> {
     pub(super) fn new(path: &'a Path) -> Result<Self, FileError> {
         let is_folder = path.is_dir();
         let mut head = Vec::new();
-        if !is_folder {
+        // The prefix of profiles need not be a file.
+        if !is_folder && (path.exists() || !is_profiles(path)) {
             let read = open_input(path).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut head));
             read.map_err(|error| FileError::unreadable(path, &error))?;
         }
@@ -57,7 +71,7 @@ impl<'a> Sample<'a> {
 
 /// The file alone, under a fixed name, so that renaming it does not change keys.
 #[expect(clippy::unnecessary_wraps, reason = "other readers look for files and may fail")]
-pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, FileError> {
+pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, TraceError> {
     Ok(vec![InputPath::named(path, "trace")])
 }
 

@@ -25,17 +25,23 @@ pub(super) static READER: Reader = Reader {
     recognises: |sample| {
         sample.first_line().is_some_and(|line| is_action(line) || is_index(sample.path, line))
     },
-    files,
+    files: |path| Ok(files(path)?),
     read: |path, _, cx| Ok(read(path, None, cx)?),
 };
 
 /// Only on explicit request.
-pub(super) static TAGGED: Reader =
-    Reader { recognises: |_| false, files, read: |path, _, cx| Ok(read(path, Some(true), cx)?) };
+pub(super) static TAGGED: Reader = Reader {
+    recognises: |_| false,
+    files: |path| Ok(files(path)?),
+    read: |path, _, cx| Ok(read(path, Some(true), cx)?),
+};
 
 /// Only on explicit request.
-pub(super) static UNTAGGED: Reader =
-    Reader { recognises: |_| false, files, read: |path, _, cx| Ok(read(path, Some(false), cx)?) };
+pub(super) static UNTAGGED: Reader = Reader {
+    recognises: |_| false,
+    files: |path| Ok(files(path)?),
+    read: |path, _, cx| Ok(read(path, Some(false), cx)?),
+};
 
 const HINT: &str = "an action is `rank send destination tag size datatype`, or without the tag before SimGrid 3.20; an \
                     index lists one file of actions per line, relative to the folder of the index";

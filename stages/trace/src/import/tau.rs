@@ -25,7 +25,7 @@ use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| if sample.is_folder { is_folder(sample.path) } else { is_profile(&sample.text) },
-    files,
+    files: |path| Ok(files(path)?),
     read: |path, _, cx| Ok(read(path, cx)?),
 };
 

@@ -8,7 +8,7 @@ use hopmap_trace::Format;
 
 use super::paraver::{HEADER, RECORDS};
 use super::simgrid::{INDEX, TAGGED};
-use super::{Files, clog2, import_path, ipm, tau};
+use super::{Files, clog2, import_path, ipm, record, tau};
 use hopmap_test_support::{Random, damage};
 
 /// A sample, bytes with a meaning in it, and its format.
@@ -40,6 +40,8 @@ fn samples() -> Vec<Sample> {
         sample("paraver", Files::one(format!("{HEADER}{RECORDS}")), b"0129:,()\n#_ns", Format::Paraver),
         sample("ipm", Files::one(ipm::sample()), b"0129 \n<>\"=/", Format::Ipm),
         sample("clog2", clog2::sample(), &[0, 1, 2, 5, 7, 9, 11, 100, 101, 102, 155, 255], Format::Clog2),
+        sample("hopmap-record", record::sample(), &[0, 1, 2, 3, 17, 22, 64, 255], Format::HopmapRecord),
+        sample("openmpi-monitoring", record::profiles(), b"0129 \t\n,EISRC#", Format::OpenmpiMonitoring),
         sample("tau", tau::sample(), b"0129 \n\"=#.e", Format::Tau),
         sample("simgrid", Files::one(TAGGED), b"0129 \n#.e-", Format::Simgrid),
         sample("simgrid index", Files::new(&INDEX), b"0129 \n#.e-", Format::Simgrid),

@@ -48,12 +48,6 @@ fn formats_without_pairs_are_rejected_by_name() {
         "`trace` is an SLOG-2 file: it is a rendering of a CLOG-2 file, in which nearby messages \
          are merged | pass the original `.clog2` file"
     );
-    let archive = "an OTF2 archive: another stage reads these archives | use the stage `trace/otf2`";
-    assert_eq!(one(b"\x03\x42OTF2\x02\x00"), format!("`trace` is {archive}"));
-    assert!(
-        one(b"1:1\n2:2\n")
-            .ends_with("an OTF 1 archive: another stage reads these archives | use the stage `trace/otf`")
-    );
     assert!(
         one(b"\x1f\x8b\x08\x00").starts_with("`trace` is compressed: only uncompressed files are supported")
     );
@@ -61,7 +55,11 @@ fn formats_without_pairs_are_rejected_by_name() {
     assert!(one(b"HPCTOOLKITprof\x04\x00").contains(hpctoolkit));
     assert!(error(&Files::new(&[("experiment.xml", "<HPCToolkitExperiment/>")])).contains(hpctoolkit));
     assert!(error(&Files::new(&[("meta.db", ""), ("profile.db", "")])).contains(hpctoolkit));
-    assert!(error(&Files::new(&[("traces.otf2", ""), ("traces.def", "")])).contains(archive));
+    let symmetrised =
+        "is a matrix of profile2mat.pl: it has half of the sum of both directions instead of each";
+    let matrix = Files::new(&[("x_size_all.mat", "0 5.5\n5.5 0\n")]);
+    let error = import_path(&matrix.path("x_size_all.mat"), Format::Auto).unwrap_err().to_string();
+    assert!(error.ends_with(symmetrised), "{error}");
 }
 
 #[test]

@@ -59,11 +59,11 @@ pub(crate) fn otf(archive: &Path) {
 /// Reads a file of another tool with the recognised format and with a given one.
 pub(crate) fn import(file: &Path, format: Format) {
     for format in [Format::Auto, format] {
-        let _ = graph::<Import>(ImportParams { path: InputPath::new(file), format, ranks: None });
+        let _ = graph::<Import>(ImportParams { format, ..ImportParams::new(InputPath::new(file)) });
     }
 }
 
 /// Reads a matrix as text.
 pub(crate) fn csv(file: &Path) {
-    let _ = graph::<Import>(ImportParams { path: InputPath::new(file), format: Format::Csv, ranks: None });
+    let _ = graph::<Import>(ImportParams { format: Format::Csv, ..ImportParams::new(InputPath::new(file)) });
 }

@@ -104,7 +104,7 @@ pub(crate) fn read_otf(path: &Path, cx: &Context<'_>) -> miette::Result<TaskGrap
 }
 
 pub(crate) fn read_csv(path: &Path) -> miette::Result<TaskGraph> {
-    let params = ImportParams { path: InputPath::new(path), format: Format::Csv, ranks: None };
+    let params = ImportParams { format: Format::Csv, ..ImportParams::new(InputPath::new(path)) };
     graph::<Import>(params, &Context::detached())
 }
 

@@ -1,0 +1,57 @@
+//! Recordings of MPI programs: reading, merging, task graphs and summaries.
+//!
+//! A recording is a folder with a file `record.json` ([`Description`]) and, with the method `preload`, a file
+//! `rank-N.bin` per rank ([`RankFile`]). With the method `openmpi` it has the profiles of Open MPI's
+//! monitoring instead, `monitoring/x.N.prof`. Such profiles are also read without a `record.json`.
+//!
+//! `rank-N.bin`, in little endian:
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 8 | `HOPREC1\0` |
+//! | u32 | version, 1 |
+//! | u32 | rank in `MPI_COMM_WORLD` |
+//! | u32 | number of ranks |
+//! | u32 | flags: 1 `MPI_Finalize` was reached, 2 times were recorded, 4 something was dropped |
+//! | f64 | seconds from the end of `MPI_Init` to the begin of `MPI_Finalize` |
+//! | f64 | of these, seconds inside MPI |
+//! | u32, text | length of the host name, and the name, padded with zeros to a multiple of 4 bytes |
+//! | u32, u32 each | number of cores of the rank, and the cores |
+//! | u64, 32 each | number of pairs, and the pairs |
+//! | u64, 40 each | number of collective operations, and the operations |
+//! | u64, each | number of communicators, and the communicators |
+//!
+//! A pair is u32 world rank of the partner, u32 [`Kind`], u32 length of the messages (0 for empty ones, else
+//! 1 + ⌊log₂ bytes⌋), u32 reserved, u64 messages, u64 bytes of all of them. Repeated pairs are added up.
+//!
+//! A collective operation is u64 communicator, u32 [`CollectiveKind`], u32 root (its rank in the
+//! communicator; `u32::MAX` without one), u64 bytes that this rank sent in all calls, u64 calls, u32 size of
+//! the communicator, u32 reserved. Sent bytes are those of the arguments, count · size of the type: the vector
+//! of a reduction, scan or allgather; the contribution to a gather; at the root, the vector of a broadcast and
+//! all blocks of a scatter (elsewhere 0); the blocks for all ranks of an alltoall or reduce-scatter. Equal
+//! operations may be split into several records, such as one per length.
+//!
+//! A communicator is u64 number, u32 size, u32 world rank of each member. Numbers are those of this file; all
+//! communicators of its collective operations are listed.
+
+mod collective;
+mod description;
+mod error;
+mod graph;
+mod lengths;
+mod monitoring;
+mod rank;
+mod ranks;
+mod read;
+mod recording;
+mod summary;
+
+pub use collective::CollectiveKind;
+pub use description::{Description, Host, Method};
+pub use error::RecordingError;
+pub use graph::{Choice, Converted};
+pub use monitoring::{is_profiles, profiles};
+pub use rank::{Communicator, Kind, MAX_RANKS, Operation, Pair, RankFile};
+pub use read::{files, is_recording};
+pub use recording::{Calls, Process, Recording, Traffic};
+pub use summary::lines;

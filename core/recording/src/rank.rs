@@ -1,0 +1,322 @@
+//! `rank-N.bin`, the file of a rank; the module of the crate describes the format.
+
+use std::path::Path;
+
+use hopmap_text::FileError;
+
+use crate::collective::CollectiveKind;
+use crate::error::RecordingError;
+
+/// The first bytes of a file.
+const MAGIC: &[u8; 8] = b"HOPREC1\0";
+
+/// Largest file of a rank: 30 million pairs.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Longest name of a host.
+const LONGEST_HOST: u32 = 4096;
+
+/// Largest length class: messages from 2⁶³ bytes.
+const LONGEST: u32 = 64;
+
+const FINALIZED: u32 = 1;
+const TIMES: u32 = 2;
+const DROPPED: u32 = 4;
+const NO_ROOT: u32 = u32::MAX;
+
+/// Largest number of ranks: it limits the memory that `record.json` can claim.
+pub const MAX_RANKS: u32 = 1 << 20;
+
+/// How bytes get from one rank to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Messages to the partner.
+    PointToPoint,
+    /// One-sided operations that move bytes to the partner.
+    Put,
+    /// One-sided operations that move bytes from the partner to this rank.
+    Get,
+    /// Messages of collective operations to the partner: those that Open MPI's monitoring counts, and those
+    /// of neighbourhood collectives.
+    Collective,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::PointToPoint, Self::Put, Self::Get, Self::Collective];
+}
+
+/// Traffic with a partner, in messages of similar length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// World rank of the partner.
+    pub partner: u32,
+    /// Kind of the traffic.
+    pub kind: Kind,
+    /// 0 for messages without bytes, else 1 + ⌊log₂ bytes⌋.
+    pub log2_bytes: u32,
+    /// Number of messages.
+    pub messages: u64,
+    /// Bytes of all messages.
+    pub bytes: u64,
+}
+
+/// Calls of a collective operation by a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// Number of the communicator in this file.
+    pub communicator: u64,
+    /// The operation.
+    pub kind: CollectiveKind,
+    /// Rank of the root in the communicator, if the operation has one.
+    pub root: Option<u32>,
+    /// Bytes that this rank sent in all calls.
+    pub bytes: u64,
+    /// Number of calls.
+    pub calls: u64,
+    /// Size of the communicator.
+    pub size: u32,
+}
+
+/// A communicator of a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Communicator {
+    /// Its number in this file.
+    pub number: u64,
+    /// World ranks of its members.
+    pub members: Vec<u32>,
+}
+
+/// Content of the file of a rank.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RankFile {
+    /// The rank in `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Whether `MPI_Finalize` was reached.
+    pub finalized: bool,
+    /// Whether something was dropped for lack of memory or disk space.
+    pub dropped: bool,
+    /// Seconds between `MPI_Init` and `MPI_Finalize`, and of these inside MPI, if recorded.
+    pub times: Option<(f64, f64)>,
+    /// Name of the host; empty if unknown.
+    pub host: String,
+    /// The cores of the rank.
+    pub cores: Vec<u32>,
+    /// Traffic with partners.
+    pub pairs: Vec<Pair>,
+    /// Collective operations.
+    pub operations: Vec<Operation>,
+    /// Communicators of these operations.
+    pub communicators: Vec<Communicator>,
+    /// Whether the file ends too early; the rest is what was before.
+    pub truncated: bool,
+}
+
+/// Why parsing stops.
+enum Stop {
+    /// At the end of the file.
+    End,
+    /// At a wrong value.
+    Wrong(String),
+}
+
+/// The bytes that are not parsed yet.
+struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8], Stop> {
+        let (taken, rest) = self.rest.split_at_checked(bytes).ok_or(Stop::End)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Stop> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(Stop::End)?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    fn u32(&mut self) -> Result<u32, Stop> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, Stop> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn f64(&mut self) -> Result<f64, Stop> {
+        self.array().map(f64::from_le_bytes)
+    }
+
+    /// A list with its length before it. Memory is reserved for what the file can hold.
+    fn list<T>(
+        &mut self,
+        (length, size): (u64, usize),
+        list: &mut Vec<T>,
+        mut item: impl FnMut(&mut Self) -> Result<T, Stop>,
+    ) -> Result<(), Stop> {
+        list.reserve_exact(length.min((self.rest.len() / size) as u64) as usize);
+        (0..length).try_for_each(|_| {
+            list.push(item(self)?);
+            Ok(())
+        })
+    }
+}
+
+fn check(holds: bool, problem: impl FnOnce() -> String) -> Result<(), Stop> {
+    if holds { Ok(()) } else { Err(Stop::Wrong(problem())) }
+}
+
+impl RankFile {
+    /// Reads the file of a rank of a program with this many ranks.
+    pub fn read(path: &Path, rank: u32, ranks: u32) -> Result<Self, RecordingError> {
+        let bytes = hopmap_text::read(path, MOST_BYTES)?;
+        Self::parse(&bytes, path, rank, ranks)
+    }
+
+    /// Parses the file of a rank of a program with this many ranks; the path is for errors. A file that ends
+    /// too early gives what it has.
+    pub fn parse(bytes: &[u8], path: &Path, rank: u32, ranks: u32) -> Result<Self, RecordingError> {
+        let mut file = Self { rank, ranks, ..Self::default() };
+        let mut cursor = Cursor { rest: bytes };
+        let (before, version) = (bytes.get(..8), bytes.get(8..12));
+        if before.is_some_and(|magic| magic != MAGIC) {
+            let help = "a file of a rank begins with `HOPREC1`";
+            return Err(FileError::new("not the file of a rank", help).in_file(path).into());
+        }
+        if let Some(version) = version.and_then(|version| Some(u32::from_le_bytes(version.try_into().ok()?)))
+            && version != 1
+        {
+            return Err(RecordingError::Version { path: path.into(), version });
+        }
+        match file.fill(&mut cursor) {
+            Ok(()) => Ok(file),
+            Err(Stop::End) => Ok(Self { truncated: true, ..file }),
+            Err(Stop::Wrong(what)) => {
+                let offset = (bytes.len() - cursor.rest.len()) as u64;
+                Err(RecordingError::Damaged { path: path.into(), offset, what })
+            }
+        }
+    }
+
+    fn fill(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+        self.header(cursor)?;
+        let length = cursor.u64()?;
+        cursor.list((length, 32), &mut self.pairs, |cursor| pair(cursor, self.ranks))?;
+        let length = cursor.u64()?;
+        cursor.list((length, 40), &mut self.operations, |cursor| operation(cursor, self.ranks))?;
+        let length = cursor.u64()?;
+        cursor.list((length, 16), &mut self.communicators, |cursor| communicator(cursor, self.ranks))?;
+        check(cursor.rest.is_empty(), || "more bytes than the file should have".into())
+    }
+
+    fn header(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+        cursor.take(MAGIC.len() + 4)?;
+        let (rank, ranks) = (cursor.u32()?, cursor.u32()?);
+        check((rank, ranks) == (self.rank, self.ranks), || {
+            format!("it is of rank {rank} of {ranks}, not of rank {} of {}", self.rank, self.ranks)
+        })?;
+        let flags = cursor.u32()?;
+        check(flags < 8, || format!("unknown flags {flags:#x}"))?;
+        let times = (cursor.f64()?, cursor.f64()?);
+        if flags & TIMES != 0 {
+            let valid = |seconds: f64| seconds.is_finite() && seconds >= 0.0;
+            check(valid(times.0) && valid(times.1), || "a time is negative or not finite".into())?;
+            self.times = Some(times);
+        }
+        self.dropped = flags & DROPPED != 0;
+        let length = cursor.u32()?;
+        check(length <= LONGEST_HOST, || format!("the name of the host has {length} bytes"))?;
+        let host = cursor.take(length.next_multiple_of(4) as usize)?;
+        self.host = String::from_utf8_lossy(&host[..length as usize]).into_owned();
+        let cores = u64::from(cursor.u32()?);
+        cursor.list((cores, 4), &mut self.cores, Cursor::u32)?;
+        self.finalized = flags & FINALIZED != 0;
+        Ok(())
+    }
+
+    /// The bytes of the file.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+        let flags =
+            flag(self.finalized, FINALIZED) | flag(self.times.is_some(), TIMES) | flag(self.dropped, DROPPED);
+        for number in [1, self.rank, self.ranks, flags] {
+            bytes.extend(number.to_le_bytes());
+        }
+        let (seconds, inside) = self.times.unwrap_or_default();
+        bytes.extend([seconds, inside].into_iter().flat_map(f64::to_le_bytes));
+        bytes.extend((self.host.len() as u32).to_le_bytes());
+        bytes.extend(self.host.bytes());
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.extend((self.cores.len() as u32).to_le_bytes());
+        bytes.extend(self.cores.iter().flat_map(|core| core.to_le_bytes()));
+        bytes.extend((self.pairs.len() as u64).to_le_bytes());
+        self.pairs.iter().for_each(|pair| pair.encode(&mut bytes));
+        bytes.extend((self.operations.len() as u64).to_le_bytes());
+        self.operations.iter().for_each(|operation| operation.encode(&mut bytes));
+        bytes.extend((self.communicators.len() as u64).to_le_bytes());
+        for Communicator { number, members } in &self.communicators {
+            bytes.extend(number.to_le_bytes());
+            bytes.extend((members.len() as u32).to_le_bytes());
+            bytes.extend(members.iter().flat_map(|rank| rank.to_le_bytes()));
+        }
+        bytes
+    }
+}
+
+impl Pair {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        for number in [self.partner, self.kind as u32, self.log2_bytes, 0] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend([self.messages, self.bytes].into_iter().flat_map(u64::to_le_bytes));
+    }
+}
+
+impl Operation {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.communicator.to_le_bytes());
+        bytes.extend(self.kind.number().to_le_bytes());
+        bytes.extend(self.root.unwrap_or(NO_ROOT).to_le_bytes());
+        bytes.extend([self.bytes, self.calls].into_iter().flat_map(u64::to_le_bytes));
+        bytes.extend([self.size, 0].into_iter().flat_map(u32::to_le_bytes));
+    }
+}
+
+fn pair(cursor: &mut Cursor<'_>, ranks: u32) -> Result<Pair, Stop> {
+    let [partner, kind, log2_bytes, _] = [cursor.u32()?, cursor.u32()?, cursor.u32()?, cursor.u32()?];
+    let (messages, bytes) = (cursor.u64()?, cursor.u64()?);
+    check(partner < ranks, || format!("a partner is rank {partner}, but there are {ranks} ranks"))?;
+    check(log2_bytes <= LONGEST, || format!("unknown length class {log2_bytes}"))?;
+    let found = Kind::ALL.get(kind as usize).copied();
+    let kind = found.ok_or_else(|| Stop::Wrong(format!("unknown kind {kind} of traffic")))?;
+    Ok(Pair { partner, kind, log2_bytes, messages, bytes })
+}
+
+fn operation(cursor: &mut Cursor<'_>, ranks: u32) -> Result<Operation, Stop> {
+    let communicator = cursor.u64()?;
+    let (kind, root) = (cursor.u32()?, cursor.u32()?);
+    let (bytes, calls) = (cursor.u64()?, cursor.u64()?);
+    let (size, _) = (cursor.u32()?, cursor.u32()?);
+    check((1..=ranks).contains(&size), || format!("a communicator has {size} of {ranks} ranks"))?;
+    let found = CollectiveKind::of_number(kind);
+    let kind = found.ok_or_else(|| Stop::Wrong(format!("unknown collective operation {kind}")))?;
+    let root = Some(root).filter(|root| *root != NO_ROOT);
+    Ok(Operation { communicator, kind, root, bytes, calls, size })
+}
+
+fn communicator(cursor: &mut Cursor<'_>, ranks: u32) -> Result<Communicator, Stop> {
+    let (number, size) = (cursor.u64()?, cursor.u32()?);
+    check((1..=ranks).contains(&size), || format!("a communicator has {size} of {ranks} ranks"))?;
+    let bytes = cursor.take(size as usize * 4)?;
+    let members = bytes.chunks_exact(4).map(|rank| u32::from_le_bytes([rank[0], rank[1], rank[2], rank[3]]));
+    let members: Vec<u32> = members.collect();
+    let stranger = members.iter().find(|rank| **rank >= ranks);
+    check(stranger.is_none(), || format!("a communicator has rank {stranger:?} of {ranks} ranks"))?;
+    Ok(Communicator { number, members })
+}

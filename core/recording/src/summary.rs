@@ -1,0 +1,154 @@
+//! A recording in a few lines.
+
+use hopmap_model::{Edge, TaskGraph};
+use hopmap_statistics::Sample;
+
+/// The lines that `hopmap record` and `trace/summary` print about a program, and why its recording is not
+/// complete, if it is not.
+#[must_use]
+pub fn lines(graph: &TaskGraph, incomplete: Option<&str>) -> Vec<String> {
+    let between = || graph.edges.iter().filter(|edge| edge.source != edge.destination);
+    let sum = |of: fn(&Edge) -> u64| between().map(of).fold(0, u64::saturating_add);
+    let (messages, bytes) = (sum(|edge| edge.messages), sum(|edge| edge.bytes));
+    let mut lines = vec![format!(
+        "{}, {} between them: {}",
+        plural(graph.ranks() as u64, "rank"),
+        plural(messages, "message"),
+        size(bytes)
+    )];
+    if let Some(collective) = graph.collective_bytes.filter(|_| bytes > 0) {
+        lines.push(format!("collective operations: {} of the bytes", percent(collective / bytes as f64)));
+    }
+    lines.extend(imbalance(graph));
+    lines.extend(inside(graph));
+    lines.extend(incomplete.map(|reason| format!("incomplete: {reason}")));
+    lines
+}
+
+/// The rank that sends and receives most.
+fn imbalance(graph: &TaskGraph) -> Option<String> {
+    let mut moved = vec![0.0; graph.ranks()];
+    for edge in graph.edges.iter().filter(|edge| edge.source != edge.destination) {
+        moved[edge.source as usize] += edge.bytes as f64;
+        moved[edge.destination as usize] += edge.bytes as f64;
+    }
+    let (rank, most) = (0..).zip(&moved).max_by(|a: &(u32, _), b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)))?;
+    let mean = moved.iter().sum::<f64>() / moved.len() as f64;
+    let times = most / mean;
+    (mean > 0.0).then(|| format!("imbalance: rank {rank} sends and receives {times:.1} times the mean"))
+}
+
+/// Shares of the time inside MPI, and what follows from them.
+fn inside(graph: &TaskGraph) -> Vec<String> {
+    // Rank, time outside MPI, and share of the time inside.
+    let share = |(rank, process): (usize, &hopmap_model::Process)| {
+        let (outside, inside) = (process.compute_s?, process.communication_s?);
+        let share = inside / (outside + inside);
+        share.is_finite().then_some((rank, outside, share))
+    };
+    let shares: Vec<(usize, f64, f64)> = graph.processes.iter().enumerate().filter_map(share).collect();
+    let by_share = |a: &&(usize, f64, f64), b: &&(usize, f64, f64)| a.2.total_cmp(&b.2).then(b.0.cmp(&a.0));
+    let by_work = |a: &&(usize, f64, f64), b: &&(usize, f64, f64)| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0));
+    let (Some(least), Some(most), Some(busiest)) =
+        (shares.iter().min_by(by_share), shares.iter().max_by(by_share), shares.iter().max_by(by_work))
+    else {
+        return vec!["time inside MPI: not recorded (--method preload)".into()];
+    };
+    let median = Sample::new(shares.iter().map(|(.., share)| *share)).quartiles()[1];
+    let (low, high) = (percent(least.2), percent(most.2));
+    // The rank that computes longest needs this time with any placement.
+    let bound = percent(busiest.2);
+    let of_all = "of the time is inside MPI";
+    let (shares, of_all) = match low == high {
+        true => (format!("time inside MPI: {low} of the run time on every rank"), of_all.to_owned()),
+        false => {
+            let shares = format!(
+                "time inside MPI: {low} of the run time on rank {}, {} in the median, {high} on rank {}",
+                least.0,
+                percent(median),
+                most.0
+            );
+            (shares, format!("{of_all} on rank {}, which computes longest", busiest.0))
+        }
+    };
+    vec![shares, format!("{bound} {of_all}: no placement can gain more than that.")]
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        _ if percent > 0.0 && percent < 0.95 => format!("{percent:.1} %"),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
+fn plural(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A number of bytes as people read it.
+fn size(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+    let power = (bytes.max(1).ilog10() / 3) as usize;
+    match power {
+        0 => format!("{bytes} B"),
+        _ => format!("{:.1} {}", bytes as f64 / 1000f64.powi(power as i32), UNITS[power]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopmap_model::Process;
+
+    use super::*;
+
+    fn graph(times: &[(f64, f64)]) -> TaskGraph {
+        let process = |&(outside, inside): &(f64, f64)| Process {
+            compute_s: Some(outside),
+            communication_s: Some(inside),
+            ..Process::default()
+        };
+        let edge = |source, destination, bytes| Edge { source, destination, messages: 1000, bytes };
+        TaskGraph {
+            processes: times.iter().map(process).collect(),
+            edges: vec![edge(0, 0, 7), edge(0, 1, 3_000_000), edge(1, 2, 1_000_000)],
+            collective_bytes: Some(1e6),
+            ..TaskGraph::default()
+        }
+    }
+
+    #[test]
+    fn a_recording_is_a_few_lines() {
+        let lines = lines(&graph(&[(9.8, 0.2), (9.0, 1.0), (7.0, 3.0)]), Some("no file of rank 3"));
+        assert_eq!(
+            lines,
+            [
+                "3 ranks, 2000 messages between them: 4.0 MB",
+                "collective operations: 25 % of the bytes",
+                "imbalance: rank 1 sends and receives 1.5 times the mean",
+                "time inside MPI: 2 % of the run time on rank 0, 10 % in the median, 30 % on rank 2",
+                "2 % of the time is inside MPI on rank 0, which computes longest: no placement can gain more than that.",
+                "incomplete: no file of rank 3",
+            ]
+        );
+    }
+
+    #[test]
+    fn ranks_with_equal_shares_are_not_told_apart() {
+        let lines = lines(&graph(&[(9.3, 0.7); 3]), None);
+        assert_eq!(lines[3], "time inside MPI: 7 % of the run time on every rank");
+        assert_eq!(lines[4], "7 % of the time is inside MPI: no placement can gain more than that.");
+    }
+
+    #[test]
+    fn without_times_there_is_no_bound() {
+        let mut graph = TaskGraph { processes: vec![Process::default(); 1], ..TaskGraph::default() };
+        assert_eq!(
+            lines(&graph, None),
+            ["1 rank, 0 messages between them: 0 B", "time inside MPI: not recorded (--method preload)"]
+        );
+        graph.processes[0] =
+            Process { compute_s: Some(0.0), communication_s: Some(0.0), ..Process::default() };
+        assert_eq!(lines(&graph, None)[1], "time inside MPI: not recorded (--method preload)");
+    }
+}

@@ -1,0 +1,163 @@
+//! Reading and merging the files of ranks.
+
+use std::fs;
+use std::path::Path;
+
+use hopmap_recording::{Description, Host, Kind, Method, RankFile, Recording, Traffic, files, is_recording};
+
+use crate::support::{file, recorded, write};
+
+fn refused(folder: &Path) -> String {
+    let message = Recording::read(folder).unwrap_err().to_string();
+    message.replace(&format!("{}/", folder.display()), "").replace(&folder.display().to_string(), "FOLDER")
+}
+
+fn incomplete(folder: &Path) -> String {
+    Recording::read(folder).unwrap().incomplete.unwrap()
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    for rank in 0..3 {
+        let file = file(rank, 3);
+        assert_eq!(RankFile::parse(&file.encode(), Path::new("x"), rank, 3).unwrap(), file);
+    }
+    let empty = RankFile { ranks: 1, ..RankFile::default() };
+    assert_eq!(RankFile::parse(&empty.encode(), Path::new("x"), 0, 1).unwrap(), empty);
+}
+
+#[test]
+fn the_files_of_all_ranks_are_merged() {
+    let folder = recorded(3);
+    assert!(is_recording(folder.path()));
+    let recording = Recording::read(folder.path()).unwrap();
+    assert_eq!(recording.incomplete, None);
+    assert_eq!(recording.communicators, [[0, 1, 2]]);
+    assert_eq!(recording.processes[2].host.as_deref(), Some("node2"));
+    assert_eq!(recording.processes[2].times, Some((10.0, 1.0)));
+    let of = |kind| recording.traffic.iter().filter(move |line| line.kind == kind);
+    let ends = |line: &Traffic| (line.source, line.destination, line.bytes);
+    // A get moves bytes from the partner.
+    assert_eq!(of(Kind::Get).map(ends).collect::<Vec<_>>(), [(0, 2, 32), (1, 0, 32), (2, 1, 32)]);
+    assert_eq!(of(Kind::Put).map(ends).collect::<Vec<_>>(), [(0, 1, 8), (1, 2, 8), (2, 0, 8)]);
+    assert_eq!(recording.calls.len(), 6);
+    let names: Vec<String> = files(folder.path()).unwrap().into_iter().map(|(_, name)| name).collect();
+    assert_eq!(names, ["record.json", "rank-0.bin", "rank-1.bin", "rank-2.bin"]);
+}
+
+#[test]
+fn numbers_of_communicators_are_those_of_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [0, 1].map(|rank| {
+        let mut file = file(rank, 2);
+        let number = 100 + u64::from(rank);
+        file.communicators[0].number = number;
+        file.operations.iter_mut().for_each(|operation| operation.communicator = number);
+        file
+    });
+    write(folder.path(), &Description::new(Method::Preload, 2), &files);
+    let recording = Recording::read(folder.path()).unwrap();
+    assert_eq!(recording.communicators, [[0, 1]]);
+    assert!(recording.calls.iter().all(|calls| calls.communicator == 0));
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let folder = recorded(4);
+    fs::remove_file(folder.path().join("rank-1.bin")).unwrap();
+    assert_eq!(incomplete(folder.path()), "no file of rank 1");
+    let killed = RankFile { finalized: false, ..file(2, 4) };
+    fs::write(folder.path().join("rank-2.bin"), killed.encode()).unwrap();
+    fs::remove_file(folder.path().join("rank-0.bin")).unwrap();
+    let message = "no file of rank 0 and another rank; MPI_Finalize was not reached by rank 2";
+    assert_eq!(incomplete(folder.path()), message);
+    let reason = Some("rank 0 was killed".to_owned());
+    let description = Description { complete: false, reason, ..Description::new(Method::Preload, 4) };
+    write(folder.path(), &description, &[RankFile { dropped: true, ..file(2, 4) }]);
+    let message = "rank 0 was killed; no file of rank 0 and another rank; no memory or disk space for all data of rank 2";
+    assert_eq!(incomplete(folder.path()), message);
+    assert_eq!(Recording::read(folder.path()).unwrap().processes.len(), 4);
+    fs::remove_file(folder.path().join("record.json")).unwrap();
+    assert!(incomplete(folder.path()).starts_with("`record.json` is missing; no file of"));
+}
+
+#[test]
+fn a_truncated_file_gives_what_it_has() {
+    let whole = file(0, 1).encode();
+    let full = RankFile::parse(&whole, Path::new("x"), 0, 1).unwrap();
+    for length in 0..whole.len() {
+        let part = RankFile::parse(&whole[..length], Path::new("x"), 0, 1).unwrap();
+        assert!(part.truncated && full.pairs.starts_with(&part.pairs), "{length}");
+    }
+    let folder = recorded(1);
+    // Before the list of communicators: the operations cannot be assigned.
+    fs::write(folder.path().join("rank-0.bin"), &whole[..whole.len() - 20]).unwrap();
+    let recording = Recording::read(folder.path()).unwrap();
+    assert_eq!((recording.traffic.len(), recording.calls.len()), (4, 0));
+    assert_eq!(recording.incomplete.as_deref(), Some("a truncated file of rank 0"));
+}
+
+#[test]
+fn damaged_files_are_refused_with_their_place() {
+    let folder = recorded(2);
+    let path = folder.path().join("rank-1.bin");
+    let whole = fs::read(&path).unwrap();
+    let pairs = whole.windows(8).position(|bytes| bytes == 4u64.to_le_bytes()).unwrap() + 8;
+    let with = |offset: usize, bytes: &[u8]| {
+        let mut damaged = whole.clone();
+        damaged[offset..offset + bytes.len()].copy_from_slice(bytes);
+        fs::write(&path, damaged).unwrap();
+        refused(folder.path())
+    };
+    assert_eq!(with(0, b"HOPREC2"), "rank-1.bin: not the file of a rank");
+    assert_eq!(with(8, &[2]), "`rank-1.bin` has version 2 of the format, but this hopmap reads version 1");
+    assert!(with(12, &[0]).ends_with("it is of rank 0 of 2, not of rank 1 of 2"));
+    assert!(with(24, &f64::NAN.to_le_bytes()).ends_with("a time is negative or not finite"));
+    let message = with(pairs, &[2]);
+    assert!(message.starts_with("`rank-1.bin` is damaged at byte "), "{message}");
+    assert!(message.ends_with("a partner is rank 2, but there are 2 ranks"), "{message}");
+    assert!(with(pairs + 4, &[9]).ends_with("unknown kind 9 of traffic"));
+    assert!(with(pairs + 8, &[65]).ends_with("unknown length class 65"));
+    let operations = pairs + 4 * 32 + 8;
+    let message = with(operations, &[0]);
+    assert_eq!(message, "rank-1.bin: `allreduce` is on communicator 0x1200 of 2 ranks, which is not listed");
+    assert!(with(operations + 8, &[22]).ends_with("unknown collective operation 22"));
+    fs::write(&path, [&whole[..], b"x"].concat()).unwrap();
+    assert!(refused(folder.path()).ends_with("more bytes than the file should have"));
+}
+
+#[test]
+fn a_wrong_description_is_refused() {
+    let folder = recorded(2);
+    let path = folder.path().join("record.json");
+    let wrong = |description: &Description| {
+        fs::write(&path, serde_json::to_string(description).unwrap()).unwrap();
+        refused(folder.path())
+    };
+    let right = Description::new(Method::Preload, 2);
+    let other = Description { format: "other".into(), ..right.clone() };
+    assert_eq!(wrong(&other), "record.json: its format is `other`");
+    let later = Description { version: 2, ..right.clone() };
+    assert_eq!(wrong(&later), "`record.json` has version 2 of the format, but this hopmap reads version 1");
+    let many = Description { ranks: u32::MAX, ..right.clone() };
+    assert_eq!(wrong(&many), "record.json: `ranks` is 4294967295");
+    let few = Description { ranks: 1, ..right };
+    assert_eq!(wrong(&few), "FOLDER: there is a file of rank 1, but the program had 1 ranks");
+    fs::write(&path, "{\n\"format\": 1}").unwrap();
+    assert!(refused(folder.path()).starts_with("record.json:2:"));
+    let nothing = tempfile::tempdir().unwrap();
+    write(nothing.path(), &Description::new(Method::Preload, 2), &[]);
+    assert_eq!(refused(nothing.path()), "`FOLDER` has no file of a rank");
+}
+
+#[test]
+fn hosts_of_the_description_fill_gaps() {
+    let folder = tempfile::tempdir().unwrap();
+    let host = |rank| Host { rank, host: "elsewhere".into(), cores: vec![3] };
+    let description =
+        Description { hosts: vec![host(0), host(1), host(7)], ..Description::new(Method::Preload, 2) };
+    write(folder.path(), &description, &[RankFile { host: String::new(), ..file(0, 2) }, file(1, 2)]);
+    let processes = Recording::read(folder.path()).unwrap().processes;
+    assert_eq!((processes[0].host.as_deref(), &processes[0].cores[..]), (Some("elsewhere"), &[3][..]));
+    assert_eq!(processes[1].host.as_deref(), Some("node1"));
+}

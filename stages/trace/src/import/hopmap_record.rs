@@ -1,0 +1,48 @@
+//! Recordings of `hopmap record`; `hopmap-recording` describes their files.
+
+use std::path::Path;
+
+use hopmap_model::{Context, InputPath, TaskGraph};
+use hopmap_recording::{Choice, Converted, Recording, files, is_recording};
+
+use super::reader::{Options, Reader};
+use crate::archive::log_count;
+use crate::{Collectives, TraceError};
+
+pub(super) static READER: Reader = Reader {
+    recognises: |sample| sample.is_folder && is_recording(sample.path),
+    files: |path| {
+        let files = files(path)?.into_iter();
+        Ok(files.map(|(path, name)| InputPath::named(path, name)).collect())
+    },
+    read: |path, options, cx| Ok(read(path, options, cx)?),
+};
+
+fn read(path: &Path, options: Options, cx: &Context<'_>) -> Result<TaskGraph, TraceError> {
+    graph(&Recording::read(path)?, options, cx)
+}
+
+/// The task graph of a recording; the log names what it lacks.
+pub(super) fn graph(
+    recording: &Recording,
+    options: Options,
+    cx: &Context<'_>,
+) -> Result<TaskGraph, TraceError> {
+    if let Some(reason) = &recording.incomplete {
+        cx.log(format_args!("warning: the recording is incomplete: {reason}"));
+    }
+    let choice = match options.collectives {
+        Collectives::Ignore => Choice::Ignore,
+        Collectives::Keep => Choice::Keep,
+        Collectives::Expand => Choice::Expand(options.algorithms),
+    };
+    let Converted { graph, neighbourhood, without_root, unfit } = recording.task_graph(choice)?;
+    let message =
+        "calls of neighbourhood collectives, which count as messages only with `collectives = \"expand\"`";
+    log_count(cx, message, if choice == Choice::Keep { neighbourhood } else { 0 });
+    log_count(cx, "warning: collective operations between two groups, which are not counted", without_root);
+    let message =
+        "collective operations that do not support the chosen algorithm and follow the rules of MPICH";
+    log_count(cx, message, unfit);
+    Ok(graph)
+}
