@@ -83,8 +83,8 @@ fn uncounted_collectives(pipeline: &Pipeline, store: &Store, report: &RunReport)
     shares.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let (share, cell) = *shares.first()?;
     let remedy = match (cell.entry.kind, pipeline.has_parameter("collectives")) {
-        ("trace/otf2", true) => ": -p collectives=expand",
-        ("trace/otf2", false) => ": `collectives = \"expand\"`",
+        ("trace/otf2" | "trace/import", true) => ": -p collectives=expand",
+        ("trace/otf2" | "trace/import", false) => ": `collectives = \"expand\"`",
         _ => "",
     };
     Some(format!(

@@ -60,10 +60,12 @@ pub enum Exit {
     Locked,
     /// Interrupted by the user.
     Interrupted,
+    /// The exit status of the program that the command has run.
+    Program(u8),
 }
 
 impl Exit {
-    /// All of them, in the order of their codes.
+    /// All of its own, in the order of their codes.
     pub const ALL: [Self; 6] =
         [Self::Done, Self::Failed, Self::Usage, Self::Different, Self::Locked, Self::Interrupted];
 
@@ -81,6 +83,7 @@ impl Exit {
             }
             Self::Locked => "Another process has locked the store. Try again later, or pass `--wait`.",
             Self::Interrupted => "Ctrl-C or a signal interrupted the command.",
+            Self::Program(_) => "The program that the command has run ended with this status.",
         }
     }
 
@@ -94,6 +97,7 @@ impl Exit {
             Self::Different => 3,
             Self::Locked => 75,
             Self::Interrupted => 130,
+            Self::Program(status) => status,
         }
     }
 

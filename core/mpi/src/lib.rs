@@ -114,6 +114,20 @@ fn ask(program: &str, option: &str) -> Result<Identity, MpiError> {
 }
 
 impl Implementation {
+    /// The MPI of the launcher that has started this process, where its variables tell. Hydra's are also
+    /// those of Intel MPI, and of a `srun` with PMI2.
+    #[must_use]
+    pub fn of_this_process() -> Option<Self> {
+        let has = |name: &str| variable(name).is_some();
+        match () {
+            () if has("OMPI_COMM_WORLD_RANK") => Some(Self::OpenMpi),
+            () if has("MPI_LOCALRANKID") => {
+                Some(if has("I_MPI_ROOT") { Self::IntelMpi } else { Self::Mpich })
+            }
+            () => None,
+        }
+    }
+
     /// Options with which a launcher exports variables of its environment to all ranks.
     ///
     /// Open MPI exports variables that begin with `OMPI_`, including its parameters `OMPI_MCA_…`, and those
@@ -203,6 +217,12 @@ impl Rank {
     #[must_use]
     pub fn of_this_process() -> Option<Self> {
         Self::from(&variable)
+    }
+
+    /// The rank of this process if its launcher has prepared it for MPI: a step of Slurm without PMI is none.
+    #[must_use]
+    pub fn of_mpi_process() -> Option<Self> {
+        Self::from(&|name| variable(name).filter(|_| name != "SLURM_PROCID"))
     }
 
     fn from(variable: &dyn Fn(&str) -> Option<String>) -> Option<Self> {

@@ -1,0 +1,12 @@
+//! Records the messages of any MPI program. See the `README.md`.
+
+mod command;
+mod error;
+pub mod launcher;
+pub mod library;
+mod program;
+pub mod source;
+pub mod table;
+
+pub use command::RecordCommand;
+pub use error::RecordError;

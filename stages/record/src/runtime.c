@@ -1,0 +1,1058 @@
+/* The recorder of `hopmap record --method preload`: counts what the wrappers below this text report, and writes one file per
+ * rank. Compiled with the user's mpicc, loaded with LD_PRELOAD, and not linked with MPI: it finds PMPI_* when MPI is
+ * initialized, so that shells and wrapper scripts can load it too. It never communicates. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <mpi.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#define COLD __attribute__((noinline, cold))
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Symbols of MPI ---------------------------------------------------------------------------------------------------- */
+
+static int find_in(struct dl_phdr_info *object, size_t size, void *wanted)
+{
+    (void) size;
+    void **found = (void **) wanted;
+    void *handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle) return 0;
+    if (object->dlpi_name[0]) found[1] = dlsym(handle, (const char *) found[0]);
+    dlclose(handle);
+    return found[1] != NULL;
+}
+
+/* RTLD_NEXT misses an MPI that a language runtime has loaded for itself, such as that of mpi4py. */
+COLD static void *find(const char *name, void *scope)
+{
+    void *found[2] = { (void *) name, dlsym(scope, name) };
+    if (!found[1]) dl_iterate_phdr(find_in, found);
+    return found[1];
+}
+
+COLD static void *need_in(const char *name, void *scope)
+{
+    void *symbol = find(name, scope);
+    if (symbol) return symbol;
+    fprintf(stderr, "hopmap record: this MPI has no %s; remove the cache and build the recorder with its own mpicc\n", name);
+    _exit(1);
+}
+
+static void *need(const char *name) { return need_in(name, RTLD_NEXT); }
+
+#define REAL(name) ((__typeof__(&P##name)) (UNLIKELY(!pointer_##name) ? (pointer_##name = need("P" #name)) : pointer_##name))
+#define USED(name) static void *pointer_##name;
+USED(MPI_Comm_group) USED(MPI_Comm_remote_group) USED(MPI_Comm_test_inter) USED(MPI_Comm_rank) USED(MPI_Comm_get_parent)
+USED(MPI_Group_size) USED(MPI_Group_translate_ranks) USED(MPI_Group_free) USED(MPI_Win_get_group) USED(MPI_Topo_test)
+USED(MPI_Cartdim_get) USED(MPI_Cart_shift) USED(MPI_Graph_neighbors_count) USED(MPI_Graph_neighbors) USED(MPI_Group_rank)
+USED(MPI_Dist_graph_neighbors_count) USED(MPI_Dist_graph_neighbors) USED(MPI_Get_library_version)
+#if MPI_VERSION >= 3
+USED(MPI_Type_size_x)
+#else
+USED(MPI_Type_size)
+typedef long long MPI_Count;
+#endif
+
+#ifdef OPEN_MPI
+/* Its constants are addresses of data, which may have been copied into the program; its conversions are functions. */
+#define CONSTANT(type, name) ((type) need_in(name, RTLD_DEFAULT))
+#define NULL_COMMUNICATOR CONSTANT(MPI_Comm, "ompi_mpi_comm_null")
+#define WORLD CONSTANT(MPI_Comm, "ompi_mpi_comm_world")
+static void *no_op;
+#define IS_NO_OP(op) ((void *) (op) == (no_op ? no_op : (no_op = need_in("ompi_mpi_op_no_op", RTLD_DEFAULT))))
+#if MPI_VERSION >= 4
+USED(MPI_Session_f2c)
+#endif
+USED(MPI_Comm_f2c) USED(MPI_Type_f2c) USED(MPI_Request_f2c) USED(MPI_Win_f2c) USED(MPI_Op_f2c)
+#define FROM_FORTRAN(kind, handle) REAL(MPI_##kind##_f2c)(handle)
+#define LIBRARY "Open MPI"
+#else
+#define NULL_COMMUNICATOR MPI_COMM_NULL
+#define WORLD MPI_COMM_WORLD
+#if MPI_VERSION >= 3
+#define IS_NO_OP(op) ((op) == MPI_NO_OP)
+#else
+#define IS_NO_OP(op) 0
+#endif
+#define FROM_FORTRAN(kind, handle) MPI_##kind##_f2c(handle)
+#if defined(I_MPI_VERSION)
+#define LIBRARY "Intel"
+#elif defined(MPICH_VERSION)
+#define LIBRARY "MPICH"
+#else
+#define LIBRARY ""
+#endif
+#endif
+
+/* Counters ---------------------------------------------------------------------------------------------------------- */
+
+/* A key of 64 bits: a pair has bit 62, its kind, bin and destination; a collective has bit 63, the index of its
+ * communicator, its kind and its root. */
+struct entry { uint64_t key, count, bytes; };
+struct table { struct entry *entries; uint32_t used, bits; };
+#define FIRST_BITS 8
+#define LAST_BITS 20 /* 24 MiB per thread */
+
+enum { POINT_TO_POINT, PUT, GET, NEIGHBOUR };
+
+struct capture { struct capture *next; uintptr_t request; uint32_t length, capacity; struct entry entries[]; };
+struct bound { uintptr_t handle; struct group *group; };
+struct message { uintptr_t comm, type; int64_t count; int destination; uint64_t bytes; struct entry *entry, *entries; };
+#define CACHE_BITS 5
+#define CACHE (1 << CACHE_BITS)
+#define CACHED(handle) (((uint64_t) (uintptr_t) (handle) * 0x9e3779b97f4a7c15u) >> (64 - CACHE_BITS))
+
+struct thread {
+    uint32_t depth, nested;     /* calls of MPI within calls of MPI, and the C ones among them */
+    uint64_t calls;             /* outermost calls of C procedures */
+    uint64_t entered, inside;   /* ticks */
+    uint64_t lost;
+    struct capture *capture;
+    uint32_t generation;
+    struct bound cache[CACHE];
+    struct { uintptr_t type; uint64_t size; } sizes[CACHE];
+    struct message messages[CACHE];
+    struct table table;
+    void *scratch[2];           /* converted arrays of Fortran */
+    int idle;
+    struct thread *next;
+};
+
+/* A communicator or a window. */
+struct group {
+    uint64_t id, hash;
+    int index, rank, size;      /* its place in `groups`; of the local group */
+    int is_inter, peers;        /* whom collectives send to */
+    int *world;                 /* destination → rank in MPI_COMM_WORLD */
+    int *members, member_count, remote_start, local_start;
+    int degree, *neighbours;    /* of its topology; -1 until asked for */
+    int is_live, is_used;
+};
+#define MOST_GROUPS 16384
+#define MOST_MEMBERS (16 << 20)
+#define NO_ROOT UINT32_MAX
+
+static __thread struct thread *current __attribute__((tls_model("initial-exec")));
+static struct thread *threads;
+static pthread_key_t ending;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct group *groups[MOST_GROUPS];
+static int group_count;
+static long member_count;
+#define BUCKETS 1024
+static struct binding { struct binding *next; uintptr_t handle; struct group *group; } *bindings[BUCKETS];
+static struct capture *captures[BUCKETS];
+static uint32_t generation;
+static uint64_t lost;
+static int is_recording, is_timed, has_world;
+static pid_t process;
+static int world_rank, world_size;
+static MPI_Group world_group;
+static char folder[PATH_MAX];
+static uint64_t first_tick;
+static struct timespec first_time;
+
+static inline uint64_t ticks(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    uint64_t value;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value;
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec;
+#endif
+}
+
+static uint64_t mixed(uint64_t value)
+{
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+    return value ^ (value >> 31);
+}
+
+/* Without malloc: also called from signal handlers. */
+static int resize(struct table *table, uint32_t bits);
+
+static struct entry *add_to(struct table *table, uint64_t key, uint64_t count, uint64_t bytes)
+{
+    uint64_t mask = ((uint64_t) 1 << table->bits) - 1;
+    for (uint64_t at = (key * 0x9e3779b97f4a7c15u) >> (64 - table->bits);; at = (at + 1) & mask) {
+        struct entry *entry = &table->entries[at];
+        if (entry->key == key) {
+            entry->count += count;
+            entry->bytes += bytes;
+            return entry;
+        }
+        if (entry->key) continue;
+        if (table->used > mask / 4 * 3) return resize(table, table->bits + 1) ? add_to(table, key, count, bytes) : NULL;
+        table->used++;
+        *entry = (struct entry) { key, count, bytes };
+        return entry;
+    }
+}
+
+COLD static int resize(struct table *table, uint32_t bits)
+{
+    if (bits > LAST_BITS) return 0;
+    size_t bytes = sizeof(struct entry) << bits;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return 0;
+    struct table larger = { memory, 0, bits };
+    for (uint64_t at = 0; table->entries && at < (uint64_t) 1 << table->bits; at++)
+        if (table->entries[at].key) add_to(&larger, table->entries[at].key, table->entries[at].count, table->entries[at].bytes);
+    /* The old entries stay: a signal handler may be reading them. All of them together are smaller than the new ones. */
+    *table = larger;
+    return 1;
+}
+
+static void detach(void *self)
+{
+    current = NULL;
+    __atomic_store_n(&((struct thread *) self)->idle, 1, __ATOMIC_RELEASE);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void prepare(void) { pthread_key_create(&ending, detach); }
+
+/* The counters of this thread: those of a thread that has ended, or new ones. */
+COLD static struct thread *attach(void)
+{
+    struct thread *self;
+    pthread_once(&once, prepare);
+    for (self = __atomic_load_n(&threads, __ATOMIC_ACQUIRE); self; self = self->next) {
+        int idle = 1;
+        if (__atomic_compare_exchange_n(&self->idle, &idle, 0, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) break;
+    }
+    if (!self) {
+        self = calloc(1, sizeof *self);
+        if (!self || !resize(&self->table, FIRST_BITS)) {
+            fprintf(stderr, "hopmap record: no memory for the counters of a thread\n");
+            _exit(1);
+        }
+        self->next = __atomic_load_n(&threads, __ATOMIC_RELAXED);
+        while (!__atomic_compare_exchange_n(&threads, &self->next, self, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) { }
+    }
+    self->depth = self->nested = 0;
+    pthread_setspecific(ending, self);
+    return current = self;
+}
+
+static inline struct thread *enter(void)
+{
+    struct thread *self = current;
+    if (UNLIKELY(!self)) self = attach();
+    if (self->depth++ == 0 && is_timed) self->entered = ticks();
+    return self;
+}
+
+static inline void leave(struct thread *self)
+{
+    if (--self->depth == 0 && is_timed) self->inside += ticks() - self->entered;
+}
+
+COLD static void add_captured(struct thread *self, uint64_t key, uint64_t bytes)
+{
+    struct capture *capture = self->capture;
+    if (capture->length == capture->capacity) {
+        uint32_t capacity = 2 * capture->capacity;
+        capture = realloc(capture, sizeof *capture + capacity * sizeof *capture->entries);
+        if (!capture) {
+            self->lost++;
+            return;
+        }
+        capture->capacity = capacity;
+        self->capture = capture;
+    }
+    capture->entries[capture->length++] = (struct entry) { key, 1, bytes };
+}
+
+/* The entry that has it; NULL if it is kept with a request, or lost. */
+static inline struct entry *add(struct thread *self, uint64_t key, uint64_t bytes)
+{
+    if (UNLIKELY(self->capture != NULL)) {
+        add_captured(self, key, bytes);
+        return NULL;
+    }
+    struct entry *entry = add_to(&self->table, key, 1, bytes);
+    if (UNLIKELY(!entry)) self->lost++;
+    return entry;
+}
+
+static inline uint64_t pair(uint32_t kind, uint32_t destination, uint64_t bytes)
+{
+    uint64_t bin = bytes ? 64 - (uint64_t) __builtin_clzll(bytes) : 0;
+    return (uint64_t) 1 << 62 | (uint64_t) kind << 40 | bin << 32 | destination;
+}
+
+/* Communicators and windows ----------------------------------------------------------------------------------------- */
+
+static int *translated(MPI_Group group, int *size)
+{
+    int count = 0;
+    REAL(MPI_Group_size)(group, &count);
+    if (member_count + count > MOST_MEMBERS) return NULL;
+    int *ranks = malloc(sizeof(int) * (size_t) (count + 1)), *world = malloc(sizeof(int) * (size_t) (count + 1));
+    for (int rank = 0; ranks && rank < count; rank++) ranks[rank] = rank;
+    if (ranks && world) REAL(MPI_Group_translate_ranks)(group, count, ranks, world_group, world);
+    else { free(world); world = NULL; }
+    free(ranks);
+    if (world) member_count += count;
+    *size = count;
+    return world;
+}
+
+static void discard(struct group *group)
+{
+    member_count -= group->member_count;
+    if (group->world != group->members) free(group->members);
+    free(group->world);
+    free(group->neighbours);
+    free(group);
+}
+
+/* The members of an intercommunicator are in the same order on both sides. */
+static int join(struct group *group, int *local, int remote_count)
+{
+    int count = group->size + remote_count;
+    group->members = malloc(sizeof(int) * (size_t) (count + 1));
+    if (!group->members) return 0;
+    int is_first = group->size && (!remote_count || local[0] < group->world[0]);
+    group->local_start = is_first ? 0 : remote_count;
+    group->remote_start = is_first ? group->size : 0;
+    memcpy(group->members + group->local_start, local, sizeof(int) * (size_t) group->size);
+    memcpy(group->members + group->remote_start, group->world, sizeof(int) * (size_t) remote_count);
+    group->member_count = count;
+    return 1;
+}
+
+static struct group *new_group(MPI_Group local)
+{
+    struct group *group = calloc(1, sizeof *group);
+    if (!group) return NULL;
+    group->index = -1;
+    group->degree = -1;
+    group->members = group->world = translated(local, &group->size);
+    group->member_count = group->peers = group->size;
+    REAL(MPI_Group_rank)(local, &group->rank);
+    if (group->world) return group;
+    free(group);
+    return NULL;
+}
+
+static struct group *group_of_communicator(MPI_Comm comm)
+{
+    MPI_Group local;
+    int is_inter = 0;
+    if (REAL(MPI_Comm_group)(comm, &local) != MPI_SUCCESS) return NULL;
+    struct group *group = new_group(local);
+    REAL(MPI_Group_free)(&local);
+    REAL(MPI_Comm_test_inter)(comm, &is_inter);
+    if (!group || !is_inter) return group;
+    int *own = group->world;
+    group->is_inter = 1;
+    REAL(MPI_Comm_remote_group)(comm, &local);
+    group->world = translated(local, &group->peers);
+    REAL(MPI_Group_free)(&local);
+    int is_joined = group->world && join(group, own, group->peers);
+    if (!is_joined) group->members = group->world;
+    free(own);
+    if (is_joined) return group;
+    discard(group);
+    return NULL;
+}
+
+/* Gives the group the lowest number that no living communicator of the same members has: all members call the same
+ * creations and deletions in the same order, so that they agree without communication. */
+static struct group *registered(struct group *group)
+{
+    uint64_t hash = mixed((uint64_t) group->member_count);
+    for (int at = 0; at < group->member_count; at++) hash = mixed(hash + (uint32_t) group->members[at]);
+    for (uint64_t number = 0;; number++) {
+        uint64_t id = mixed(hash + number);
+        int at = 0;
+        while (at < group_count && (!groups[at] || groups[at]->id != id)) at++;
+        if (at < group_count && groups[at]->is_live) continue;
+        if (at == group_count) for (at = 0; at < group_count && groups[at]; at++) { }
+        if (at == MOST_GROUPS) break;
+        /* Of the same members in the same order, with a place in the counters. */
+        if (at < group_count && groups[at]) group->is_used = groups[at]->is_used, discard(groups[at]);
+        group->id = id;
+        group->index = at;
+        group->is_live = 1;
+        groups[at] = group;
+        if (at == group_count) group_count++;
+        return group;
+    }
+    discard(group);
+    return NULL;
+}
+
+static struct binding **place_of(uintptr_t handle)
+{
+    struct binding **place = &bindings[mixed(handle) % BUCKETS];
+    while (*place && (*place)->handle != handle) place = &(*place)->next;
+    return place;
+}
+
+static void bind_locked(uintptr_t handle, struct group *group)
+{
+    struct binding *binding = malloc(sizeof *binding);
+    struct binding **place = &bindings[mixed(handle) % BUCKETS];
+    if (!binding || !group) {
+        free(binding);
+        lost++;
+        return;
+    }
+    *binding = (struct binding) { *place, handle, group };
+    *place = binding;
+}
+
+/* A handle is freed, or a new object has it. */
+static void unbind(uintptr_t handle)
+{
+    pthread_mutex_lock(&lock);
+    struct binding **place = place_of(handle), *binding = *place;
+    if (binding) {
+        struct group *group = binding->group;
+        *place = binding->next;
+        free(binding);
+        __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
+        group->is_live = 0;
+        if (group->index >= 0 && !group->is_used) groups[group->index] = NULL, discard(group);
+        else if (group->index < 0) discard(group);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void bind_communicator(MPI_Comm like, MPI_Comm comm)
+{
+    if (!is_recording || comm == NULL_COMMUNICATOR) return;
+    unbind((uintptr_t) comm);
+    pthread_mutex_lock(&lock);
+    struct group *group = group_of_communicator(like);
+    bind_locked((uintptr_t) comm, group ? registered(group) : NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+static struct group *known(struct thread *self, uintptr_t handle)
+{
+    pthread_mutex_lock(&lock);
+    struct binding *binding = *place_of(handle);
+    struct group *group = binding ? binding->group : NULL;
+    pthread_mutex_unlock(&lock);
+    if (group) self->cache[CACHED(handle)] = (struct bound) { handle, group };
+    return group;
+}
+
+/* Forgets what this thread knows about handles once one was freed: another object may have it. */
+static inline void refresh(struct thread *self)
+{
+    uint32_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+    if (UNLIKELY(self->generation != now)) {
+        memset(self->cache, 0, sizeof self->cache);
+        memset(self->sizes, 0, sizeof self->sizes);
+        memset(self->messages, 0, sizeof self->messages);
+        self->generation = now;
+    }
+}
+
+static inline struct group *cached(struct thread *self, uintptr_t handle)
+{
+    refresh(self);
+    struct bound *bound = &self->cache[CACHED(handle)];
+    return bound->group && bound->handle == handle ? bound->group : NULL;
+}
+
+COLD static struct group *new_communicator(struct thread *self, MPI_Comm comm)
+{
+    struct group *group = known(self, (uintptr_t) comm);
+    if (group) return group;
+    bind_communicator(comm, comm);
+    group = known(self, (uintptr_t) comm);
+    if (!group) self->lost++;
+    return group;
+}
+
+static inline struct group *group_of(struct thread *self, MPI_Comm comm)
+{
+    struct group *group = cached(self, (uintptr_t) comm);
+    return group ? group : new_communicator(self, comm);
+}
+
+COLD static struct group *new_window(struct thread *self, MPI_Win win)
+{
+    MPI_Group local;
+    struct group *group = known(self, (uintptr_t) win);
+    if (group || REAL(MPI_Win_get_group)(win, &local) != MPI_SUCCESS) return group;
+    pthread_mutex_lock(&lock);
+    bind_locked((uintptr_t) win, new_group(local));
+    pthread_mutex_unlock(&lock);
+    REAL(MPI_Group_free)(&local);
+    group = known(self, (uintptr_t) win);
+    if (!group) self->lost++;
+    return group;
+}
+
+static void find_neighbours(MPI_Comm comm, struct group *group)
+{
+    int topology = MPI_UNDEFINED, count = 0, sources = 0, weighted = 0;
+    REAL(MPI_Topo_test)(comm, &topology);
+    if (topology == MPI_CART) {
+        REAL(MPI_Cartdim_get)(comm, &count);
+        count *= 2;
+    } else if (topology == MPI_GRAPH) REAL(MPI_Graph_neighbors_count)(comm, group->rank, &count);
+    else if (topology == MPI_DIST_GRAPH) REAL(MPI_Dist_graph_neighbors_count)(comm, &sources, &count, &weighted);
+    int *found = malloc(sizeof(int) * (size_t) (count + 3 * sources + count + 1));
+    if (!found) count = 0;
+    else if (topology == MPI_CART) for (int at = 0; at < count; at += 2) REAL(MPI_Cart_shift)(comm, at / 2, 1, &found[at], &found[at + 1]);
+    else if (topology == MPI_GRAPH) REAL(MPI_Graph_neighbors)(comm, group->rank, count, found);
+    else if (topology == MPI_DIST_GRAPH) {
+        int *weights = found + count, *from = weights + count;
+        REAL(MPI_Dist_graph_neighbors)(comm, sources, from, from + sources, count, found, weights);
+    }
+    group->neighbours = found;
+    __atomic_store_n(&group->degree, count, __ATOMIC_RELEASE);
+}
+
+static int degree(struct thread *self, MPI_Comm comm)
+{
+    struct group *group = group_of(self, comm);
+    if (!group) return 0;
+    if (__atomic_load_n(&group->degree, __ATOMIC_ACQUIRE) < 0) {
+        pthread_mutex_lock(&lock);
+        if (group->degree < 0) find_neighbours(comm, group);
+        pthread_mutex_unlock(&lock);
+    }
+    return group->degree;
+}
+
+/* What procedures send ---------------------------------------------------------------------------------------------- */
+
+COLD static uint64_t new_type(struct thread *self, MPI_Datatype type)
+{
+#if MPI_VERSION >= 3
+    MPI_Count size = 0;
+    REAL(MPI_Type_size_x)(type, &size);
+#else
+    int size = 0;
+    REAL(MPI_Type_size)(type, &size);
+#endif
+    self->sizes[CACHED(type)].type = (uintptr_t) type;
+    return self->sizes[CACHED(type)].size = size > 0 ? (uint64_t) size : 0;
+}
+
+static inline uint64_t bytes_with(struct thread *self, MPI_Count count, MPI_Datatype type)
+{
+    if (count <= 0) return 0;
+    refresh(self);
+    int is_known = self->sizes[CACHED(type)].type == (uintptr_t) type;
+    return (uint64_t) count * (is_known ? self->sizes[CACHED(type)].size : new_type(self, type));
+}
+#define bytes_of(count, type) bytes_with(self, count, type)
+
+static struct entry *sent(struct thread *self, struct group *group, uint32_t kind, int destination, uint64_t bytes)
+{
+    if (!group || destination < 0 || destination >= group->peers) return NULL; /* MPI_PROC_NULL, or lost already */
+    int world = group->world[destination];
+    if (world >= 0) return add(self, pair(kind, (uint32_t) world, bytes), bytes);
+    self->lost++; /* a process of another MPI_COMM_WORLD */
+    return NULL;
+}
+
+COLD static void new_message(struct thread *self, struct message *message, int destination, MPI_Count count, MPI_Datatype type, MPI_Comm comm)
+{
+    uint64_t bytes = bytes_of(count, type);
+    struct entry *entry = sent(self, group_of(self, comm), POINT_TO_POINT, destination, bytes);
+    if (entry) *message = (struct message) { (uintptr_t) comm, (uintptr_t) type, count, destination, bytes, entry, self->table.entries };
+}
+
+/* Most messages have the arguments of an earlier one, whose entry is known. */
+static inline void send_message(struct thread *self, int destination, MPI_Count count, MPI_Datatype type, MPI_Comm comm)
+{
+    refresh(self);
+    struct message *message = &self->messages[CACHED((uintptr_t) comm ^ (uint64_t) count << 20 ^ (uint64_t) destination << 40)];
+    int is_known = message->comm == (uintptr_t) comm && message->type == (uintptr_t) type && message->count == count
+        && message->destination == destination && message->entries == self->table.entries && !self->capture;
+    if (UNLIKELY(!is_known)) new_message(self, message, destination, count, type, comm);
+    else {
+        message->entry->count++;
+        message->entry->bytes += message->bytes;
+    }
+}
+
+static void moved(struct thread *self, MPI_Win win, uint32_t kind, int target, uint64_t bytes)
+{
+    struct group *group = cached(self, (uintptr_t) win);
+    sent(self, group ? group : new_window(self, win), kind, target, bytes);
+}
+
+static int is_root(struct group *group, int root) { return group->is_inter ? root == MPI_ROOT : root == group->rank; }
+
+/* Processes that only watch the root of their own group send nothing. */
+static void collective(struct thread *self, struct group *group, uint32_t kind, int has_root, int root, uint64_t bytes)
+{
+    uint32_t member = NO_ROOT;
+    if (!group || (has_root && root == MPI_PROC_NULL)) return;
+    if (has_root && root == MPI_ROOT) member = (uint32_t) (group->local_start + group->rank);
+    else if (has_root) member = (uint32_t) (root + (group->is_inter ? group->remote_start : 0));
+    group->is_used = 1;
+    add(self, (uint64_t) 1 << 63 | (uint64_t) group->index << 40 | (uint64_t) kind << 32 | member, bytes);
+}
+
+#define SUM(length, term) ({ uint64_t sum_ = 0; for (int i = 0; i < (length); i++) sum_ += (term); sum_; })
+#define IN_PLACE (sbuf == MPI_IN_PLACE)
+#define OWN bytes_of(count, type)
+#define COLLECTIVE(kind, has_root, root, bytes) do { \
+    struct group *g = group_of(self, comm); \
+    if (g) collective(self, g, kind, has_root, root, bytes); \
+} while (0)
+#define ROOTED(kind, bytes) COLLECTIVE(kind, 1, root, bytes)
+#define ROOTLESS(kind, bytes) COLLECTIVE(kind, 0, 0, bytes)
+#define NEIGHBOURS(kind, bytes) do { \
+    int degree_ = degree(self, comm); \
+    struct group *g = group_of(self, comm); \
+    for (int i = 0; g && i < degree_; i++) sent(self, g, NEIGHBOUR, g->neighbours[i], bytes); \
+    if (g) collective(self, g, kind, 0, 0, SUM(degree_, g->neighbours[i] < 0 ? 0 : bytes)); \
+} while (0)
+
+/* The counts of each kind of procedure, with the arguments under the names of the table. */
+#define COUNT_send send_message(self, dest, count, type, comm)
+#define COUNT_partitioned sent(self, group_of(self, comm), POINT_TO_POINT, dest, bytes_of(partitions * elements, type))
+#define COUNT_put moved(self, win, PUT, target, OWN)
+#define COUNT_get moved(self, win, GET, target, OWN)
+#define COUNT_barrier ROOTLESS(KIND_barrier, 0)
+#define COUNT_bcast ROOTED(KIND_bcast, is_root(g, root) ? OWN : 0)
+#define COUNT_gather ROOTED(KIND_gather, root == MPI_ROOT ? 0 : IN_PLACE ? bytes_of(rcount, rtype) : OWN)
+#define COUNT_gatherv ROOTED(KIND_gatherv, root == MPI_ROOT ? 0 : IN_PLACE ? bytes_of(rcounts[g->rank], rtype) : OWN)
+#define COUNT_scatter ROOTED(KIND_scatter, is_root(g, root) ? (uint64_t) g->peers * OWN : 0)
+#define COUNT_scatterv ROOTED(KIND_scatterv, is_root(g, root) ? SUM(g->peers, bytes_of(counts[i], type)) : 0)
+#define COUNT_allgather ROOTLESS(KIND_allgather, IN_PLACE ? bytes_of(rcount, rtype) : OWN)
+#define COUNT_allgatherv ROOTLESS(KIND_allgatherv, IN_PLACE ? bytes_of(rcounts[g->rank], rtype) : OWN)
+#define COUNT_alltoall ROOTLESS(KIND_alltoall, (uint64_t) g->peers * (IN_PLACE ? bytes_of(rcount, rtype) : OWN))
+#define COUNT_alltoallv ROOTLESS(KIND_alltoallv, \
+    SUM(g->peers, IN_PLACE ? bytes_of(rcounts[i], rtype) : bytes_of(counts[i], type)))
+#define COUNT_alltoallw ROOTLESS(KIND_alltoallw, \
+    SUM(g->peers, IN_PLACE ? bytes_of(rcounts[i], rtypes[i]) : bytes_of(counts[i], types[i])))
+#define COUNT_reduce ROOTED(KIND_reduce, root == MPI_ROOT ? 0 : OWN)
+#define COUNT_allreduce ROOTLESS(KIND_allreduce, OWN)
+#define COUNT_reduce_scatter ROOTLESS(KIND_reduce_scatter, SUM(g->size, bytes_of(counts[i], type)))
+#define COUNT_reduce_scatter_block ROOTLESS(KIND_reduce_scatter_block, (uint64_t) g->size * OWN)
+#define COUNT_scan ROOTLESS(KIND_scan, OWN)
+#define COUNT_exscan ROOTLESS(KIND_exscan, OWN)
+#define COUNT_neighbor_allgather NEIGHBOURS(KIND_neighbor_allgather, OWN)
+#define COUNT_neighbor_allgatherv NEIGHBOURS(KIND_neighbor_allgatherv, OWN)
+#define COUNT_neighbor_alltoall NEIGHBOURS(KIND_neighbor_alltoall, OWN)
+#define COUNT_neighbor_alltoallv NEIGHBOURS(KIND_neighbor_alltoallv, bytes_of(counts[i], type))
+#define COUNT_neighbor_alltoallw NEIGHBOURS(KIND_neighbor_alltoallw, bytes_of(counts[i], types[i]))
+
+/* One direction of an update per message: what is sent, and the old contents. */
+#define UPDATE(sent_bytes, returned_bytes) do { \
+    if (!IS_NO_OP(op)) moved(self, win, PUT, target, sent_bytes); \
+    moved(self, win, GET, target, returned_bytes); \
+} while (0)
+#define COUNT_update UPDATE(OWN, bytes_of(rcount, rtype))
+#define COUNT_fetch UPDATE(bytes_of(1, type), bytes_of(1, type))
+#define COUNT_swap do { \
+    moved(self, win, PUT, target, 2 * bytes_of(1, type)); \
+    moved(self, win, GET, target, bytes_of(1, type)); \
+} while (0)
+
+#define COUNT_communicator bind_communicator(*newcomm, *newcomm)
+#define COUNT_duplicate bind_communicator(comm, *newcomm) /* not complete yet, and of the same members */
+#define COUNT_start start_request(self, (uintptr_t) *request)
+#define COUNT_startall for (int i = 0; i < n; i++) start_request(self, (uintptr_t) requests[i])
+#define COUNT_init begin_recording(0, NULL)
+#define COUNT_session_init begin_session(session)
+#define COUNT_wait
+#define COUNT_free
+#define COUNT_free_window
+#define COUNT_free_type
+#define COUNT_window unbind((uintptr_t) *newwin)
+#define COUNT_request_free
+#define COUNT_session_finalize
+#define COUNT_finalize
+#define COUNT_abort
+
+/* What happens before a call may happen twice, in Fortran and in C. */
+#define BEFORE_init expect_library()
+#define BEFORE_session_init expect_library()
+#define BEFORE_finalize finish(1)
+#define BEFORE_session_finalize finish_session(session)
+#define BEFORE_abort finish(0)
+#define BEFORE_free unbind((uintptr_t) *oldcomm)
+#define BEFORE_free_type __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE)
+#define BEFORE_free_window unbind((uintptr_t) *oldwin)
+#define BEFORE_request_free forget((uintptr_t) *request)
+
+/* Persistent requests ----------------------------------------------------------------------------------------------- */
+
+static struct capture **capture_of(uintptr_t request)
+{
+    struct capture **place = &captures[mixed(request) % BUCKETS];
+    while (*place && (*place)->request != request) place = &(*place)->next;
+    return place;
+}
+
+static void forget(uintptr_t request)
+{
+    pthread_mutex_lock(&lock);
+    struct capture **place = capture_of(request), *capture = *place;
+    if (capture) *place = capture->next;
+    free(capture);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Between these two, what is counted is kept with the request, until it is started. */
+static void begin_capture(struct thread *self)
+{
+    self->capture = calloc(1, sizeof(struct capture) + 2 * sizeof(struct entry));
+    if (self->capture) self->capture->capacity = 2;
+}
+
+static void end_capture(struct thread *self, uintptr_t request)
+{
+    struct capture *capture = self->capture;
+    self->capture = NULL;
+    forget(request);
+    if (!capture) return;
+    pthread_mutex_lock(&lock);
+    struct capture **place = capture_of(request);
+    capture->request = request;
+    *place = capture;
+    pthread_mutex_unlock(&lock);
+}
+
+static void start_request(struct thread *self, uintptr_t request)
+{
+    pthread_mutex_lock(&lock);
+    struct capture *capture = *capture_of(request); /* none of a receive */
+    for (uint32_t at = 0; capture && at < capture->length; at++) add(self, capture->entries[at].key, capture->entries[at].bytes);
+    pthread_mutex_unlock(&lock);
+}
+
+/* The file of this rank --------------------------------------------------------------------------------------------- */
+
+static struct { int file, failed; size_t length; char bytes[65536]; } output;
+
+static void flush(void)
+{
+    for (size_t at = 0; at < output.length && !output.failed;) {
+        ssize_t written = write(output.file, output.bytes + at, output.length - at);
+        if (written > 0) at += (size_t) written;
+        else if (errno != EINTR) output.failed = errno ? errno : EIO;
+    }
+    output.length = 0;
+}
+
+static void put(const void *bytes, size_t length)
+{
+    for (const char *from = bytes; length;) {
+        size_t part = sizeof output.bytes - output.length;
+        if (part > length) part = length;
+        memcpy(output.bytes + output.length, from, part);
+        output.length += part;
+        from += part;
+        length -= part;
+        if (output.length == sizeof output.bytes) flush();
+    }
+}
+
+/* All machines with an MPI that matters are little endian. */
+static void put32(uint32_t value) { put(&value, sizeof value); }
+static void put64(uint64_t value) { put(&value, sizeof value); }
+static void put_seconds(double value) { put(&value, sizeof value); }
+
+static double seconds_since_begin(double *per_tick)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t elapsed = ticks() - first_tick;
+    double seconds = (double) (now.tv_sec - first_time.tv_sec) + 1e-9 * (double) (now.tv_nsec - first_time.tv_nsec);
+    *per_tick = elapsed ? seconds / (double) elapsed : 0;
+    return seconds;
+}
+
+static void put_host(void)
+{
+    char host[256] = "";
+    const char *node = getenv("SLURMD_NODENAME");
+    /* Hydra passes the first node's name on to all. */
+    if (node && *node && !getenv("MPI_LOCALRANKID")) strncpy(host, node, sizeof host - 4);
+    else gethostname(host, sizeof host - 4);
+    put32((uint32_t) strlen(host));
+    put(host, (strlen(host) + 3) / 4 * 4);
+    static cpu_set_t cores[16];
+    uint32_t count = 0;
+    if (sched_getaffinity(0, sizeof cores, cores) == 0) count = (uint32_t) CPU_COUNT_S(sizeof cores, cores);
+    put32(count);
+    for (uint32_t core = 0; count && core < 8 * sizeof cores; core++)
+        if (CPU_ISSET_S(core, sizeof cores, cores)) put32(core), count--;
+}
+
+static uint64_t entries_of(const struct table *table, uint64_t bit, int is_written)
+{
+    uint64_t count = 0;
+    for (uint64_t at = 0; at < (uint64_t) 1 << table->bits; at++) {
+        const struct entry *entry = &table->entries[at];
+        if (!(entry->key & bit)) continue;
+        count++;
+        if (!is_written) continue;
+        if (bit == (uint64_t) 1 << 62) {
+            put32((uint32_t) entry->key);
+            put32((uint32_t) (entry->key >> 40 & 0xff));
+            put32((uint32_t) (entry->key >> 32 & 0xff));
+            put32(0);
+            put64(entry->count);
+            put64(entry->bytes);
+        } else {
+            struct group *group = groups[entry->key >> 40 & (MOST_GROUPS - 1)];
+            put64(group->id);
+            put32((uint32_t) (entry->key >> 32 & 0xff));
+            put32((uint32_t) entry->key);
+            put64(entry->bytes);
+            put64(entry->count);
+            put32((uint32_t) group->member_count);
+            put32(0);
+        }
+    }
+    return count;
+}
+
+static void put_groups(void)
+{
+    uint64_t count = 0;
+    for (int at = 0; at < group_count; at++) count += groups[at] && groups[at]->is_used;
+    put64(count);
+    for (int at = 0; at < group_count; at++) {
+        struct group *group = groups[at];
+        if (!group || !group->is_used) continue;
+        put64(group->id);
+        put32((uint32_t) group->member_count);
+        put(group->members, sizeof(int) * (size_t) group->member_count);
+    }
+}
+
+static void put_record(int is_complete)
+{
+    struct table all = { NULL, 0, 0 };
+    uint64_t inside = 0;
+    double per_tick, seconds = seconds_since_begin(&per_tick);
+    if (!resize(&all, FIRST_BITS)) return;
+    for (struct thread *thread = threads; thread; thread = thread->next) {
+        const struct table table = thread->table;
+        for (uint64_t at = 0; at < (uint64_t) 1 << table.bits; at++) {
+            const struct entry *entry = &table.entries[at];
+            if (entry->key && !add_to(&all, entry->key, entry->count, entry->bytes)) lost++;
+        }
+        lost += thread->lost;
+        if (thread->inside > inside) inside = thread->inside;
+    }
+    put("HOPREC1", 8);
+    put32(1);
+    put32((uint32_t) world_rank);
+    put32((uint32_t) world_size);
+    put32((uint32_t) is_complete | (uint32_t) is_timed << 1 | (uint32_t) (lost != 0) << 2);
+    put_seconds(seconds);
+    put_seconds((double) inside * per_tick);
+    put_host();
+    for (int bit = 62; bit < 64; bit++) {
+        put64(entries_of(&all, (uint64_t) 1 << bit, 0));
+        entries_of(&all, (uint64_t) 1 << bit, 1);
+    }
+    put_groups();
+}
+
+/* Writes the file once, and only from the process that MPI has started. Async-signal-safe but for snprintf. */
+static void finish(int is_complete)
+{
+    static int is_finished;
+    if (!is_recording || getpid() != process || __atomic_exchange_n(&is_finished, 1, __ATOMIC_ACQ_REL)) return;
+    char path[PATH_MAX + 32], part[PATH_MAX + 40];
+    snprintf(path, sizeof path, "%s/rank-%d.bin", folder, world_rank);
+    snprintf(part, sizeof part, "%s.part", path);
+    output.file = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (output.file < 0) output.failed = errno;
+    else {
+        put_record(is_complete);
+        flush();
+        if (close(output.file) && !output.failed) output.failed = errno;
+        if (!output.failed && rename(part, path)) output.failed = errno;
+    }
+    is_recording = 0;
+    if (!output.failed) return;
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    fprintf(stderr, "hopmap record: rank %d on %s cannot write %s: %s\n", world_rank, host, path, strerror(output.failed));
+    unlink(part);
+}
+
+static const char CRASHES[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, 0 };
+static const int FATAL[] = { SIGTERM, SIGINT, SIGHUP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGXCPU };
+#define FATAL_COUNT (sizeof FATAL / sizeof *FATAL)
+static struct sigaction before[FATAL_COUNT];
+
+/* Keeps what was counted, and goes on with what would have happened without us. */
+static void on_signal(int number, siginfo_t *information, void *context)
+{
+    finish(0);
+    for (size_t at = 0; at < FATAL_COUNT; at++) {
+        if (FATAL[at] != number) continue;
+        if (before[at].sa_flags & SA_SIGINFO) before[at].sa_sigaction(number, information, context);
+        else if (before[at].sa_handler != SIG_DFL) before[at].sa_handler(number);
+        else {
+            sigaction(number, &before[at], NULL);
+            raise(number);
+        }
+    }
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+    for (size_t at = 0; at < FATAL_COUNT; at++) {
+        sigaction(FATAL[at], NULL, &before[at]);
+        /* A program that handles other signals goes on. */
+        int is_crash = strchr(CRASHES, FATAL[at]) != NULL && before[at].sa_handler != SIG_IGN;
+        if (is_crash || before[at].sa_handler == SIG_DFL) sigaction(FATAL[at], &action, NULL);
+    }
+}
+
+__attribute__((destructor)) static void at_exit(void) { finish(0); }
+
+/* Beginning and end ------------------------------------------------------------------------------------------------- */
+
+/* Handles of another MPI have another size: better no run than a wrong one. */
+static void expect_library(void)
+{
+#if MPI_VERSION >= 3
+    char version[MPI_MAX_LIBRARY_VERSION_STRING + 4096] = "";
+    int length;
+    if (is_recording || !getenv("HOPMAP_RECORD_DIR")) return;
+    REAL(MPI_Get_library_version)(version, &length);
+    if (strstr(version, LIBRARY)) return;
+    version[strcspn(version, "\n")] = 0;
+    fprintf(stderr, "hopmap record: the program uses %.60s, but the recorder is built for " LIBRARY
+            "; start it with the launcher of its own MPI, and name its compiler with --mpicc\n", version);
+    _exit(1);
+#endif
+}
+
+static int is_world_known(int is_session, void *session)
+{
+    MPI_Comm parent;
+    if (!is_session) {
+        if (REAL(MPI_Comm_get_parent)(&parent) != MPI_SUCCESS || parent != NULL_COMMUNICATOR) return 0;
+        return REAL(MPI_Comm_group)(WORLD, &world_group) == MPI_SUCCESS;
+    }
+#if MPI_VERSION >= 4
+    static void *pointer_MPI_Group_from_session_pset;
+    return REAL(MPI_Group_from_session_pset)(*(MPI_Session *) session, "mpi://WORLD", &world_group) == MPI_SUCCESS;
+#else
+    return session != NULL;
+#endif
+}
+
+/* After the initialization. Processes that an MPI program spawns are another world, which is not recorded. */
+static void begin_recording(int is_session, void *session)
+{
+    const char *given = getenv("HOPMAP_RECORD_DIR"), *times = getenv("HOPMAP_RECORD_TIMES");
+    pthread_mutex_lock(&lock);
+    has_world |= !is_session;
+    int is_first = !process && given && strlen(given) < sizeof folder && is_world_known(is_session, session);
+    if (is_first) {
+        strcpy(folder, given);
+        process = getpid();
+        REAL(MPI_Group_rank)(world_group, &world_rank);
+        REAL(MPI_Group_size)(world_group, &world_size);
+        clock_gettime(CLOCK_MONOTONIC, &first_time);
+        first_tick = ticks();
+        catch_signals();
+        is_timed = !times || strcmp(times, "0");
+        is_recording = 1;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!is_first) return;
+    struct thread *self = current ? current : attach();
+    self->entered = first_tick;
+    if (!is_session) bind_communicator(WORLD, WORLD);
+}
+
+#if MPI_VERSION >= 4
+/* Without MPI_Init, the record ends with the last session. */
+static MPI_Session open_sessions[64];
+static int session_count;
+
+static void begin_session(MPI_Session *session)
+{
+    if (session_count < 64) open_sessions[session_count++] = *session;
+    begin_recording(1, session);
+}
+
+static void finish_session(MPI_Session *session)
+{
+    int at = 0;
+    while (at < session_count && open_sessions[at] != *session) at++;
+    if (at == session_count) return;
+    open_sessions[at] = open_sessions[--session_count];
+    if (!session_count && !has_world) finish(1);
+}
+#endif
+
+/* The Fortran forms, with handles and pointers of C. */
+static void *fortran_in_place[4];
+static const void *buffer_of(const void *buffer)
+{
+    static const char *const NAMES[4] = {
+        "mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__", "MPI_FORTRAN_IN_PLACE" };
+    static int is_known;
+    for (int at = 0; !is_known && at < 4; at++) fortran_in_place[at] = find(NAMES[at], RTLD_DEFAULT);
+    is_known = 1;
+    for (int at = 0; at < 4; at++) if (buffer && buffer == fortran_in_place[at]) return MPI_IN_PLACE;
+    return buffer;
+}
+
+static void *scratch(struct thread *self, int place, int length, size_t size)
+{
+    free(self->scratch[place]);
+    return self->scratch[place] = calloc((size_t) length + 1, size);
+}
+
+static int peers(struct thread *self, MPI_Comm comm)
+{
+    struct group *group = group_of(self, comm);
+    return group ? group->peers : 0;
+}
+
+static MPI_Datatype *types_of(struct thread *self, int place, const MPI_Fint *types, int length)
+{
+    MPI_Datatype *converted = scratch(self, place, length, sizeof *converted);
+    for (int at = 0; converted && at < length; at++) converted[at] = FROM_FORTRAN(Type, types[at]);
+    return converted;
+}
+
+static MPI_Request *requests_of(struct thread *self, const MPI_Fint *requests, int length)
+{
+    MPI_Request *converted = scratch(self, 0, length, sizeof *converted);
+    for (int at = 0; converted && at < length; at++) converted[at] = FROM_FORTRAN(Request, requests[at]);
+    return converted;
+}

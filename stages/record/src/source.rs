@@ -1,0 +1,213 @@
+//! Writes the C source of the recorder for an MPI: `runtime.c`, and wrappers of every procedure of the table
+//! that the MPI's header declares, for C and Fortran.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use hopmap_recording::CollectiveKind;
+
+use crate::table::{Procedure, procedures};
+
+const RUNTIME: &str = include_str!("runtime.c");
+
+/// Kinds with a `BEFORE_…` macro.
+const WITH_BEFORE: [&str; 9] = [
+    "init",
+    "session-init",
+    "finalize",
+    "session-finalize",
+    "abort",
+    "free",
+    "free-window",
+    "free-type",
+    "request-free",
+];
+
+/// How gfortran, ifx, flang and others name the symbol of a procedure: `mpif.h` and `use mpi`; `mpi_f08`
+/// without and with descriptors of arrays. MPICH's `mpi_f08` with large counts calls C.
+const FORTRAN_ENDINGS: [&str; 3] = ["_", "_f08_", "_f08ts_"];
+
+/// The parameters of each procedure that a preprocessed `mpi.h` declares, by name without `MPI_`.
+#[must_use]
+pub fn prototypes(header: &str) -> BTreeMap<String, Vec<String>> {
+    let mut found = BTreeMap::new();
+    for (at, _) in header.match_indices("int MPI_") {
+        let rest = &header[at + "int MPI_".len()..];
+        let Some((name, rest)) = rest.split_once('(') else { continue };
+        let Some((parameters, _)) = rest.split_once(')') else { continue };
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        // Other parentheses: a pointer to a function, in procedures that are not wrapped.
+        if is_name && !parameters.contains('(') {
+            let parameters =
+                parameters.split(',').map(|one| one.split_whitespace().collect::<Vec<_>>().join(" "));
+            found.insert(name.to_owned(), parameters.filter(|one| one != "void").collect());
+        }
+    }
+    found
+}
+
+/// The source for an MPI with this preprocessed header.
+#[must_use]
+pub fn source(header: &str) -> String {
+    let prototypes = prototypes(header);
+    let mut text = RUNTIME.to_owned();
+    for kind in CollectiveKind::ALL {
+        let _ = writeln!(text, "#define KIND_{} {}", kind.name(), kind.number());
+    }
+    for procedure in procedures() {
+        let mut is_here = false;
+        for name in [procedure.name.to_owned(), format!("{}_c", procedure.name)] {
+            let parameters = prototypes.get(&name).filter(|all| all.len() == procedure.arguments.len());
+            if let Some(parameters) = parameters {
+                c_wrapper(&mut text, &procedure, &name, parameters);
+                is_here |= name == procedure.name;
+            }
+        }
+        // The lengths of strings are hidden arguments.
+        if is_here && !procedure.has("string") {
+            fortran_wrappers(&mut text, &procedure);
+        }
+    }
+    text
+}
+
+fn before(procedure: &Procedure) -> String {
+    if WITH_BEFORE.contains(&procedure.kind) {
+        format!("BEFORE_{};", procedure.kind.replace('-', "_"))
+    } else {
+        String::new()
+    }
+}
+
+fn count(procedure: &Procedure) -> String {
+    let count = format!("COUNT_{};", procedure.kind.replace('-', "_"));
+    if procedure.is_persistent {
+        format!("begin_capture(self); {count} end_capture(self, (uintptr_t) *request);")
+    } else {
+        count
+    }
+}
+
+/// The condition under which a successful call counts.
+fn counts(procedure: &Procedure) -> &'static str {
+    if procedure.kind.ends_with("init") { "1" } else { "is_recording" }
+}
+
+fn c_wrapper(text: &mut String, procedure: &Procedure, name: &str, parameters: &[String]) {
+    let declared: Vec<String> =
+        parameters.iter().zip(&procedure.arguments).map(|(one, name)| renamed(one, name)).collect();
+    let declared = if declared.is_empty() { "void".to_owned() } else { declared.join(", ") };
+    let _ = write!(
+        text,
+        "\nUSED(MPI_{name})\nint MPI_{name}({declared})\n{{\n    \
+             struct thread *self = enter();\n    \
+             int is_outermost = self->nested++ == 0;\n    \
+             self->calls += (uint64_t) is_outermost;\n    \
+             {before}\n    \
+             int result = REAL(MPI_{name})({arguments});\n    \
+             if (is_outermost && result == MPI_SUCCESS && {counts}) {{ {count} }}\n    \
+             self->nested--;\n    \
+             leave(self);\n    \
+             return result;\n}}\n",
+        before = before(procedure),
+        arguments = procedure.arguments.join(", "),
+        counts = counts(procedure),
+        count = count(procedure),
+    );
+}
+
+/// A parameter such as `const int sendcounts[]` under another name.
+fn renamed(parameter: &str, name: &str) -> String {
+    let (start, brackets) = parameter.split_at(parameter.find('[').unwrap_or(parameter.len()));
+    let kept = start.trim_end().trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    format!("{kept}{name}{brackets}")
+}
+
+/// Open MPI's Fortran calls `PMPI_…`, past the wrappers of C; MPICH's calls `MPI_…`, except where it was
+/// configured otherwise. So a call counts here if no wrapper of C has seen it.
+fn fortran_wrappers(text: &mut String, procedure: &Procedure) {
+    let arguments: Vec<&str> =
+        procedure.arguments.iter().copied().filter(|name| !["argc", "argv"].contains(name)).collect();
+    let name = procedure.name.to_lowercase();
+    let each =
+        |form: &dyn Fn(&str) -> String| -> String { arguments.iter().map(|name| form(name)).collect() };
+    let declared = each(&|name| format!("void *{name}_f, "));
+    let passed = each(&|name| format!("{name}_f, "));
+    let has_before = WITH_BEFORE.contains(&procedure.kind);
+    if has_before {
+        fortran_step(text, procedure, "before", &declared, &before(procedure));
+    }
+    fortran_step(text, procedure, "count", &declared, &count(procedure));
+    for ending in FORTRAN_ENDINGS {
+        let before = if has_before { format!("before_{name}({passed}self);\n    ") } else { String::new() };
+        let _ = write!(
+            text,
+            "\nvoid mpi_{name}{ending}({declared}MPI_Fint *error)\n{{\n    \
+                 static __typeof__(mpi_{name}{ending}) *real;\n    \
+                 if (UNLIKELY(!real)) real = need(\"mpi_{name}{ending}\");\n    \
+                 struct thread *self = enter();\n    \
+                 uint64_t calls = self->calls;\n    \
+                 {before}real({passed}error);\n    \
+                 int is_counted = self->calls != calls || (error && *error != MPI_SUCCESS);\n    \
+                 if (!is_counted && {counts}) count_{name}({passed}self);\n    \
+                 leave(self);\n}}\n",
+            counts = counts(procedure),
+        );
+    }
+}
+
+/// A function that runs a macro with the arguments converted to C.
+fn fortran_step(text: &mut String, procedure: &Procedure, step: &str, declared: &str, body: &str) {
+    let mut arguments = procedure.arguments.clone();
+    // The lengths of other arguments depend on it.
+    arguments.sort_by_key(|name| *name != "comm");
+    let is_needed = |name: &&str| match *name {
+        "request" => {
+            procedure.is_persistent || procedure.kind.contains("start") || procedure.kind == "request-free"
+        }
+        _ => procedure.kind != "wait",
+    };
+    let converted: String =
+        arguments.into_iter().filter(is_needed).map(|name| converted(name, procedure.kind)).collect();
+    let name = procedure.name.to_lowercase();
+    let _ = write!(
+        text,
+        "\nstatic inline void {step}_{name}({declared}struct thread *self)\n{{\n{converted}    (void) self;\n    {body}\n}}\n"
+    );
+}
+
+/// The declaration of an argument with a handle or a value of C, made from a pointer of Fortran.
+fn converted(name: &str, kind: &str) -> String {
+    let handle = |kind: &str, of: &str| {
+        format!("    MPI_{kind} {name} = FROM_FORTRAN({of}, *(MPI_Fint *) {name}_f); (void) {name};\n")
+    };
+    let pointer = |kind: &str| {
+        format!(
+            "    MPI_{kind} {name}_[1] = {{ FROM_FORTRAN({kind}, *(MPI_Fint *) {name}_f) }}, *{name} = {name}_; (void) {name};\n"
+        )
+    };
+    let value =
+        |type_: &str, from: &str| format!("    {type_} {name} = *({from} *) {name}_f; (void) {name};\n");
+    let length = if kind.starts_with("neighbor") { "degree(self, comm)" } else { "peers(self, comm)" };
+    match name {
+        "count" | "rcount" | "partitions" => value("MPI_Count", "MPI_Fint"),
+        "elements" => value("MPI_Count", "MPI_Count"),
+        "dest" | "target" | "root" | "n" => value("int", "MPI_Fint"),
+        "type" | "rtype" => handle("Datatype", "Type"),
+        "comm" => handle("Comm", "Comm"),
+        "win" => handle("Win", "Win"),
+        "op" => handle("Op", "Op"),
+        "newcomm" | "oldcomm" => pointer("Comm"),
+        "oldwin" | "newwin" => pointer("Win"),
+        "session" => pointer("Session"),
+        "request" => pointer("Request"),
+        "counts" | "rcounts" => format!("    const MPI_Fint *{name} = {name}_f; (void) {name};\n"),
+        "sbuf" => "    const void *sbuf = buffer_of(sbuf_f); (void) sbuf;\n".to_owned(),
+        "types" => format!("    MPI_Datatype *types = types_of(self, 0, types_f, {length});\n"),
+        "rtypes" => {
+            format!("    MPI_Datatype *rtypes = types_of(self, 1, rtypes_f, {length}); (void) rtypes;\n")
+        }
+        "requests" => "    MPI_Request *requests = requests_of(self, requests_f, n);\n".to_owned(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,182 @@
+//! Programs that end in other ways than with `MPI_Finalize`, and those with threads.
+
+use std::path::Path;
+
+use hopmap_recording::Recording;
+
+use crate::support::{mpis, program_of, record, text};
+
+/// Rank 1 has sent a message to rank 0 when both run this.
+fn program(ending: &str) -> String {
+    format!(
+        r#"
+        #include <mpi.h>
+        #include <signal.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        int main(int argc, char **argv)
+        {{
+            int rank;
+            char byte = 0;
+            MPI_Init(&argc, &argv);
+            MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+            if (rank == 1) MPI_Send(&byte, 1, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+            else MPI_Recv(&byte, 1, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Barrier(MPI_COMM_WORLD);
+            {ending}
+            MPI_Finalize();
+            return 0;
+        }}"#
+    )
+}
+
+/// Runs it; its exit status, output and recording.
+fn ended(folder: &Path, mpi: &str, ending: &str) -> (i32, String, Recording) {
+    let binary = program_of(folder, &format!("mpicc.{mpi}"), &program(ending), &[]);
+    let output = record(folder, &format!("-o to -- mpirun.{mpi} -n 2 {}", binary.display()));
+    let text = text(&output);
+    let recording = Recording::read(&folder.join("to")).unwrap_or_else(|error| panic!("{error}: {text}"));
+    (output.status.code().unwrap(), text, recording)
+}
+
+/// Messages from rank 1 to rank 0.
+fn messages(recording: &Recording) -> u64 {
+    recording
+        .traffic
+        .iter()
+        .filter(|line| (line.source, line.destination) == (1, 0))
+        .map(|line| line.messages)
+        .sum()
+}
+
+#[test]
+fn an_abort_keeps_what_was_counted() {
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        let (status, text, recording) =
+            ended(folder.path(), mpi, "if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 7); else pause();");
+        assert_eq!(status, 7, "{text}");
+        assert_eq!(messages(&recording), 1, "{mpi}");
+        assert!(recording.incomplete.is_some());
+        assert!(text.contains("incomplete: "), "{text}");
+    }
+}
+
+#[test]
+fn an_exit_without_finalize_is_incomplete() {
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        // Hydra kills the other rank, which may not have written its file yet.
+        let (_, text, recording) = ended(folder.path(), mpi, "if (rank == 0) sleep(2); exit(0);");
+        assert_eq!(messages(&recording), 1, "{mpi}");
+        assert!(recording.incomplete.is_some(), "{text}");
+    }
+}
+
+#[test]
+fn a_crash_keeps_what_was_counted() {
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        let ending = "if (rank == 1) kill(getpid(), SIGSEGV); else for (;;) pause();";
+        let (status, text, recording) = ended(folder.path(), mpi, ending);
+        assert_ne!(status, 0, "{text}");
+        assert_eq!(messages(&recording), 1, "{mpi}: {text}");
+        assert!(recording.incomplete.is_some());
+    }
+}
+
+/// Only under Open MPI, which ends the others with SIGTERM: Hydra kills them too.
+#[test]
+fn a_killed_rank_leaves_the_record_of_the_others() {
+    if !mpis().contains(&"openmpi") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let ending = "if (rank == 1) kill(getpid(), SIGKILL); else for (;;) pause();";
+    let (status, text, recording) = ended(folder.path(), "openmpi", ending);
+    assert_ne!(status, 0, "{text}");
+    assert_eq!((messages(&recording), recording.processes.len()), (0, 2));
+    assert!(recording.incomplete.is_some());
+}
+
+/// A program with its own handler goes on after a signal.
+#[test]
+fn a_handled_signal_ends_no_record() {
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = program("raise(SIGTERM);").replace("MPI_Init(", "signal(SIGTERM, SIG_IGN); MPI_Init(");
+        let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), &text, &[]);
+        let output = record(folder.path(), &format!("-o to -- mpirun.{mpi} -n 2 {}", binary.display()));
+        assert!(output.status.success(), "{}", self::text(&output));
+        assert_eq!(Recording::read(&folder.path().join("to")).unwrap().incomplete, None, "{mpi}");
+    }
+}
+
+#[test]
+fn sessions_are_recorded_without_mpi_init() {
+    const PROGRAM: &str = r#"
+        #include <mpi.h>
+        int main(void)
+        {
+            MPI_Session session;
+            MPI_Group group;
+            MPI_Comm comm;
+            int rank;
+            char byte = 0;
+            MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+            MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+            MPI_Comm_create_from_group(group, "test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+            MPI_Comm_rank(comm, &rank);
+            if (rank == 1) MPI_Send(&byte, 1, MPI_BYTE, 0, 0, comm);
+            else MPI_Recv(&byte, 1, MPI_BYTE, 1, 0, comm, MPI_STATUS_IGNORE);
+            MPI_Group_free(&group);
+            MPI_Comm_free(&comm);
+            return MPI_Session_finalize(&session);
+        }"#;
+    // Open MPI 4.1 has no sessions.
+    if mpis().contains(&"mpich") {
+        let folder = tempfile::tempdir().unwrap();
+        let binary = program_of(folder.path(), "mpicc.mpich", PROGRAM, &[]);
+        let output = record(folder.path(), &format!("-o to -- mpirun.mpich -n 2 {}", binary.display()));
+        assert!(output.status.success(), "{}", text(&output));
+        let recording = Recording::read(&folder.path().join("to")).unwrap();
+        assert_eq!((messages(&recording), recording.incomplete), (1, None));
+    }
+}
+
+#[test]
+fn threads_count_for_themselves() {
+    const PROGRAM: &str = r#"
+        #include <mpi.h>
+        #include <pthread.h>
+        static int rank;
+        static void *run(void *tag)
+        {
+            char byte = 0;
+            for (int i = 0; i < 1000; i++)
+                MPI_Sendrecv(&byte, 1, MPI_BYTE, 1 - rank, (int) (long) tag, &byte, 1, MPI_BYTE, 1 - rank, (int) (long) tag,
+                             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            return 0;
+        }
+        int main(int argc, char **argv)
+        {
+            int provided;
+            pthread_t threads[4];
+            MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+            if (provided != MPI_THREAD_MULTIPLE) return 1;
+            MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+            for (int round = 0; round < 2; round++) {
+                for (long i = 0; i < 4; i++) pthread_create(&threads[i], 0, run, (void *) i);
+                for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+            }
+            MPI_Finalize();
+            return 0;
+        }"#;
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), PROGRAM, &["-pthread"]);
+        let output = record(folder.path(), &format!("-o to -- mpirun.{mpi} -n 2 {}", binary.display()));
+        assert!(output.status.success(), "{}", text(&output));
+        assert_eq!(messages(&Recording::read(&folder.path().join("to")).unwrap()), 8000, "{mpi}");
+    }
+}

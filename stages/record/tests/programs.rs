@@ -1,0 +1,89 @@
+//! Every procedure counts exactly once, in C and in all forms of Fortran.
+
+use std::collections::BTreeMap;
+
+use hopmap_recording::{Kind, Recording};
+
+use crate::support::{compiled, mpis, of_rank, recorded};
+
+/// Messages or calls, and bytes.
+type Counts = BTreeMap<String, (u64, u64)>;
+
+fn add(counts: &mut Counts, key: String, count: u64, bytes: u64) {
+    let entry = counts.entry(key).or_default();
+    *entry = (entry.0 + count, entry.1 + bytes);
+}
+
+/// What a rank of `every.c` has printed: pairs by kind, destination and length, collectives by kind.
+fn expected(said: &str) -> Counts {
+    let mut counts = Counts::new();
+    for line in said.lines() {
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["pair", kind, peer, bytes] => {
+                let bytes: u64 = bytes.parse().unwrap();
+                let length = u64::BITS - bytes.leading_zeros();
+                add(&mut counts, format!("{kind} {peer} {length}"), 1, bytes);
+            }
+            ["collective", kind, bytes] => add(&mut counts, kind.into(), 1, bytes.parse().unwrap()),
+            _ => panic!("{line}"),
+        }
+    }
+    counts
+}
+
+/// The same of a recording. What a rank gets belongs to this rank here.
+fn found(recording: &Recording, rank: u32) -> Counts {
+    let mut counts = Counts::new();
+    for line in &recording.traffic {
+        let (own, peer) = match line.kind {
+            Kind::Get => (line.destination, line.source),
+            _ => (line.source, line.destination),
+        };
+        if own == rank {
+            let key = format!("{} {peer} {}", line.kind as u32, line.log2_bytes.unwrap());
+            add(&mut counts, key, line.messages, line.bytes);
+        }
+    }
+    for calls in of_rank(recording, rank) {
+        add(&mut counts, calls.kind.name().into(), calls.calls, calls.bytes);
+    }
+    counts
+}
+
+fn every(source: &str, compiler: &str, options: &[&str]) {
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compiled(folder.path(), &format!("{compiler}.{mpi}"), source, options);
+        let (said, recording) = recorded(folder.path(), mpi, &program);
+        for (rank, said) in (0..).zip(&said) {
+            let expected = expected(said);
+            assert!(expected.len() > 20, "{said}");
+            assert_eq!(found(&recording, rank), expected, "{mpi}, rank {rank}");
+        }
+        assert!(recording.processes.iter().all(|process| process.times.is_some_and(|(all, inside)| {
+            process.host.is_some() && !process.cores.is_empty() && 0.0 < inside && inside <= all
+        })));
+    }
+}
+
+const FORTRAN: [&str; 2] = ["-ffree-line-length-none", "-fallow-argument-mismatch"];
+
+#[test]
+fn every_procedure_of_c_counts_once() {
+    every("every.c", "mpicc", &[]);
+}
+
+#[test]
+fn every_procedure_of_mpif_h_counts_once() {
+    every("every.F90", "mpifort", &FORTRAN);
+}
+
+#[test]
+fn every_procedure_of_the_module_mpi_counts_once() {
+    every("every.F90", "mpifort", &[FORTRAN[0], FORTRAN[1], "-DMODULE=mpi"]);
+}
+
+#[test]
+fn every_procedure_of_mpi_f08_counts_once() {
+    every("every.F90", "mpifort", &[FORTRAN[0], FORTRAN[1], "-DMODULE=mpi_f08", "-DF08"]);
+}
