@@ -55,6 +55,7 @@ mod plan;
 mod probe;
 mod provenance;
 mod query;
+mod record;
 mod report;
 mod report_sweep;
 mod route;

@@ -163,7 +163,7 @@ fn a_halo_exchange_orders_placements_as_on_a_tree_of_real_queues() {
     }
     let folder = tempfile::tempdir().unwrap();
     let binary = folder.path().join("halo");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/halo.c");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../support/programs/halo.c");
     succeeded(Command::new("mpicc.openmpi").args(["-O1", "-o"]).arg(&binary).arg(source).output().unwrap());
     let network = start(&Description::tree_links(&[2, 2, 2], &[RATE], &[20e-6]));
     let slots: Vec<usize> = (0..16).map(|slot| slot / 2).collect();
