@@ -34,7 +34,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
           file matrix.csv DIGEST
     "#);
     assert_eq!(provenance(&sandbox, "out/rankfile"), provenance(&sandbox, "rankfile"));
-    // What goes into several stages is told once.
+    // An input of several stages is listed once.
     assert_snapshot!(provenance(&sandbox, "quality"), @r#"
     metrics DIGEST quality
       evaluate/mapping revision 2, hopmap VERSION, run RUN of ring

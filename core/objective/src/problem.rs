@@ -101,8 +101,12 @@ impl Problem {
         if !follows_from_costs && !problem.groups_are_inside_hosts(system) {
             problem.distance = problem.distance.without_groups();
         }
-        let concerned =
-            |rank: &u32| problem.matters(*rank) || terms.traffic.as_ref().is_some_and(|t| t.concerns(*rank));
+        // Weights differ between terms: a rank may have weight in one of them only.
+        let concerned = |rank: &u32| {
+            problem.matters(*rank)
+                || problem.hops.iter().flatten().any(|hops| hops.matters(*rank))
+                || terms.traffic.as_ref().is_some_and(|traffic| traffic.concerns(*rank))
+        };
         problem.movable =
             (0..problem.ranks() as u32).filter(|_| problem.slots > 1).filter(concerned).collect();
         problem.terms = Some(Box::new(terms));

@@ -239,6 +239,23 @@ fn tree_machines_stay_trees() {
     assert!(!is_tree(Network::Even, &mixed, &Costs::PairsOfHosts));
 }
 
+/// Ranks 0 to 2 exchange bytes in no messages, so F by messages does not count them.
+#[test]
+fn ranks_that_pay_only_in_hops_are_moved() {
+    let graph = program(&[(0, 1, 400), (1, 2, 800), (3, 4, 7)]);
+    let system = machine(Network::Even, &Costs::Hosts);
+    let objective = Objective { hop_bytes: 1.0, ..Objective::F };
+    let problem = Problem::with_objective(&graph, &system, Weight::Messages, &objective).unwrap();
+    assert_eq!(problem.movable(), [0, 1, 2, 3, 4]);
+    let of_costs = Problem::with_objective(&graph, &system, Weight::Messages, &Objective::F).unwrap();
+    assert_eq!(of_costs.movable(), [3, 4]);
+    // Two ranks of the byte pattern meet on one host if rank 0 moves.
+    let far = Assignment::new(&problem, &[0, 4, 5, 2, 3, 7]).unwrap();
+    let deltas = Deltas::new(far.clone(), |_| true).unwrap();
+    assert_eq!(deltas.movers(), 5);
+    assert!(far.delta(0, 6) < 0 && deltas.row(0).contains(&far.delta(0, 6)));
+}
+
 #[test]
 fn invalid_objectives_are_refused() {
     let graph = program(&[(0, 1, 900)]);

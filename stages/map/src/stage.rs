@@ -176,13 +176,13 @@ search_stage! {
 
 search_stage! {
     /// `map/tabu`: robust tabu search.
-    TabuStage: Tabu(TabuParams), kind::TABU, 1, "Search by robust tabu search over exchanges of ranks";
+    TabuStage: Tabu(TabuParams), kind::TABU, 2, "Search by robust tabu search over exchanges of ranks";
     distributed;
 }
 
 search_stage! {
     /// `map/hierarchical`: recursive multisection along the machine tree.
-    HierarchicalStage: Hierarchical(HierarchicalParams), "map/hierarchical", 2, "Partition ranks recursively along the machine tree, up to millions of ranks";
+    HierarchicalStage: Hierarchical(HierarchicalParams), "map/hierarchical", 3, "Partition ranks recursively along the machine tree, up to millions of ranks";
     preset HierarchicalParams;
     library METIS;
 }
