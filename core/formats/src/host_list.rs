@@ -53,6 +53,17 @@ impl HostListError {
     }
 }
 
+/// Whether every launcher reads a host name as one word: no separator, comment, count or repetition character.
+#[must_use]
+pub fn is_host_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+/// What a host name may be, as a hint.
+pub const HOST_NAMES: &str =
+    "a host name has letters, digits, `-`, `_` and `.`, and begins with a letter or a digit";
+
 /// Number of digits that always fit into 64 bits.
 const MAX_DIGITS: usize = 18;
 

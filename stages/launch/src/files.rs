@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
+use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
 use hopmap_model::{HostSlots, LaunchFile, Mapping};
 
 use crate::{Launch, LaunchError, MachinefileStyle, OpenMpi};
@@ -13,23 +14,12 @@ pub fn launch_file(mapping: &Mapping, digest: &str, launch: Launch) -> Result<La
     match launch {
         Launch::OpenMpi4 => rankfile(mapping, digest, OpenMpi::V4),
         Launch::OpenMpi5 => rankfile(mapping, digest, OpenMpi::V5),
-        Launch::Mpich => {
-            machinefile(mapping, digest, MachinefileStyle::Mpich).map(|file| over_ssh(file, "-launcher ssh"))
-        }
-        Launch::IntelMpi => {
-            machinefile(mapping, digest, MachinefileStyle::Intel).map(|file| over_ssh(file, "-bootstrap ssh"))
-        }
+        Launch::Mpich => machinefile(mapping, digest, MachinefileStyle::Mpich),
+        Launch::IntelMpi => machinefile(mapping, digest, MachinefileStyle::Intel),
         Launch::Slurm => slurm_hostfile(mapping, digest),
         Launch::CraySlurm => cray_rank_order(mapping, digest),
         Launch::CrayPals => pals_rank_order(mapping, digest),
     }
-}
-
-/// Hydra's command for any job. Inside a Slurm job Hydra would start its proxies by `srun`, which sorts the hosts: ranks would start on
-/// the wrong hosts, and a host that reappears in the file is an error (tested with MPICH 4.0.2 and Slurm 22.05).
-fn over_ssh(file: LaunchFile, option: &str) -> LaunchFile {
-    let command = file.command.replacen("mpiexec.hydra", &format!("mpiexec.hydra {option}"), 1);
-    LaunchFile { command, ..file }
 }
 
 /// Host file of Open MPI's sequential mapper: rank `i` runs on the host of line `i`.
@@ -67,23 +57,30 @@ fn is_loopback(host: &str) -> bool {
 /// eight proxies per host Hydra's ssh launcher waits 15 seconds each time; `-launcher rsh -launcher-exec ssh`
 /// does not. Open MPI has neither limit.
 ///
+/// The command starts Hydra's proxies by ssh. In a Slurm job Hydra would use `srun`, which sorts the hosts, so
+/// that ranks start on other hosts than in the file (MPICH 4.0.2 with Slurm 22.05).
+///
 /// Intel MPI uses a host of `-f` once, however often it is repeated, but keeps the order of the `host:count`
-/// lines of `-machinefile` (Intel MPI Library Developer Reference, "Global Hydra Options"). Untested: Intel
-/// MPI is not freely available.
+/// lines of `-machinefile` (Intel MPI Library Developer Reference, "Global Hydra Options").
+/// `I_MPI_PIN_PROCESSOR_LIST=allcores` binds the ranks of a host to one core each, in rank order ("Environment
+/// Variables for Process Pinning" there). Untested: Intel MPI is not freely available.
 pub fn machinefile(
     mapping: &Mapping,
     digest: &str,
     style: MachinefileStyle,
 ) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
-    let (text, option) = match style {
-        MachinefileStyle::Mpich => (host_per_line(digest, &hosts), "-f"),
-        MachinefileStyle::Intel => (host_counts(digest, &hosts), "-machinefile"),
+    let (text, options) = match style {
+        MachinefileStyle::Mpich => (host_per_line(digest, &hosts), "-launcher ssh -f {file}"),
+        MachinefileStyle::Intel => (
+            host_counts(digest, &hosts),
+            "-bootstrap ssh -machinefile {file} -genv I_MPI_PIN_PROCESSOR_LIST allcores",
+        ),
     };
     Ok(LaunchFile {
         name: "machinefile".into(),
         text,
-        command: format!("mpiexec.hydra {option} {{file}} -n {} {{program}}", hosts.len()),
+        command: format!("mpiexec.hydra {options} -n {} {{program}}", hosts.len()),
     })
 }
 
@@ -153,11 +150,9 @@ pub(crate) fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError
     }
     let mut seen = HashSet::new();
     for host in mapping.hosts.iter().map(|host| host.host.as_str()) {
-        if !is_readable(host) {
+        if !is_host_name(host) {
             let problem = format!("launchers cannot read the host name `{}`", host.escape_debug());
-            let help =
-                "a host name has letters, digits, `-`, `_` and `.`, and begins with a letter or a digit";
-            return Err(LaunchError::new(problem, help));
+            return Err(LaunchError::new(problem, HOST_NAMES));
         }
         if !seen.insert(host) {
             let problem = format!("two hosts of the mapping are named `{host}`");
@@ -165,12 +160,6 @@ pub(crate) fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError
         }
     }
     Ok((0..mapping.ranks.len()).map(|rank| mapping.host_of(rank)).collect())
-}
-
-/// Whether all launchers parse the name as one word: no separator, comment, count or repetition character.
-fn is_readable(name: &str) -> bool {
-    name.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
 /// Checks that Open MPI can distinguish the hosts: it truncates names at the first dot (measured on 4.1.4, by
@@ -209,21 +198,31 @@ pub(crate) fn host_per_line(digest: &str, hosts: &[&str]) -> String {
 /// on, and the nodes of the job are in the order of the mapping. Anything else is an error: with a remainder,
 /// Slurm 22.05 fills hosts differently inside an allocation and when it creates one.
 ///
+/// `block:block` and `--cpu-bind=cores` bind the processes of a host to its cores in order, as the mapping numbers
+/// its slots; Slurm's default goes round the sockets (srun(1), `--distribution`, `--cpu-bind`).
+///
 /// Format: `intro_mpi(3)` of HPE Cray MPI, `MPICH_RANK_REORDER_METHOD` 3. Only the process placement of Slurm
 /// was tested; the library was not available.
 pub fn cray_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
     rank_order(mapping, digest, |used, share| {
-        format!("srun -m block -N {used} -n {} --ntasks-per-node={share}", mapping.ranks.len())
+        format!(
+            "srun -m block:block --cpu-bind=cores -N {used} -n {} --ntasks-per-node={share}",
+            mapping.ranks.len()
+        )
     })
 }
 
 /// The same file with the command of PALS, HPE's launcher where Slurm does not run: it names the hosts, in the order of the mapping.
 ///
-/// Options: `mpiexec(1)` of HPE PALS. Not tried.
+/// Options: `mpiexec(1)` of HPE PALS; `--cpu-bind core` binds the processes of a host to its cores in order. Not tried.
 fn pals_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
     rank_order(mapping, digest, |used, share| {
         let hosts: Vec<&str> = mapping.hosts[..used].iter().map(|host| host.host.as_str()).collect();
-        format!("mpiexec -n {} --ppn {share} --hosts {}", mapping.ranks.len(), hosts.join(","))
+        format!(
+            "mpiexec -n {} --ppn {share} --cpu-bind core --hosts {}",
+            mapping.ranks.len(),
+            hosts.join(",")
+        )
     })
 }
 
@@ -406,7 +405,7 @@ pub(crate) mod tests {
         let mapping = mapping(&["a", "b"], 3, &[4, 3, 0, 5]);
         let file = machinefile(&mapping, "d1", MachinefileStyle::Mpich).unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\nb\nb\na\nb\n");
-        assert_eq!(file.command, "mpiexec.hydra -f {file} -n 4 {program}");
+        assert_eq!(file.command, "mpiexec.hydra -launcher ssh -f {file} -n 4 {program}");
         assert_eq!(runs(&mapping), (3, 2));
     }
 
@@ -415,7 +414,10 @@ pub(crate) mod tests {
         let file =
             machinefile(&mapping(&["a", "b"], 3, &[4, 3, 0, 5]), "d1", MachinefileStyle::Intel).unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\nb:2\na:1\nb:1\n");
-        assert_eq!(file.command, "mpiexec.hydra -machinefile {file} -n 4 {program}");
+        assert_eq!(
+            file.command,
+            "mpiexec.hydra -bootstrap ssh -machinefile {file} -genv I_MPI_PIN_PROCESSOR_LIST allcores -n 4 {program}"
+        );
     }
 
     proptest! {
@@ -484,7 +486,7 @@ pub(crate) mod tests {
         assert_eq!(file.name, "MPICH_RANK_ORDER");
         assert_eq!(
             file.command,
-            "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun -m block -N 2 -n 4 \
+            "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun -m block:block --cpu-bind=cores -N 2 -n 4 \
              --ntasks-per-node=2 {program}"
         );
     }
@@ -506,18 +508,18 @@ pub(crate) mod tests {
             ("mpich", "mpiexec.hydra -launcher ssh -f {file} -n 4 {program}", "n2 | n1 | n1 | n2"),
             (
                 "intel-mpi",
-                "mpiexec.hydra -bootstrap ssh -machinefile {file} -n 4 {program}",
+                "mpiexec.hydra -bootstrap ssh -machinefile {file} -genv I_MPI_PIN_PROCESSOR_LIST allcores -n 4 {program}",
                 "n2:1 | n1:2 | n2:1",
             ),
             ("slurm", "SLURM_HOSTFILE={file} srun -m arbitrary -n 4 {program}", "n2 | n1 | n1 | n2"),
             (
                 "cray-slurm",
-                "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun -m block -N 2 -n 4 --ntasks-per-node=2 {program}",
+                "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun -m block:block --cpu-bind=cores -N 2 -n 4 --ntasks-per-node=2 {program}",
                 "1,2 | 0,3",
             ),
             (
                 "cray-pals",
-                "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} mpiexec -n 4 --ppn 2 --hosts n1,n2 {program}",
+                "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} mpiexec -n 4 --ppn 2 --cpu-bind core --hosts n1,n2 {program}",
                 "1,2 | 0,3",
             ),
         ];

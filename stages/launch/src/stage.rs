@@ -7,10 +7,10 @@ use crate::{
     launch_file, machinefile, rankfile, slurm_hostfile,
 };
 
-/// A stage that writes a mapping as one file: its parameters, its name, its port, and the writer.
+/// A stage that writes a mapping as one file: its parameters, its name, its revision, its port, and the writer.
 macro_rules! launch_stage {
     (
-        $(#[$meta:meta])* $stage:ident($stage_params:ty), $name:literal: $port:literal, $summary:literal;
+        $(#[$meta:meta])* $stage:ident($stage_params:ty), $name:literal, $revision:literal: $port:literal, $summary:literal;
         |$params:ident, $mapping:ident, $digest:ident, $cx:ident| $file:expr
     ) => {
         $(#[$meta])*
@@ -20,7 +20,7 @@ macro_rules! launch_stage {
             type Params = $stage_params;
             const KIND: &'static str = concat!("launch/", $name);
             const SUMMARY: &'static str = $summary;
-            const REVISION: u32 = 1;
+            const REVISION: u32 = $revision;
 
             fn ports() -> &'static [Port] {
                 const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>($port)] }
@@ -37,7 +37,7 @@ macro_rules! launch_stage {
 
 launch_stage! {
     /// `launch/machinefile`: one host per rank, for MPICH and Intel MPI.
-    Machinefile(MachinefileParams), "machinefile": "machinefile", "Write a machine file for MPICH or Intel MPI: the host of every rank";
+    Machinefile(MachinefileParams), "machinefile", 2: "machinefile", "Write a machine file for MPICH or Intel MPI: the host of every rank";
     |params, mapping, digest, cx| {
         warn_of_proxies(mapping, cx);
         machinefile(mapping, digest, params.style)
@@ -57,7 +57,7 @@ fn warn_of_proxies(mapping: &Mapping, cx: &Context<'_>) {
 
 launch_stage! {
     /// `launch/file`: the file of the launcher that a parameter names.
-    File(FileParams), "file": "launch", "Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH";
+    File(FileParams), "file", 2: "launch", "Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH";
     |params, mapping, digest, cx| {
         if params.launch == Launch::Mpich {
             warn_of_proxies(mapping, cx);
@@ -68,25 +68,25 @@ launch_stage! {
 
 launch_stage! {
     /// `launch/rankfile`: host and core of every rank, for Open MPI.
-    Rankfile(RankfileParams), "rankfile": "rankfile", "Write a rank file for Open MPI: host and core of every rank";
+    Rankfile(RankfileParams), "rankfile", 1: "rankfile", "Write a rank file for Open MPI: host and core of every rank";
     |params, mapping, digest, _cx| rankfile(mapping, digest, params.open_mpi)
 }
 
 launch_stage! {
     /// `launch/hostfile`: one host per rank, for Open MPI's sequential mapper.
-    Hostfile(NoParams), "hostfile": "hostfile", "Write a host file for Open MPI's sequential mapper: the host of every rank";
+    Hostfile(NoParams), "hostfile", 1: "hostfile", "Write a host file for Open MPI's sequential mapper: the host of every rank";
     |_params, mapping, digest, _cx| hostfile(mapping, digest)
 }
 
 launch_stage! {
     /// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
-    Slurm(NoParams), "slurm": "slurm", "Write a host file for srun -m arbitrary: the host of every rank";
+    Slurm(NoParams), "slurm", 1: "slurm", "Write a host file for srun -m arbitrary: the host of every rank";
     |_params, mapping, digest, _cx| slurm_hostfile(mapping, digest)
 }
 
 launch_stage! {
     /// `launch/cray`: the ranks in slot order, for HPE Cray MPICH.
-    Cray(NoParams), "cray": "cray", "Write MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
+    Cray(NoParams), "cray", 2: "cray", "Write MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
     |_params, mapping, digest, _cx| cray_rank_order(mapping, digest)
 }
 
