@@ -2,7 +2,7 @@
 
 use crate::sandbox::Sandbox;
 
-/// What `check` says of a pipeline file.
+/// The output of `check` for a pipeline file.
 fn check(text: &str) -> String {
     let sandbox = Sandbox::new();
     sandbox.write("p.toml", text);
@@ -40,14 +40,6 @@ fn several_faults_at_once() {
        :                         `-- here
      5 | [stages.machine]
        `----
-    error[pipeline::invalid]: `shape` is missing for topology/synthetic
-       ,-[p.toml:7:1]
-     6 | uses = "topology/synthetic"
-     7 | with = { shap = "tree:2" }
-       : ^^|^
-       :   `-- add `shape`
-       `----
-      help: shape: Shape of the network, innermost first: `tree:2x4x2` has two cores per host, four hosts per switch and two switches under a root. `fat-tree:`, `torus:`, `mesh:`, `ring:` and `dragonfly:` are networks with routes
     error[pipeline::invalid]: topology/synthetic has no parameter `shap`
        ,-[p.toml:7:10]
      6 | uses = "topology/synthetic"
@@ -55,7 +47,7 @@ fn several_faults_at_once() {
        :          ^^|^
        :            `-- did you mean `shape`?
        `----
-    5 errors
+    4 errors
     [exit code 2]
     "#);
 }
@@ -113,7 +105,7 @@ fn a_key_of_a_stage_that_does_not_exist() {
 }
 
 #[test]
-fn a_stage_that_stands_twice() {
+fn a_stage_that_is_defined_twice() {
     insta::assert_snapshot!(check(&format!("{MACHINE}{MACHINE}")), @r#"
     ------- stderr -------
     error[pipeline::invalid]: `machine` is defined twice

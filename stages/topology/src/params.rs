@@ -50,13 +50,15 @@ pub struct SyntheticParams {
     /// `--hierarchy_parameter_string=2:4:2`. Scotch and `TreeMatch` write such a tree outermost first: `tleaf
     /// 3 64 100 16 10 4 1`.
     ///
-    /// `auto` is one switch with all named hosts and the `slots` of each. Without named hosts it is the example `tree:2x4x2`.
+    /// `auto`, the default if hosts are named, is one switch with all of them and the `slots` of each. Without
+    /// named hosts, `auto` is the example `tree:2x4x2`.
     ///
     /// `fat-tree:20x20x25/1x20x20/1x1x1` (the numbers of `SimGrid`'s fat trees) has switches with 20, 20 and
     /// 25 children. Hosts have 1 parent, leaf switches 20, and so on; all cables are single. `torus:4x4x4`,
     /// `mesh:8x8` and `ring:12` connect hosts to their neighbours. `dragonfly:4x8x4` has four hosts per
     /// router, eight routers per group and four global cables per router. It has the largest number of groups
     /// that these cables connect, unless a fourth number sets it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub shape: String,
     /// Costs between slots of a tree by the level on which they first meet, innermost first, non-decreasing
     /// (the distances of `KaHIP`). By default 1, 10, 100, and so on.
@@ -103,7 +105,7 @@ pub struct SyntheticParams {
     /// A host file with these names: host lists, `node01 slots=40`, `node01:40`, or a line for every slot as in `$PBS_NODEFILE`.
     #[serde(default)]
     pub hosts_file: Option<InputPath>,
-    /// Slots of every host; 0: as in the shape or the host file.
+    /// Slots of every host; 0: as in the shape or the host file. Other numbers in the host file are ignored, with a warning.
     #[serde(default)]
     pub slots: u32,
     /// Prefix of host names if `hosts` is not given.

@@ -10,6 +10,7 @@ pub use crate::params::{CostMetric, SyntheticParams};
 
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
+use self::named::Named;
 use crate::MachineError;
 
 /// `topology/synthetic`: a machine with a regular network shape.
@@ -37,11 +38,14 @@ impl Stage for Synthetic {
     }
 
     fn run(params: Self::Params, _inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let named = named::resolved(&params)?;
+        let Named { params: named, warning } = named::resolved(&params)?;
         if named.shape != params.shape {
             cx.log(format_args!("shape: {}", named.shape));
         }
-        Ok(Outcome::Done(Outputs::new().with("system-graph", synthetic(&params)?)))
+        if let Some(warning) = warning {
+            cx.log(format_args!("warning: {warning}"));
+        }
+        Ok(Outcome::Done(Outputs::new().with("system-graph", built(&named)?)))
     }
 }
 
@@ -52,7 +56,11 @@ impl Stage for Synthetic {
 /// is the last node. A single host has no switch and no link. In other shapes messages use the links of the
 /// network, and `cost` defines their cost.
 pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
-    let params = &named::resolved(params)?;
+    built(&named::resolved(params)?.params)
+}
+
+/// The same for parameters with a shape and names.
+fn built(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
     match network::of(params)? {
         Some(network) => network::machine(&*network, params),
         None => tree::synthetic(params),
@@ -64,7 +72,7 @@ fn check(params: &SyntheticParams) -> Result<(), MachineError> {
     if params.hosts_file.is_some() {
         return named::check(params);
     }
-    let params = &named::resolved(params)?;
+    let params = &named::resolved(params)?.params;
     match network::of(params)? {
         Some(network) => network::check(&*network, params),
         None => tree::check(params),

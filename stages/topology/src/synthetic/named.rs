@@ -1,9 +1,10 @@
 //! Machines of named hosts: lists and files of hosts, the slots of each, and the shape that follows from them.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use hopmap_formats::host_file;
-use hopmap_formats::host_list::{self, HostListError};
+use hopmap_formats::host_list::{self, HOST_NAMES, HostListError, is_host_name};
 use hopmap_model::read_input;
 
 use super::network;
@@ -16,37 +17,95 @@ const MAX_BYTES: u64 = 1 << 28;
 /// The shape `auto` without named hosts.
 const EXAMPLE: &str = "tree:2x4x2";
 
+/// Parameters with a shape and the names of all hosts.
+pub(super) struct Named {
+    pub(super) params: SyntheticParams,
+    /// Slots in the host file that the machine does not have.
+    pub(super) warning: Option<String>,
+}
+
+/// Hosts with the slots that a host file gives them.
+type Hosts = Vec<(String, Option<u32>)>;
+
 /// Checks what can be checked before a host file is read.
 pub(super) fn check(params: &SyntheticParams) -> Result<(), MachineError> {
-    match params.hosts_file.is_some() && !params.hosts.is_empty() {
-        true => Err(MachineError::new("`hosts` and `hosts_file` are both given", "give one of them")),
-        false => Ok(()),
+    if params.hosts_file.is_some() && !params.hosts.is_empty() {
+        return Err(MachineError::new("`hosts` and `hosts_file` are both given", "give one of them"));
+    }
+    let numbered = format!("{}0", params.host_prefix);
+    match is_host_name(&numbered) {
+        true => Ok(()),
+        false => {
+            let problem =
+                format!("`host_prefix` gives invalid host names such as `{}`", numbered.escape_debug());
+            Err(MachineError::new(problem, HOST_NAMES))
+        }
     }
 }
 
 /// The parameters with every host by its name, and with a shape that has the slots of each.
-pub(super) fn resolved(params: &SyntheticParams) -> Result<SyntheticParams, MachineError> {
+pub(super) fn resolved(params: &SyntheticParams) -> Result<Named, MachineError> {
     check(params)?;
-    let hosts = match &params.hosts_file {
-        Some(file) => of_file(file.path())?,
-        None => {
-            let names =
-                host_list::expand(&params.hosts.join("\n")).map_err(|error| wrong("`hosts`", &error))?;
-            names.into_iter().map(|name| (name, None)).collect()
-        }
-    };
+    let hosts = hosts(params)?;
     let mut named = SyntheticParams { hosts_file: None, ..params.clone() };
-    if params.shape == "auto" {
+    if params.shape == "auto" || (params.shape.is_empty() && (!hosts.is_empty() || params.slots > 0)) {
         named.shape = shape(&hosts, params.slots)?;
+    } else if params.shape.is_empty() {
+        let help =
+            "give `shape`, such as `tree:40x16`, or `hosts`, such as `node[01-16]`, and the `slots` of each";
+        return Err(MachineError::new("`shape` is missing, and no hosts are named", help));
     } else if params.slots > 0 {
         fit(&mut named)?;
     }
     named.slots = 0;
+    let warning = match &params.hosts_file {
+        Some(file) => ignored_slots(&hosts, slots_of_hosts(&named)?, file.path()),
+        None => None,
+    };
     named.hosts = hosts.into_iter().map(|(name, _)| name).collect();
-    Ok(named)
+    Ok(Named { params: named, warning })
 }
 
-type Hosts = Vec<(String, Option<u32>)>;
+/// The named hosts. Their names are checked here, so that no launcher is the first to refuse one.
+fn hosts(params: &SyntheticParams) -> Result<Hosts, MachineError> {
+    let (hosts, place) = match &params.hosts_file {
+        Some(file) => (of_file(file.path())?, format!("`{}`", file.path().display())),
+        None => {
+            let names =
+                host_list::expand(&params.hosts.join("\n")).map_err(|error| wrong("`hosts`", &error))?;
+            (names.into_iter().map(|name| (name, None)).collect(), "`hosts`".to_owned())
+        }
+    };
+    let mut seen = HashSet::with_capacity(hosts.len());
+    for (name, _) in &hosts {
+        if !is_host_name(name) {
+            let problem = format!("{place} has the invalid host name `{}`", name.escape_debug());
+            return Err(MachineError::new(problem, HOST_NAMES));
+        }
+        if !seen.insert(name) {
+            return Err(MachineError::new(
+                format!("{place} has the host `{name}` twice"),
+                "name every host once",
+            ));
+        }
+    }
+    Ok(hosts)
+}
+
+/// A warning if a host file gives other numbers of slots than the machine has.
+fn ignored_slots(hosts: &[(String, Option<u32>)], slots: u32, file: &Path) -> Option<String> {
+    let mut others = hosts.iter().filter_map(|(name, of_file)| Some((name, (*of_file)?)));
+    let (name, of_file) = others.find(|&(_, of_file)| of_file != slots)?;
+    let more = match others.filter(|&(_, of_file)| of_file != slots).count() {
+        0 => String::new(),
+        1 => ", and another number for 1 more host".to_owned(),
+        more => format!(", and other numbers for {more} more hosts"),
+    };
+    Some(format!(
+        "the machine has {slots} slots per host, but `{}` gives {of_file} for `{name}`{more}",
+        file.display()
+    ))
+}
 
 fn wrong(place: &str, error: &HostListError) -> MachineError {
     MachineError::new(format!("{place} is not a host list: {error}"), error.hint.clone())
@@ -94,20 +153,25 @@ fn shape(hosts: &[(String, Option<u32>)], slots: u32) -> Result<String, MachineE
 
 /// Gives the hosts of a network their slots, or checks that those of the shape have as many.
 fn fit(params: &mut SyntheticParams) -> Result<(), MachineError> {
-    let has = match network::of(params)? {
-        Some(_) if params.cores.is_empty() => {
-            params.cores = vec![params.slots];
-            return Ok(());
-        }
-        Some(_) => params.cores.iter().fold(1, |all: u32, &cores| all.saturating_mul(cores)),
-        None => Shape::new(params)?.cores,
-    };
+    if network::of(params)?.is_some() && params.cores.is_empty() {
+        params.cores = vec![params.slots];
+        return Ok(());
+    }
+    let has = slots_of_hosts(params)?;
     if has == params.slots {
         return Ok(());
     }
     let (shape, slots) = (&params.shape, params.slots);
     let problem = format!("`slots` is {slots}, but a host of shape `{shape}` has {has}");
     Err(MachineError::new(problem, "omit `slots`, or change the shape"))
+}
+
+/// Slots of every host of a shape.
+fn slots_of_hosts(params: &SyntheticParams) -> Result<u32, MachineError> {
+    Ok(match network::of(params)? {
+        Some(_) => params.cores.iter().fold(1, |all: u32, &cores| all.saturating_mul(cores)),
+        None => Shape::new(params)?.cores,
+    })
 }
 
 #[cfg(test)]
@@ -161,11 +225,53 @@ mod tests {
         assert_eq!(machine(with("a slots=2\nb slots=2\n", 0)), named);
         assert_eq!(machine(with("a\na\nb\nb\n", 0)), named);
         assert_eq!(machine(with("a:64\nb:48\n", 2)), named);
+        let warning = |text: &str, slots| resolved(&params(with(text, slots))).unwrap().warning;
+        assert_eq!(warning("a:2\nb:2\n", 2), None);
+        let file = path.display();
+        assert_eq!(
+            warning("a\na\na\nb:5\nc:6\n", 5),
+            Some(format!(
+                "the machine has 5 slots per host, but `{file}` gives 3 for `a`, and another number for 1 more host"
+            ))
+        );
+        let mut shaped = with("a:8\nb:8\n", 0);
+        shaped["shape"] = json!("tree:4x2");
+        assert_eq!(
+            resolved(&params(shaped)).unwrap().warning,
+            Some(format!(
+                "the machine has 4 slots per host, but `{file}` gives 8 for `a`, and another number for 1 more host"
+            ))
+        );
         assert_eq!(message(with("a:64\nb:48\n", 0)), "`a` and `b` have different numbers of slots");
         assert!(message(with("a\nb[\n", 2)).contains("is not a host list: host list, line 2, column 2"));
         assert!(message(with("# none\n", 2)).ends_with("names no hosts"));
         std::fs::remove_file(&path).unwrap();
         assert!(message(json!({ "shape": "auto", "hosts_file": path })).starts_with("cannot read `"));
+    }
+
+    #[test]
+    fn named_hosts_need_no_shape() {
+        let with = json!({ "hosts": "n[1-3]", "slots": 4 });
+        assert_eq!(machine(with), machine(json!({ "shape": "auto", "hosts": "n[1-3]", "slots": 4 })));
+        assert_eq!(message(json!({})), "`shape` is missing, and no hosts are named");
+        assert_eq!(message(json!({ "slots": 4 })), "`slots` is 4, but no hosts are named");
+    }
+
+    /// Only launch files refused such names, after the search.
+    #[test]
+    fn invalid_and_repeated_host_names_are_refused_with_the_machine() {
+        let named = |hosts: &str| message(json!({ "hosts": hosts, "slots": 1 }));
+        assert_eq!(named("a,b*2"), "`hosts` has the invalid host name `b*2`");
+        assert_eq!(named("a,_b"), "`hosts` has the invalid host name `_b`");
+        assert_eq!(named("a,n[1-2],n2"), "`hosts` has the host `n2` twice");
+        assert_eq!(
+            message(json!({ "shape": "mesh:2x2", "host_prefix": "my host" })),
+            "`host_prefix` gives invalid host names such as `my host0`"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hosts");
+        std::fs::write(&path, "a slots=2\nb@c slots=2\n").unwrap();
+        assert!(message(json!({ "hosts_file": path })).ends_with("has the invalid host name `b@c`"));
     }
 
     #[test]
