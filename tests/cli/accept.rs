@@ -90,7 +90,7 @@ fn what_is_not_accepted_is_said_even_when_quiet() {
 }
 
 #[test]
-fn accept_says_what_it_needs() {
+fn accept_without_gates_or_a_pipeline_is_an_error() {
     let sandbox = Sandbox::with_ring();
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r#"
     ------- stderr -------

@@ -223,7 +223,7 @@ fn what_is_wrong_with_the_start_is_said() {
 }
 
 #[test]
-fn help_says_what_an_agent_is() {
+fn help_describes_agents() {
     insta::assert_snapshot!(Sandbox::new().seen(&["agent", "--help"]), @r"
     Measure message latencies and bandwidths on this host for a coordinator
 

@@ -91,7 +91,7 @@ enum Layer {
     Tests,
 }
 
-/// The layer of a crate: the folder that it is in says it.
+/// The layer of a crate, from its folder.
 fn layer(folder: &Path) -> Layer {
     match folder.iter().next().and_then(|first| first.to_str()) {
         // The root package, and the programs beside `hopmap`.
@@ -99,7 +99,7 @@ fn layer(folder: &Path) -> Layer {
         Some("stages") => Layer::Stage,
         Some("core") => Layer::Core,
         Some("tests") => Layer::Tests,
-        Some(other) => panic!("{other}/ is no layer"),
+        Some(other) => panic!("{other}/ is not a layer"),
     }
 }
 
@@ -348,7 +348,7 @@ fn is_test_module(path: &Path) -> bool {
 }
 
 #[test]
-fn every_crate_says_what_it_is_for_and_where_to_begin() {
+fn every_readme_has_a_purpose_and_where_to_begin() {
     for (name, folder) in workspace().folders.iter().filter(|(_, folder)| folder.components().count() > 0) {
         let folder = project().join(folder);
         let text = std::fs::read_to_string(folder.join("README.md")).unwrap_or_default();

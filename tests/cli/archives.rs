@@ -20,7 +20,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What reading the archive says.
+/// The output of reading the archive.
 fn read(sandbox: &Sandbox) -> String {
     sandbox.seen(&["exec", "trace/otf2", "-p", "path=a/eztrace_log.otf2", "--out", "graph"])
 }
@@ -126,7 +126,7 @@ fn an_otf_1_archive_and_faults_in_it() {
 }
 
 #[test]
-fn a_file_that_is_no_archive() {
+fn a_file_that_is_not_an_archive() {
     let sandbox = with_archive();
     sandbox.write("a/eztrace_log.otf2", "this is not an archive at all");
     insta::assert_snapshot!(read(&sandbox), @r"

@@ -97,7 +97,7 @@ impl Lab {
         listed.lines().map(job).collect()
     }
 
-    /// Waits until so many jobs have a state; fails if the run ends before.
+    /// Waits until this many jobs have a state; fails if the run ends before.
     fn wait_for(&self, count: usize, state: &str, run: &mut Child) {
         let deadline = Instant::now() + Duration::from_mins(2);
         while self.jobs().iter().filter(|(_, found, _)| found == state).count() < count {
@@ -450,8 +450,8 @@ fn a_job_that_runs_out_of_time_goes_on_in_the_next() {
     lab.sandbox.edit("p.toml", "map/tabu", "map/annealing");
     let long = ["-p", "seeds=1..1", "-p", "evaluations=200000000"];
     let output = lab.run("sbatch -n 1 --time 1", &long).output().unwrap();
-    let told = logged(&lab, &output, "placement[seed=1]");
-    assert!(told.contains("retry 1 of 9"), "{told}{}", said(&output));
+    let retries = logged(&lab, &output, "placement[seed=1]");
+    assert!(retries.contains("retry 1 of 9"), "{retries}{}", said(&output));
     let alone = lab.run("", &[&long[..], &["--store", "alone"]].concat()).output().unwrap();
     assert_eq!(digests(&output), digests(&alone));
 }

@@ -94,7 +94,7 @@ fn the_method_rgo_breeds_on_the_hosts_that_its_cut_chose() {
     assert!(["node17", "node24"].iter().all(|whole| hosts.contains(*whole)), "{hosts:?}");
     let hosts = run(&["-p", "from=slurm-nodelist", "-p", "free="]);
     assert_eq!(hosts, (20..36).map(|host| format!("node{host}")).collect());
-    // As the file says: 16 cores a host.
+    // From the file: 16 cores per host.
     let machine = ["-p", "machine=tree:16x16x8x8", "-p", "costs=[1, 10, 100, 400]"];
     let free = ["-p", "free=node[0003-0050,0200-0400]", "-p", "slots=64"];
     assert_eq!(run(&[machine, free].concat()).len(), 4);

@@ -46,7 +46,7 @@ pub(crate) fn fed(sandbox: &Sandbox, arguments: &[&str], input: &[u8]) -> Output
     child.wait_with_output().unwrap()
 }
 
-/// A store with so many checkpoints of one image of 200 kB, in which the first page is another one each time.
+/// A store with this many checkpoints of an image of 200 kB whose first page changes each time.
 pub(crate) fn stored(checkpoints: u64) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.stdout(&["checkpoint", "init", "store"]);

@@ -252,15 +252,15 @@ fn data_that_a_prune_cannot_free_on_a_full_disk_is_reported() {
         command.args(["-c", &script]).arg(program.get_program()).args(["checkpoint", "prune", "store"]);
         command.args(["--keep-last", "1"]).current_dir(sandbox.path()).env("NO_COLOR", "1").output().unwrap()
     };
-    let told = limited(100);
-    let said = String::from_utf8(told.stderr).unwrap();
-    assert_eq!(told.status.code(), Some(1), "{said}");
+    let output = limited(100);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.starts_with("the disk is too full to rewrite pack 1: that takes about "), "{said}");
-    let said = String::from_utf8(told.stdout).unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.ends_with("packs not rewritten: 1\n"), "{said}");
     let restored = sandbox.output(&["checkpoint", "restore", "store", "2", "-o", "-"]).stdout;
     assert!(restored == first[3_000_000..]);
-    // What was taken out all the same is no damage, and is stored again.
+    // Data that was removed nevertheless is not damage, and is stored again.
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "verify", "store", "--deep", "--quiet"]), @"");
     let added = sandbox.seen(&["checkpoint", "add", "store", "ckpt1", "--name", "again"]);
     assert!(added.starts_with("checkpoint 3: ") && !added.contains("stderr"), "{added}");

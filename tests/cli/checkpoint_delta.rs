@@ -32,7 +32,7 @@ fn table(sandbox: &Sandbox, name: &str) -> String {
 const IMAGES: [&str; 4] = ["aaaabcdef", "hhhhhcdef", "iiiihidef", "jjjjhijjj"];
 
 #[test]
-fn rules_choose_bases_and_the_table_says_what_they_store() {
+fn rules_choose_bases_and_the_table_lists_the_stored_bytes() {
     let sandbox = Sandbox::new();
     series(&sandbox, &IMAGES);
     insta::assert_snapshot!(delta(&sandbox, &["block_bytes=[256]", "optimum=true"]), @r"

@@ -10,7 +10,7 @@ use crate::checkpoint::{fed, image, names, noise, settled, stored};
 use crate::sandbox::Sandbox;
 
 #[test]
-fn folders_that_are_no_store() {
+fn folders_without_a_store_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("ckpt/image", "x");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "add", "store", "ckpt"]), @r"

@@ -15,7 +15,7 @@ fn digests(sandbox: &Sandbox) -> Vec<String> {
         .collect()
 }
 
-/// Names of the cells in the store, by what a plan says.
+/// Names of the cells in the store, from the output of `plan`.
 fn cached(sandbox: &Sandbox) -> Vec<String> {
     let plan: serde_json::Value =
         serde_json::from_str(&sandbox.stdout(&["plan", "ring.toml", "--json"])).unwrap();

@@ -398,7 +398,7 @@ fn a_job_whose_result_could_not_be_stored_is_taken_over_by_the_next_run() {
 
 /// As `make release` and `make dist` ask of what they have built. The binary of the tests has crash points, so it is refused.
 #[test]
-fn a_binary_with_crash_points_is_no_release() {
+fn a_binary_with_crash_points_is_rejected_as_a_release() {
     let binaries = assert_cmd::cargo::cargo_bin!("hopmap").parent().unwrap();
     let script = project().join("ci/no-crash-points.sh");
     let asked = |folder: &Path| Command::new("sh").arg(&script).arg(folder).output().unwrap();

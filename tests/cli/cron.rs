@@ -27,7 +27,7 @@ fn runs(sandbox: &Sandbox) -> usize {
 }
 
 #[test]
-fn a_quiet_run_says_nothing_unless_it_fails() {
+fn a_quiet_run_prints_nothing_unless_it_fails() {
     let sandbox = Sandbox::with_ring();
     for _ in 0..2 {
         assert_eq!(said(&sandbox, &["run", "ring.toml", "--quiet"]), (Some(0), String::new()));
@@ -42,7 +42,7 @@ fn a_quiet_run_says_nothing_unless_it_fails() {
 }
 
 #[test]
-fn a_busy_store_is_told_at_once_or_waited_for() {
+fn a_busy_store_is_reported_at_once_or_waited_for() {
     let sandbox = Sandbox::with_ring();
     let lock = busy(&sandbox);
     insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"

@@ -186,7 +186,7 @@ fn page(errors: &BTreeMap<String, Listed>) -> String {
     page
 }
 
-/// A text that Markdown shows as it is: what is in backquotes stays.
+/// A text that Markdown shows unchanged; text in backquotes stays.
 fn escaped(text: &str) -> String {
     let part = |(at, part): (usize, &str)| match at % 2 {
         0 => part.replace('<', "\\<").replace('*', "\\*").replace('[', "\\["),

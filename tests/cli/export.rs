@@ -196,7 +196,7 @@ fn a_stored_artifact_travels_with_all_its_tables() {
     sandbox.stdout(&["export", "pipelines/p.toml", "-o", "ring.crate.zip"]);
     let names = listed(&sandbox);
     assert!(names.iter().any(|name| name.ends_with("data/graph/edges.parquet")), "{names:?}");
-    // What the lock says of the artifact is not enough: its tables have to be those that it describes.
+    // The digest in the lock is not enough: the tables of the artifact have to be those that it describes.
     sandbox.damage("data/graph/edges.parquet");
     let seen = sandbox.seen(&["export", "pipelines/p.toml", "-o", "damaged.zip"]);
     assert!(seen.contains("data/graph/edges.parquet") && seen.ends_with("[exit code 1]\n"), "{seen}");
@@ -454,7 +454,7 @@ fn a_damaged_artifact_is_not_packed() {
     [exit code 1]
     ");
     assert!(!sandbox.path().join("ring.crate.zip").exists());
-    // As the help says.
+    // Follow the help.
     std::fs::remove_dir_all(&folder).unwrap();
     sandbox.stdout(&["run", "ring.toml", "-j1"]);
     assert!(export().starts_with("ring.crate.zip: "));
@@ -479,7 +479,7 @@ fn what_is_wrong_with_an_archive_is_said_even_when_quiet() {
 }
 
 #[test]
-fn one_fault_is_no_plural() {
+fn one_fault_is_singular() {
     let sandbox = exported();
     let mut bytes = std::fs::read(sandbox.path().join("ring.crate.zip")).unwrap();
     // The last byte is a digit of the seal.

@@ -123,7 +123,7 @@ fn a_damaged_artifact_is_named_and_nothing_gets_out_of_the_folder() {
 }
 
 #[test]
-fn an_archive_is_no_artifact_and_says_how_it_becomes_one() {
+fn an_archive_is_not_an_artifact_and_the_error_names_import() {
     let sandbox = exported(&["ring.toml"]);
     for arguments in [&["show", "ring.crate.zip"][..], &["diff", "ring.crate.zip", "placement"]] {
         let said = sandbox.seen(arguments);

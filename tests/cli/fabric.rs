@@ -161,7 +161,7 @@ fn shapes_other_than_trees_are_searched() {
 }
 
 #[test]
-fn what_is_no_machine_is_said() {
+fn inputs_that_are_not_machines_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("poem.txt", "Roses are red\nviolets are blue\n");
     sandbox.write("empty", "");

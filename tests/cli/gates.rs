@@ -50,7 +50,7 @@ matrix = { seed = "1..2" }
 }
 
 #[test]
-fn a_gate_is_open_then_holds_then_breaks_and_says_by_how_much() {
+fn a_gate_is_open_then_holds_then_breaks_with_its_margin() {
     let sandbox = with_gates(GATES);
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @"");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-report"]), @r"
@@ -260,7 +260,7 @@ fn a_new_cell_is_open_until_it_is_accepted() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one command after the other, each with what it says")]
+#[expect(clippy::too_many_lines, reason = "one command after the other, each with its output")]
 fn what_is_wrong_with_gates_is_found_before_anything_runs() {
     let sandbox = sweep(
         r#"[gates]
@@ -423,7 +423,7 @@ number = 3
 }
 
 #[test]
-fn parameters_can_stand_in_gates() {
+fn gates_can_use_parameters() {
     let sandbox = sweep("[gates]\nfixed = \"linear.F <= ${params.most}\"\n\n[params]\nmost = 1e6\n");
     assert_snapshot!(sandbox.seen(&["check", "sweep.toml"]), @"sweep.toml is valid: 5 stages, 8 cells, 1 gate");
     sandbox.stdout(&["run", "sweep.toml"]);

@@ -121,7 +121,7 @@ fn searches_find_the_optima_of_small_instances() {
 }
 
 #[test]
-fn a_second_of_the_defaults_stands_beside_the_papers() {
+fn one_second_of_the_defaults_is_compared_with_the_papers() {
     let Some(data) = given_data() else { return };
     let sandbox = Sandbox::new();
     let file = crate::sandbox::project().join("pipelines/one-second.toml");

@@ -26,7 +26,7 @@ fn run(sandbox: &Sandbox, more: &[&str]) -> Output {
     sandbox.command(&arguments).env("PATH", path).env_remove("SLURM_JOB_NODELIST").output().unwrap()
 }
 
-/// The metrics of the placement, by what `--json` printed. Its log tells what they say of the weight.
+/// The metrics of the placement from the output of `--json`; its log has the weight that they give.
 fn metrics(printed: &[u8]) -> Value {
     let report: Value = serde_json::from_slice(printed).unwrap();
     let cells = report["cells"].as_array().unwrap();
@@ -131,7 +131,7 @@ fn the_chain_places_ranks_by_the_latencies_of_a_network() {
 
 /// What the job measured is where its program starts.
 #[test]
-fn a_job_measures_its_nodes_and_starts_its_program_where_the_chain_says() {
+fn a_job_measures_its_nodes_and_starts_its_program_with_the_mapping() {
     if !system_tests() {
         return;
     }

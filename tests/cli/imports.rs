@@ -42,7 +42,7 @@ struct Alias {
     is_reexport: bool,
 }
 
-/// What a path stands for.
+/// What a path refers to.
 enum Target {
     Module(usize),
     /// A name, and the module that defines it.
@@ -124,7 +124,7 @@ impl Imports {
         self.modules.len() - 1
     }
 
-    /// Reads what stands in a module.
+    /// Reads the contents of a module.
     fn body(&mut self, module: usize, code: &[Token], folder: &Path) {
         let (mut at, mut depth, mut path_of_module) = (0, 0_usize, None);
         while at < code.len() {
@@ -280,7 +280,7 @@ impl Imports {
         }
     }
 
-    /// What a path stands for as seen from a module; nothing if it belongs to another crate.
+    /// What a path refers to, seen from a module; nothing if it belongs to another crate.
     fn resolve(&self, module: usize, path: &[String], seen: &mut Seen) -> Option<Target> {
         let (first, mut rest) = path.split_first()?;
         let mut at = match first.as_str() {
@@ -302,7 +302,7 @@ impl Imports {
         Some(at)
     }
 
-    /// What a name stands for in a module. A module and an item may have the same name: before `::` it is the module.
+    /// What a name refers to in a module. A module and an item may have the same name: before `::` it is the module.
     fn named(&self, module: usize, name: &str, is_last: bool, seen: &mut Seen) -> Option<Target> {
         let this = &self.modules[module];
         let child = this.children.get(name).map(|&child| Target::Module(child));

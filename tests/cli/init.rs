@@ -153,7 +153,7 @@ fn a_trace_and_a_shape_become_defaults() {
     sandbox.stdout(&["init", "b", "--trace", &sample()]);
     assert!(sandbox.read("b/place.toml").contains(&format!("trace = {:?}", sample())));
 
-    // Costs follow from the shape; as many as levels if they are given, or the mistake says so.
+    // Costs follow from the shape. If they are given, one per level, or an error.
     sandbox.stdout(&["init", "d", "--shape", "tree:4x4"]);
     sandbox.stdout(&["check", "d/place.toml"]);
     assert_snapshot!(sandbox.seen(&["init", "c", "--shape", "tree:4x4", "-p", "costs=[1, 10, 100]"]), @r#"
@@ -184,7 +184,7 @@ fn a_folder_with_a_space_is_quoted() {
 }
 
 #[test]
-fn a_project_for_many_traces_says_where_to_put_them() {
+fn a_project_for_many_traces_names_their_folder() {
     if query_program().is_none() {
         return;
     }
@@ -245,7 +245,7 @@ fn nothing_is_overwritten() {
     assert_eq!(std::fs::read_dir(sandbox.path()).unwrap().count(), 1);
 
     sandbox.stdout(&["init", "p"]);
-    // The same again is no harm; a changed file is.
+    // The same again is accepted; a changed file is not.
     sandbox.stdout(&["init", "p"]);
     sandbox.edit("p/place.toml", "shape = \"auto\"", "shape = \"tree:4x4\"");
     std::fs::remove_file(sandbox.path().join("p/README.md")).unwrap();
@@ -294,7 +294,7 @@ fn mistakes_make_nothing() {
 }
 
 #[test]
-fn the_list_says_what_each_is_for() {
+fn the_list_describes_each_project() {
     let sandbox = Sandbox::new();
     let list = sandbox.stdout(&["init", "--list"]);
     assert!(list.contains("place             Place the ranks of a traced program on a machine\n"), "{list}");

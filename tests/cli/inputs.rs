@@ -1,4 +1,4 @@
-//! Files that people give: what is no file is refused at once, and a result is kept only if its inputs stayed as they were.
+//! Input files: paths that are not files are refused at once, and a result is kept only if its inputs did not change.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::sandbox::{Sandbox, ring};
 
-/// A cell that waits for the file `go` stands before the one that reads `m.csv`.
+/// A cell that waits for the file `go` runs before the one that reads `m.csv`.
 const PIPELINE: &str = r#"
 [stages.graph]
 uses = "instance/stencil"
@@ -58,7 +58,7 @@ fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// A cell as a run with `--json` tells it.
+/// A cell in the output of a run with `--json`.
 fn cell(output: &Output, name: &str) -> Value {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     report["cells"].as_array().unwrap().iter().find(|cell| cell["cell"] == name).unwrap().clone()
@@ -109,7 +109,7 @@ fn a_process_elsewhere_looks_at_its_inputs_before_and_after() {
         let output = sandbox.output(&["run", "p.toml", "--no-report"]);
         (output.status.code(), text(output.stderr))
     };
-    // Before it reads: the process says so itself.
+    // Before it reads: the process reports it itself.
     let (code, said) = run("echo 1,0,1,5 >> m.csv; exec \"$@\"\n");
     assert_eq!(code, Some(1));
     assert!(said.contains("rank 0 of `sh launcher") && said.contains("m.csv` changed while it"), "{said}");
@@ -143,7 +143,7 @@ fn two_equal_files_of_hwloc_are_two_hosts() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_at_once() {
+fn inputs_that_are_not_files_are_refused_at_once() {
     let sandbox = Sandbox::new();
     let mkfifo = |name: &str| Command::new("mkfifo").arg(sandbox.path().join(name)).status().unwrap();
     assert!(mkfifo("pipe.csv").success() && mkfifo("pipe.otf2").success());

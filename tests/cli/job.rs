@@ -115,7 +115,7 @@ fn a_job_script_places_its_program_before_it_starts() {
 
 /// The job scripts of the page for the launchers that Debian has, word for word, in a job of eight ranks.
 #[test]
-fn the_job_scripts_of_the_page_start_every_rank_where_the_mapping_says() {
+fn the_job_scripts_of_the_page_start_every_rank_on_its_host() {
     const PROGRAM: &str = "#!/bin/sh\n\
         echo ${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}} ${LAB_HOST:-$SLURMD_NODENAME} >> ran\n";
     // Stands in for ssh.

@@ -62,7 +62,7 @@ pub(crate) fn launched(sandbox: &Sandbox) -> Command {
     command
 }
 
-/// What the run of a script says on standard error, without the folder it is in.
+/// The standard error of the run of a script, without its folder.
 pub(crate) fn complaint(sandbox: &Sandbox, command: &mut Command) -> String {
     let output = command.arg("--quiet").output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
@@ -83,7 +83,7 @@ pub(crate) fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The cell of the placement as a run with `--json` tells it.
+/// The cell of the placement in the output of a run with `--json`.
 pub(crate) fn placement(output: &Output) -> Value {
     let cells = json(output)["cells"].as_array().unwrap().clone();
     cells.into_iter().find(|cell| cell["cell"] == "placement").unwrap()

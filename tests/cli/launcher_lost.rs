@@ -51,7 +51,7 @@ fn a_launcher_that_loses_its_host_is_started_again_in_a_folder_of_its_own() {
 }
 
 #[test]
-fn a_stage_that_fails_is_not_started_again_whatever_its_launcher_says() {
+fn a_failed_stage_is_not_restarted_whatever_its_launcher_prints() {
     let sandbox = sandbox(
         "echo x >> starts\necho '{\"rank\":0,\"message\":\"it cannot be done\",\"help\":null}' > $1/fault.json\n\
          echo 'ORTE has lost communication with a remote daemon.'\nexit 1\n",

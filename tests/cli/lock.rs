@@ -45,7 +45,7 @@ fn shortened(text: &str) -> String {
 }
 
 #[test]
-fn a_lock_file_says_what_went_in_and_what_came_out() {
+fn a_lock_file_lists_inputs_and_outputs() {
     let sandbox = sweep();
     sandbox.stdout(&["run", "sweep.toml", "-j1"]);
     insta::assert_snapshot!(sandbox.seen(&["lock", "sweep.toml"]), @"locked: 9 cells of sweep in sweep.lock");
@@ -150,7 +150,7 @@ fn a_locked_run_runs_what_is_locked() {
 }
 
 #[test]
-fn everything_that_differs_is_said_before_anything_runs() {
+fn all_differences_are_reported_before_anything_runs() {
     let sandbox = sweep();
     sandbox.stdout(&["run", "sweep.toml", "--lock", "-j1"]);
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
@@ -210,7 +210,7 @@ fn another_revision_is_refused() {
 }
 
 #[test]
-fn a_result_that_differs_ends_with_three_and_says_what_went_in() {
+fn a_different_result_exits_with_three_and_lists_its_inputs() {
     let sandbox = sweep();
     sandbox.stdout(&["run", "sweep.toml", "--lock", "-j1"]);
     let text = sandbox.read("sweep.lock");

@@ -1,7 +1,7 @@
 //! End-to-end tests of the `hopmap` binary: one file per command or concern, snapshots beside what they are about.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-#![expect(clippy::print_stderr, reason = "what was found is told with `--nocapture`")]
+#![expect(clippy::print_stderr, reason = "findings are printed with `--nocapture`")]
 
 mod accept;
 mod agent;

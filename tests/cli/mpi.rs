@@ -205,7 +205,7 @@ fn ranks_on_the_nodes_of_a_slurm_cluster_give_the_same_digest() {
     let launcher = "timeout 120 srun -n 1 mpirun --mca plm isolated --mca ras ^slurm --oversubscribe -n 2";
     let ranks = run(&sandbox, launcher, &["--store", "srun"]);
     assert_eq!(slurm(&mut { ranks }), alone);
-    // What Open MPI says to `srun` alone is passed on, with a way out.
+    // The message of Open MPI about `srun` alone is passed on, with a hint.
     let mut alone = run(&sandbox, "timeout 120 srun -n 2 --mpi=none", &["--store", "refused"]);
     let output = alone.env("SLURM_CONF", cluster.configuration()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -1,12 +1,12 @@
 //! The commands of `README.md` and of the pages of the book, run as a reader would run them in the root of a clone.
 //!
-//! A block of the kind `sh` that starts hopmap is run, and has to succeed; `# exit code N` behind a command says otherwise. Comments
+//! A block of the kind `sh` that starts hopmap is run, and has to succeed; `# exit code N` behind a command is the exception. Comments
 //! directly above a block are marks for this test:
 //!
 //! - `<!-- setup: COMMAND -->` runs something first that a reader has already, such as a trace.
 //! - `<!-- file: NAME -->` writes the block to a file, for the blocks behind it.
 //! - `<!-- needs: PROGRAM -->` skips the block where the program is missing.
-//! - `<!-- not run: REASON -->` says why it cannot be run on a test machine.
+//! - `<!-- not run: REASON -->` is why it cannot be run on a test machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;

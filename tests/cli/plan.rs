@@ -3,7 +3,7 @@
 use crate::sandbox::Sandbox;
 
 #[test]
-fn a_plan_says_what_would_run_and_writes_nothing() {
+fn a_plan_lists_what_would_run_and_writes_nothing() {
     let sandbox = Sandbox::with_ring();
     insta::assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @r#"
       would run  program                  no result in this store yet

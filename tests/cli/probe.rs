@@ -67,7 +67,7 @@ fn mpi_ranks_of_one_host_are_its_cores() {
 }
 
 #[test]
-fn mpi_ranks_on_the_nodes_of_a_slurm_cluster_are_told_apart() {
+fn mpi_ranks_on_the_nodes_of_a_slurm_cluster_are_distinguished() {
     if !mpi_is_wanted() {
         return;
     }
@@ -109,7 +109,7 @@ fn agents_measure_each_other_and_their_cores() {
 }
 
 #[test]
-fn agents_that_one_srun_starts_are_told_apart_by_their_nodes() {
+fn agents_of_one_srun_are_distinguished_by_their_nodes() {
     if !system_tests() {
         return;
     }
@@ -345,7 +345,7 @@ fn a_host_that_is_cut_off_in_the_middle_is_down() {
     assert!(down("h5") && !down("h4"));
 }
 
-/// A refresh from inside the network, as cron would do it; what it says as JSON.
+/// A refresh from inside the network, as cron would do it; its output as JSON.
 fn refresh(network: &Network, sandbox: &Sandbox) -> serde_json::Value {
     let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
     let output = network

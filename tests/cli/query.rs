@@ -154,7 +154,7 @@ fn forty_rows_are_enough_for_a_terminal() {
 }
 
 #[test]
-fn runs_are_told_apart() {
+fn runs_are_distinguished() {
     let Some(sandbox) = sweep() else { return };
     sandbox.edit("sweep.toml", "1..3", "1..2");
     sandbox.edit("ring.csv", "0,3,10,1000", "0,3,10,5000");
@@ -293,7 +293,7 @@ fn threads_change_no_answer() {
 }
 
 #[test]
-fn one_run_is_told_by_a_column_where_all_are_asked_for() {
+fn a_column_names_the_run_in_queries_of_all_runs() {
     let Some(sandbox) = sweep() else { return };
     let question = "SELECT COUNT(DISTINCT run) AS runs, COUNT(*) AS cells FROM placement";
     let asked = |runs: &[&str]| sandbox.seen(&[&["query", question, "--format", "csv"], runs].concat());

@@ -32,7 +32,7 @@ fn reasons_are_given_where_results_exist() {
 }
 
 #[test]
-fn a_report_says_what_failed() {
+fn a_report_lists_failures() {
     let sandbox = Sandbox::with_ring();
     sandbox.edit("ring.toml", "tree:2x4", "tree:2x2");
     assert_eq!(sandbox.output(&["run", "ring.toml", "--report", "report.html"]).status.code(), Some(1));
@@ -51,7 +51,7 @@ fn a_report_of_a_large_program_stays_small() {
 }
 
 #[test]
-fn the_report_command_shows_the_store_as_it_is() {
+fn the_report_command_shows_the_current_store() {
     let sandbox = Sandbox::with_ring();
     sandbox.stdout(&["run", "ring.toml", "--no-report"]);
     assert!(!sandbox.path().join(".hopmap/reports").exists());
@@ -113,7 +113,7 @@ fn reports_of_pipelines_of_one_name_do_not_overwrite_each_other() {
 
 /// Nothing has to run for results of an earlier run, but the report is of another one.
 #[test]
-fn a_report_is_of_the_results_that_the_run_tells() {
+fn a_report_shows_the_results_of_the_run() {
     let sandbox = Sandbox::with_ring();
     sandbox.write("small.csv", ring(6));
     let report = |arguments: &[&str]| {
@@ -125,7 +125,7 @@ fn a_report_is_of_the_results_that_the_run_tells() {
     assert!(report(&["-p", "ranks=small.csv"]).contains("mpirun -n 6 "));
     let again = report(&[]);
     assert!(again.contains("mpirun -n 8 ") && !again.contains("mpirun -n 6 "));
-    // One that says the same is left alone.
+    // A report with the same contents is not written again.
     let modified =
         || sandbox.path().join(".hopmap/reports/ring.html").metadata().unwrap().modified().unwrap();
     let before = modified();

@@ -170,7 +170,7 @@ fn an_instance_is_changed_by_parameters() {
 
 /// Every sentence of the paper about the results of its examples is a gate of the pipeline.
 #[test]
-fn the_examples_of_the_paper_come_out_as_it_says() {
+fn the_examples_of_the_paper_have_the_published_results() {
     let sandbox = Sandbox::new();
     // As in the root of a clone.
     let samples = project().join("sample-networks");

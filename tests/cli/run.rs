@@ -201,7 +201,7 @@ fn with_fail_fast_nothing_more_begins() {
 }
 
 #[test]
-fn quiet_says_nothing_and_json_says_everything() {
+fn quiet_prints_nothing_and_json_prints_everything() {
     let sandbox = Sandbox::with_ring();
     assert_eq!(sandbox.seen(&["run", "ring.toml", "--quiet"]), "");
     let report: serde_json::Value =

@@ -145,7 +145,7 @@ impl Sandbox {
     }
 }
 
-/// What stands behind the name of an entry of a history: punctuation, but not the number of another one of the same second.
+/// What follows the name of an entry of a history: punctuation, but not the number of another one of the same second.
 fn after_entry(word: &str) -> &str {
     let rest = word.get(33..).unwrap_or_default();
     rest.strip_prefix('.')

@@ -18,7 +18,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Whether files can be marked here. Where they cannot, a file in the place of a copy is told only when its stage has run.
+/// Whether files can be marked here. Where they cannot, a file in the place of a copy is reported only when its stage has run.
 fn takes_marks() -> bool {
     let file = tempfile::NamedTempFile::new().unwrap();
     let marked = rustix::fs::setxattr(file.path(), "user.hopmap.test", b"x", rustix::fs::XattrFlags::empty());
@@ -59,7 +59,7 @@ fn a_file_of_somebody_else_is_refused_before_anything_runs() {
     [exit code 2]
     "#);
     assert_eq!(sandbox.read("out/rankfile"), "my life's work");
-    // As the help says.
+    // Follow the help.
     std::fs::remove_file(sandbox.path().join("out/rankfile")).unwrap();
     sandbox.stdout(&["run", "ring.toml"]);
     // A copy that was edited is somebody's too, though its result is known.
@@ -232,7 +232,7 @@ fn a_project_replaces_the_copies_of_the_pipeline_that_it_was_made_of() {
     }
 }
 
-/// Such as one that was made with `exec`: nobody can tell whether it is in a store as well.
+/// Such as one that was made with `exec`: it may or may not be in a store as well.
 #[test]
 fn an_artifact_of_somebody_else_is_refused() {
     if !takes_marks() {
@@ -314,7 +314,7 @@ fn a_damaged_copy_is_written_again() {
     assert!(!sandbox.stdout(&["run", "ring.toml"]).contains("restored"));
 }
 
-/// A gate of which it is known how it stands.
+/// A gate whose state is known.
 fn gated(bound: &str) -> Sandbox {
     let sandbox = sandbox();
     sandbox.write("ring.toml", sandbox.read("ring.toml") + "\n[gates]\nquality = \"placement.F <= 1e9\"\n");
@@ -337,7 +337,7 @@ fn a_broken_gate_holds_copies_back() {
     error[gates::failed]: gate quality: placement.F is 44,000, allowed 1: 4,399,900 % above
     ");
     assert_eq!(there(), before);
-    // Nor does a run with nothing to do deliver them, and a plan says so.
+    // Nor does a run with nothing to do deliver them, and a plan reports it.
     let again = sandbox.seen(&["run", "ring.toml"]);
     assert!(
         again.contains("nothing to do") && again.contains("  held back    out/placement, out/rankfile: "),

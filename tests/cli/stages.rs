@@ -6,7 +6,7 @@ use crate::sandbox::Sandbox;
 fn all_stages_and_one() {
     let sandbox = Sandbox::new();
     let lines = sandbox.seen(&["stages"]);
-    // What a build lacks stands behind the summary.
+    // Features that a build lacks follow the summary.
     let lines: Vec<&str> = lines.lines().map(|line| line.split(" (without ").next().unwrap()).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
     trace/otf2            Build the communication matrix of a program from an OTF2 trace

@@ -10,7 +10,7 @@ fn json(sandbox: &Sandbox, arguments: &[&str]) -> Value {
     serde_json::from_slice(&sandbox.output(arguments).stdout).unwrap()
 }
 
-/// The cells of a pipeline and their states, as `plan` or `run` tells them.
+/// The cells of a pipeline and their states, from the output of `plan` or `run`.
 fn states(report: &Value) -> BTreeMap<String, String> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     report["cells"]
@@ -30,7 +30,7 @@ fn cells(stage: &str) -> Vec<String> {
     cells.iter().map(|cell| cell["cell"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What `check` says of a pipeline that has only this stage.
+/// The output of `check` for a pipeline that has only this stage.
 fn check(stage: &str) -> String {
     let sandbox = Sandbox::new();
     sandbox.write("p.toml", format!("[stages.a]\n{stage}\n"));
@@ -101,7 +101,7 @@ fn a_matrix_that_explodes_is_counted_and_refused() {
 }
 
 #[test]
-fn ranges_that_make_no_sense_say_why() {
+fn invalid_ranges_are_refused_with_the_reason() {
     insta::assert_snapshot!(check("uses = \"instance/random\"\nmatrix = { seed = \"3..1\", n = \"0..8 times 2\", degree = \"1..x\" }"), @r#"
     ------- stderr -------
     error[pipeline::invalid]: `3..1` has no value: 3 is above 1
@@ -324,7 +324,7 @@ fn a_pattern_of_the_command_line_is_relative_to_the_working_directory() {
 }
 
 #[test]
-fn foreach_that_goes_wrong_says_where() {
+fn foreach_errors_name_their_position() {
     let sandbox = batch();
     sandbox.edit("batch.toml", "foreach = \"program\"\nmatrix", "foreach = \"launch\"\nmatrix");
     sandbox.edit("batch.toml", "foreach = \"program\"\nneeds", "foreach = \"placement\"\nneeds");
@@ -428,7 +428,7 @@ fn one_failing_cell_fails_alone() {
 }
 
 #[test]
-fn many_failures_are_told_in_few_lines() {
+fn many_failures_are_reported_in_few_lines() {
     let sandbox = batch();
     for number in 0..30 {
         sandbox

@@ -2,7 +2,7 @@
 
 use crate::sandbox::Sandbox;
 
-/// A parameter is a switch: its value says what is left out, which may be nothing.
+/// A parameter is a switch: its value lists what is excluded, possibly nothing.
 #[test]
 fn a_parameter_may_leave_an_exclusion_without_work() {
     let sandbox = Sandbox::new();

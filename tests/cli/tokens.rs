@@ -8,7 +8,7 @@ use std::str::Chars;
 pub(crate) enum Token {
     /// A name, keyword or number.
     Word(String),
-    /// What stands in quotes.
+    /// Text in quotes.
     Text(String),
     /// `::`.
     Path,

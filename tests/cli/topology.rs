@@ -20,29 +20,29 @@ uses = "stored/measurements"
 with = { path = "measured" }
 "#;
 
-/// Appends a line to `told` whenever it runs.
-const COUNT: &str = "echo $HOPMAP_TOPOLOGY >> told; cp $HOPMAP_CHANGES last.json";
+/// Appends a line to `consumed` whenever it runs.
+const COUNT: &str = "echo $HOPMAP_TOPOLOGY >> consumed; cp $HOPMAP_CHANGES last.json";
 
-fn told(site: &Site) -> usize {
-    std::fs::read_to_string(site.sandbox.path().join("told")).map_or(0, |text| text.lines().count())
+fn consumed(site: &Site) -> usize {
+    std::fs::read_to_string(site.sandbox.path().join("consumed")).map_or(0, |text| text.lines().count())
 }
 
 #[test]
-fn an_unchanged_machine_touches_nothing_and_tells_nobody() {
+fn an_unchanged_machine_touches_nothing_and_runs_no_consumer() {
     let site = Site::new(&Plan::new(8));
     assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"published pub/history/ENTRY: 8 hosts");
-    assert_eq!(told(&site), 1);
+    assert_eq!(consumed(&site), 1);
     let before = site.untouchable();
     assert_snapshot!(site.refresh(&["--consumer", COUNT, "--exit-code"]), @"unchanged: 8 hosts");
     // The same machine, written again.
     site.set(&Plan::new(8));
     assert_eq!(site.refresh(&["--consumer", COUNT, "--quiet"]), "");
     assert_eq!(site.untouchable(), before);
-    assert_eq!(told(&site), 1);
+    assert_eq!(consumed(&site), 1);
 }
 
 #[test]
-fn what_changed_is_published_told_and_accepted() {
+fn a_change_is_published_passed_to_the_consumer_and_accepted() {
     let site = Site::new(&Plan::new(8));
     site.refresh(&[]);
     site.set(&Plan { far: 200.0, ..Plan::new(8) });
@@ -51,7 +51,7 @@ fn what_changed_is_published_told_and_accepted() {
     [exit code 3]
     ");
     let current = site.sandbox.path().join("pub/current");
-    assert_eq!(site.sandbox.read("told").trim(), current.to_str().unwrap());
+    assert_eq!(site.sandbox.read("consumed").trim(), current.to_str().unwrap());
     let changes: Value = serde_json::from_str(&site.sandbox.read("last.json")).unwrap();
     assert_eq!(changes["changes"][0]["text"], "level costs are 1, 10, 200, were 1, 10, 100");
     assert_eq!(changes["changes"][0]["change"], "levels");
@@ -173,7 +173,7 @@ fn a_consumer_that_failed_runs_again_until_it_succeeds() {
     assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"unchanged; the consumer has now succeeded: 8 hosts");
     assert_eq!(site.sound().1.unwrap().0, published);
     site.refresh(&["--consumer", COUNT]);
-    assert_eq!(told(&site), 1);
+    assert_eq!(consumed(&site), 1);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_machine_that_goes_back_is_published_as_it_was_accepted() {
     site.set(&Plan { far: 300.0, ..Plan::new(8) });
     site.refresh(&["--consumer", "false"]);
     site.set(&Plan::new(8));
-    // The consumer has seen the other one: it is told, and again if it fails.
+    // The consumer has seen the other one: it runs, and again if it fails.
     site.refresh(&["--consumer", "false"]);
     assert_eq!(site.sound().0.unwrap().0, first);
     assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"unchanged; the consumer has now succeeded: 8 hosts");
@@ -192,7 +192,7 @@ fn a_machine_that_goes_back_is_published_as_it_was_accepted() {
     assert_eq!(changes["changes"][0]["text"], "level costs are 1, 10, 100, were 1, 10, 300");
     assert_eq!(site.publication().entries().unwrap().len(), 2);
     site.refresh(&["--consumer", COUNT]);
-    assert_eq!(told(&site), 1);
+    assert_eq!(consumed(&site), 1);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_consumer_that_takes_too_long_is_ended_with_all_it_started() {
 }
 
 #[test]
-fn a_second_refresh_is_told_who_is_at_it() {
+fn a_second_refresh_names_the_process_of_the_first() {
     let site = Site::new(&Plan::new(8));
     site.refresh(&[]);
     let lock = site.sandbox.path().join("pub/state/lock");
@@ -253,7 +253,7 @@ fn drift_of_one_pair_is_confirmed_and_published() {
     for part in ["Latencies over time", "n1 – n2: 200 µs, was 100 µs (+100 %)", "<h2>The machine</h2>"] {
         assert!(report.contains(part), "{part}");
     }
-    // A host that was not asked is gone, whatever the system graph says of missing ones.
+    // A host that was not asked is gone, whatever state missing hosts have in the system graph.
     site.set(&Plan::new(3));
     site.measure(&measured(3, (1, 2), 200.0));
     assert_snapshot!(refresh(&["--min-coverage", "0.5"]), @"published pub/history/ENTRY: n3 is gone, it had 2 slots (3 hosts)");
@@ -281,7 +281,7 @@ fn history_keeps_what_is_asked_for_and_what_is_used() {
 
 /// Within a second, and when the clock is put back, the same machine would get the same name.
 #[test]
-fn names_in_the_history_are_unique_whatever_the_clock_says() {
+fn names_in_the_history_are_unique_with_any_clock() {
     let site = Site::new(&Plan::new(4));
     for turn in 0..6 {
         site.set(&Plan { far: if turn % 2 == 0 { 100.0 } else { 200.0 }, ..Plan::new(4) });

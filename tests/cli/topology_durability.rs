@@ -20,7 +20,7 @@ fn changed(plan: &Plan, random: &mut Random) -> Plan {
     plan
 }
 
-/// What is published and accepted is whole, and what it was before or the machine as it is now. What was published before may be
+/// What is published and accepted is complete, and either the previous or the current machine. What was published before may be
 /// accepted now.
 fn check(site: &Site, before: &[Option<Whole>; 2], plan: &Plan) -> [Option<Whole>; 2] {
     let (current, accepted) = site.sound();

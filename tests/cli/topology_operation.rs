@@ -31,7 +31,7 @@ fn path() -> String {
 }
 
 #[test]
-fn the_line_for_cron_works_as_it_is() {
+fn the_line_for_cron_works_unmodified() {
     let site = Site::new(&Plan::new(8));
     let line = block("*/15").concat();
     let (times, command) = line.split_at(line.find("hopmap").unwrap());

@@ -175,7 +175,7 @@ impl Site {
         (read(publication.current().unwrap()), read(publication.accepted().unwrap()))
     }
 
-    /// Whether a machine says of the hosts that answer what a plan says.
+    /// Whether a machine agrees with a plan on the hosts that answer.
     pub(crate) fn is_of(machine: &Machine, plan: &Plan) -> bool {
         let now = Machine { system: plan.machine(), measurements: None };
         let kept = keep_down(&machine.snapshot(), &now.snapshot(), Missing::Down);

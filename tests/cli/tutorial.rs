@@ -11,7 +11,7 @@ use crate::sandbox::{Sandbox, project, query_program};
 struct Step {
     /// What is typed, with the lines that follow behind `> `.
     typed: String,
-    /// The lines that are shown; one with `…` stands for anything there.
+    /// The lines that are shown; one with `…` matches anything.
     shown: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ fn steps(text: &str) -> Vec<Step> {
     steps
 }
 
-/// The exit code that a comment says: `# exit code 3`.
+/// The exit code of a comment: `# exit code 3`.
 fn expected_code(typed: &str) -> i32 {
     typed.split_once("# exit code ").map_or(0, |(_, code)| code.trim().parse().unwrap())
 }
@@ -66,7 +66,7 @@ fn is_like(line: &str, shown: &str) -> bool {
 /// Holds what was printed against what is shown.
 fn compare(typed: &str, printed: &str, shown: &[String]) {
     if shown.iter().any(|line| line == "…") {
-        assert_eq!(shown.len(), 1, "{typed}: `…` stands alone for anything");
+        assert_eq!(shown.len(), 1, "{typed}: `…` has to be the only line");
         assert!(!printed.trim().is_empty(), "{typed} prints nothing");
         return;
     }

@@ -125,7 +125,7 @@ fn a_damaged_table_in_the_store_is_found() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_taken_as_it_is() {
+fn results_of_time_limits_are_not_compared() {
     let sandbox = Sandbox::with_ring();
     sandbox.edit("ring.toml", "evaluations = 20000", "time_limit_s = 0.05");
     sandbox.stdout(&["run", "ring.toml", "-j1"]);
@@ -284,7 +284,7 @@ fn what_goes_in_otherwise_than_it_is_locked_is_said_though_results_are_the_same(
 }
 
 #[test]
-fn of_an_artifact_that_only_the_lock_knows_the_digest_is_told() {
+fn an_artifact_known_only_to_the_lock_is_reported_by_digest() {
     let sandbox = Sandbox::with_ring();
     sandbox.stdout(&["run", "ring.toml", "--lock", "-j1"]);
     let text = sandbox.read("ring.lock");

@@ -108,7 +108,7 @@ fn it_takes_over_with_the_arguments_and_the_input() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "-q query --file - sweep\nSELECT 1\n");
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "bad\n");
     assert_eq!(output.status.code(), Some(7));
-    // A mistake in the arguments is ours to tell.
+    // hopmap itself reports a mistake in the arguments.
     let wrong = command(&sandbox, &["query", "--frobnicate"]).output().unwrap();
     assert!(String::from_utf8(wrong.stderr).unwrap().contains("--frobnicate"));
 }
@@ -143,7 +143,7 @@ fn one_of_another_version_is_refused() {
 }
 
 #[test]
-fn one_that_is_killed_or_talks_nonsense_is_told() {
+fn a_query_program_that_is_killed_or_prints_garbage_is_an_error() {
     let killed = played("kill -9 $$\n");
     assert_eq!(command(&killed, &["query", "SELECT 1"]).output().unwrap().status.signal(), Some(9));
     insta::assert_snapshot!(refused("kill -9 $$\n", &["check", "sweep.toml"]), @r#"
@@ -181,7 +181,7 @@ fn one_that_is_killed_or_talks_nonsense_is_told() {
     ");
 }
 
-/// What ran stays, and the run says what it could not ask.
+/// Results stay, and the run reports the query that failed.
 #[test]
 fn one_that_is_killed_after_the_run_fails_no_stage() {
     let sandbox = played(

@@ -101,7 +101,7 @@ fn what_is_wrong_is_shown_where_it_stands() {
 }
 
 #[test]
-fn a_damaged_table_is_no_answer() {
+fn a_damaged_table_is_an_error() {
     let Some(sandbox) = sweep() else { return };
     let artifacts = sandbox.path().join(".hopmap/artifacts");
     let mut tables: Vec<PathBuf> = std::fs::read_dir(artifacts)
