@@ -16,8 +16,8 @@
 //!
 //! The task of attempt N is in `jobs/KEY/N`, in the store but not in `work/`, so that it outlives us. A result is seen by its `done`, which
 //! is there before Slurm has anything to say; the state of a job counts only where there is none. Before another attempt the folder of
-//! the last one is removed, so that a process which goes on, though its node is lost, finds its task gone and stops. Time limits are known from what
-//! `squeue` says is left, not from clocks. Whoever runs a cell in any other way first ends the job that is on record for its key.
+//! the last one is removed, so that a process which goes on, though its node is lost, finds its task gone and stops. Time limits follow from the
+//! time left in `squeue`, not from clocks. Whoever runs a cell in any other way first ends the job that is on record for its key.
 
 mod job;
 mod manager;
@@ -72,7 +72,7 @@ pub(crate) struct NewJob<'a> {
     pub(crate) log: &'a Path,
     /// Cores, if it is one process.
     pub(crate) threads: Option<usize>,
-    /// Bytes of memory, if it is one process and the pipeline says how many.
+    /// Bytes of memory, if it is one process and the pipeline sets them.
     pub(crate) memory: Option<u64>,
 }
 

@@ -90,7 +90,7 @@ impl Stage for CrowdStage {
     }
 }
 
-/// Runs a pipeline on so many cores; what its cells noted.
+/// Runs a pipeline on `jobs` cores; what its cells noted.
 fn noted(name: &str, text: &str, jobs: usize) -> Vec<Note> {
     let folder = tempfile::tempdir().unwrap();
     let folder: &Path = folder.path();

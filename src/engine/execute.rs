@@ -192,7 +192,7 @@ fn run_launched(
         configured: &*task.configured,
         inputs: task_inputs(task, shared),
         files: &task.files,
-        // Processes have a core each unless the pipeline says otherwise.
+        // Processes have one core each unless the pipeline sets `threads`.
         threads: cell.threads.unwrap_or(1),
         retries: cell.retries,
     };

@@ -18,7 +18,7 @@ use crate::registry::{self, Configured, StageEntry};
 /// The most files of a sample that are changed one by one.
 const MOST_FILES: usize = 8;
 
-/// A stage with files. In its parameters `@` stands for the folder that they are in.
+/// A stage with files. In its parameters, `@` is the folder that they are in.
 struct Sample {
     kind: &'static str,
     with: Json,

@@ -138,7 +138,7 @@ pub enum Reason {
     GoesOn {
         /// Seconds that it took so far; unknown if it was killed.
         seconds: Option<f64>,
-        /// The epoch after which it goes on, if its state says so.
+        /// The epoch after which it goes on, if its state has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         epoch: Option<u64>,
     },
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_read_as_it_is_written() {
+    fn a_printed_key_is_parsed_back() {
         let key = manifest().key();
         assert_eq!(Key::parse(&key.to_string()), Some(key));
         assert_eq!(Key::parse("12"), None);

@@ -228,12 +228,12 @@ struct Processes {
     command: String,
     lines: Receiver<String>,
     last_lines: Vec<String>,
-    /// What the launcher said of a host that was lost.
+    /// The lost host that the launcher reported.
     loss: Option<Loss>,
     /// Whether the MPI library spoke of the interface by which launchers connect processes, which it does where there is none.
     lacks_pmi: bool,
     /// When the launcher was asked to end because its processes had not started.
-    told: Option<Instant>,
+    terminated_at: Option<Instant>,
     is_stopped: bool,
 }
 
@@ -261,7 +261,7 @@ impl Processes {
         group.take_stdout().into_iter().for_each(|output| read_lines(output, sender.clone()));
         group.take_stderr().into_iter().for_each(|output| read_lines(output, sender.clone()));
         let mut input = group.take_stdin();
-        // A launcher that has ended already says why itself.
+        // A launcher that has already ended prints the reason itself.
         let _ = input.as_mut().map(|input| writeln!(input, "{GREETING}"));
         Ok(Self {
             group,
@@ -271,7 +271,7 @@ impl Processes {
             last_lines: Vec::new(),
             loss: None,
             lacks_pmi: false,
-            told: None,
+            terminated_at: None,
             is_stopped: false,
         })
     }
@@ -323,12 +323,12 @@ impl Processes {
             // Where this fails the folder is gone, which the processes notice.
             let _ = ranks::stop(folder);
         }
-        match self.told {
+        match self.terminated_at {
             None if !ranks::has_begun(folder) => {
-                self.told = Some(Instant::now());
+                self.terminated_at = Some(Instant::now());
                 self.group.terminate();
             }
-            Some(told) if told.elapsed() >= GRACE => self.group.kill(),
+            Some(at) if at.elapsed() >= GRACE => self.group.kill(),
             _ => {}
         }
     }
@@ -340,7 +340,7 @@ impl Processes {
         }
         let loss = self.loss.or_else(|| Loss::of_status(program, status, &self.last_lines))?;
         let goes_on = loss != Loss::Time || cx.state().is_some_and(Path::exists);
-        (goes_on && self.told.is_none()).then_some(loss)
+        (goes_on && self.terminated_at.is_none()).then_some(loss)
     }
 
     fn failure(
@@ -356,7 +356,7 @@ impl Processes {
             let rank = fault.rank;
             return Report::new(fault).wrap_err(format!("rank {rank} of {command}"));
         }
-        if self.told.is_some() {
+        if self.terminated_at.is_some() {
             return LaunchError::NotBegun { command }.into();
         }
         let is_saved = cx.state().is_some_and(Path::exists);
@@ -415,7 +415,7 @@ const WORDS: [(&str, Loss); 14] = [
 /// The status with which ssh ends when it could not connect, or lost its host.
 const SSH: i32 = 255;
 
-/// What ssh says with that status that will be the same next time.
+/// Messages of ssh with that status that another attempt does not change.
 const REFUSALS: [&str; 4] = [
     "Permission denied",
     "Host key verification failed",
@@ -424,12 +424,12 @@ const REFUSALS: [&str; 4] = [
 ];
 
 impl Loss {
-    /// What one line of a launcher says of it.
+    /// The loss that one line of a launcher reports.
     pub(super) fn of_line(line: &str) -> Option<Self> {
         WORDS.iter().find(|(words, _)| line.contains(words)).map(|(_, loss)| *loss)
     }
 
-    /// What the end of a launcher says of it.
+    /// The loss that follows from the exit status of a launcher.
     pub(super) fn of_status(program: &str, status: ExitStatus, last_lines: &[String]) -> Option<Self> {
         let is_refused = || last_lines.iter().any(|line| REFUSALS.iter().any(|words| line.contains(words)));
         (LauncherKind::of(program) == Some(LauncherKind::Remote)
@@ -456,7 +456,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     #[test]
-    fn what_launchers_say_when_they_lose_a_node_is_known() {
+    fn messages_of_launchers_that_lose_a_node_are_recognised() {
         let losses = [
             ("srun: error: Node failure on n4", Some(Loss::Node)),
             (
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn ssh_says_by_its_status_that_it_has_no_host() {
+    fn the_status_of_ssh_reports_a_lost_host() {
         let ended = |code: i32| ExitStatus::from_raw(code << 8);
         assert_eq!(Loss::of_status("/usr/bin/ssh", ended(255), &[]), Some(Loss::Connection));
         assert_eq!(Loss::of_status("ssh", ended(1), &[]), None);

@@ -233,7 +233,7 @@ pub enum Event {
     },
 }
 
-/// What the journal says of a cell.
+/// The entry of a cell in the journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StageEvent {
     /// The cell.
@@ -351,7 +351,7 @@ pub fn ended_otherwise(folder: &Path, seconds: f64, exit: u8) -> Result {
     journal.end(seconds, exit)
 }
 
-/// A state as it is written in JSON.
+/// The name of a state in JSON.
 pub(crate) fn state_name(state: State) -> String {
     match serde_json::to_value(state) {
         Ok(Json::String(name)) => name,

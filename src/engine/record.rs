@@ -1,4 +1,4 @@
-//! What the log of a store says: results, the cells of pipelines, and what is on disk. A pipeline is known by its name
+//! Records in the log of a store: results, the cells of pipelines, and what is on disk. A pipeline is known by its name
 //! and its file: a name alone would make one pipeline of two files.
 
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ pub(super) struct StoredResult {
 }
 
 impl StoredResult {
-    /// What the log says of it; `None` if another version wrote it in another form.
+    /// Its record in the log; `None` if another version wrote it in another form.
     pub(super) fn record(&self) -> Option<&ResultRecord> {
         self.record.get_or_init(|| serde_json::from_str(self.text.get()).ok()).as_deref()
     }
@@ -410,7 +410,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_name_tells_stage_and_matrix() {
+    fn a_name_has_stage_and_matrix() {
         assert_eq!(names("program"), ("program".to_owned(), vec![]));
         let matrix = vec![("mapper".to_owned(), json!("annealing")), ("seed".to_owned(), json!(3))];
         assert_eq!(names("placement[mapper=annealing,seed=3]"), ("placement".to_owned(), matrix));
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_tells_pipelines_of_one_name_from_each_other_in_any_store() {
+    fn a_copy_distinguishes_pipelines_of_one_name_in_any_store() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().canonicalize().unwrap();
         std::fs::create_dir(here.join("out")).unwrap();

@@ -84,7 +84,7 @@ impl Deadline {
         Some(Self { end, took, behind })
     }
 
-    /// When a cell that starts now has to deliver. `busy` says until when other cells have a core each, `waiting` how many cores
+    /// When a cell that starts now has to deliver. `busy` is until when other cells have a core each, `waiting` how many cores
     /// are wanted by cells that wait, this one included.
     pub(super) fn of(&self, cell: usize, jobs: usize, busy: &[Instant], waiting: usize) -> Instant {
         let now = Instant::now();

@@ -131,7 +131,7 @@ impl Copies<'_> {
             return self.put(&made, path, &blake3, standing);
         }
         // Before it is written: what a killed process leaves is ours as well.
-        self.tell(path, &record.digest)?;
+        self.note_saved(path, &record.digest)?;
         if standing == Standing::Same {
             return Ok(false);
         }
@@ -149,7 +149,7 @@ impl Copies<'_> {
     }
 
     fn put(&mut self, made: &Path, path: &Path, blake3: &str, standing: Standing) -> Result<bool, Report> {
-        self.tell(path, blake3)?;
+        self.note_saved(path, blake3)?;
         if standing == Standing::Same {
             return Ok(false);
         }
@@ -158,7 +158,7 @@ impl Copies<'_> {
         Ok(true)
     }
 
-    fn tell(&mut self, path: &Path, blake3: &str) -> Result<(), StoreError> {
+    fn note_saved(&mut self, path: &Path, blake3: &str) -> Result<(), StoreError> {
         match self.writer.as_deref_mut() {
             Some(writer) => writer.saved(self.store, self.id, path, blake3),
             None => Ok(()),

@@ -20,7 +20,7 @@ const TOO_FRESH: Duration = Duration::from_secs(2);
 /// How often a file is hashed that changes meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// What `stat` says of a file, as far as a change would show in it.
+/// The fields of `stat` in which a change of a file shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Signature {
     device: u64,
@@ -64,7 +64,7 @@ pub struct SeenFile {
     settled: bool,
 }
 
-/// An input that cannot be read, or is not what a key says.
+/// An input that cannot be read, or is not that of the key.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum InputFault {
     /// It cannot be read.
@@ -133,7 +133,7 @@ impl SeenFile {
         if is_same { Ok(()) } else { Err(InputFault::Changed(self.path.clone())) }
     }
 
-    /// The file as it is seen from another process, perhaps on another host, where devices have other numbers.
+    /// The file seen from another process, perhaps on another host, where devices have other numbers.
     pub(crate) fn seen_here(&self) -> Result<Self, InputFault> {
         let signature = Signature::of_opened(&self.path).map_err(InputFault::unreadable(&self.path))?;
         if self.settled && signature == (Signature { device: signature.device, ..self.signature }) {

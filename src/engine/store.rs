@@ -2,7 +2,7 @@
 //!
 //! Small artifacts are put on disk together, half a minute apart, but the log has every result at once, so that a process that is
 //! killed loses nothing: what it wrote is in the memory of the machine. Only when the machine itself goes down may artifacts
-//! be missing of which the log knows. So the log says which results these are, and in which boot of the machine they were
+//! be missing of which the log knows. So the log records which results these are, and in which boot of the machine they were
 //! made; after another boot they are read and checked before anybody believes them.
 
 use std::collections::BTreeMap;

@@ -52,7 +52,7 @@ impl Writer {
         Self::open_within(root, holder, Duration::ZERO, &|| false)
     }
 
-    /// As [`Writer::open`], but waits for another process that has the store: for so long, and until `stop` says so.
+    /// As [`Writer::open`], but waits for another process that has the store, at most `wait` and until `stop` is true.
     pub fn open_within(root: &Path, holder: &str, wait: Duration, stop: &dyn Fn() -> bool) -> Result<Self> {
         for folder in [root.to_owned(), root.join("artifacts"), root.join("states"), root.join("runs")] {
             fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
@@ -87,7 +87,7 @@ impl Writer {
 
     /// Records a result. The state of the search that led to it is of no more use.
     ///
-    /// If its artifacts are not on disk yet the log says so until they are, which is soon.
+    /// If its artifacts are not on disk yet, the log has them as unsynced until they are, which is soon.
     pub fn record(&mut self, store: &mut Store, result: ResultRecord, is_on_disk: bool) -> Result {
         if !is_on_disk {
             if self.unsynced_artifacts.is_empty() {
@@ -108,7 +108,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts the artifacts of all results on disk, and says so in the log.
+    /// Puts the artifacts of all results on disk, and records this in the log.
     fn sync_artifacts(&mut self, store: &mut Store) -> Result {
         if self.unsynced_artifacts.is_empty() {
             return Ok(());
@@ -137,7 +137,7 @@ impl Writer {
         if begun.is_some_and(|begun| begun == key) {
             return Ok(());
         }
-        self.tell(store, Record::begun(pipeline, cell, key))
+        self.record_and_learn(store, Record::begun(pipeline, cell, key))
     }
 
     /// Records which key a cell has now, if that is news.
@@ -154,7 +154,7 @@ impl Writer {
         if current.is_some_and(|current| current.key == key) && !is_partial {
             return Ok(());
         }
-        self.tell(store, Record::current(pipeline, &cell.id, current_of(cell, key)))
+        self.record_and_learn(store, Record::current(pipeline, &cell.id, current_of(cell, key)))
     }
 
     /// Records which cells a pipeline has, if it had others, which are no longer used.
@@ -169,7 +169,7 @@ impl Writer {
         dropped.sort();
         dropped.dedup();
         let PipelineId { name, file } = pipeline.clone();
-        self.tell(store, Record::Dropped { pipeline: name, file, cells: dropped })
+        self.record_and_learn(store, Record::Dropped { pipeline: name, file, cells: dropped })
     }
 
     /// Records what a cell gave that was stopped early, after some seconds, and syncs it to disk.
@@ -190,7 +190,7 @@ impl Writer {
             outputs: outputs.clone(),
             seconds: seconds + before.map_or(0.0, |partial| partial.seconds),
         };
-        self.tell(store, Record::partial(pipeline, &cell.id, partial))
+        self.record_and_learn(store, Record::partial(pipeline, &cell.id, partial))
     }
 
     /// Records what a `save` of a pipeline puts in a place, if that is news.
@@ -205,7 +205,7 @@ impl Writer {
             return Ok(());
         }
         let path = beside(store.root(), path);
-        self.tell(store, Record::saved(pipeline, path, blake3))
+        self.record_and_learn(store, Record::saved(pipeline, path, blake3))
     }
 
     /// Puts everything recorded on disk.
@@ -250,8 +250,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a record down, and has the store know it.
-    fn tell(&mut self, store: &mut Store, record: Record) -> Result {
+    /// Appends a record to the log and updates the store.
+    fn record_and_learn(&mut self, store: &mut Store, record: Record) -> Result {
         self.append(&record)?;
         store.learn(record);
         Ok(())
@@ -348,7 +348,7 @@ pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage> {
             continue;
         }
         let digest = folder.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        // What the log says saves looking into a hundred thousand folders.
+        // The sizes in the log save looking into a hundred thousand folders.
         let bytes = sizes.get(digest).copied().unwrap_or_else(|| size(&folder));
         artifacts.push((folder, bytes));
     }

@@ -45,7 +45,7 @@ pub struct Pipeline {
 pub struct Cell {
     /// Full name, such as `placement[mapper=annealing,seed=3]`: in files, keys and JSON.
     pub id: String,
-    /// The shortest name that tells it from the other cells of its stage, for people.
+    /// The shortest name that distinguishes it from the other cells of its stage, for people.
     pub name: String,
     /// Name of the stage.
     pub stage: String,
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_split_into_words_as_shells_do_it() {
+    fn a_command_is_split_into_words_like_in_a_shell() {
         let launcher = Launcher::parse("mpirun -n 2 --host 'a b'").unwrap().unwrap();
         assert_eq!(launcher.program(), "mpirun");
         assert_eq!(launcher.arguments(), ["-n", "2", "--host", "a b"]);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn only_sbatch_is_gone_before_the_stage_has_run() {
+    fn only_sbatch_ends_before_the_stage_has_run() {
         let is_batch = |text: &str| Launcher::parse(text).unwrap().unwrap().is_batch();
         assert!(is_batch("sbatch") && is_batch("/usr/bin/sbatch -n 1"));
         assert!(!is_batch("srun -n 1") && !is_batch("salloc sbatch"));

@@ -339,7 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_needed_stands_before() {
+    fn stages_come_after_what_they_need() {
         assert_eq!(order(&[vec![2], vec![0, 2], vec![]]).unwrap(), [2, 0, 1]);
     }
 

@@ -1,6 +1,6 @@
-//! The pipeline file as it is written: keys known, values of the right form, nothing expanded yet. With
-//! what a stage takes of a machine, and how a pipeline deals with batch systems (`memory`, `retries`, `[batch]`), and `[tables.NAME]`:
-//! questions in SQL that are asked after every run.
+//! The parsed pipeline file before expansion: all keys are known and values have the right form. It includes
+//! the resources of stages (`memory`), settings of batch systems (`retries`, `[batch]`), and `[tables.NAME]`:
+//! SQL queries that run after every run.
 
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};

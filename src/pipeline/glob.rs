@@ -1,7 +1,7 @@
 //! Files by a pattern such as `traces/**/*.otf2`.
 //!
-//! The crate `glob` says what a pattern is; the walk is our own, because that crate passes over names that are not UTF-8
-//! without a word.
+//! The crate `glob` defines the patterns. The walk is our own, because that crate silently skips names that are not
+//! UTF-8.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_files_and_the_store_are_passed_over() {
+    fn hidden_files_and_the_store_are_skipped() {
         let folder = folder(&[".hopmap/a.csv", ".git/b.csv", ".c.csv", "d.csv", "e/.hopmap/f.csv"]);
         let find = |pattern: &str| find(folder.path(), pattern).unwrap().join(" ");
         assert_eq!(find("**/*.csv"), "d.csv");
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_a_circle_ends_no_walk() {
+    fn a_cycle_of_links_does_not_stop_the_search() {
         let folder = folder(&["a/x.csv"]);
         std::os::unix::fs::symlink("..", folder.path().join("a/up")).unwrap();
         assert_eq!(find(folder.path(), "**/*.csv").unwrap(), ["a/x.csv"]);
     }
 
     #[test]
-    fn a_name_that_is_not_text_is_named_where_it_fits() {
+    fn a_matching_name_that_is_not_utf_8_is_an_error() {
         let folder = folder(&["a.csv"]);
         std::fs::write(folder.path().join(std::ffi::OsStr::from_bytes(b"\xff.csv")), "").unwrap();
         let error = find(folder.path(), "*.csv").unwrap_err();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_says_why() {
+    fn an_invalid_pattern_is_refused_with_the_reason() {
         let folder = folder(&[]);
         assert!(find(folder.path(), "a/[x").unwrap_err().starts_with("`a/[x` is not a valid pattern: "));
         assert!(find(folder.path(), "a**/x").is_err());

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::matrix::show;
 
-/// Keys and values that tell the cells of a stage apart, for each of its matrices.
+/// Keys and values that distinguish the cells of a stage, for each of its matrices.
 pub(crate) fn labels<'a>(matrices: &[Vec<(&'a str, &Json)>]) -> Vec<Vec<(&'a str, String)>> {
     let texts =
         |matrix: &Vec<(&'a str, &Json)>| matrix.iter().map(|(key, value)| (*key, show(value))).collect();

@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn values_know_where_they_stand() {
+    fn values_have_their_positions() {
         let text = "[a]\nb = [1, 2.5]\n";
         let problems = Sink::default();
         let table = Table::parse(text, &problems);

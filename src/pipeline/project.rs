@@ -74,7 +74,7 @@ impl Embedded {
 fn said_of_shape(shape: &str) -> &'static str {
     match shape.starts_with("\"tree:") {
         true => "innermost first: cores per host, hosts per switch, and so on",
-        false => "`hopmap stages topology/synthetic` says how shapes are written",
+        false => "`hopmap stages topology/synthetic` describes shapes",
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_read_as_they_are_written() {
+    fn parameters_of_a_pipeline_text_are_listed() {
         let text = "[params]\na = \"x # y\"   # what: a = b\n# a remark = none\nb   = [1, 2]\n\n[stages.s]\nuses = 1\n";
         let parameters: Vec<_> = parameters(text).collect();
         let expected = [
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_shape_fits_the_one_that_is_given() {
+    fn the_comment_of_a_shape_describes_the_given_shape() {
         let said = |name: &str, shape: &str| {
             let embedded = EMBEDDED.iter().find(|embedded| embedded.name == name).unwrap();
             let file = embedded.as_file(&[("shape".to_owned(), shape.to_owned())]);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_give_way_to_files_of_ones_own() {
+    fn paths_of_samples_become_paths_of_the_project() {
         assert_eq!(own_place("\"../sample-traces/lu/eztrace_log.otf2\""), "\"traces/eztrace_log.otf2\"");
         assert_eq!(own_place("\"../sample-topologies/f/netloc/IB.txt\""), "\"topologies/IB.txt\"");
         assert_eq!(own_place("\"../sample-traces/*/eztrace_log.otf2\""), "\"traces/*/eztrace_log.otf2\"");

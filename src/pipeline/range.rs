@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_are_printed_as_they_are_written() {
+    fn decimals_are_printed_in_their_shortest_form() {
         assert_eq!(shown("0.1..0.5 step 0.1"), "0.1 0.2 0.3 0.4 0.5");
         assert_eq!(shown("1..2 step 0.25"), "1.0 1.25 1.5 1.75 2.0");
         assert_eq!(shown("-0.2..0.1 step 0.1"), "-0.2 -0.1 0.0 0.1");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_make_no_sense_say_why() {
+    fn invalid_ranges_are_refused_with_the_reason() {
         assert_eq!(shown("3..1"), "`3..1` has no value: 3 is above 1");
         assert_eq!(shown("1..3 step 0"), "the step of `1..3 step 0` is not above zero");
         assert_eq!(shown("1..3 step -1"), "the step of `1..3 step -1` is not above zero");
@@ -279,7 +279,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_decimal_range_is_that_of_whole_numbers_with_a_point(first in -999_i64..999, steps in 0_i64..40, step in 1_i64..99) {
+        fn a_decimal_range_is_that_of_integers_with_a_point(first in -999_i64..999, steps in 0_i64..40, step in 1_i64..99) {
             let point = |number: i64| format!("{}{}.{:02}", if number < 0 { "-" } else { "" }, number.abs() / 100, number.abs() % 100);
             let last = first + steps * step;
             let whole = Range::parse(&format!("{first}..{last} step {step}")).unwrap().unwrap().values();

@@ -233,7 +233,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A text with its references filled in. Problems are reported and the text stays as it is.
+    /// A text with its references filled in. Problems are reported and leave the text unchanged.
     pub(crate) fn resolve_text(&self, node: &Node, text: &str) -> Resolved {
         let problem = match Template::parse(text) {
             Err(message) => Problem::new(message, &node.span).help(REFERENCES),

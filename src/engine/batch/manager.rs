@@ -458,7 +458,7 @@ fn queued_end(queued: &Queued, task: &Path, status: Option<i32>, is_done: bool) 
         (Some((end, heard)), _) if !left_something && ranks::has_begun(task) => {
             (heard.elapsed() >= SETTLED.0).then_some(end)
         }
-        // What ended by itself and is not known any more has ended as its script says.
+        // A job that ended by itself and that Slurm no longer knows has the exit status that its script wrote.
         (Some((JobEnd::Forgotten, _)), _) | (None, Some(_)) => {
             let is_settled =
                 queued.end.is_some() || queued.left.is_some_and(|left| left.elapsed() >= SETTLED.1);

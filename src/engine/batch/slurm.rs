@@ -109,7 +109,7 @@ fn listed(jobs: &[u64]) -> String {
     jobs.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The same, where the jobs are there whatever a command says.
+/// The same for jobs that exist although the command failed.
 fn silent(error: &RunError) -> BatchError {
     BatchError::Silent(match complaint(error, "") {
         BatchError::Refused { message, .. } | BatchError::Silent(message) => message,
@@ -122,7 +122,7 @@ fn ask(jobs: &[u64]) -> Result<HashMap<u64, Status>, BatchError> {
     command.args(["--noheader", "--states=all", "--format=%i|%j|%T|%L|%l|%N|%r", "--jobs", &listed(jobs)]);
     match call(&mut command) {
         Ok(text) => Ok(text.lines().filter_map(status).collect()),
-        // So it says when it knows none of them any more.
+        // Slurm's error if it knows none of them any more.
         Err(error) if error.stderr.contains("Invalid job id") => Ok(HashMap::new()),
         Err(error) => Err(silent(&error)),
     }
@@ -142,7 +142,7 @@ impl BatchSystem for Slurm {
         command.arg("--no-requeue").arg(format!("--comment={}", job.comment));
         command.args(job.threads.map(|threads| format!("--cpus-per-task={threads}")));
         command.args(job.memory.map(|bytes| format!("--mem={}K", bytes.div_ceil(1024))));
-        // A job that is waited for here would keep all others waiting, and a quiet sbatch says no number.
+        // A job that is waited for here would keep all others waiting, and a quiet sbatch prints no number.
         command.args(given.iter().filter(|word| !["-W", "--wait", "-Q", "--quiet"].contains(&word.as_str())));
         command.args(["--parsable", "--open-mode=append"]);
         command.arg(format!("--job-name={}", job.name)).arg("--output").arg(job.log);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_no_job_of_one_cell() {
+    fn job_arrays_are_refused() {
         for text in ["--array=1-4", "-a", "--test-only"] {
             assert!(check(&[text.to_owned()]).is_err(), "{text}");
         }
