@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use hopmap_model::OutOfRange;
 use hopmap_text::closest;
 use serde_json::Value as Json;
 
@@ -69,7 +70,7 @@ fn read(
     loop {
         let error = match entry.configure(values.clone()) {
             Ok(configured) => return (problems.count() == before).then_some(configured),
-            Err(error) => error,
+            Err(error) => beyond_type(entry, &values, &error).unwrap_or(error),
         };
         let found = error.path.first().and_then(|key| written.get(key));
         // What is missing now is what was taken out before.
@@ -80,6 +81,50 @@ fn read(
         let removed = error.path.first().zip(values.as_object_mut()).and_then(|(key, map)| map.remove(key));
         removed.as_ref()?;
     }
+}
+
+/// The error of an integer that its type cannot hold, with the range that is allowed. Only the stage knows this
+/// range, so its check gets the nearest integer of the type.
+fn beyond_type(entry: &StageEntry, values: &Json, error: &ParameterError) -> Option<ParameterError> {
+    let (_, type_name) = error.message.rsplit_once(", expected ")?;
+    let [least, most] = limits(type_name)?;
+    let pointer: String = error.path.iter().map(|part| format!("/{part}")).collect();
+    let mut nearest = values.clone();
+    let value = nearest.pointer_mut(&pointer)?;
+    let number: i128 = match value {
+        Json::Number(number) => number.to_string().parse().ok()?,
+        // TOML has no larger integers than i64, so larger ones are read as text.
+        Json::String(text) => text.parse().ok()?,
+        _ => return None,
+    };
+    let limit = match number {
+        _ if number < i128::from(least) => least,
+        _ if number > i128::from(most) => most,
+        _ => return None,
+    };
+    *value = limit.into();
+    let name = dotted(&error.path);
+    let out_of_range = OutOfRange::new(&name, number, format!("{least} to {most}"));
+    let of_stage = entry.configure(nearest).err();
+    let of_stage = of_stage.filter(|other| other.is_out_of_range && other.path == error.path);
+    let help = of_stage.and_then(|error| error.help).unwrap_or_else(|| out_of_range.hint());
+    Some(ParameterError {
+        path: error.path.clone(),
+        message: out_of_range.to_string(),
+        help: Some(help),
+        is_out_of_range: true,
+    })
+}
+
+/// The smallest and the largest integer that a file can have for a type of Rust.
+fn limits(type_name: &str) -> Option<[i64; 2]> {
+    let bits = match type_name.strip_prefix(['u', 'i'])? {
+        "size" => 64,
+        bits => bits.parse::<u32>().ok().filter(|bits| (1..=128).contains(bits))?,
+    };
+    let is_signed = type_name.starts_with('i');
+    let most = i64::MAX.checked_shr((63 + u32::from(is_signed)).saturating_sub(bits)).unwrap_or_default();
+    Some([if is_signed { -most - 1 } else { 0 }, most])
 }
 
 /// Whether values are all that is written, and all that has to be there.
@@ -131,14 +176,10 @@ fn in_words(message: &str) -> Option<(String, String)> {
     }
     let rest = ["invalid type: ", "invalid value: "].iter().find_map(|start| message.strip_prefix(start))?;
     let (found, wanted) = rest.rsplit_once(", expected ")?;
-    let is_integer = |name: &str| {
-        let bits = name.strip_prefix(['u', 'i']);
-        bits.is_some_and(|bits| bits == "size" || bits.parse::<u8>().is_ok())
-    };
     let wanted = match wanted {
         "f32" | "f64" => "a number",
-        name if is_integer(name) && name.starts_with('u') => "a whole number, at least 0",
-        name if is_integer(name) => "a whole number",
+        name if limits(name).is_some_and(|[least, _]| least == 0) => "a non-negative integer",
+        name if limits(name).is_some() => "an integer",
         "a string" | "a borrowed string" | "path string" => "text",
         "a boolean" => "true or false",
         "a sequence" => "a list",
@@ -202,15 +243,8 @@ mod tests {
         };
         for (message, expected) in [
             (r#"invalid type: string "ten", expected f64"#, r#"must be a number, found the string "ten""#),
-            ("invalid type: sequence, expected u64", "must be a whole number, at least 0, found a list"),
-            (
-                "invalid value: integer `-3`, expected u32",
-                "must be a whole number, at least 0, found the number -3",
-            ),
-            (
-                "invalid type: floating point `1.5`, expected i64",
-                "must be a whole number, found the number 1.5",
-            ),
+            ("invalid type: sequence, expected u64", "must be a non-negative integer, found a list"),
+            ("invalid type: floating point `1.5`, expected i64", "must be an integer, found the number 1.5"),
             ("invalid type: boolean `true`, expected a string", "must be text, found true"),
             ("invalid type: null, expected struct Weight", "must be a table, found nothing"),
             (
@@ -222,6 +256,28 @@ mod tests {
             assert_eq!(words(message), expected);
         }
         assert_eq!(in_words("shape `cube` is unknown"), None);
+    }
+
+    #[test]
+    fn an_integer_beyond_its_type_is_refused_with_the_range_of_its_parameter() {
+        let entry = crate::registry::stage("map/annealing").unwrap();
+        let refused = |values: Json| {
+            let error = entry.configure(values.clone()).err().unwrap();
+            let error = beyond_type(entry, &values, &error).unwrap();
+            (error.message, error.help.unwrap())
+        };
+        assert_eq!(
+            refused(serde_json::json!({ "islands": -1 })),
+            ("`islands` = -1 is out of range".to_owned(), "allowed: 1 to 4096".to_owned())
+        );
+        let (message, help) = refused(serde_json::json!({ "seed": "18446744073709551615" }));
+        assert_eq!(message, "`seed` = 18446744073709551615 is out of range");
+        assert_eq!(help, "allowed: 0 to 9223372036854775807");
+        assert_eq!(limits("u32"), Some([0, u32::MAX.into()]));
+        assert_eq!(limits("i8"), Some([-128, 127]));
+        assert_eq!(limits("usize"), Some([0, i64::MAX]));
+        assert_eq!(limits("i64"), Some([i64::MIN, i64::MAX]));
+        assert_eq!(limits("unit"), None);
     }
 
     #[test]

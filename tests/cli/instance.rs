@@ -107,7 +107,7 @@ fn the_names_of_files_change_nothing_and_their_contents_do() {
 }
 
 #[test]
-fn what_is_no_instance_is_refused() {
+fn files_that_are_not_instances_are_refused() {
     insta::assert_snapshot!(read(""), @r"
     ------- stderr -------
     error[text::file]: DIR/a.dat:1: the file is empty
@@ -326,14 +326,14 @@ fn stencils() {
     "#);
     insta::assert_snapshot!(stencil(&["shape=4x4", "bytes=18446744073709551615"]).1, @r#"
     ------- stderr -------
-    error[pipeline::invalid]: `bytes` must be a whole number, at least 0, found the string "18446744073709551615"
+    error[pipeline::invalid]: `bytes` = 18446744073709551615 is out of range
        ,-[-p:2:9]
      1 | shape = "4x4"
      2 | bytes = "18446744073709551615"
        :         ^^^^^^^^^^^|^^^^^^^^^^
        :                    `-- here
        `----
-      help: bytes: Bytes of the message from a rank to each neighbour
+      help: allowed: 0 to 9223372036854775807; default 1024
     [exit code 2]
     "#);
 }
