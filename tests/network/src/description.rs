@@ -80,8 +80,8 @@ impl Description {
         let is_host: Vec<bool> = (0..hosts + switches).map(|node| node < hosts).collect();
         let is_link = |link: &Link| link.from.max(link.to) < is_host.len() && link.from != link.to;
         let ends: Vec<_> = links.iter().map(|link| is_link(link).then_some((link.from, link.to))).collect();
-        let routes =
-            Graph::new(&is_host, &ends, Ties::First, Tables::new()).routes(&Vec::from_iter(0..hosts));
+        let senders: Vec<usize> = (0..hosts).collect();
+        let routes = Graph::new(&is_host, &ends, Ties::First, Tables::new()).routes(&senders);
         Self { hosts: names("h", hosts), switches: names("s", switches), links, routes }
     }
 

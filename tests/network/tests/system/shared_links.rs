@@ -91,7 +91,7 @@ fn streams_of_unequal_latency_leave_a_link_in_the_order_of_arrival() {
         let far = scope.spawn(|| succeeded(ping(&network, far, to, &["20"])));
         std::thread::sleep(Duration::from_millis(500));
         assert_half_round_trip(&network, (near, to), 1, 0.5e-3, 0.15);
-        assert!(!far.is_finished(), "the far host sends all the time");
+        assert!(!far.is_finished(), "messages of the near host waited for those of the far one");
         let halves = far.join().unwrap();
         let shortest: f64 = halves.split_whitespace().nth(1).unwrap().parse().unwrap();
         assert!((0.1..0.105).contains(&shortest), "{halves}");

@@ -28,7 +28,7 @@ pub(crate) fn port_name(host: usize) -> String {
     format!("port{host}")
 }
 
-/// The host that a frame is for: the last byte of the address in its IPv4 header.
+/// The host that a frame is for, by the address in its `IPv4` header.
 pub(crate) fn destination(frame: &[u8]) -> Option<usize> {
     let is_packet = frame.get(12..14)? == [8, 0];
     let host = usize::from(*frame.get(33)?).checked_sub(1)?;
