@@ -125,7 +125,7 @@ macro_rules! search_stage {
 
 mapper_stage! {
     /// `map/linear`: rank `i` on slot `i`.
-    LinearStage(LinearParams), "map/linear", 1, "Map rank i to slot i (block mapping, the default of most launchers)";
+    LinearStage(LinearParams), "map/linear", 2, "Map rank i to slot i (block mapping, the default of most launchers)";
     check: |params| Ok(()),
     map: |params, inputs| Linear,
     timed: false;
@@ -133,7 +133,7 @@ mapper_stage! {
 
 mapper_stage! {
     /// `map/round-robin`: rank `i` on host `i` modulo the hosts.
-    RoundRobinStage(LinearParams), "map/round-robin", 1, "Map ranks to hosts in turn (cyclic mapping)";
+    RoundRobinStage(LinearParams), "map/round-robin", 2, "Map ranks to hosts in turn (cyclic mapping)";
     check: |params| Ok(()),
     map: |params, inputs| RoundRobin::new(&inputs.one::<SystemGraph>("system")?.value),
     timed: false;
@@ -141,7 +141,7 @@ mapper_stage! {
 
 mapper_stage! {
     /// `map/random`: ranks on randomly drawn slots.
-    RandomStage(RandomParams), kind::RANDOM, 1, "Map ranks to randomly drawn slots";
+    RandomStage(RandomParams), kind::RANDOM, 2, "Map ranks to randomly drawn slots";
     check: |params| Ok(()),
     map: |params, inputs| Random { seed: params.seed },
     timed: false;
@@ -189,14 +189,14 @@ search_stage! {
 
 search_stage! {
     /// `map/external`: an external solver.
-    ExternalStage: External(ExternalParams), "map/external", 1, "Run an external solver that reads two matrices and writes a permutation";
+    ExternalStage: External(ExternalParams), "map/external", 2, "Run an external solver that reads two matrices and writes a permutation";
     observes;
     programs ExternalParams;
 }
 
 search_stage! {
     /// `map/exact`: branch and bound.
-    ExactStage: Exact(ExactParams), "map/exact", 1, "Prove the optimum of a small problem by branch and bound, or give a lower bound";
+    ExactStage: Exact(ExactParams), "map/exact", 2, "Prove the optimum of a small problem by branch and bound, or give a lower bound";
 }
 
 /// Adds the optimality gap if there is a lower bound. Both values are rounded: the bound is clamped to F, and
@@ -222,7 +222,7 @@ impl Stage for ImportStage {
     type Params = ImportParams;
     const KIND: &'static str = "map/import";
     const SUMMARY: &'static str = "Import a mapping from KaHIP, VieM, SharedMap, Scotch or an MPI launcher";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         PORTS

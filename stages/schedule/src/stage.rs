@@ -71,13 +71,13 @@ macro_rules! scheduler_stage {
 
 scheduler_stage! {
     /// `schedule/list`: a list heuristic.
-    ListStage("schedule/list", 3, "Schedule with a list heuristic, such as HEFT"), ListParams,
+    ListStage("schedule/list", 4, "Schedule with a list heuristic, such as HEFT"), ListParams,
     place: |_, search, cx| ranks::list(search, cx), is_timed: |_| false, ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/exact`: branch and bound.
-    ExactStage("schedule/exact", 3, "Find the proven optimum of a small problem, or a lower bound"), ExactParams,
+    ExactStage("schedule/exact", 4, "Find the proven optimum of a small problem, or a lower bound"), ExactParams,
     place: ranks::exact, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: false
 }
 
@@ -176,7 +176,7 @@ impl Stage for CheckStage {
     type Params = CheckParams;
     const KIND: &'static str = check::KIND;
     const SUMMARY: &'static str = "Verify a schedule or .sch file by recomputing it";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const {

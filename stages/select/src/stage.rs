@@ -18,7 +18,7 @@ impl Stage for Nodes {
     type Params = NodesParams;
     const KIND: &'static str = "select/nodes";
     const SUMMARY: &'static str = "Choose nearby free hosts for a job";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }

@@ -47,7 +47,7 @@ impl Stage for Export {
     type Params = ExportParams;
     const KIND: &'static str = "topology/export";
     const SUMMARY: &'static str = "Write a machine topology as a text file for other tools";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<TextFile>("file")] }

@@ -97,7 +97,8 @@ impl Graph {
         if let Some(&direct) = self.out[from].iter().find(|&&link| self.ends[link].1 == to) {
             return Some(vec![direct]);
         }
-        let pairs = lasts.iter().flat_map(|last| self.out[from].iter().map(move |&first| (first, last)));
+        let firsts = || self.out[from].iter().copied().filter(|&first| self.forwards[self.ends[first].1]);
+        let pairs = lasts.iter().flat_map(|last| firsts().map(move |first| (first, last)));
         // A host whose table selects a port sends by no other.
         let own = |last: &Last| self.tables.get(&(from, last.0?)).copied();
         let allowed = pairs.filter(|(first, last)| own(last).is_none_or(|own| own == *first));
@@ -122,7 +123,7 @@ impl Graph {
         }
     }
 
-    /// The next link on the way from a node to a host. As for mappers, a host with several ports may be passed.
+    /// The next link on the way from a node to a host.
     fn next(&self, node: usize, to: usize, (last, distances): &Last) -> Option<usize> {
         if let (Some(last), false) = (last, self.tables.is_empty()) {
             let is_usable = |link: &usize| {
@@ -133,7 +134,10 @@ impl Graph {
         if distances[node] == 0 {
             return *last;
         }
-        let is_nearer = |&&link: &&usize| distances[self.ends[link].1] == distances[node] - 1;
+        let is_nearer = |&&link: &&usize| {
+            let other = self.ends[link].1;
+            distances[other] == distances[node] - 1 && self.forwards[other]
+        };
         let nearer: Vec<usize> = self.out[node].iter().filter(is_nearer).copied().collect();
         let turn = match self.ties {
             Ties::First => 0,

@@ -86,7 +86,10 @@ impl Network {
             _ if self.tables.is_none() && self.forwards[b as usize] => reached(self.distances(b)[a as usize]),
             // For hosts with one port each, only the paths between their switches differ.
             (&[(first, _)], &[(last, _)])
-                if self.tables.is_none() && !self.forwards[a as usize] && self.forwards[last as usize] =>
+                if self.tables.is_none()
+                    && !self.forwards[a as usize]
+                    && self.forwards[first as usize]
+                    && self.forwards[last as usize] =>
             {
                 reached(self.distances(last)[first as usize]).map(|hops| hops + 2)
             }
@@ -157,6 +160,9 @@ impl Network {
             }
             None => a,
         };
+        if !self.forwards[start as usize] {
+            return false;
+        }
         match &self.tables {
             // A host whose table selects a port sends by no other.
             Some(tables) => {
@@ -200,7 +206,9 @@ impl Network {
         }
         while node != end {
             let nearer = distances[node as usize] - 1;
-            let is_nearer = |(other, _): &&(u32, u32)| distances[*other as usize] == nearer;
+            let is_nearer = |(other, _): &&(u32, u32)| {
+                distances[*other as usize] == nearer && self.forwards[*other as usize]
+            };
             let mut ways = self.out.of(node).iter().filter(is_nearer);
             let chosen = match self.ties {
                 Ties::First => ways.next(),

@@ -141,6 +141,24 @@ fn partners_are_spread_over_the_ports_of_hosts() {
 }
 
 #[test]
+fn hosts_with_several_ports_do_not_forward() {
+    // c has ports to both leaves, so a route through it would be as short as one through the spine.
+    let mut system = two_spines();
+    system.nodes = ["a", "b", "c"].map(Node::host).to_vec();
+    system.nodes.extend(["leaf0", "leaf1", "spine"].map(Node::switch));
+    let ends = [(2, 3), (2, 4), (0, 3), (1, 4), (3, 5), (4, 5)];
+    system.links = ends.into_iter().flat_map(|(a, b)| [Link::new(a, b), Link::new(b, a)]).collect();
+    let paths = Paths::new(&system).unwrap();
+    let nodes = |a, b| -> Vec<u32> {
+        paths.path(a, b).unwrap().iter().map(|&link| system.links[link as usize].destination).collect()
+    };
+    assert_eq!(nodes(1, 0), [4, 5, 3, 0]);
+    assert_eq!(nodes(0, 1), [3, 5, 4, 1]);
+    assert_eq!(paths.hops(0, 1), Some(4));
+    assert_eq!(nodes(2, 1), [4, 1]);
+}
+
+#[test]
 fn path_times_use_the_narrowest_link() {
     let mut system = two_spines();
     for (index, link) in system.links.iter_mut().enumerate() {
