@@ -168,7 +168,7 @@ fn the_format_is_one_that_is_known() {
     sandbox.edit("p.toml", "path = \"traffic\"", "path = \"traffic\", format = \"matrix\"");
     insta::assert_snapshot!(sandbox.seen(&["check", "p.toml"]), @r#"
     ------- stderr -------
-    error[pipeline::invalid]: `format` must be one of `auto`, `clog2`, `csv`, `ipm`, `matrix-market`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `tau`, found `matrix`
+    error[pipeline::invalid]: `format` must be one of `auto`, `clog2`, `csv`, `hopmap-record`, `ipm`, `matrix-market`, `openmpi-monitoring`, `otf`, `otf2`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `task-graph`, `tau`, found `matrix`
        ,-[p.toml:4:37]
      3 | uses = "trace/import"
      4 | with = { path = "traffic", format = "matrix" }
@@ -190,20 +190,34 @@ fn both_stages_say_what_they_take() {
       task-graph       task-graph
 
     parameters
+      algorithms       default {"allgather":null,"allreduce":null,"alltoall":null,"barrier":null,"bcast":null,"gather":null,"reduce":null,"reduce_scatter":null,"scan":null,"scatter":null}
+          Algorithms for expanding operations, as in `trace/otf2`
+      collectives      default "expand"
+          Whether collective operations of recordings and OTF2 archives count, as in `trace/otf2`:
+          `expand`, `keep` or `ignore`. Open MPI's monitoring counts the messages that they really
+          sent; these count with `expand`
+            ignore  Not at all
+            keep    As operations of their communicators, but not as messages
+            expand  As operations of their communicators and as the messages that they are made of
       format           default "auto"
           Format of the file. `auto` recognises it by its contents, not by its name
-            auto              Recognised from the contents
-            clog2             A CLOG-2 file of MPE
-            csv               A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are comments. Repeated pairs are added up
-            ipm               An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`
-            matrix-market     Matrix Market coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions
-            paraver           A Paraver trace (`.prv`) of Extrae
-            simgrid           A time-independent trace of SimGrid: a file of actions, or an index of such files
-            simgrid-tagged    Like `simgrid`, with tags in messages (SimGrid N.NN and later), if hopmap cannot infer it
-            simgrid-untagged  Like `simgrid`, without tags in messages
-            tau               The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`
+            auto                Recognised from the contents
+            clog2               A CLOG-2 file of MPE
+            csv                 A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are comments. Repeated pairs are added up
+            hopmap-record       A recording: the folder that `hopmap record` wrote
+            ipm                 An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`
+            matrix-market       Matrix Market coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions
+            openmpi-monitoring  Profiles of Open MPI's monitoring, `PREFIX.RANK.prof`: their folder, or their prefix
+            otf                 An OTF 1 archive, read with the defaults of `trace/otf`
+            otf2                An OTF2 archive, read with the defaults of `trace/otf2`
+            paraver             A Paraver trace (`.prv`) of Extrae
+            simgrid             A time-independent trace of SimGrid: a file of actions, or an index of such files
+            simgrid-tagged      Like `simgrid`, with tags in messages (SimGrid N.NN and later), if hopmap cannot infer it
+            simgrid-untagged    Like `simgrid`, without tags in messages
+            task-graph          A task graph that hopmap has stored in a folder
+            tau                 The profiles of TAU in a folder, recorded with `TAU_COMM_MATRIX=1`
       path             required
-          The file, or the folder of TAU profiles
+          The file, or the folder of a recording, an archive, profiles or a stored task graph
       ranks            optional
           Number of ranks. The default is the number in the file, or its highest rank plus one.
           Additional ranks do not communicate

@@ -92,7 +92,7 @@ fn matrix(sandbox: &Sandbox, folder: &str) -> Matrix {
         .collect()
 }
 
-fn row<const N: usize>(line: &str) -> [u64; N] {
+fn row(line: &str) -> [u64; 4] {
     let numbers: Vec<u64> = line.split(',').map(|number| number.parse().unwrap()).collect();
     numbers.try_into().unwrap()
 }
@@ -102,7 +102,8 @@ fn place(sandbox: &Sandbox, ranks: usize) {
     let slots = format!("slots={}", ranks.div_ceil(4));
     let hosts = if ranks < 4 { "hosts=node[1-2]" } else { "hosts=node[1-4]" };
     sandbox.stdout(&["run", "place", "-p", "trace=to", "-p", hosts, "-p", &slots, "--no-report"]);
-    assert_eq!(sandbox.read("out/rankfile").matches("rank ").count(), ranks);
+    let file = sandbox.read("out/rankfile");
+    assert_eq!(file.lines().filter(|line| line.starts_with("rank ")).count(), ranks, "{file}");
 }
 
 /// The halo exchange: 22 messages to each neighbour in a grid of 4 × 4.
@@ -129,7 +130,8 @@ fn a_stencil_is_recorded_in_both_ways_and_placed() {
     for mpi in MPIS {
         let sandbox = Sandbox::new();
         let binary = compile(&sandbox, &format!("mpicc.{mpi}"), &shared("halo.c"), &[]);
-        let launcher = [&format!("mpirun.{mpi}"), "-n", "16"];
+        let mpirun = format!("mpirun.{mpi}");
+        let launcher = [mpirun.as_str(), "-n", "16"];
         for form in [Form::Outside, Form::Inside] {
             succeeded(&record(
                 &sandbox,
@@ -157,7 +159,8 @@ fn a_fortran_program_is_recorded_with_every_interface() {
         for options in FORTRAN {
             let sandbox = Sandbox::new();
             let binary = compile(&sandbox, &format!("mpifort.{mpi}"), &shared("exchange.F90"), options);
-            let launcher = [&format!("mpirun.{mpi}"), "-n", "4"];
+            let mpirun = format!("mpirun.{mpi}");
+            let launcher = [mpirun.as_str(), "-n", "4"];
             succeeded(&record(&sandbox, Form::Outside, &[], &launcher, &[binary.to_str().unwrap()]));
             assert_eq!(matrix(&sandbox, "to"), exchange(), "{mpi} {options:?}");
             assert_eq!(collectives(&sandbox), COLLECTIVES, "{mpi} {options:?}");
@@ -182,7 +185,7 @@ fn collectives(sandbox: &Sandbox) -> String {
 /// Open MPI's monitoring sees no persistent request (4.1: `MPI_Start` does not call it).
 #[test]
 fn both_methods_count_the_same_messages_to_the_byte() {
-    if !system_tests() {
+    if !system_tests() || program("lmp").is_none() {
         return;
     }
     let sandbox = Sandbox::new();
@@ -277,12 +280,13 @@ fn what_a_program_counted_before_it_failed_is_kept_as_incomplete() {
             let sandbox = Sandbox::new();
             // Rank 0 stays until it is ended.
             let ending = if ending == "exit(0);" {
-                ending.into()
+                ending.to_owned()
             } else {
                 format!("if (rank == 1) {{ {ending} }} pause();")
             };
             let binary = compiled(&sandbox, mpi, &ending_with(&ending));
-            let launcher = [&format!("mpirun.{mpi}"), "-n", "2"];
+            let mpirun = format!("mpirun.{mpi}");
+            let launcher = [mpirun.as_str(), "-n", "2"];
             let output = record(&sandbox, Form::Outside, &[], &launcher, &[binary.to_str().unwrap()]);
             let said = String::from_utf8_lossy(&output.stdout);
             assert!(said.contains("incomplete: "), "{mpi} {ending}: {said}");
@@ -298,7 +302,8 @@ fn what_cannot_be_recorded_is_refused_with_what_to_do() {
     }
     for mpi in MPIS {
         let sandbox = Sandbox::new();
-        let (launcher, compiler) = ([&format!("mpirun.{mpi}"), "-n", "2"], format!("mpicc.{mpi}"));
+        let (mpirun, compiler) = (format!("mpirun.{mpi}"), format!("mpicc.{mpi}"));
+        let launcher = [mpirun.as_str(), "-n", "2"];
         let refused = |options: &[&str], program: &[&str]| {
             let output = record(&sandbox, Form::Outside, options, &launcher, program);
             assert!(!output.status.success(), "{options:?} {program:?}");

@@ -113,7 +113,8 @@ enum { POINT_TO_POINT, PUT, GET, NEIGHBOUR };
 
 struct capture { struct capture *next; uintptr_t request; uint32_t length, capacity; struct entry entries[]; };
 struct bound { uintptr_t handle; struct group *group; };
-struct message { uintptr_t comm, type; int64_t count; int destination; uint64_t bytes; struct entry *entry, *entries; };
+/* A message as its arguments say, and where it counts. */
+struct recent { uintptr_t comm, type; int64_t count; int dest; uint64_t bytes; struct entry *entry; };
 #define CACHE_BITS 5
 #define CACHE (1 << CACHE_BITS)
 #define CACHED(handle) (((uint64_t) (uintptr_t) (handle) * 0x9e3779b97f4a7c15u) >> (64 - CACHE_BITS))
@@ -127,7 +128,7 @@ struct thread {
     uint32_t generation;
     struct bound cache[CACHE];
     struct { uintptr_t type; uint64_t size; } sizes[CACHE];
-    struct message messages[CACHE];
+    struct recent recent[CACHE];
     struct table table;
     void *scratch[2];           /* converted arrays of Fortran */
     int idle;
@@ -204,7 +205,8 @@ static struct entry *add_to(struct table *table, uint64_t key, uint64_t count, u
             return entry;
         }
         if (entry->key) continue;
-        if (table->used > mask / 4 * 3) return resize(table, table->bits + 1) ? add_to(table, key, count, bytes) : NULL;
+        if (table->used > mask / 4 * 3)
+            return resize(table, table->bits + 1) ? add_to(table, key, count, bytes) : NULL;
         table->used++;
         *entry = (struct entry) { key, count, bytes };
         return entry;
@@ -286,15 +288,16 @@ COLD static void add_captured(struct thread *self, uint64_t key, uint64_t bytes)
     capture->entries[capture->length++] = (struct entry) { key, 1, bytes };
 }
 
-/* The entry that has it; NULL if it is kept with a request, or lost. */
 static inline struct entry *add(struct thread *self, uint64_t key, uint64_t bytes)
 {
     if (UNLIKELY(self->capture != NULL)) {
         add_captured(self, key, bytes);
         return NULL;
     }
+    const struct entry *entries = self->table.entries;
     struct entry *entry = add_to(&self->table, key, 1, bytes);
     if (UNLIKELY(!entry)) self->lost++;
+    if (UNLIKELY(entries != self->table.entries)) memset(self->recent, 0, sizeof self->recent);
     return entry;
 }
 
@@ -471,7 +474,7 @@ static inline void refresh(struct thread *self)
     if (UNLIKELY(self->generation != now)) {
         memset(self->cache, 0, sizeof self->cache);
         memset(self->sizes, 0, sizeof self->sizes);
-        memset(self->messages, 0, sizeof self->messages);
+        memset(self->recent, 0, sizeof self->recent);
         self->generation = now;
     }
 }
@@ -570,7 +573,7 @@ static inline uint64_t bytes_with(struct thread *self, MPI_Count count, MPI_Data
 }
 #define bytes_of(count, type) bytes_with(self, count, type)
 
-static struct entry *sent(struct thread *self, struct group *group, uint32_t kind, int destination, uint64_t bytes)
+static inline struct entry *sent(struct thread *self, struct group *group, uint32_t kind, int destination, uint64_t bytes)
 {
     if (!group || destination < 0 || destination >= group->peers) return NULL; /* MPI_PROC_NULL, or lost already */
     int world = group->world[destination];
@@ -579,25 +582,20 @@ static struct entry *sent(struct thread *self, struct group *group, uint32_t kin
     return NULL;
 }
 
-COLD static void new_message(struct thread *self, struct message *message, int destination, MPI_Count count, MPI_Datatype type, MPI_Comm comm)
-{
-    uint64_t bytes = bytes_of(count, type);
-    struct entry *entry = sent(self, group_of(self, comm), POINT_TO_POINT, destination, bytes);
-    if (entry) *message = (struct message) { (uintptr_t) comm, (uintptr_t) type, count, destination, bytes, entry, self->table.entries };
-}
-
-/* Most messages have the arguments of an earlier one, whose entry is known. */
-static inline void send_message(struct thread *self, int destination, MPI_Count count, MPI_Datatype type, MPI_Comm comm)
+/* Programs repeat their messages: most are found here. */
+static inline void count_message(struct thread *self, MPI_Comm comm, int dest, MPI_Count count, MPI_Datatype type)
 {
     refresh(self);
-    struct message *message = &self->messages[CACHED((uintptr_t) comm ^ (uint64_t) count << 20 ^ (uint64_t) destination << 40)];
-    int is_known = message->comm == (uintptr_t) comm && message->type == (uintptr_t) type && message->count == count
-        && message->destination == destination && message->entries == self->table.entries && !self->capture;
-    if (UNLIKELY(!is_known)) new_message(self, message, destination, count, type, comm);
-    else {
-        message->entry->count++;
-        message->entry->bytes += message->bytes;
+    struct recent *recent = &self->recent[((unsigned) dest * 7 + (unsigned) count) % CACHE];
+    int is_same = recent->entry && recent->comm == (uintptr_t) comm && recent->type == (uintptr_t) type;
+    if (is_same && recent->count == count && recent->dest == dest && !self->capture) {
+        recent->entry->count++;
+        recent->entry->bytes += recent->bytes;
+        return;
     }
+    uint64_t bytes = bytes_of(count, type);
+    struct entry *entry = sent(self, group_of(self, comm), POINT_TO_POINT, dest, bytes);
+    *recent = (struct recent) { (uintptr_t) comm, (uintptr_t) type, count, dest, bytes, entry };
 }
 
 static void moved(struct thread *self, MPI_Win win, uint32_t kind, int target, uint64_t bytes)
@@ -636,7 +634,7 @@ static void collective(struct thread *self, struct group *group, uint32_t kind, 
 } while (0)
 
 /* The counts of each kind of procedure, with the arguments under the names of the table. */
-#define COUNT_send send_message(self, dest, count, type, comm)
+#define COUNT_send count_message(self, comm, dest, count, type)
 #define COUNT_partitioned sent(self, group_of(self, comm), POINT_TO_POINT, dest, bytes_of(partitions * elements, type))
 #define COUNT_put moved(self, win, PUT, target, OWN)
 #define COUNT_get moved(self, win, GET, target, OWN)
