@@ -106,7 +106,7 @@ impl RecordCommand {
         let file = file_of(&self.command[0]);
         let linked = file.as_deref().and_then(mpi_of);
         let plan = self.plan(cx, None, linked.or_else(Implementation::of_this_process))?;
-        let folder = self.claimed(rank)?;
+        let folder = self.claimed(&plan, rank)?;
         if matches!(plan, Plan::Preload(_)) {
             file.as_deref().map_or(Ok(()), check)?;
         }
@@ -126,8 +126,8 @@ impl RecordCommand {
     }
 
     /// The folder, which other ranks of this program may have made, but no other program.
-    fn claimed(&self, rank: Option<Rank>) -> Result<PathBuf, RecordError> {
-        let folder = self.made(true)?;
+    fn claimed(&self, plan: &Plan, rank: Option<Rank>) -> Result<PathBuf, RecordError> {
+        let folder = self.made(plan, true)?;
         let number = rank.map_or(0, |rank| rank.rank);
         let own = [format!("rank-{number}.bin"), format!("{MONITORING}/{PREFIX}.{number}.prof")];
         match own.iter().any(|name| folder.join(name).exists()) {
@@ -137,7 +137,7 @@ impl RecordCommand {
     }
 
     /// Makes the folder; its absolute path.
-    fn made(&self, may_exist: bool) -> Result<PathBuf, RecordError> {
+    fn made(&self, plan: &Plan, may_exist: bool) -> Result<PathBuf, RecordError> {
         let path = &self.output;
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(RecordError::io("create", parent))?;
@@ -151,7 +151,7 @@ impl RecordCommand {
             made => made.map_err(RecordError::io("create", path))?,
         }
         let monitoring = path.join(MONITORING);
-        if self.method != Method::Preload {
+        if matches!(plan, Plan::OpenMpi) {
             fs::create_dir_all(&monitoring).map_err(RecordError::io("create", &monitoring))?;
         }
         fs::canonicalize(path).map_err(RecordError::io("read", path))
@@ -174,7 +174,7 @@ impl RecordCommand {
             return Err(Failure::usage(RecordError::Exists { path: self.output.clone() }));
         }
         let plan = self.plan(cx, identity.as_ref(), self.linked())?;
-        let folder = self.made(false)?;
+        let folder = self.made(&plan, false)?;
         let status = self.launched(cx, identity.as_ref(), &plan, &folder)?;
         self.summary(&plan, &folder, status)
     }
@@ -387,11 +387,7 @@ fn waited(mut child: Child, cx: &Context<'_>) -> io::Result<ExitStatus> {
 /// How many ranks have recorded something; `None` if no rank has.
 fn recorded_ranks(plan: &Plan, folder: &Path) -> Result<Option<u32>, RecordError> {
     match plan {
-        Plan::Preload(_) if is_recording(folder) => {
-            // The empty folder of the other method.
-            let _ = fs::remove_dir(folder.join(MONITORING));
-            Ok(Some(Recording::read(folder)?.processes.len() as u32))
-        }
+        Plan::Preload(_) if is_recording(folder) => Ok(Some(Recording::read(folder)?.processes.len() as u32)),
         Plan::OpenMpi if hopmap_recording::is_profiles(&folder.join(MONITORING)) => {
             let ranks = profiles(&folder.join(MONITORING))?.into_iter().map(|(rank, _)| rank + 1).max();
             Ok(ranks)
