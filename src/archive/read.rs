@@ -26,7 +26,7 @@ const MOST_RATIO: u64 = 1032;
 /// Maximum ratio of the sizes of all files and of the archive, unless they are small.
 const MOST_GROWTH: u64 = 100;
 const SMALL: u64 = 1 << 30;
-/// Files that are read into memory are no larger.
+/// Maximum size of files that are read into memory.
 const MOST_TEXT: u64 = 256 << 20;
 const MOST_ENTRIES: usize = 10_000_000;
 

@@ -190,7 +190,7 @@ fn tables(page: &mut Page, sweep: &Sweep<'_>) {
 
 /// Which combinations have the smallest median of a metric for their program and machine.
 fn best(sweep: &Sweep<'_>, metric: &str) -> Vec<bool> {
-    // The run time of a stage is no measure of its result.
+    // The run time of a stage does not measure its result.
     let is_cost = metric != SECONDS && costs().any(|cost| cost == metric);
     let median = |combination: &Combination| match is_cost {
         true => combination.sample(metric).quartiles()[1],

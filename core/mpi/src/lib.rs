@@ -114,7 +114,7 @@ fn ask(program: &str, option: &str) -> Result<Identity, MpiError> {
 }
 
 impl Implementation {
-    /// The MPI of the launcher that has started this process, where its variables tell. Hydra's are also
+    /// The MPI of the launcher that has started this process, if its variables identify it. Hydra's are also
     /// those of Intel MPI, and of a `srun` with PMI2.
     #[must_use]
     pub fn of_this_process() -> Option<Self> {

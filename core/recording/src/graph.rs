@@ -310,7 +310,7 @@ fn is_irregular(kind: CollectiveKind) -> bool {
     matches!(kind.name(), "gatherv" | "scatterv" | "allgatherv" | "alltoallv" | "alltoallw")
 }
 
-/// The member whose sent bytes tell the length of a block.
+/// The member whose sent bytes give the length of a block.
 fn witness(operation: Operation, root: Option<u32>, members: usize) -> usize {
     match (operation, root) {
         (Operation::Broadcast | Operation::Scatter, Some(root)) => root as usize,

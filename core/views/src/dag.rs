@@ -103,7 +103,7 @@ pub fn dag(nodes: &[DagNode], edges: &[(u32, u32)]) -> String {
     svg.finish(width.max(360.0), height.max(40.0))
 }
 
-/// The name of a box in one line, or in two if it is long: the stage, and what tells its cells apart.
+/// The name of a box in one line, or in two if it is long: the stage, and what distinguishes its cells.
 fn name_lines(name: &str) -> Vec<String> {
     // Bold type is wider.
     if text_width(name) <= ROOM * 0.88 {
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Once long names were cut in the middle, where the keys are that tell cells apart.
+    /// Long names were once cut in the middle, where the distinguishing keys are.
     #[test]
     fn long_names_take_two_lines_and_are_whole_in_the_tooltip() {
         let named = |name: &str| DagNode { name: name.into(), ..node(0, "g") };

@@ -41,7 +41,7 @@ pub(crate) fn quantity_of(value: f64, unit: Unit, digits: usize) -> String {
     join(&text, prefix, symbol)
 }
 
-/// A whole number with commas between groups of three digits.
+/// An integer with commas between groups of three digits.
 pub(crate) fn whole(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();

@@ -300,7 +300,7 @@ pub enum Numbering {
     FromOne,
 }
 
-/// Words at the beginning of a shell line that are no programs.
+/// Words at the beginning of a shell line that do not name programs.
 const SHELL_WORDS: [&str; 15] = [
     ".", ":", "case", "cd", "command", "eval", "exec", "export", "for", "if", "set", "trap", "umask",
     "until", "while",

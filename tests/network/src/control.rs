@@ -1,4 +1,4 @@
-//! What a network and those who use it tell each other: one JSON value a line.
+//! Messages between a network and its users: one JSON value per line.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;

@@ -88,7 +88,7 @@ impl Description {
     /// The hosts and switches of a tree with a link in each direction between a node and its parent.
     ///
     /// `children` as in [`Self::tree`]; `bytes_per_s` and `latencies_s` of the links between hosts and their switches, of those
-    /// one level up, and so on. The last value of each also holds for all levels above it; no rate is no limit.
+    /// one level up, and so on. The last value of each also holds for all levels above it; no rate means no limit.
     #[must_use]
     pub fn tree_links(children: &[usize], bytes_per_s: &[f64], latencies_s: &[f64]) -> Self {
         let hosts = leaves(children);

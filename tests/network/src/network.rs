@@ -149,7 +149,7 @@ impl Network {
         self.ask(&Request::Latency { from, to, seconds }).map(drop)
     }
 
-    /// Changes the rate, in bytes per second, of the link from one node to another; none is no limit.
+    /// Changes the rate, in bytes per second, of the link from one node to another; none means no limit.
     pub fn set_rate(&self, from: usize, to: usize, bytes_per_s: Option<f64>) -> Result<(), Error> {
         let (from, to) = (self.node_name(from)?, self.node_name(to)?);
         self.ask(&Request::Rate { from, to, bytes_per_s }).map(drop)

@@ -351,7 +351,7 @@ fn crossings(clusters: &[Vec<(usize, Area)>], middles: &[Point], lines: &[(usize
     for &(a, b) in lines {
         for (place, cluster) in clusters.iter().enumerate() {
             let boxes = cluster.iter().enumerate();
-            // The switches at the ends of a line are no obstacles, their hosts are.
+            // The switches at the ends of a line are not obstacles, but their hosts are.
             let obstacles = boxes.filter(|(index, _)| *index > 0 || (place != a && place != b));
             crossings += obstacles
                 .filter(|(_, (_, area))| area.moved(middles[place]).is_crossed(middles[a], middles[b], HOSTS))

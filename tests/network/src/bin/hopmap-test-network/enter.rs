@@ -41,7 +41,7 @@ pub(crate) fn enter(process: u32, host: &str, words: &[OsString]) -> Result<Exit
         setns(file, kind).map_err(|error| failed(host, error))?;
     }
     std::env::set_current_dir(&folder).map_err(|error| failed(&folder.display().to_string(), error))?;
-    // The end that the child inherits tells it whether the other one, which only this process has, is still there.
+    // The end that the child inherits shows whether the other one, which only this process has, is still there.
     let (life, _held) = lifeline().map_err(|error| failed("pipe to a command", error))?;
     // Only children are in the new PID namespace.
     let mut command = Command::new(program);
@@ -56,9 +56,9 @@ fn lifeline() -> io::Result<(OwnedFd, PipeWriter)> {
     Ok((dup(read)?, write))
 }
 
-/// Becomes a command that ends with its parent, as the parent stands for it outside.
+/// Becomes a command that ends with its parent, as the parent represents it outside.
 ///
-/// The parent may have ended before the signal of its death was asked for. Its number does not tell: a parent outside of the
+/// The parent may have ended before the signal of its death was asked for. Its number does not show this: a parent outside of the
 /// PID namespace has none in it, and neither has who adopts the child there. The pipe does.
 pub(crate) fn bound(life: RawFd, words: &[OsString]) -> Result<ExitCode, Error> {
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(|error| failed("signal of a parent's death", error))?;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use hopmap_test_network::Error;
 
-/// Prints a line, at once; a reader that is gone is no concern of ours.
+/// Prints a line at once, and ignores a closed reader.
 pub(crate) fn say(line: &str) {
     let mut output = std::io::stdout().lock();
     let _ = writeln!(output, "{line}").and_then(|()| output.flush());

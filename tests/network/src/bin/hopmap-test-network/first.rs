@@ -16,7 +16,7 @@ use nix::sys::wait::wait;
 
 use crate::failure::{failed, warn};
 use crate::frames::Frames;
-use crate::serve::{report, tell};
+use crate::serve::{print_report, report};
 use crate::switch::Switch;
 use crate::{control, echo, hosts};
 
@@ -43,7 +43,7 @@ pub(crate) fn first(machine: Option<&Path>) -> Result<ExitCode, Error> {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         drop(held);
     });
-    tell(&Report::Ready);
+    print_report(&Report::Ready);
     switch.run(&until);
     // All other processes of the network end with the first.
     switch.close().map(|()| ExitCode::SUCCESS)

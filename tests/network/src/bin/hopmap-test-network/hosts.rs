@@ -35,12 +35,12 @@ pub(crate) fn destination(frame: &[u8]) -> Option<usize> {
     (is_packet && frame[30..34] == address(host).octets()).then_some(host)
 }
 
-/// The file that stands for the network namespace of a host.
+/// The file that holds the network namespace of a host.
 pub(crate) fn network_file(host: &str) -> PathBuf {
     PathBuf::from(format!("/run/netns/{host}"))
 }
 
-/// The file that stands for the UTS namespace of a host.
+/// The file that holds the UTS namespace of a host.
 pub(crate) fn name_file(host: &str) -> PathBuf {
     PathBuf::from(format!("/run/names/{host}"))
 }

@@ -139,11 +139,11 @@ fn perform(task: Task) -> Result<ExitCode, Error> {
     match task {
         Task::Run(options) => run::run(&options),
         Task::On { host, words } => enter::on(&host, &words),
-        Task::SetLatency { from, to, seconds } => tell(&Request::Latency { from, to, seconds }),
-        Task::SetRate { from, to, bytes_per_s } => tell(&Request::Rate { from, to, bytes_per_s }),
-        Task::Cut { node } => tell(&Request::Cut { node }),
-        Task::Join { node } => tell(&Request::Join { node }),
-        Task::Counters => tell(&Request::Counters),
+        Task::SetLatency { from, to, seconds } => send(&Request::Latency { from, to, seconds }),
+        Task::SetRate { from, to, bytes_per_s } => send(&Request::Rate { from, to, bytes_per_s }),
+        Task::Cut { node } => send(&Request::Cut { node }),
+        Task::Join { node } => send(&Request::Join { node }),
+        Task::Counters => send(&Request::Counters),
         Task::Pong { address } => {
             echo::pong(address, &mut || say("listening")).map_err(|error| at(address, &error))?;
             Ok(ExitCode::SUCCESS)
@@ -165,7 +165,7 @@ fn perform(task: Task) -> Result<ExitCode, Error> {
 }
 
 /// Sends a request to the network that this process is in.
-fn tell(request: &Request) -> Result<ExitCode, Error> {
+fn send(request: &Request) -> Result<ExitCode, Error> {
     let answer = ask(Path::new(CONTROL), request).map_err(|error| match error {
         Error::Gone(_) => Error::Setup {
             message: "this is not inside a test network".to_owned(),

@@ -30,7 +30,7 @@ pub(crate) struct Port {
 
 /// The ports of all hosts, whose interfaces are there and up.
 pub(crate) fn open_all(hosts: usize) -> Result<Vec<Port>, Error> {
-    // How to name an interface by its number, without unsafe code, the list of all interfaces tells.
+    // The list of all interfaces gives the name of an interface number without unsafe code.
     let addresses: HashMap<String, LinkAddr> = nix::ifaddrs::getifaddrs()
         .map_err(|error| failed("interfaces", error))?
         .filter_map(|interface| Some((interface.interface_name, *interface.address?.as_link_addr()?)))

@@ -13,7 +13,7 @@ use crate::failure::{failed, say};
 
 /// Makes the network of a machine, or the one described on the standard input; it lives as long as that is open.
 ///
-/// Everything is told on the standard output, failures too.
+/// Everything is reported on standard output, failures too.
 pub(crate) fn serve(machine: Option<&Path>) -> Result<ExitCode, Error> {
     if let Err(error) = leave() {
         report(&error);
@@ -27,7 +27,7 @@ pub(crate) fn serve(machine: Option<&Path>) -> Result<ExitCode, Error> {
         .stdin(Stdio::inherit())
         .spawn()
         .map_err(|error| failed("first process of the network", error))?;
-    tell(&Report::Process(child.id()));
+    print_report(&Report::Process(child.id()));
     let status = child.wait().map_err(|error| failed("first process of the network", error))?;
     Ok(ExitCode::from(u8::from(!status.success())))
 }
@@ -72,10 +72,10 @@ pub(crate) fn forbidden(error: &str) -> Error {
 /// Tells the library of a failure.
 pub(crate) fn report(error: &Error) {
     let help = miette::Diagnostic::help(error).map(|help| help.to_string());
-    tell(&Report::Failed { message: error.to_string(), help });
+    print_report(&Report::Failed { message: error.to_string(), help });
 }
 
-pub(crate) fn tell(report: &Report) {
+pub(crate) fn print_report(report: &Report) {
     if let Ok(line) = serde_json::to_string(report) {
         say(&line);
     }
