@@ -243,11 +243,11 @@ fn help_describes_agents() {
 
     `topology/probe` starts agents and passes them a token. To start one by hand, put the token, 64
     hexadecimal digits, into the environment variable HOPMAP_AGENT_TOKEN, the first line of
-    --token-file, or the first line of standard input. It is never an argument, which all users of
-    the host could read. Connections without the token are rejected.
+    --token-file, or the first line of standard input. It is never an argument, which all users of the
+    host could read. Connections without the token are rejected.
 
-    A ready agent prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when its
-    coordinator ends it, when its standard input is closed, or after --time-limit.
+    A ready agent prints one line: hopmap agent 1 HOST ADDRESS:PORT CORES. It ends when its coordinator
+    ends it, when its standard input is closed, or after --time-limit.
 
     Examples:
       (umask 077; openssl rand -hex 32 > token)

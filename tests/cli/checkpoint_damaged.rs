@@ -65,7 +65,7 @@ fn settings_that_cannot_be_read() {
     sandbox.write("store/store.json", settings.replace("0.2", "3"));
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "list", "store"]), @r"
     ------- stderr -------
-    error[checkpoint::damaged_settings]: store/store.json cannot be used: `epsilon` has to be from 0 to 1
+    error[checkpoint::damaged_settings]: store/store.json cannot be used: `epsilon` must be from 0 to 1
       help: it is a small text file: recreate it as `hopmap checkpoint init` does in an empty folder, with the old `seed`, a `next` above all numbers, and without `removed`
     [exit code 1]
     ");

@@ -39,19 +39,19 @@ fn folders_without_a_store_are_refused() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--depth", "17"]), @r"
     ------- stderr -------
-    error[checkpoint::setting]: `depth` has to be from 0 to 16
+    error[checkpoint::setting]: `depth` must be from 0 to 16
       help: nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--epsilon", "2"]), @r"
     ------- stderr -------
-    error[checkpoint::setting]: `epsilon` has to be from 0 to 1
+    error[checkpoint::setting]: `epsilon` must be from 0 to 1
       help: nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["checkpoint", "init", "store", "--epsilon", "nan"]), @r"
     ------- stderr -------
-    error[checkpoint::setting]: `epsilon` has to be from 0 to 1
+    error[checkpoint::setting]: `epsilon` must be from 0 to 1
       help: nothing was changed
     [exit code 2]
     ");
@@ -205,13 +205,13 @@ fn prunes_that_say_nothing_or_too_much() {
     ");
     insta::assert_snapshot!(prune(&["--keep-last", "0"]), @r"
     ------- stderr -------
-    error[checkpoint::setting]: `keep-last` has to be 1 or more
+    error[checkpoint::setting]: `keep-last` must be 1 or more
       help: nothing was changed
     [exit code 2]
     ");
     insta::assert_snapshot!(prune(&["--keep-every", "0"]), @r"
     ------- stderr -------
-    error[checkpoint::setting]: `keep-every` has to be 1 or more
+    error[checkpoint::setting]: `keep-every` must be 1 or more
       help: nothing was changed
     [exit code 2]
     ");

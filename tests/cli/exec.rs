@@ -74,7 +74,7 @@ fn what_is_wrong_is_said() {
        : ^^|^
        :   `-- did you mean `ranks`?
        `----
-      help: parameters: format, path, ranks
+      help: parameters: algorithms, collectives, format, path, ranks
     [exit code 2]
     "#);
     insta::assert_snapshot!(sandbox.seen(&["exec", "trace/import", "-p", "path=none.csv", "-p", "format=csv", "--out", "a"]), @r"

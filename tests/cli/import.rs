@@ -198,7 +198,7 @@ fn both_stages_say_what_they_take() {
           sent; these count with `expand`
             ignore  Not at all
             keep    As operations of their communicators, but not as messages
-            expand  As operations of their communicators and as the messages that they are made of
+            expand  As operations of their communicators and as the messages that they consist of
       format           default "auto"
           Format of the file. `auto` recognises it by its contents, not by its name
             auto                Recognised from the contents

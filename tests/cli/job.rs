@@ -72,7 +72,7 @@ fn jobs_that_contradict_what_is_stored_are_refused() {
     assert!(message(Some("n[2-5]"), "program").contains("n5"));
     assert!(message(Some("n2"), "program").contains("8 ranks do not fit on 4 slots"));
     let missing = message(Some("n[2-3]"), "nowhere");
-    assert!(missing.contains("nowhere is not an artifact"), "{missing}");
+    assert!(missing.contains("nowhere: cannot be read"), "{missing}");
     let swapped = message(Some("n[2-3]"), "machine");
     assert!(swapped.contains("task-graph"), "{swapped}");
     assert!(!sandbox.path().join("out").exists());

@@ -84,7 +84,7 @@ fn a_lock_file_lists_inputs_and_outputs() {
     slots = 0
 
     [stages.placement]
-    revision = 1
+    revision = 2
     needs = { system = "machine", task-graph = "program" }
 
     [stages.placement.parameters]
@@ -103,13 +103,15 @@ fn a_lock_file_lists_inputs_and_outputs() {
 
     [stages.program]
     uses = "trace/import"
-    revision = 1
+    revision = 2
     files = [
       { name = "matrix.csv", bytes = 130, blake3 = "DIGEST" },
     ]
     outputs = { task-graph = "DIGEST" }
 
     [stages.program.parameters]
+    algorithms = {}
+    collectives = "expand"
     format = "csv"
     path = "(path)"
     "#);

@@ -29,7 +29,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
-          trace/import revision 1, hopmap VERSION, run RUN of ring
+          trace/import revision 2, hopmap VERSION, run RUN of ring
           format = "csv"
           file matrix.csv DIGEST
     "#);
@@ -37,7 +37,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
     // An input of several stages is listed once.
     assert_snapshot!(provenance(&sandbox, "quality"), @r#"
     metrics DIGEST quality
-      evaluate/mapping revision 2, hopmap VERSION, run RUN of ring
+      evaluate/mapping revision 3, hopmap VERSION, run RUN of ring
       mapping: mapping DIGEST placement
         map/annealing revision 4, hopmap VERSION, run RUN of ring
         evaluations = 20000
@@ -46,7 +46,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
-          trace/import revision 1, hopmap VERSION, run RUN of ring
+          trace/import revision 2, hopmap VERSION, run RUN of ring
           format = "csv"
           file matrix.csv DIGEST
       system: system-graph DIGEST machine (above)
@@ -67,7 +67,7 @@ fn a_changed_launch_file_is_known_by_its_comment() {
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
-        trace/import revision 1, hopmap VERSION, run RUN of ring
+        trace/import revision 2, hopmap VERSION, run RUN of ring
         format = "csv"
         file matrix.csv DIGEST
     ------- stderr -------
@@ -101,7 +101,7 @@ fn any_saved_file_is_known_by_its_bytes() {
       trace/export revision 2, hopmap VERSION, run RUN of ring
       format = "csv"
       task-graph: task-graph DIGEST program
-        trace/import revision 1, hopmap VERSION, run RUN of ring
+        trace/import revision 2, hopmap VERSION, run RUN of ring
         format = "csv"
         file matrix.csv DIGEST
     "#);
@@ -115,7 +115,7 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
     assert_snapshot!(provenance(&sandbox, "linear.mapping"), @r"
     mapping DIGEST copy
-      map/linear revision 1, hopmap VERSION, run unknown
+      map/linear revision 2, hopmap VERSION, run unknown
       system: artifact DIGEST
         the chain ends here: there is no store to look it up in
       task-graph: artifact DIGEST
@@ -164,7 +164,7 @@ fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
-        trace/import revision 1, run unknown
+        trace/import revision 2, run unknown
         format = "csv"
         file matrix.csv DIGEST
     "#);

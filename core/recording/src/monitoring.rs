@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! # POINT TO POINT
-//! E	0	1	10000 bytes	100 msgs sent	5,0,0,15,10,2,1,100,0,…
-//! I	0	1	4340 bytes	34 msgs sent
+//! E    0    1    10000 bytes    100 msgs sent    5,0,0,15,10,2,1,100,0,…
+//! I    0    1    4340 bytes    34 msgs sent
 //! # OSC
-//! S	0	1	64 bytes	1 msgs sent
-//! R	0	2	32 bytes	1 msgs sent
+//! S    0    1    64 bytes    1 msgs sent
+//! R    0    2    32 bytes    1 msgs sent
 //! # COLLECTIVES
-//! C	0	1	4340 bytes	34 msgs sent
+//! C    0    1    4340 bytes    34 msgs sent
 //! ```
 //!
 //! Source: `common_monitoring.c` of Open MPI 4.1.4, and its output. `E` are messages of the program, `I` those

@@ -89,10 +89,10 @@ fn plural(count: u64, one: &str) -> String {
 /// A number of bytes as people read it.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-    let power = (bytes.max(1).ilog10() / 3) as usize;
+    let power = bytes.max(1).ilog10() / 3;
     match power {
         0 => format!("{bytes} B"),
-        _ => format!("{:.1} {}", bytes as f64 / 1000f64.powi(power as i32), UNITS[power]),
+        _ => format!("{:.1} {}", bytes as f64 / 1000_u64.pow(power) as f64, UNITS[power as usize]),
     }
 }
 

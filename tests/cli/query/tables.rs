@@ -170,7 +170,7 @@ fn tables_are_listed() {
       state                        TEXT
       seconds                      DOUBLE
       digest                       TEXT
-    placement_convergence: 8 rows
+    placement_convergence: 13 rows
       cell                         TEXT
       island                       BIGINT
       evaluations                  BIGINT
@@ -272,6 +272,17 @@ fn tables_are_listed() {
       weight                       TEXT
     program: 1 row
       cell                         TEXT
+      algorithms.allgather         TEXT
+      algorithms.allreduce         TEXT
+      algorithms.alltoall          TEXT
+      algorithms.barrier           TEXT
+      algorithms.bcast             TEXT
+      algorithms.gather            TEXT
+      algorithms.reduce            TEXT
+      algorithms.reduce_scatter    TEXT
+      algorithms.scan              TEXT
+      algorithms.scatter           TEXT
+      collectives                  TEXT
       format                       TEXT
       path                         TEXT
       ranks                        TEXT
@@ -288,6 +299,17 @@ fn tables_are_listed() {
       destination                  BIGINT
       messages                     BIGINT
       bytes                        BIGINT
+      algorithms.allgather         TEXT
+      algorithms.allreduce         TEXT
+      algorithms.alltoall          TEXT
+      algorithms.barrier           TEXT
+      algorithms.bcast             TEXT
+      algorithms.gather            TEXT
+      algorithms.reduce            TEXT
+      algorithms.reduce_scatter    TEXT
+      algorithms.scan              TEXT
+      algorithms.scatter           TEXT
+      collectives                  TEXT
       format                       TEXT
       path                         TEXT
       ranks                        TEXT
@@ -298,6 +320,17 @@ fn tables_are_listed() {
       compute_s                    DOUBLE
       communication_s              DOUBLE
       collective_s                 DOUBLE
+      algorithms.allgather         TEXT
+      algorithms.allreduce         TEXT
+      algorithms.alltoall          TEXT
+      algorithms.barrier           TEXT
+      algorithms.bcast             TEXT
+      algorithms.gather            TEXT
+      algorithms.reduce            TEXT
+      algorithms.reduce_scatter    TEXT
+      algorithms.scan              TEXT
+      algorithms.scatter           TEXT
+      collectives                  TEXT
       format                       TEXT
       path                         TEXT
       ranks                        TEXT
