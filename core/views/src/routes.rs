@@ -68,20 +68,20 @@ pub fn routes(routed: &Routed<'_>) -> String {
 }
 
 fn notes(layout: &Layout, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut sentences = Vec::new();
     if nodes.has_hidden() {
-        lines.push("at the bottom of a switch: the busiest link of its hosts".to_owned());
+        sentences.push("at the bottom of a switch: the busiest link of its hosts".to_owned());
     }
     if !layout.around.is_empty() {
-        lines.push("short lines at the edges lead around to the other edge".to_owned());
+        sentences.push("short lines at the edges lead around to the other edge".to_owned());
     }
     if lanes.all > lanes.drawn.len() {
         let (drawn, all) = (whole(lanes.drawn.len() as u64), whole(lanes.all as u64));
-        lines.push(format!(
+        sentences.push(format!(
             "the busiest {drawn} of {all} links; others between the same nodes are in their tooltips"
         ));
     }
-    lines
+    sentences
 }
 
 /// Between the edge of a cable and the line next to it that marks the longest route or the cycle.

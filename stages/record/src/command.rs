@@ -61,7 +61,7 @@ pub struct RecordCommand {
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     method: Method,
     /// This process is a rank: load the recorder into the program. Known from the environment of Open MPI, MPICH, Intel
-    /// MPI, PMIx and PMI.
+    /// MPI, `PMIx` and PMI.
     #[arg(long)]
     inside: bool,
     /// Build with this compiler of the program's MPI [default: the mpicc next to the launcher, or in PATH].
@@ -181,8 +181,8 @@ impl RecordCommand {
 
     /// The MPI of the first executable among the arguments that has one.
     fn linked(&self) -> Option<Implementation> {
-        let files = self.command.iter().skip(usize::from(LauncherKind::of(&self.command[0]).is_some()));
-        files.filter_map(|word| mpi_of(&file_of(word)?)).next()
+        let mut files = self.command.iter().skip(usize::from(LauncherKind::of(&self.command[0]).is_some()));
+        files.find_map(|word| mpi_of(&file_of(word)?))
     }
 
     fn plan(
@@ -349,7 +349,7 @@ impl RecordCommand {
             Plan::Preload(library) => library.clone(),
             Plan::OpenMpi => "Open MPI".into(),
         };
-        let unfit = self.command.iter().filter_map(|word| check(&file_of(word)?).err()).next();
+        let unfit = self.command.iter().find_map(|word| check(&file_of(word)?).err());
         if let (Plan::Preload(_), Some(error)) = (plan, unfit) {
             return error;
         }

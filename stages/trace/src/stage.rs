@@ -288,7 +288,7 @@ impl Stage for Import {
 
     fn check(params: &ImportParams) -> Result<(), Error> {
         import::check(params.ranks)?;
-        Ok(check_algorithms(params.collectives, params.algorithms)?)
+        check_algorithms(params.collectives, params.algorithms)
     }
 
     fn reads(params: &ImportParams) -> Result<Vec<InputPath>, Error> {
