@@ -74,9 +74,8 @@ fn cells_with_different_weights_are_not_ranked_against_each_other() {
     sandbox.stdout(&["run", "sweep.toml", "--report", "report.html"]);
     let html = sandbox.read("report.html");
     for weight in ["bytes", "messages"] {
-        let is_best = |mapper| {
-            html.contains(&format!("<td>{mapper}</td><td>{weight}</td><td class=\"number best\""))
-        };
+        let is_best =
+            |mapper| html.contains(&format!("<td>{mapper}</td><td>{weight}</td><td class=\"number best\""));
         assert!(is_best("linear") || is_best("random"), "{weight}");
     }
     assert!(html.contains("machine, weight = messages</h3>"));

@@ -226,8 +226,10 @@ impl RecordCommand {
         let name = launcher.map(|_| self.command[0].as_str());
         let library = match (Compiler::find(self.mpicc.as_deref(), name, mpi), launcher) {
             (Ok(compiler), _) => compiler.library(&cache)?,
-            (Err(error), Some(launcher)) => cached_for(&cache, launcher)?.ok_or(error)?,
-            (Err(error), None) => return Err(error),
+            (Err(error), Some(launcher)) if self.mpicc.is_none() => {
+                cached_for(&cache, launcher)?.ok_or(error)?
+            }
+            (Err(error), _) => return Err(error),
         };
         let path = fs::canonicalize(&library).map_err(RecordError::io("read", &library))?;
         match path.to_str().is_some_and(|text| !text.contains([' ', ':', ',', ';'])) {

@@ -6,7 +6,7 @@ use hopmap_recording::{Description, Method, Recording};
 
 use crate::support::{cache, mpis, prepared, program_of, record, recorder, text};
 
-const RING: &str = r#"
+const RING: &str = r"
     #include <mpi.h>
     int main(int argc, char **argv)
     {
@@ -18,7 +18,7 @@ const RING: &str = r#"
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Finalize();
         return argc > 1 ? 9 : 0;
-    }"#;
+    }";
 
 fn pairs(recording: &Recording) -> Vec<(u32, u32, u64, u64)> {
     recording.traffic.iter().map(|line| (line.source, line.destination, line.messages, line.bytes)).collect()

@@ -9,7 +9,7 @@ use crate::support::{mpis, program_of, record, text};
 /// Rank 1 has sent a message to rank 0 when both run this.
 fn program(ending: &str) -> String {
     format!(
-        r#"
+        r"
         #include <mpi.h>
         #include <signal.h>
         #include <stdlib.h>
@@ -26,7 +26,7 @@ fn program(ending: &str) -> String {
             {ending}
             MPI_Finalize();
             return 0;
-        }}"#
+        }}"
     )
 }
 
@@ -146,7 +146,7 @@ fn sessions_are_recorded_without_mpi_init() {
 
 #[test]
 fn threads_count_for_themselves() {
-    const PROGRAM: &str = r#"
+    const PROGRAM: &str = r"
         #include <mpi.h>
         #include <pthread.h>
         static int rank;
@@ -171,7 +171,7 @@ fn threads_count_for_themselves() {
             }
             MPI_Finalize();
             return 0;
-        }"#;
+        }";
     for mpi in mpis() {
         let folder = tempfile::tempdir().unwrap();
         let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), PROGRAM, &["-pthread"]);

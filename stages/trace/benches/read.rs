@@ -167,7 +167,7 @@ fn otf(bencher: Bencher<'_, '_>, kind: &str) {
 #[divan::bench]
 fn csv(bencher: Bencher<'_, '_>) {
     let path = InputPath::new(sample("rows-columns-16.expected.csv"));
-    let params = ImportParams { path, format: Format::Csv, ranks: None };
+    let params = ImportParams { format: Format::Csv, ..ImportParams::new(path) };
     bencher.counter(size(&Import::reads(&params).expect("a file"))).bench(|| {
         black_box(Import::run(params.clone(), Inputs::new(), &Context::detached())).expect("a graph")
     });
