@@ -88,7 +88,7 @@ fn read(
 fn beyond_type(entry: &StageEntry, values: &Json, error: &ParameterError) -> Option<ParameterError> {
     let (_, type_name) = error.message.rsplit_once(", expected ")?;
     let [least, most] = limits(type_name)?;
-    let pointer: String = error.path.iter().map(|part| format!("/{part}")).collect();
+    let pointer = error.path.iter().fold(String::new(), |pointer, part| pointer + "/" + part);
     let mut nearest = values.clone();
     let value = nearest.pointer_mut(&pointer)?;
     let number: i128 = match value {
