@@ -96,7 +96,7 @@ fn random_machine(random: &mut Random) -> SystemGraph {
     let mut ends = Vec::new();
     let mut between = |a: usize, b: usize| ends.push((a as u32, b as u32));
     for host in 0..hosts {
-        for _ in 0..1 + random.below(3).min(random.below(3)) {
+        for _ in 0..=random.below(3).min(random.below(3)) {
             between(host, hosts + random.below(switches).min(nodes - hosts));
         }
     }

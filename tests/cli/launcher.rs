@@ -304,7 +304,7 @@ fn check_finds_launchers_and_programs_that_do_not_exist() {
         let said = sandbox.seen(&["check", "external.toml"]);
         match program {
             Some(fault) => {
-                assert!(said.contains(fault) && said.contains("stage `a` (external.toml:"), "{said}")
+                assert!(said.contains(fault) && said.contains("stage `a` (external.toml:"), "{said}");
             }
             None => assert!(said.contains("is valid"), "{said}"),
         }
