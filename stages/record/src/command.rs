@@ -61,7 +61,7 @@ pub struct RecordCommand {
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     method: Method,
     /// This process is a rank: load the recorder into the program. Known from the environment of Open MPI, MPICH, Intel
-    /// MPI, `PMIx` and PMI.
+    /// MPI, PMIx and PMI.
     #[arg(long)]
     inside: bool,
     /// Build with this compiler of the program's MPI [default: the mpicc next to the launcher, or in PATH].
