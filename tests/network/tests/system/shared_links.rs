@@ -17,13 +17,13 @@ fn seconds() -> f64 {
     if hopmap_test_support::soak() { 20.0 } else { 3.0 }
 }
 
-/// Runs a measurement until this machine is not too busy for it. In the short form, the last try takes place on a busy one too:
+/// Runs a measurement until this machine is not too busy for it. In the short form, the third try takes place on a busy one too:
 /// frames that are some milliseconds late do not change a mean over seconds.
 fn measured<T>(network: &Network, what: impl Fn() -> T) -> T {
     let mut tries = 0;
     loop {
         tries += 1;
-        let is_last = tries == 6 && !hopmap_test_support::soak();
+        let is_last = tries == 3 && !hopmap_test_support::soak();
         let limits = if is_last { Limits { max_late: 0.2, min_idle: 0.0 } } else { Limits::default() };
         match network.measure_within(limits, &what) {
             Ok((done, _)) => return done,
