@@ -15,6 +15,7 @@ mod input_file;
 mod mapping;
 mod measurements;
 mod paths;
+mod program;
 mod routes;
 mod schedule;
 mod stage;
@@ -39,6 +40,10 @@ pub use mapping::{
 };
 pub use measurements::{Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample};
 pub use paths::{Paths, Tree};
+pub use program::{
+    Action, Collective, Envelope, Operation, OperationKind, OperationProblem, Program, ProgramBuilder,
+    ProgramError, ProgramTotals,
+};
 pub use routes::{
     Cause, Counting, Diagnosis, Failure, Failures, Part, Route, Routes, TableEntry, Tables, TablesError,
 };
