@@ -27,7 +27,7 @@
 
 /* Symbols of MPI ---------------------------------------------------------------------------------------------------- */
 
-static int find_in(struct dl_phdr_info *object, size_t size, void *wanted)
+static int find_symbol_in(struct dl_phdr_info *object, size_t size, void *wanted)
 {
     (void) size;
     void **found = (void **) wanted;
@@ -39,48 +39,48 @@ static int find_in(struct dl_phdr_info *object, size_t size, void *wanted)
 }
 
 /* RTLD_NEXT misses an MPI that a language runtime has loaded for itself, such as that of mpi4py. */
-COLD static void *find(const char *name, void *scope)
+COLD static void *find_symbol(const char *name, void *scope)
 {
     void *found[2] = { (void *) name, dlsym(scope, name) };
-    if (!found[1]) dl_iterate_phdr(find_in, found);
+    if (!found[1]) dl_iterate_phdr(find_symbol_in, found);
     return found[1];
 }
 
-COLD static void *need_in(const char *name, void *scope)
+COLD static void *required_symbol_in(const char *name, void *scope)
 {
-    void *symbol = find(name, scope);
+    void *symbol = find_symbol(name, scope);
     if (symbol) return symbol;
     fprintf(stderr, "hopmap record: this MPI has no %s; remove the cache and build the recorder with its own mpicc\n", name);
     _exit(1);
 }
 
-static void *need(const char *name) { return need_in(name, RTLD_NEXT); }
+static void *required_symbol(const char *name) { return required_symbol_in(name, RTLD_NEXT); }
 
-#define REAL(name) ((__typeof__(&P##name)) (UNLIKELY(!pointer_##name) ? (pointer_##name = need("P" #name)) : pointer_##name))
-#define USED(name) static void *pointer_##name;
-USED(MPI_Comm_group) USED(MPI_Comm_remote_group) USED(MPI_Comm_test_inter) USED(MPI_Comm_rank) USED(MPI_Comm_get_parent)
-USED(MPI_Group_size) USED(MPI_Group_translate_ranks) USED(MPI_Group_free) USED(MPI_Win_get_group) USED(MPI_Topo_test)
-USED(MPI_Cartdim_get) USED(MPI_Cart_shift) USED(MPI_Graph_neighbors_count) USED(MPI_Graph_neighbors) USED(MPI_Group_rank)
-USED(MPI_Dist_graph_neighbors_count) USED(MPI_Dist_graph_neighbors) USED(MPI_Get_library_version)
+#define PMPI(name) ((__typeof__(&P##name)) (UNLIKELY(!pointer_##name) ? (pointer_##name = required_symbol("P" #name)) : pointer_##name))
+#define MPI_SYMBOL(name) static void *pointer_##name;
+MPI_SYMBOL(MPI_Comm_group) MPI_SYMBOL(MPI_Comm_remote_group) MPI_SYMBOL(MPI_Comm_test_inter) MPI_SYMBOL(MPI_Comm_rank) MPI_SYMBOL(MPI_Comm_get_parent)
+MPI_SYMBOL(MPI_Group_size) MPI_SYMBOL(MPI_Group_translate_ranks) MPI_SYMBOL(MPI_Group_free) MPI_SYMBOL(MPI_Win_get_group) MPI_SYMBOL(MPI_Topo_test)
+MPI_SYMBOL(MPI_Cartdim_get) MPI_SYMBOL(MPI_Cart_shift) MPI_SYMBOL(MPI_Graph_neighbors_count) MPI_SYMBOL(MPI_Graph_neighbors) MPI_SYMBOL(MPI_Group_rank)
+MPI_SYMBOL(MPI_Dist_graph_neighbors_count) MPI_SYMBOL(MPI_Dist_graph_neighbors) MPI_SYMBOL(MPI_Get_library_version)
 #if MPI_VERSION >= 3
-USED(MPI_Type_size_x)
+MPI_SYMBOL(MPI_Type_size_x)
 #else
-USED(MPI_Type_size)
+MPI_SYMBOL(MPI_Type_size)
 typedef long long MPI_Count;
 #endif
 
 #ifdef OPEN_MPI
 /* Its constants are addresses of data, which may have been copied into the program; its conversions are functions. */
-#define CONSTANT(type, name) ((type) need_in(name, RTLD_DEFAULT))
+#define CONSTANT(type, name) ((type) required_symbol_in(name, RTLD_DEFAULT))
 #define NULL_COMMUNICATOR CONSTANT(MPI_Comm, "ompi_mpi_comm_null")
 #define WORLD CONSTANT(MPI_Comm, "ompi_mpi_comm_world")
 static void *no_op;
-#define IS_NO_OP(op) ((void *) (op) == (no_op ? no_op : (no_op = need_in("ompi_mpi_op_no_op", RTLD_DEFAULT))))
+#define IS_NO_OP(op) ((void *) (op) == (no_op ? no_op : (no_op = required_symbol_in("ompi_mpi_op_no_op", RTLD_DEFAULT))))
 #if MPI_VERSION >= 4
-USED(MPI_Session_f2c)
+MPI_SYMBOL(MPI_Session_f2c)
 #endif
-USED(MPI_Comm_f2c) USED(MPI_Type_f2c) USED(MPI_Request_f2c) USED(MPI_Win_f2c) USED(MPI_Op_f2c)
-#define FROM_FORTRAN(kind, handle) REAL(MPI_##kind##_f2c)(handle)
+MPI_SYMBOL(MPI_Comm_f2c) MPI_SYMBOL(MPI_Type_f2c) MPI_SYMBOL(MPI_Request_f2c) MPI_SYMBOL(MPI_Win_f2c) MPI_SYMBOL(MPI_Op_f2c)
+#define FROM_FORTRAN(kind, handle) PMPI(MPI_##kind##_f2c)(handle)
 #define LIBRARY "Open MPI"
 #else
 #define NULL_COMMUNICATOR MPI_COMM_NULL
@@ -112,12 +112,12 @@ struct table { struct entry *entries; uint32_t used, bits; };
 enum { POINT_TO_POINT, PUT, GET, NEIGHBOUR };
 
 struct capture { struct capture *next; uintptr_t request; uint32_t length, capacity; struct entry entries[]; };
-struct bound { uintptr_t handle; struct group *group; };
+struct cached_group { uintptr_t handle; struct group *group; };
 /* A message as its arguments say, and where it counts. */
 struct recent { uintptr_t comm, type; int64_t count; int dest; uint64_t bytes; struct entry *entry; };
 #define CACHE_BITS 5
-#define CACHE (1 << CACHE_BITS)
-#define CACHED(handle) (((uint64_t) (uintptr_t) (handle) * 0x9e3779b97f4a7c15u) >> (64 - CACHE_BITS))
+#define CACHE_SIZE (1 << CACHE_BITS)
+#define CACHE_SLOT(handle) (((uint64_t) (uintptr_t) (handle) * 0x9e3779b97f4a7c15u) >> (64 - CACHE_BITS))
 
 struct thread {
     uint32_t depth, nested;     /* calls of MPI within calls of MPI, and the C ones among them */
@@ -126,9 +126,9 @@ struct thread {
     uint64_t lost;
     struct capture *capture;
     uint32_t generation;
-    struct bound cache[CACHE];
-    struct { uintptr_t type; uint64_t size; } sizes[CACHE];
-    struct recent recent[CACHE];
+    struct cached_group cache[CACHE_SIZE];
+    struct { uintptr_t type; uint64_t size; } sizes[CACHE_SIZE];
+    struct recent recent[CACHE_SIZE];
     struct table table;
     void *scratch[2];           /* converted arrays of Fortran */
     int idle;
@@ -184,7 +184,7 @@ static inline uint64_t ticks(void)
 #endif
 }
 
-static uint64_t mixed(uint64_t value)
+static uint64_t hash64(uint64_t value)
 {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
     value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
@@ -194,7 +194,7 @@ static uint64_t mixed(uint64_t value)
 /* Without malloc: also called from signal handlers. */
 static int resize(struct table *table, uint32_t bits);
 
-static struct entry *add_to(struct table *table, uint64_t key, uint64_t count, uint64_t bytes)
+static struct entry *add_entry(struct table *table, uint64_t key, uint64_t count, uint64_t bytes)
 {
     uint64_t mask = ((uint64_t) 1 << table->bits) - 1;
     for (uint64_t at = (key * 0x9e3779b97f4a7c15u) >> (64 - table->bits);; at = (at + 1) & mask) {
@@ -206,7 +206,7 @@ static struct entry *add_to(struct table *table, uint64_t key, uint64_t count, u
         }
         if (entry->key) continue;
         if (table->used > mask / 4 * 3)
-            return resize(table, table->bits + 1) ? add_to(table, key, count, bytes) : NULL;
+            return resize(table, table->bits + 1) ? add_entry(table, key, count, bytes) : NULL;
         table->used++;
         *entry = (struct entry) { key, count, bytes };
         return entry;
@@ -221,23 +221,23 @@ COLD static int resize(struct table *table, uint32_t bits)
     if (memory == MAP_FAILED) return 0;
     struct table larger = { memory, 0, bits };
     for (uint64_t at = 0; table->entries && at < (uint64_t) 1 << table->bits; at++)
-        if (table->entries[at].key) add_to(&larger, table->entries[at].key, table->entries[at].count, table->entries[at].bytes);
+        if (table->entries[at].key) add_entry(&larger, table->entries[at].key, table->entries[at].count, table->entries[at].bytes);
     /* The old entries stay: a signal handler may be reading them. All of them together are smaller than the new ones. */
     *table = larger;
     return 1;
 }
 
-static void detach(void *self)
+static void detach_thread(void *self)
 {
     current = NULL;
     __atomic_store_n(&((struct thread *) self)->idle, 1, __ATOMIC_RELEASE);
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static void prepare(void) { pthread_key_create(&ending, detach); }
+static void prepare(void) { pthread_key_create(&ending, detach_thread); }
 
 /* The counters of this thread: those of a thread that has ended, or new ones. */
-COLD static struct thread *attach(void)
+COLD static struct thread *attach_thread(void)
 {
     struct thread *self;
     pthread_once(&once, prepare);
@@ -262,7 +262,7 @@ COLD static struct thread *attach(void)
 static inline struct thread *enter(void)
 {
     struct thread *self = current;
-    if (UNLIKELY(!self)) self = attach();
+    if (UNLIKELY(!self)) self = attach_thread();
     if (self->depth++ == 0 && is_timed) self->entered = ticks();
     return self;
 }
@@ -288,20 +288,20 @@ COLD static void add_captured(struct thread *self, uint64_t key, uint64_t bytes)
     capture->entries[capture->length++] = (struct entry) { key, 1, bytes };
 }
 
-static inline struct entry *add(struct thread *self, uint64_t key, uint64_t bytes)
+static inline struct entry *count_entry(struct thread *self, uint64_t key, uint64_t bytes)
 {
     if (UNLIKELY(self->capture != NULL)) {
         add_captured(self, key, bytes);
         return NULL;
     }
     const struct entry *entries = self->table.entries;
-    struct entry *entry = add_to(&self->table, key, 1, bytes);
+    struct entry *entry = add_entry(&self->table, key, 1, bytes);
     if (UNLIKELY(!entry)) self->lost++;
     if (UNLIKELY(entries != self->table.entries)) memset(self->recent, 0, sizeof self->recent);
     return entry;
 }
 
-static inline uint64_t pair(uint32_t kind, uint32_t destination, uint64_t bytes)
+static inline uint64_t pair_key(uint32_t kind, uint32_t destination, uint64_t bytes)
 {
     uint64_t bin = bytes ? 64 - (uint64_t) __builtin_clzll(bytes) : 0;
     return (uint64_t) 1 << 62 | (uint64_t) kind << 40 | bin << 32 | destination;
@@ -309,14 +309,14 @@ static inline uint64_t pair(uint32_t kind, uint32_t destination, uint64_t bytes)
 
 /* Communicators and windows ----------------------------------------------------------------------------------------- */
 
-static int *translated(MPI_Group group, int *size)
+static int *world_ranks(MPI_Group group, int *size)
 {
     int count = 0;
-    REAL(MPI_Group_size)(group, &count);
+    PMPI(MPI_Group_size)(group, &count);
     if (member_count + count > MOST_MEMBERS) return NULL;
     int *ranks = malloc(sizeof(int) * (size_t) (count + 1)), *world = malloc(sizeof(int) * (size_t) (count + 1));
     for (int rank = 0; ranks && rank < count; rank++) ranks[rank] = rank;
-    if (ranks && world) REAL(MPI_Group_translate_ranks)(group, count, ranks, world_group, world);
+    if (ranks && world) PMPI(MPI_Group_translate_ranks)(group, count, ranks, world_group, world);
     else { free(world); world = NULL; }
     free(ranks);
     if (world) member_count += count;
@@ -324,7 +324,7 @@ static int *translated(MPI_Group group, int *size)
     return world;
 }
 
-static void discard(struct group *group)
+static void free_group(struct group *group)
 {
     member_count -= group->member_count;
     if (group->world != group->members) free(group->members);
@@ -334,7 +334,7 @@ static void discard(struct group *group)
 }
 
 /* The members of an intercommunicator are in the same order on both sides. */
-static int join(struct group *group, int *local, int remote_count)
+static int join_groups(struct group *group, int *local, int remote_count)
 {
     int count = group->size + remote_count;
     group->members = malloc(sizeof(int) * (size_t) (count + 1));
@@ -354,9 +354,9 @@ static struct group *new_group(MPI_Group local)
     if (!group) return NULL;
     group->index = -1;
     group->degree = -1;
-    group->members = group->world = translated(local, &group->size);
+    group->members = group->world = world_ranks(local, &group->size);
     group->member_count = group->peers = group->size;
-    REAL(MPI_Group_rank)(local, &group->rank);
+    PMPI(MPI_Group_rank)(local, &group->rank);
     if (group->world) return group;
     free(group);
     return NULL;
@@ -366,39 +366,39 @@ static struct group *group_of_communicator(MPI_Comm comm)
 {
     MPI_Group local;
     int is_inter = 0;
-    if (REAL(MPI_Comm_group)(comm, &local) != MPI_SUCCESS) return NULL;
+    if (PMPI(MPI_Comm_group)(comm, &local) != MPI_SUCCESS) return NULL;
     struct group *group = new_group(local);
-    REAL(MPI_Group_free)(&local);
-    REAL(MPI_Comm_test_inter)(comm, &is_inter);
+    PMPI(MPI_Group_free)(&local);
+    PMPI(MPI_Comm_test_inter)(comm, &is_inter);
     if (!group || !is_inter) return group;
     int *own = group->world;
     group->is_inter = 1;
-    REAL(MPI_Comm_remote_group)(comm, &local);
-    group->world = translated(local, &group->peers);
-    REAL(MPI_Group_free)(&local);
-    int is_joined = group->world && join(group, own, group->peers);
+    PMPI(MPI_Comm_remote_group)(comm, &local);
+    group->world = world_ranks(local, &group->peers);
+    PMPI(MPI_Group_free)(&local);
+    int is_joined = group->world && join_groups(group, own, group->peers);
     if (!is_joined) group->members = group->world;
     free(own);
     if (is_joined) return group;
-    discard(group);
+    free_group(group);
     return NULL;
 }
 
 /* Gives the group the lowest number that no living communicator of the same members has: all members call the same
  * creations and deletions in the same order, so that they agree without communication. */
-static struct group *registered(struct group *group)
+static struct group *register_group(struct group *group)
 {
-    uint64_t hash = mixed((uint64_t) group->member_count);
-    for (int at = 0; at < group->member_count; at++) hash = mixed(hash + (uint32_t) group->members[at]);
+    uint64_t hash = hash64((uint64_t) group->member_count);
+    for (int at = 0; at < group->member_count; at++) hash = hash64(hash + (uint32_t) group->members[at]);
     for (uint64_t number = 0;; number++) {
-        uint64_t id = mixed(hash + number);
+        uint64_t id = hash64(hash + number);
         int at = 0;
         while (at < group_count && (!groups[at] || groups[at]->id != id)) at++;
         if (at < group_count && groups[at]->is_live) continue;
         if (at == group_count) for (at = 0; at < group_count && groups[at]; at++) { }
         if (at == MOST_GROUPS) break;
         /* Of the same members in the same order, with a place in the counters. */
-        if (at < group_count && groups[at]) group->is_used = groups[at]->is_used, discard(groups[at]);
+        if (at < group_count && groups[at]) group->is_used = groups[at]->is_used, free_group(groups[at]);
         group->id = id;
         group->index = at;
         group->is_live = 1;
@@ -406,13 +406,13 @@ static struct group *registered(struct group *group)
         if (at == group_count) group_count++;
         return group;
     }
-    discard(group);
+    free_group(group);
     return NULL;
 }
 
 static struct binding **place_of(uintptr_t handle)
 {
-    struct binding **place = &bindings[mixed(handle) % BUCKETS];
+    struct binding **place = &bindings[hash64(handle) % BUCKETS];
     while (*place && (*place)->handle != handle) place = &(*place)->next;
     return place;
 }
@@ -420,7 +420,7 @@ static struct binding **place_of(uintptr_t handle)
 static void bind_locked(uintptr_t handle, struct group *group)
 {
     struct binding *binding = malloc(sizeof *binding);
-    struct binding **place = &bindings[mixed(handle) % BUCKETS];
+    struct binding **place = &bindings[hash64(handle) % BUCKETS];
     if (!binding || !group) {
         free(binding);
         lost++;
@@ -441,8 +441,8 @@ static void unbind(uintptr_t handle)
         free(binding);
         __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
         group->is_live = 0;
-        if (group->index >= 0 && !group->is_used) groups[group->index] = NULL, discard(group);
-        else if (group->index < 0) discard(group);
+        if (group->index >= 0 && !group->is_used) groups[group->index] = NULL, free_group(group);
+        else if (group->index < 0) free_group(group);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -453,17 +453,17 @@ static void bind_communicator(MPI_Comm like, MPI_Comm comm)
     unbind((uintptr_t) comm);
     pthread_mutex_lock(&lock);
     struct group *group = group_of_communicator(like);
-    bind_locked((uintptr_t) comm, group ? registered(group) : NULL);
+    bind_locked((uintptr_t) comm, group ? register_group(group) : NULL);
     pthread_mutex_unlock(&lock);
 }
 
-static struct group *known(struct thread *self, uintptr_t handle)
+static struct group *bound_group(struct thread *self, uintptr_t handle)
 {
     pthread_mutex_lock(&lock);
     struct binding *binding = *place_of(handle);
     struct group *group = binding ? binding->group : NULL;
     pthread_mutex_unlock(&lock);
-    if (group) self->cache[CACHED(handle)] = (struct bound) { handle, group };
+    if (group) self->cache[CACHE_SLOT(handle)] = (struct cached_group) { handle, group };
     return group;
 }
 
@@ -479,39 +479,39 @@ static inline void refresh(struct thread *self)
     }
 }
 
-static inline struct group *cached(struct thread *self, uintptr_t handle)
+static inline struct group *cached_group(struct thread *self, uintptr_t handle)
 {
     refresh(self);
-    struct bound *bound = &self->cache[CACHED(handle)];
+    struct cached_group *bound = &self->cache[CACHE_SLOT(handle)];
     return bound->group && bound->handle == handle ? bound->group : NULL;
 }
 
 COLD static struct group *new_communicator(struct thread *self, MPI_Comm comm)
 {
-    struct group *group = known(self, (uintptr_t) comm);
+    struct group *group = bound_group(self, (uintptr_t) comm);
     if (group) return group;
     bind_communicator(comm, comm);
-    group = known(self, (uintptr_t) comm);
+    group = bound_group(self, (uintptr_t) comm);
     if (!group) self->lost++;
     return group;
 }
 
 static inline struct group *group_of(struct thread *self, MPI_Comm comm)
 {
-    struct group *group = cached(self, (uintptr_t) comm);
+    struct group *group = cached_group(self, (uintptr_t) comm);
     return group ? group : new_communicator(self, comm);
 }
 
 COLD static struct group *new_window(struct thread *self, MPI_Win win)
 {
     MPI_Group local;
-    struct group *group = known(self, (uintptr_t) win);
-    if (group || REAL(MPI_Win_get_group)(win, &local) != MPI_SUCCESS) return group;
+    struct group *group = bound_group(self, (uintptr_t) win);
+    if (group || PMPI(MPI_Win_get_group)(win, &local) != MPI_SUCCESS) return group;
     pthread_mutex_lock(&lock);
     bind_locked((uintptr_t) win, new_group(local));
     pthread_mutex_unlock(&lock);
-    REAL(MPI_Group_free)(&local);
-    group = known(self, (uintptr_t) win);
+    PMPI(MPI_Group_free)(&local);
+    group = bound_group(self, (uintptr_t) win);
     if (!group) self->lost++;
     return group;
 }
@@ -519,19 +519,19 @@ COLD static struct group *new_window(struct thread *self, MPI_Win win)
 static void find_neighbours(MPI_Comm comm, struct group *group)
 {
     int topology = MPI_UNDEFINED, count = 0, sources = 0, weighted = 0;
-    REAL(MPI_Topo_test)(comm, &topology);
+    PMPI(MPI_Topo_test)(comm, &topology);
     if (topology == MPI_CART) {
-        REAL(MPI_Cartdim_get)(comm, &count);
+        PMPI(MPI_Cartdim_get)(comm, &count);
         count *= 2;
-    } else if (topology == MPI_GRAPH) REAL(MPI_Graph_neighbors_count)(comm, group->rank, &count);
-    else if (topology == MPI_DIST_GRAPH) REAL(MPI_Dist_graph_neighbors_count)(comm, &sources, &count, &weighted);
+    } else if (topology == MPI_GRAPH) PMPI(MPI_Graph_neighbors_count)(comm, group->rank, &count);
+    else if (topology == MPI_DIST_GRAPH) PMPI(MPI_Dist_graph_neighbors_count)(comm, &sources, &count, &weighted);
     int *found = malloc(sizeof(int) * (size_t) (count + 3 * sources + count + 1));
     if (!found) count = 0;
-    else if (topology == MPI_CART) for (int at = 0; at < count; at += 2) REAL(MPI_Cart_shift)(comm, at / 2, 1, &found[at], &found[at + 1]);
-    else if (topology == MPI_GRAPH) REAL(MPI_Graph_neighbors)(comm, group->rank, count, found);
+    else if (topology == MPI_CART) for (int at = 0; at < count; at += 2) PMPI(MPI_Cart_shift)(comm, at / 2, 1, &found[at], &found[at + 1]);
+    else if (topology == MPI_GRAPH) PMPI(MPI_Graph_neighbors)(comm, group->rank, count, found);
     else if (topology == MPI_DIST_GRAPH) {
         int *weights = found + count, *from = weights + count;
-        REAL(MPI_Dist_graph_neighbors)(comm, sources, from, from + sources, count, found, weights);
+        PMPI(MPI_Dist_graph_neighbors)(comm, sources, from, from + sources, count, found, weights);
     }
     group->neighbours = found;
     __atomic_store_n(&group->degree, count, __ATOMIC_RELEASE);
@@ -555,29 +555,29 @@ COLD static uint64_t new_type(struct thread *self, MPI_Datatype type)
 {
 #if MPI_VERSION >= 3
     MPI_Count size = 0;
-    REAL(MPI_Type_size_x)(type, &size);
+    PMPI(MPI_Type_size_x)(type, &size);
 #else
     int size = 0;
-    REAL(MPI_Type_size)(type, &size);
+    PMPI(MPI_Type_size)(type, &size);
 #endif
-    self->sizes[CACHED(type)].type = (uintptr_t) type;
-    return self->sizes[CACHED(type)].size = size > 0 ? (uint64_t) size : 0;
+    self->sizes[CACHE_SLOT(type)].type = (uintptr_t) type;
+    return self->sizes[CACHE_SLOT(type)].size = size > 0 ? (uint64_t) size : 0;
 }
 
 static inline uint64_t bytes_with(struct thread *self, MPI_Count count, MPI_Datatype type)
 {
     if (count <= 0) return 0;
     refresh(self);
-    int is_known = self->sizes[CACHED(type)].type == (uintptr_t) type;
-    return (uint64_t) count * (is_known ? self->sizes[CACHED(type)].size : new_type(self, type));
+    int is_known = self->sizes[CACHE_SLOT(type)].type == (uintptr_t) type;
+    return (uint64_t) count * (is_known ? self->sizes[CACHE_SLOT(type)].size : new_type(self, type));
 }
 #define bytes_of(count, type) bytes_with(self, count, type)
 
-static inline struct entry *sent(struct thread *self, struct group *group, uint32_t kind, int destination, uint64_t bytes)
+static inline struct entry *count_pair(struct thread *self, struct group *group, uint32_t kind, int destination, uint64_t bytes)
 {
     if (!group || destination < 0 || destination >= group->peers) return NULL; /* MPI_PROC_NULL, or lost already */
     int world = group->world[destination];
-    if (world >= 0) return add(self, pair(kind, (uint32_t) world, bytes), bytes);
+    if (world >= 0) return count_entry(self, pair_key(kind, (uint32_t) world, bytes), bytes);
     self->lost++; /* a process of another MPI_COMM_WORLD */
     return NULL;
 }
@@ -586,7 +586,7 @@ static inline struct entry *sent(struct thread *self, struct group *group, uint3
 static inline void count_message(struct thread *self, MPI_Comm comm, int dest, MPI_Count count, MPI_Datatype type)
 {
     refresh(self);
-    struct recent *recent = &self->recent[((unsigned) dest * 7 + (unsigned) count) % CACHE];
+    struct recent *recent = &self->recent[((unsigned) dest * 7 + (unsigned) count) % CACHE_SIZE];
     int is_same = recent->entry && recent->comm == (uintptr_t) comm && recent->type == (uintptr_t) type;
     if (is_same && recent->count == count && recent->dest == dest && !self->capture) {
         recent->entry->count++;
@@ -594,85 +594,85 @@ static inline void count_message(struct thread *self, MPI_Comm comm, int dest, M
         return;
     }
     uint64_t bytes = bytes_of(count, type);
-    struct entry *entry = sent(self, group_of(self, comm), POINT_TO_POINT, dest, bytes);
+    struct entry *entry = count_pair(self, group_of(self, comm), POINT_TO_POINT, dest, bytes);
     *recent = (struct recent) { (uintptr_t) comm, (uintptr_t) type, count, dest, bytes, entry };
 }
 
-static void moved(struct thread *self, MPI_Win win, uint32_t kind, int target, uint64_t bytes)
+static void count_one_sided(struct thread *self, MPI_Win win, uint32_t kind, int target, uint64_t bytes)
 {
-    struct group *group = cached(self, (uintptr_t) win);
-    sent(self, group ? group : new_window(self, win), kind, target, bytes);
+    struct group *group = cached_group(self, (uintptr_t) win);
+    count_pair(self, group ? group : new_window(self, win), kind, target, bytes);
 }
 
 static int is_root(struct group *group, int root) { return group->is_inter ? root == MPI_ROOT : root == group->rank; }
 
 /* Processes that only watch the root of their own group send nothing. */
-static void collective(struct thread *self, struct group *group, uint32_t kind, int has_root, int root, uint64_t bytes)
+static void count_collective(struct thread *self, struct group *group, uint32_t kind, int has_root, int root, uint64_t bytes)
 {
     uint32_t member = NO_ROOT;
     if (!group || (has_root && root == MPI_PROC_NULL)) return;
     if (has_root && root == MPI_ROOT) member = (uint32_t) (group->local_start + group->rank);
     else if (has_root) member = (uint32_t) (root + (group->is_inter ? group->remote_start : 0));
     group->is_used = 1;
-    add(self, (uint64_t) 1 << 63 | (uint64_t) group->index << 40 | (uint64_t) kind << 32 | member, bytes);
+    count_entry(self, (uint64_t) 1 << 63 | (uint64_t) group->index << 40 | (uint64_t) kind << 32 | member, bytes);
 }
 
 #define SUM(length, term) ({ uint64_t sum_ = 0; for (int i = 0; i < (length); i++) sum_ += (term); sum_; })
-#define IN_PLACE (sbuf == MPI_IN_PLACE)
-#define OWN bytes_of(count, type)
+#define IS_IN_PLACE (sbuf == MPI_IN_PLACE)
+#define SEND_BYTES bytes_of(count, type)
 #define COLLECTIVE(kind, has_root, root, bytes) do { \
     struct group *g = group_of(self, comm); \
-    if (g) collective(self, g, kind, has_root, root, bytes); \
+    if (g) count_collective(self, g, kind, has_root, root, bytes); \
 } while (0)
 #define ROOTED(kind, bytes) COLLECTIVE(kind, 1, root, bytes)
 #define ROOTLESS(kind, bytes) COLLECTIVE(kind, 0, 0, bytes)
 #define NEIGHBOURS(kind, bytes) do { \
     int degree_ = degree(self, comm); \
     struct group *g = group_of(self, comm); \
-    for (int i = 0; g && i < degree_; i++) sent(self, g, NEIGHBOUR, g->neighbours[i], bytes); \
-    if (g) collective(self, g, kind, 0, 0, SUM(degree_, g->neighbours[i] < 0 ? 0 : bytes)); \
+    for (int i = 0; g && i < degree_; i++) count_pair(self, g, NEIGHBOUR, g->neighbours[i], bytes); \
+    if (g) count_collective(self, g, kind, 0, 0, SUM(degree_, g->neighbours[i] < 0 ? 0 : bytes)); \
 } while (0)
 
 /* The counts of each kind of procedure, with the arguments under the names of the table. */
 #define COUNT_send count_message(self, comm, dest, count, type)
-#define COUNT_partitioned sent(self, group_of(self, comm), POINT_TO_POINT, dest, bytes_of(partitions * elements, type))
-#define COUNT_put moved(self, win, PUT, target, OWN)
-#define COUNT_get moved(self, win, GET, target, OWN)
+#define COUNT_partitioned count_pair(self, group_of(self, comm), POINT_TO_POINT, dest, bytes_of(partitions * elements, type))
+#define COUNT_put count_one_sided(self, win, PUT, target, SEND_BYTES)
+#define COUNT_get count_one_sided(self, win, GET, target, SEND_BYTES)
 #define COUNT_barrier ROOTLESS(KIND_barrier, 0)
-#define COUNT_bcast ROOTED(KIND_bcast, is_root(g, root) ? OWN : 0)
-#define COUNT_gather ROOTED(KIND_gather, root == MPI_ROOT ? 0 : IN_PLACE ? bytes_of(rcount, rtype) : OWN)
-#define COUNT_gatherv ROOTED(KIND_gatherv, root == MPI_ROOT ? 0 : IN_PLACE ? bytes_of(rcounts[g->rank], rtype) : OWN)
-#define COUNT_scatter ROOTED(KIND_scatter, is_root(g, root) ? (uint64_t) g->peers * OWN : 0)
+#define COUNT_bcast ROOTED(KIND_bcast, is_root(g, root) ? SEND_BYTES : 0)
+#define COUNT_gather ROOTED(KIND_gather, root == MPI_ROOT ? 0 : IS_IN_PLACE ? bytes_of(rcount, rtype) : SEND_BYTES)
+#define COUNT_gatherv ROOTED(KIND_gatherv, root == MPI_ROOT ? 0 : IS_IN_PLACE ? bytes_of(rcounts[g->rank], rtype) : SEND_BYTES)
+#define COUNT_scatter ROOTED(KIND_scatter, is_root(g, root) ? (uint64_t) g->peers * SEND_BYTES : 0)
 #define COUNT_scatterv ROOTED(KIND_scatterv, is_root(g, root) ? SUM(g->peers, bytes_of(counts[i], type)) : 0)
-#define COUNT_allgather ROOTLESS(KIND_allgather, IN_PLACE ? bytes_of(rcount, rtype) : OWN)
-#define COUNT_allgatherv ROOTLESS(KIND_allgatherv, IN_PLACE ? bytes_of(rcounts[g->rank], rtype) : OWN)
-#define COUNT_alltoall ROOTLESS(KIND_alltoall, (uint64_t) g->peers * (IN_PLACE ? bytes_of(rcount, rtype) : OWN))
+#define COUNT_allgather ROOTLESS(KIND_allgather, IS_IN_PLACE ? bytes_of(rcount, rtype) : SEND_BYTES)
+#define COUNT_allgatherv ROOTLESS(KIND_allgatherv, IS_IN_PLACE ? bytes_of(rcounts[g->rank], rtype) : SEND_BYTES)
+#define COUNT_alltoall ROOTLESS(KIND_alltoall, (uint64_t) g->peers * (IS_IN_PLACE ? bytes_of(rcount, rtype) : SEND_BYTES))
 #define COUNT_alltoallv ROOTLESS(KIND_alltoallv, \
-    SUM(g->peers, IN_PLACE ? bytes_of(rcounts[i], rtype) : bytes_of(counts[i], type)))
+    SUM(g->peers, IS_IN_PLACE ? bytes_of(rcounts[i], rtype) : bytes_of(counts[i], type)))
 #define COUNT_alltoallw ROOTLESS(KIND_alltoallw, \
-    SUM(g->peers, IN_PLACE ? bytes_of(rcounts[i], rtypes[i]) : bytes_of(counts[i], types[i])))
-#define COUNT_reduce ROOTED(KIND_reduce, root == MPI_ROOT ? 0 : OWN)
-#define COUNT_allreduce ROOTLESS(KIND_allreduce, OWN)
+    SUM(g->peers, IS_IN_PLACE ? bytes_of(rcounts[i], rtypes[i]) : bytes_of(counts[i], types[i])))
+#define COUNT_reduce ROOTED(KIND_reduce, root == MPI_ROOT ? 0 : SEND_BYTES)
+#define COUNT_allreduce ROOTLESS(KIND_allreduce, SEND_BYTES)
 #define COUNT_reduce_scatter ROOTLESS(KIND_reduce_scatter, SUM(g->size, bytes_of(counts[i], type)))
-#define COUNT_reduce_scatter_block ROOTLESS(KIND_reduce_scatter_block, (uint64_t) g->size * OWN)
-#define COUNT_scan ROOTLESS(KIND_scan, OWN)
-#define COUNT_exscan ROOTLESS(KIND_exscan, OWN)
-#define COUNT_neighbor_allgather NEIGHBOURS(KIND_neighbor_allgather, OWN)
-#define COUNT_neighbor_allgatherv NEIGHBOURS(KIND_neighbor_allgatherv, OWN)
-#define COUNT_neighbor_alltoall NEIGHBOURS(KIND_neighbor_alltoall, OWN)
+#define COUNT_reduce_scatter_block ROOTLESS(KIND_reduce_scatter_block, (uint64_t) g->size * SEND_BYTES)
+#define COUNT_scan ROOTLESS(KIND_scan, SEND_BYTES)
+#define COUNT_exscan ROOTLESS(KIND_exscan, SEND_BYTES)
+#define COUNT_neighbor_allgather NEIGHBOURS(KIND_neighbor_allgather, SEND_BYTES)
+#define COUNT_neighbor_allgatherv NEIGHBOURS(KIND_neighbor_allgatherv, SEND_BYTES)
+#define COUNT_neighbor_alltoall NEIGHBOURS(KIND_neighbor_alltoall, SEND_BYTES)
 #define COUNT_neighbor_alltoallv NEIGHBOURS(KIND_neighbor_alltoallv, bytes_of(counts[i], type))
 #define COUNT_neighbor_alltoallw NEIGHBOURS(KIND_neighbor_alltoallw, bytes_of(counts[i], types[i]))
 
 /* One direction of an update per message: what is sent, and the old contents. */
 #define UPDATE(sent_bytes, returned_bytes) do { \
-    if (!IS_NO_OP(op)) moved(self, win, PUT, target, sent_bytes); \
-    moved(self, win, GET, target, returned_bytes); \
+    if (!IS_NO_OP(op)) count_one_sided(self, win, PUT, target, sent_bytes); \
+    count_one_sided(self, win, GET, target, returned_bytes); \
 } while (0)
-#define COUNT_update UPDATE(OWN, bytes_of(rcount, rtype))
+#define COUNT_update UPDATE(SEND_BYTES, bytes_of(rcount, rtype))
 #define COUNT_fetch UPDATE(bytes_of(1, type), bytes_of(1, type))
 #define COUNT_swap do { \
-    moved(self, win, PUT, target, 2 * bytes_of(1, type)); \
-    moved(self, win, GET, target, bytes_of(1, type)); \
+    count_one_sided(self, win, PUT, target, 2 * bytes_of(1, type)); \
+    count_one_sided(self, win, GET, target, bytes_of(1, type)); \
 } while (0)
 
 #define COUNT_communicator bind_communicator(*newcomm, *newcomm)
@@ -706,7 +706,7 @@ static void collective(struct thread *self, struct group *group, uint32_t kind, 
 
 static struct capture **capture_of(uintptr_t request)
 {
-    struct capture **place = &captures[mixed(request) % BUCKETS];
+    struct capture **place = &captures[hash64(request) % BUCKETS];
     while (*place && (*place)->request != request) place = &(*place)->next;
     return place;
 }
@@ -744,7 +744,7 @@ static void start_request(struct thread *self, uintptr_t request)
 {
     pthread_mutex_lock(&lock);
     struct capture *capture = *capture_of(request); /* none of a receive */
-    for (uint32_t at = 0; capture && at < capture->length; at++) add(self, capture->entries[at].key, capture->entries[at].bytes);
+    for (uint32_t at = 0; capture && at < capture->length; at++) count_entry(self, capture->entries[at].key, capture->entries[at].bytes);
     pthread_mutex_unlock(&lock);
 }
 
@@ -860,7 +860,7 @@ static void put_record(int is_complete)
         const struct table table = thread->table;
         for (uint64_t at = 0; at < (uint64_t) 1 << table.bits; at++) {
             const struct entry *entry = &table.entries[at];
-            if (entry->key && !add_to(&all, entry->key, entry->count, entry->bytes)) lost++;
+            if (entry->key && !add_entry(&all, entry->key, entry->count, entry->bytes)) lost++;
         }
         lost += thread->lost;
         if (thread->inside > inside) inside = thread->inside;
@@ -904,21 +904,21 @@ static void finish(int is_complete)
     unlink(part);
 }
 
-static const char CRASHES[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, 0 };
-static const int FATAL[] = { SIGTERM, SIGINT, SIGHUP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGXCPU };
-#define FATAL_COUNT (sizeof FATAL / sizeof *FATAL)
-static struct sigaction before[FATAL_COUNT];
+static const char CRASH_SIGNALS[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, 0 };
+static const int FATAL_SIGNALS[] = { SIGTERM, SIGINT, SIGHUP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGXCPU };
+#define FATAL_SIGNAL_COUNT (sizeof FATAL_SIGNALS / sizeof *FATAL_SIGNALS)
+static struct sigaction previous_actions[FATAL_SIGNAL_COUNT];
 
 /* Keeps what was counted, and goes on with what would have happened without us. */
 static void on_signal(int number, siginfo_t *information, void *context)
 {
     finish(0);
-    for (size_t at = 0; at < FATAL_COUNT; at++) {
-        if (FATAL[at] != number) continue;
-        if (before[at].sa_flags & SA_SIGINFO) before[at].sa_sigaction(number, information, context);
-        else if (before[at].sa_handler != SIG_DFL) before[at].sa_handler(number);
+    for (size_t at = 0; at < FATAL_SIGNAL_COUNT; at++) {
+        if (FATAL_SIGNALS[at] != number) continue;
+        if (previous_actions[at].sa_flags & SA_SIGINFO) previous_actions[at].sa_sigaction(number, information, context);
+        else if (previous_actions[at].sa_handler != SIG_DFL) previous_actions[at].sa_handler(number);
         else {
-            sigaction(number, &before[at], NULL);
+            sigaction(number, &previous_actions[at], NULL);
             raise(number);
         }
     }
@@ -927,11 +927,11 @@ static void on_signal(int number, siginfo_t *information, void *context)
 static void catch_signals(void)
 {
     struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
-    for (size_t at = 0; at < FATAL_COUNT; at++) {
-        sigaction(FATAL[at], NULL, &before[at]);
+    for (size_t at = 0; at < FATAL_SIGNAL_COUNT; at++) {
+        sigaction(FATAL_SIGNALS[at], NULL, &previous_actions[at]);
         /* A program that handles other signals goes on. */
-        int is_crash = strchr(CRASHES, FATAL[at]) != NULL && before[at].sa_handler != SIG_IGN;
-        if (is_crash || before[at].sa_handler == SIG_DFL) sigaction(FATAL[at], &action, NULL);
+        int is_crash = strchr(CRASH_SIGNALS, FATAL_SIGNALS[at]) != NULL && previous_actions[at].sa_handler != SIG_IGN;
+        if (is_crash || previous_actions[at].sa_handler == SIG_DFL) sigaction(FATAL_SIGNALS[at], &action, NULL);
     }
 }
 
@@ -946,7 +946,7 @@ static void expect_library(void)
     char version[MPI_MAX_LIBRARY_VERSION_STRING + 4096] = "";
     int length;
     if (is_recording || !getenv("HOPMAP_RECORD_DIR")) return;
-    REAL(MPI_Get_library_version)(version, &length);
+    PMPI(MPI_Get_library_version)(version, &length);
     if (strstr(version, LIBRARY)) return;
     version[strcspn(version, "\n")] = 0;
     fprintf(stderr, "hopmap record: the program uses %.60s, but the recorder is built for " LIBRARY
@@ -959,12 +959,12 @@ static int is_world_known(int is_session, void *session)
 {
     MPI_Comm parent;
     if (!is_session) {
-        if (REAL(MPI_Comm_get_parent)(&parent) != MPI_SUCCESS || parent != NULL_COMMUNICATOR) return 0;
-        return REAL(MPI_Comm_group)(WORLD, &world_group) == MPI_SUCCESS;
+        if (PMPI(MPI_Comm_get_parent)(&parent) != MPI_SUCCESS || parent != NULL_COMMUNICATOR) return 0;
+        return PMPI(MPI_Comm_group)(WORLD, &world_group) == MPI_SUCCESS;
     }
 #if MPI_VERSION >= 4
     static void *pointer_MPI_Group_from_session_pset;
-    return REAL(MPI_Group_from_session_pset)(*(MPI_Session *) session, "mpi://WORLD", &world_group) == MPI_SUCCESS;
+    return PMPI(MPI_Group_from_session_pset)(*(MPI_Session *) session, "mpi://WORLD", &world_group) == MPI_SUCCESS;
 #else
     return session != NULL;
 #endif
@@ -980,8 +980,8 @@ static void begin_recording(int is_session, void *session)
     if (is_first) {
         strcpy(folder, given);
         process = getpid();
-        REAL(MPI_Group_rank)(world_group, &world_rank);
-        REAL(MPI_Group_size)(world_group, &world_size);
+        PMPI(MPI_Group_rank)(world_group, &world_rank);
+        PMPI(MPI_Group_size)(world_group, &world_size);
         clock_gettime(CLOCK_MONOTONIC, &first_time);
         first_tick = ticks();
         catch_signals();
@@ -990,7 +990,7 @@ static void begin_recording(int is_session, void *session)
     }
     pthread_mutex_unlock(&lock);
     if (!is_first) return;
-    struct thread *self = current ? current : attach();
+    struct thread *self = current ? current : attach_thread();
     self->entered = first_tick;
     if (!is_session) bind_communicator(WORLD, WORLD);
 }
@@ -1023,7 +1023,7 @@ static const void *buffer_of(const void *buffer)
     static const char *const NAMES[4] = {
         "mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__", "MPI_FORTRAN_IN_PLACE" };
     static int is_known;
-    for (int at = 0; !is_known && at < 4; at++) fortran_in_place[at] = find(NAMES[at], RTLD_DEFAULT);
+    for (int at = 0; !is_known && at < 4; at++) fortran_in_place[at] = find_symbol(NAMES[at], RTLD_DEFAULT);
     is_known = 1;
     for (int at = 0; at < 4; at++) if (buffer && buffer == fortran_in_place[at]) return MPI_IN_PLACE;
     return buffer;

@@ -99,12 +99,12 @@ fn c_wrapper(text: &mut String, procedure: &Procedure, name: &str, parameters: &
     let declared = if declared.is_empty() { "void".to_owned() } else { declared.join(", ") };
     let _ = write!(
         text,
-        "\nUSED(MPI_{name})\nint MPI_{name}({declared})\n{{\n    \
+        "\nMPI_SYMBOL(MPI_{name})\nint MPI_{name}({declared})\n{{\n    \
              struct thread *self = enter();\n    \
              int is_outermost = self->nested++ == 0;\n    \
              self->calls += (uint64_t) is_outermost;\n    \
              {before}\n    \
-             int result = REAL(MPI_{name})({arguments});\n    \
+             int result = PMPI(MPI_{name})({arguments});\n    \
              if (is_outermost && result == MPI_SUCCESS && {counts}) {{ {count} }}\n    \
              self->nested--;\n    \
              leave(self);\n    \
@@ -144,7 +144,7 @@ fn fortran_wrappers(text: &mut String, procedure: &Procedure) {
             text,
             "\nvoid mpi_{name}{ending}({declared}MPI_Fint *error)\n{{\n    \
                  static __typeof__(mpi_{name}{ending}) *real;\n    \
-                 if (UNLIKELY(!real)) real = need(\"mpi_{name}{ending}\");\n    \
+                 if (UNLIKELY(!real)) real = required_symbol(\"mpi_{name}{ending}\");\n    \
                  struct thread *self = enter();\n    \
                  uint64_t calls = self->calls;\n    \
                  {before}real({passed}error);\n    \
