@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hopmap_model::Artifact;
+use parquet::errors::ParquetError;
 use serde_json::Value as Json;
 
 use crate::folder::{copy_file, hash, link_or_copy, write_file};
@@ -34,6 +35,8 @@ pub(crate) enum Source {
 #[derive(Debug, Default)]
 pub struct Contents {
     pub(crate) tables: Vec<Table>,
+    /// Tables that are Parquet already: name, bytes, rows.
+    pub(crate) encoded: Vec<(String, Result<Vec<u8>, ParquetError>, u64)>,
     /// Tables that are already on disk: name, Parquet file, rows.
     pub(crate) written: Vec<(String, PathBuf, u64)>,
     pub(crate) files: BTreeMap<String, Source>,
@@ -52,6 +55,18 @@ impl Contents {
     #[must_use]
     pub fn table(mut self, table: Table) -> Self {
         self.tables.push(table);
+        self
+    }
+
+    /// Adds a table in parts with the same columns, the first of which names it. One part is in memory at a
+    /// time, and the table itself as Parquet.
+    #[must_use]
+    pub(crate) fn table_in_parts(mut self, first: Table, others: impl IntoIterator<Item = Table>) -> Self {
+        let name = first.name().to_owned();
+        let mut rows = first.rows() as u64;
+        let others = others.into_iter().inspect(|part| rows += part.rows() as u64);
+        let bytes = Table::encode_parts(first, others);
+        self.encoded.push((name, bytes, rows));
         self
     }
 
@@ -109,7 +124,7 @@ impl Contents {
 impl Folder {
     /// Writes a value into an empty folder.
     pub fn write<C: Codec>(path: &Path, value: &C) -> Result<Self, ArtifactError> {
-        let Contents { tables, written, files, metrics, attributes } = value.encode();
+        let Contents { tables, encoded, written, files, metrics, attributes } = value.encode();
         let mut description = Description {
             kind: C::KIND.into(),
             schema: C::SCHEMA,
@@ -118,10 +133,13 @@ impl Folder {
             metrics,
             attributes,
         };
-        for table in tables {
+        let tables = tables.into_iter().map(|table| {
             let (name, rows) = (table.name().to_owned(), table.rows() as u64);
+            (name, table.encode(), rows)
+        });
+        for (name, bytes, rows) in tables.chain(encoded) {
             let place = path.join(format!("{name}.parquet"));
-            let bytes = table.encode().map_err(|error| ArtifactError::damaged(&place, &error))?;
+            let bytes = bytes.map_err(|error| ArtifactError::damaged(&place, &error))?;
             write_file(&place, &bytes)?;
             description.tables.insert(name, TableDescription { rows, blake3: hash(&bytes) });
         }

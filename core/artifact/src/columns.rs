@@ -14,6 +14,7 @@ pub use form::{ColumnForm, KindForm, TableForm};
 pub static FORMS: &[KindForm] = &[
     programs::TASK_GRAPH,
     programs::TASK_DAG,
+    programs::PROGRAM,
     machines::SYSTEM_GRAPH,
     mappings::MAPPING,
     mappings::SCHEDULE,

@@ -15,6 +15,7 @@ use hopmap_model::open_input;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
 use crate::ArtifactError;
@@ -56,6 +57,12 @@ impl Table {
     #[must_use]
     pub fn u64(self, name: &str, values: impl IntoIterator<Item = u64>) -> Self {
         self.column(name, DataType::UInt64, false, Arc::new(UInt64Array::from_iter_values(values)))
+    }
+
+    /// Adds a column of 64-bit numbers with missing values.
+    #[must_use]
+    pub fn optional_u64(self, name: &str, values: impl IntoIterator<Item = Option<u64>>) -> Self {
+        self.column(name, DataType::UInt64, true, Arc::new(values.into_iter().collect::<UInt64Array>()))
     }
 
     /// Adds a column of real numbers.
@@ -104,12 +111,21 @@ impl Table {
     }
 
     /// The table as Parquet.
-    pub(crate) fn encode(self) -> Result<Vec<u8>, parquet::errors::ParquetError> {
-        let schema = Arc::new(Schema::new(self.fields));
-        let batch = RecordBatch::try_new(Arc::clone(&schema), self.columns)?;
+    pub(crate) fn encode(self) -> Result<Vec<u8>, ParquetError> {
+        Self::encode_parts(self, [])
+    }
+
+    /// A table as Parquet from parts with the same columns, of which one is in memory at a time.
+    pub(crate) fn encode_parts(
+        first: Self,
+        others: impl IntoIterator<Item = Self>,
+    ) -> Result<Vec<u8>, ParquetError> {
+        let schema = Arc::new(Schema::new(first.fields.clone()));
         let mut bytes = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut bytes, schema, Some(properties()))?;
-        writer.write(&batch)?;
+        let mut writer = ArrowWriter::try_new(&mut bytes, Arc::clone(&schema), Some(properties()))?;
+        for part in std::iter::once(first).chain(others) {
+            writer.write(&RecordBatch::try_new(Arc::clone(&schema), part.columns)?)?;
+        }
         writer.close()?;
         Ok(bytes)
     }
@@ -194,6 +210,12 @@ impl TableReader {
     pub fn rows(&self) -> usize {
         self.rows
     }
+
+    /// The batches as columns.
+    pub(crate) fn columns(self) -> impl Iterator<Item = Result<Columns, ArtifactError>> {
+        let path = self.path.clone();
+        self.map(move |batch| Ok(Columns { path: path.clone(), batch: batch? }))
+    }
 }
 
 impl Iterator for TableReader {
@@ -266,7 +288,7 @@ impl Columns {
 
     /// A column of 64-bit numbers.
     pub fn u64(&self, name: &str) -> Result<Vec<u64>, ArtifactError> {
-        self.complete(name, self.typed::<UInt64Array>(name, "64-bit unsigned numbers")?.iter().collect())
+        self.complete(name, self.optional_u64(name)?)
     }
 
     /// A column of real numbers.
@@ -277,6 +299,21 @@ impl Columns {
     /// A column of real numbers with missing values.
     pub fn optional_f64(&self, name: &str) -> Result<Vec<Option<f64>>, ArtifactError> {
         Ok(self.typed::<Float64Array>(name, "real numbers")?.iter().collect())
+    }
+
+    /// A column of 64-bit numbers with missing values.
+    pub fn optional_u64(&self, name: &str) -> Result<Vec<Option<u64>>, ArtifactError> {
+        Ok(self.typed::<UInt64Array>(name, "64-bit unsigned numbers")?.iter().collect())
+    }
+
+    /// A text column of enum values, with missing values.
+    pub(crate) fn optional_known<T: Copy>(
+        &self,
+        column: &str,
+        names: &[(T, &str)],
+    ) -> Result<Vec<Option<T>>, ArtifactError> {
+        let texts = self.typed::<StringArray>(column, "text")?;
+        texts.iter().map(|name| name.map(|name| self.known(column, names, name)).transpose()).collect()
     }
 
     /// A column of text.

@@ -12,9 +12,9 @@ use hopmap_model::{
     CostModel, Counting, DelayModel, DeltaRule, Deltas, Demands, Dependency, Diagnosis, Edge, Endpoint,
     Failure, Failures, Fit, Forward, LaunchFile, Levels, Link, LinkState, Mapping, Matrix, Measurements,
     Metrics, Node, NodeState, NodeTraits, Part, PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase,
-    Process, ProcessDemand, Processor, RankSummary, Route, RouteCosts, RouteMetric, Routes, Routing,
-    RuleTotals, Sample, Schedule, ScheduledTask, Slot, Stream, SwitchType, SystemGraph, TableEntry, Tables,
-    Task, TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
+    Process, ProcessDemand, Processor, ProgramBuilder, RankSummary, Route, RouteCosts, RouteMetric, Routes,
+    Routing, RuleTotals, Sample, Schedule, ScheduledTask, Slot, Stream, SwitchType, SystemGraph, TableEntry,
+    Tables, Task, TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
 };
 use proptest::prelude::*;
 
@@ -142,6 +142,7 @@ fn every_kind_survives_a_round_trip() {
         demands: demands(),
         ..TaskGraph::default()
     });
+    round_trip(&ProgramBuilder::new(2).finish().unwrap());
     round_trip(&Routes::default());
     round_trip(&routes());
     let entry = TableEntry { switch: 3, input_port: Some(1), destination: 0, output_port: 2 };

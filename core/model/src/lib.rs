@@ -41,8 +41,8 @@ pub use mapping::{
 pub use measurements::{Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample};
 pub use paths::{Paths, Tree};
 pub use program::{
-    Action, Collective, Envelope, Operation, OperationKind, OperationProblem, Program, ProgramBuilder,
-    ProgramError, ProgramTotals,
+    Action, Collective, Envelope, Interned, Operation, OperationKind, OperationProblem, Program,
+    ProgramBuilder, ProgramError, ProgramTotals,
 };
 pub use routes::{
     Cause, Counting, Diagnosis, Failure, Failures, Part, Route, Routes, TableEntry, Tables, TablesError,

@@ -3,7 +3,7 @@
 mod builder;
 mod check;
 
-pub use builder::ProgramBuilder;
+pub use builder::{Interned, ProgramBuilder};
 pub use check::{OperationProblem, ProgramError};
 
 use crate::{Artifact, CollectiveOperation};

@@ -170,6 +170,48 @@ pub(super) const TASK_DAG: KindForm = KindForm {
     ],
 };
 
+pub(super) const PROGRAM: KindForm = KindForm {
+    kind: "program",
+    summary: "What every rank of a program computes, sends and receives, in order.",
+    tables: &[
+        always(
+            "operations",
+            &[
+                column("rank", "u32", "MPI rank"),
+                column("index", "u64", "number of the operation of this rank, from 0"),
+                column(
+                    "kind",
+                    "text",
+                    "`compute`, `send`, `isend`, `recv`, `irecv`, `wait`, `waitall`, `test` or `collective`",
+                ),
+                column("peer", "u32?", "rank that receives or sends the message, in MPI_COMM_WORLD"),
+                column("tag", "u32?", "MPI tag"),
+                column("communicator", "u32?", "number of the communicator; 0 is MPI_COMM_WORLD"),
+                column("bytes", "u64?", "length of the message, or of a block of the collective operation"),
+                column("operation", "text?", "collective operation, such as `allreduce`"),
+                column("root", "u32?", "its root, as a rank in the communicator"),
+                column("seconds", "f64?", "seconds of computation"),
+                column("request", "u32?", "request of a nonblocking operation, unique while it is active"),
+            ],
+        ),
+        always(
+            "communicators",
+            &[
+                column("communicator", "u32", "number of the communicator"),
+                column("rank", "u32", "a member, as a rank in MPI_COMM_WORLD"),
+            ],
+        ),
+    ],
+    metrics: &[
+        ("ranks", "number of ranks"),
+        ("operations", "number of operations of all ranks"),
+        ("messages", "number of point-to-point messages"),
+        ("bytes", "sum of their lengths"),
+        ("collectives", "calls of collective operations, each counted once per rank"),
+        ("compute_s", "seconds of computation of all ranks"),
+    ],
+};
+
 pub(super) const TRACE_SUMMARY: KindForm = KindForm {
     kind: "trace-summary",
     summary: "A program in a few numbers.",

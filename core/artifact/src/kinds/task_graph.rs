@@ -148,11 +148,7 @@ fn decode_phases(folder: &Folder) -> Result<Vec<Phase>, ArtifactError> {
 
 fn encode_collectives(contents: Contents, collectives: &CollectiveTable) -> Contents {
     let CollectiveTable { communicators, calls } = collectives;
-    let members =
-        || (0..).zip(communicators).flat_map(|(number, all)| all.iter().map(move |rank| (number, *rank)));
-    let communicators = Table::new("communicators")
-        .u32("communicator", members().map(|(number, _): (u32, u32)| number))
-        .u32("rank", members().map(|(_, rank)| rank));
+    let communicators = encode_communicators(communicators);
     let operations = encode_calls(Table::new("collectives"), calls);
     contents.table(communicators).table(operations).metric("collectives", collectives.operations() as f64)
 }
@@ -167,7 +163,16 @@ fn decode_collectives(folder: &Folder) -> Result<CollectiveTable, ArtifactError>
     })
 }
 
-fn decode_communicators(folder: &Folder) -> Result<Vec<Vec<u32>>, ArtifactError> {
+/// The table `communicators`: a row per member of each communicator.
+pub(super) fn encode_communicators(communicators: &[Vec<u32>]) -> Table {
+    let members =
+        || (0..).zip(communicators).flat_map(|(number, all)| all.iter().map(move |rank| (number, *rank)));
+    Table::new("communicators")
+        .u32("communicator", members().map(|(number, _): (u32, u32)| number))
+        .u32("rank", members().map(|(_, rank)| rank))
+}
+
+pub(super) fn decode_communicators(folder: &Folder) -> Result<Vec<Vec<u32>>, ArtifactError> {
     let table = folder.table("communicators")?;
     let mut communicators: Vec<Vec<u32>> = Vec::new();
     for (number, rank) in table.u32("communicator")?.into_iter().zip(table.u32("rank")?) {

@@ -28,23 +28,38 @@ struct RankBuilder {
     requests: u32,
 }
 
-/// Values numbered by first use.
+/// Different values, numbered by first use.
 #[derive(Debug)]
-struct Interned<T> {
+pub struct Interned<T> {
     numbers: HashMap<T, u32>,
     values: Vec<T>,
 }
 
 impl<T: Copy + Eq + Hash> Interned<T> {
-    fn new() -> Self {
+    /// No values.
+    #[must_use]
+    pub fn new() -> Self {
         Self { numbers: HashMap::new(), values: Vec::new() }
     }
 
-    fn number(&mut self, value: T) -> u32 {
+    /// The number of a value, which is new or known.
+    pub fn number(&mut self, value: T) -> u32 {
         *self.numbers.entry(value).or_insert_with(|| {
             self.values.push(value);
             (self.values.len() - 1) as u32
         })
+    }
+
+    /// The values by number.
+    #[must_use]
+    pub fn into_values(self) -> Vec<T> {
+        self.values
+    }
+}
+
+impl<T: Copy + Eq + Hash> Default for Interned<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
