@@ -49,6 +49,9 @@ pub struct Description {
     pub started: String,
     /// Whether the program ended without an error.
     pub complete: bool,
+    /// Whether every call was recorded, in the files `events-N.bin`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub events: bool,
     /// Why it is not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -80,6 +83,7 @@ impl Description {
             hosts: Vec::new(),
             started: String::new(),
             complete: true,
+            events: false,
             reason: None,
         }
     }

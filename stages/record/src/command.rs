@@ -25,6 +25,7 @@ use crate::program::{check, file_of, mpi_of};
 /// Variables of the recorder, see `runtime.c`.
 const FOLDER: &str = "HOPMAP_RECORD_DIR";
 const TIMES: &str = "HOPMAP_RECORD_TIMES";
+const EVENTS: &str = "HOPMAP_RECORD_EVENTS";
 /// Folder and prefix of the files of Open MPI's monitoring.
 const MONITORING: &str = "monitoring";
 const PREFIX: &str = "x";
@@ -73,6 +74,10 @@ pub struct RecordCommand {
     /// Do not measure the time inside MPI.
     #[arg(long)]
     no_times: bool,
+    /// Also write every MPI call of every rank with its times, which predictions of the run time need: 10 to 20 bytes
+    /// and less than 100 ns per call. Not with --method openmpi.
+    #[arg(long, conflicts_with = "no_times")]
+    events: bool,
     /// The launcher or, inside, the program; with its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -200,6 +205,9 @@ impl RecordCommand {
         }
         let mpi = of_launcher.filter(|mpi| *mpi != Implementation::Slurm).or(linked);
         if self.method == Method::Openmpi {
+            if self.events {
+                return Err(RecordError::EventsOfOpenMpi);
+            }
             return match mpi.unwrap_or(Implementation::OpenMpi) {
                 Implementation::OpenMpi => Ok(Plan::OpenMpi),
                 implementation => {
@@ -209,7 +217,9 @@ impl RecordCommand {
         }
         match self.library(launcher, mpi) {
             Ok(library) => Ok(Plan::Preload(library)),
-            Err(error) if self.method == Method::Auto && mpi == Some(Implementation::OpenMpi) => {
+            Err(error)
+                if self.method == Method::Auto && !self.events && mpi == Some(Implementation::OpenMpi) =>
+            {
                 cx.log(format!("only messages are recorded, by Open MPI's own monitoring: {error}"));
                 Ok(Plan::OpenMpi)
             }
@@ -247,6 +257,7 @@ impl RecordCommand {
         match plan {
             Plan::Preload(_) => {
                 command.env(FOLDER, folder).env(TIMES, if self.no_times { "0" } else { "1" });
+                command.env(EVENTS, if self.events { "1" } else { "0" });
             }
             Plan::OpenMpi => {
                 command
@@ -269,7 +280,7 @@ impl RecordCommand {
         let mut command = Process::new(&self.command[0]);
         match (plan, identity) {
             (Plan::Preload(library), Some(launcher)) => {
-                let (library, names) = (library.to_string_lossy(), [FOLDER, TIMES]);
+                let (library, names) = (library.to_string_lossy(), [FOLDER, TIMES, EVENTS]);
                 command.args(arguments(
                     launcher.implementation,
                     &library,
@@ -309,6 +320,7 @@ impl RecordCommand {
             arguments: self.command.clone(),
             started: jiff::Timestamp::now().to_string(),
             complete: failure.is_none(),
+            events: self.events,
             reason: failure,
             ..Description::new(method, ranks)
         };

@@ -90,6 +90,10 @@ pub enum RecordError {
         /// Its MPI.
         implementation: Implementation,
     },
+    /// Open MPI's monitoring only counts.
+    #[error("--events needs --method preload: Open MPI's monitoring has no calls and no times")]
+    #[diagnostic(code(record::events), help("leave --method openmpi out, or --events"))]
+    EventsOfOpenMpi,
     /// Every rank would be a program of its own.
     #[error("the program uses {linked}, but its launcher belongs to {launcher}")]
     #[diagnostic(code(record::other_mpi), help("start it with the launcher of {linked}"))]
@@ -143,7 +147,9 @@ pub enum RecordError {
 impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
         match error {
-            RecordError::Exists { .. } | RecordError::NotOpenMpi { .. } => Self::usage(error),
+            RecordError::Exists { .. } | RecordError::NotOpenMpi { .. } | RecordError::EventsOfOpenMpi => {
+                Self::usage(error)
+            }
             error => Self::failed(error),
         }
     }

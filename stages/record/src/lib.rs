@@ -2,6 +2,7 @@
 
 mod command;
 mod error;
+mod events;
 pub mod launcher;
 pub mod library;
 mod program;

@@ -93,7 +93,12 @@ impl Compiler {
     fn fingerprint(&self) -> Result<String, RecordError> {
         let mut hasher = blake3::Hasher::new();
         hasher.update(source("").as_bytes());
-        for text in [include_str!("procedures.csv"), include_str!("source.rs"), include_str!("library.rs")] {
+        for text in [
+            include_str!("procedures.csv"),
+            include_str!("source.rs"),
+            include_str!("events.rs"),
+            include_str!("library.rs"),
+        ] {
             hasher.update(text.as_bytes());
         }
         hasher.update(&self.output(&["-show"])?);

@@ -122,7 +122,8 @@ struct recent { uintptr_t comm, type; int64_t count; int dest; uint64_t bytes; s
 struct thread {
     uint32_t depth, nested;     /* calls of MPI within calls of MPI, and the C ones among them */
     uint64_t calls;             /* outermost calls of C procedures */
-    uint64_t entered, inside;   /* ticks */
+    uint64_t entered, left, inside; /* ticks */
+    struct events *events;      /* only with --events */
     uint64_t lost;
     struct capture *capture;
     uint32_t generation;
@@ -143,7 +144,7 @@ struct group {
     int *world;                 /* destination → rank in MPI_COMM_WORLD */
     int *members, member_count, remote_start, local_start;
     int degree, *neighbours;    /* of its topology; -1 until asked for */
-    int is_live, is_used;
+    int is_live, is_used, is_described;
 };
 #define MOST_GROUPS 16384
 #define MOST_MEMBERS (16 << 20)
@@ -233,6 +234,12 @@ static void detach_thread(void *self)
     __atomic_store_n(&((struct thread *) self)->idle, 1, __ATOMIC_RELEASE);
 }
 
+/* See events.c. */
+static void attach_events(struct thread *self);
+static void begin_events(struct thread *self);
+static void finish_events(int is_complete);
+static void note_collective(struct thread *self, struct group *group, uint32_t kind, uint32_t root, uint64_t bytes);
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void prepare(void) { pthread_key_create(&ending, detach_thread); }
 
@@ -255,6 +262,7 @@ COLD static struct thread *attach_thread(void)
         while (!__atomic_compare_exchange_n(&threads, &self->next, self, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) { }
     }
     self->depth = self->nested = 0;
+    attach_events(self);
     pthread_setspecific(ending, self);
     return current = self;
 }
@@ -269,7 +277,9 @@ static inline struct thread *enter(void)
 
 static inline void leave(struct thread *self)
 {
-    if (--self->depth == 0 && is_timed) self->inside += ticks() - self->entered;
+    if (--self->depth || !is_timed) return;
+    self->left = ticks();
+    self->inside += self->left - self->entered;
 }
 
 COLD static void add_captured(struct thread *self, uint64_t key, uint64_t bytes)
@@ -398,7 +408,11 @@ static struct group *register_group(struct group *group)
         if (at == group_count) for (at = 0; at < group_count && groups[at]; at++) { }
         if (at == MOST_GROUPS) break;
         /* Of the same members in the same order, with a place in the counters. */
-        if (at < group_count && groups[at]) group->is_used = groups[at]->is_used, free_group(groups[at]);
+        if (at < group_count && groups[at]) {
+            group->is_used = groups[at]->is_used;
+            group->is_described = groups[at]->is_described;
+            free_group(groups[at]);
+        }
         group->id = id;
         group->index = at;
         group->is_live = 1;
@@ -441,7 +455,7 @@ static void unbind(uintptr_t handle)
         free(binding);
         __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
         group->is_live = 0;
-        if (group->index >= 0 && !group->is_used) groups[group->index] = NULL, free_group(group);
+        if (group->index >= 0 && !group->is_used && !group->is_described) groups[group->index] = NULL, free_group(group);
         else if (group->index < 0) free_group(group);
     }
     pthread_mutex_unlock(&lock);
@@ -614,6 +628,7 @@ static void count_collective(struct thread *self, struct group *group, uint32_t 
     if (has_root && root == MPI_ROOT) member = (uint32_t) (group->local_start + group->rank);
     else if (has_root) member = (uint32_t) (root + (group->is_inter ? group->remote_start : 0));
     group->is_used = 1;
+    if (UNLIKELY(self->events != NULL)) note_collective(self, group, kind, member, bytes);
     count_entry(self, (uint64_t) 1 << 63 | (uint64_t) group->index << 40 | (uint64_t) kind << 32 | member, bytes);
 }
 
@@ -886,6 +901,7 @@ static void finish(int is_complete)
     static int is_finished;
     if (!is_recording || getpid() != process || __atomic_exchange_n(&is_finished, 1, __ATOMIC_ACQ_REL)) return;
     char path[PATH_MAX + 32], part[PATH_MAX + 40];
+    finish_events(is_complete);
     snprintf(path, sizeof path, "%s/rank-%d.bin", folder, world_rank);
     snprintf(part, sizeof part, "%s.part", path);
     output.file = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -993,6 +1009,7 @@ static void begin_recording(int is_session, void *session)
     struct thread *self = current ? current : attach_thread();
     self->entered = first_tick;
     if (!is_session) bind_communicator(WORLD, WORLD);
+    begin_events(self);
 }
 
 #if MPI_VERSION >= 4

@@ -1,4 +1,4 @@
-//! Writes the C source of the recorder for an MPI: `runtime.c`, and wrappers of every procedure of the table
+//! Writes the C source of the recorder for an MPI: `runtime.c`, `events.c`, and wrappers of every procedure of the table
 //! that the MPI's header declares, for C and Fortran.
 
 use std::collections::BTreeMap;
@@ -6,9 +6,10 @@ use std::fmt::Write;
 
 use hopmap_recording::CollectiveKind;
 
+use crate::events::{Event, is_kept};
 use crate::table::{Procedure, procedures};
 
-const RUNTIME: &str = include_str!("runtime.c");
+const RUNTIME: &str = concat!(include_str!("runtime.c"), include_str!("events.c"));
 
 /// Kinds with a `BEFORE_…` macro.
 const WITH_BEFORE: [&str; 9] = [
@@ -97,6 +98,11 @@ fn c_wrapper(text: &mut String, procedure: &Procedure, name: &str, parameters: &
     let declared: Vec<String> =
         parameters.iter().zip(&procedure.arguments).map(|(one, name)| renamed(one, name)).collect();
     let declared = if declared.is_empty() { "void".to_owned() } else { declared.join(", ") };
+    let event = Event::of(procedure);
+    let after = event.as_ref().and_then(|event| event.after.as_deref());
+    let event_call = after.map_or_else(String::new, |after| {
+        format!("enum {{ base = 0 }}; if (result == MPI_SUCCESS) {{ {after}; }} ")
+    });
     let _ = write!(
         text,
         "\nMPI_SYMBOL(MPI_{name})\nint MPI_{name}({declared})\n{{\n    \
@@ -104,16 +110,42 @@ fn c_wrapper(text: &mut String, procedure: &Procedure, name: &str, parameters: &
              int is_outermost = self->nested++ == 0;\n    \
              self->calls += (uint64_t) is_outermost;\n    \
              {before}\n    \
-             int result = PMPI(MPI_{name})({arguments});\n    \
+             {event_before}int result = PMPI(MPI_{name})({arguments});\n    \
+             {event_end}\
              if (is_outermost && result == MPI_SUCCESS && {counts}) {{ {count} }}\n    \
-             self->nested--;\n    \
+             {event_after}self->nested--;\n    \
              leave(self);\n    \
              return result;\n}}\n",
         before = before(procedure),
+        event_before = event_before(event.as_ref(), "is_outermost", ""),
+        event_end = event_end(event.as_ref()),
+        event_after = event_after(event.as_ref(), "is_outermost", &event_call),
         arguments = procedure.arguments.join(", "),
         counts = counts(procedure),
         count = count(procedure),
     );
+}
+
+/// Statements in braces, if there are events: before the call of MPI, directly after it, and at the end.
+fn event_before(event: Option<&Event>, condition: &str, language: &str) -> String {
+    let statements = event.map(|event| event.before(language)).unwrap_or_default();
+    if statements.is_empty() {
+        return String::new();
+    }
+    format!("if (UNLIKELY(self->events != NULL) && {condition}) {{ {statements}}}\n    ")
+}
+
+fn event_end(event: Option<&Event>) -> &'static str {
+    if event.is_some() {
+        "if (UNLIKELY(self->events != NULL)) self->events->end = ticks();\n    "
+    } else {
+        ""
+    }
+}
+
+fn event_after(event: Option<&Event>, condition: &str, call: &str) -> String {
+    let Some(Event { class, .. }) = event else { return String::new() };
+    format!("if (UNLIKELY(self->events != NULL) && {condition}) {{ {call}end_event(self, {class}); }}\n    ")
 }
 
 /// A parameter such as `const int sendcounts[]` under another name.
@@ -138,6 +170,14 @@ fn fortran_wrappers(text: &mut String, procedure: &Procedure) {
         fortran_step(text, procedure, "before", &declared, &before(procedure));
     }
     fortran_step(text, procedure, "count", &declared, &count(procedure));
+    let event = Event::of(procedure);
+    let after = event.as_ref().and_then(|event| event.after.as_deref());
+    if let Some(after) = after {
+        fortran_event(text, procedure, &declared, after);
+    }
+    let event_call = after.map_or_else(String::new, |_| {
+        format!("if (!error || *error == MPI_SUCCESS) event_of_{name}({passed}self); ")
+    });
     for ending in FORTRAN_ENDINGS {
         let before = if has_before { format!("before_{name}({passed}self);\n    ") } else { String::new() };
         let _ = write!(
@@ -147,11 +187,16 @@ fn fortran_wrappers(text: &mut String, procedure: &Procedure) {
                  if (UNLIKELY(!real)) real = required_symbol(\"mpi_{name}{ending}\");\n    \
                  struct thread *self = enter();\n    \
                  uint64_t calls = self->calls;\n    \
-                 {before}real({passed}error);\n    \
+                 {before}{event_before}real({passed}error);\n    \
+                 {event_end}\
                  int is_counted = self->calls != calls || (error && *error != MPI_SUCCESS);\n    \
                  if (!is_counted && {counts}) count_{name}({passed}self);\n    \
-                 leave(self);\n}}\n",
+                 {event_after}leave(self);\n}}\n",
             counts = counts(procedure),
+            event_before = event_before(event.as_ref(), "self->depth == 1", "FORTRAN_"),
+            event_end = event_end(event.as_ref()),
+            event_after =
+                event_after(event.as_ref(), "self->depth == 1 && self->calls == calls", &event_call),
         );
     }
 }
@@ -174,6 +219,35 @@ fn fortran_step(text: &mut String, procedure: &Procedure, step: &str, declared: 
         text,
         "\nstatic inline void {step}_{name}({declared}struct thread *self)\n{{\n{converted}    (void) self;\n    {body}\n}}\n"
     );
+}
+
+/// A function that records a call with the arguments converted to C.
+fn fortran_event(text: &mut String, procedure: &Procedure, declared: &str, after: &str) {
+    let is_needed = |name: &&&str| match **name {
+        "request" | "requests" => !is_kept(procedure, name),
+        name => !["types", "rtypes", "counts", "rcounts", "sbuf", "win", "op"].contains(&name),
+    };
+    let converted: String =
+        procedure.arguments.iter().filter(is_needed).map(|name| event_argument(name)).collect();
+    let name = procedure.name.to_lowercase();
+    let _ = write!(
+        text,
+        "\nstatic void event_of_{name}({declared}struct thread *self)\n{{\n    enum {{ base = 1 }};\n{converted}    {after};\n}}\n"
+    );
+}
+
+/// The same as `converted`, and what only events need. Indices begin with 1 in Fortran.
+fn event_argument(name: &str) -> String {
+    match name {
+        "tag" | "rtag" | "source" => format!("    int {name} = *(MPI_Fint *) {name}_f;\n"),
+        "status" | "statuses" => format!("    MPI_Status *{name} = {name}_f;\n"),
+        "which" | "indices" | "flag" | "outcount" => format!("    const int *{name} = {name}_f;\n"),
+        "message" => {
+            "    MPI_Message message_[1] = { FROM_FORTRAN(Message, *(MPI_Fint *) message_f) }, *message = message_;\n"
+                .to_owned()
+        }
+        _ => converted(name, ""),
+    }
 }
 
 /// The declaration of an argument with a handle or a value of C, made from a pointer of Fortran.
