@@ -37,6 +37,7 @@
 mod collective;
 mod description;
 mod error;
+mod events;
 mod graph;
 mod lengths;
 mod monitoring;
@@ -49,6 +50,10 @@ mod summary;
 pub use collective::CollectiveKind;
 pub use description::{Description, Host, Method};
 pub use error::RecordingError;
+pub use events::{
+    Call, CollectiveCall, Event, EventCommunicator, EventFile, Events, Message, Mode, OtherCall,
+    encode_events, event_files,
+};
 pub use graph::{Choice, Converted};
 pub use monitoring::{is_profiles, profiles};
 pub use rank::{Communicator, Kind, MAX_RANKS, Operation, Pair, RankFile};

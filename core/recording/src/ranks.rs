@@ -14,11 +14,16 @@ use crate::recording::{Calls, Process, Recording, Traffic, some, summed};
 
 /// The files of the ranks, by rank.
 pub(crate) fn rank_files(folder: &Path) -> Result<Vec<(u32, PathBuf)>, RecordingError> {
+    numbered_files(folder, "rank-")
+}
+
+/// Files such as `rank-3.bin`, by their number.
+pub(crate) fn numbered_files(folder: &Path, prefix: &str) -> Result<Vec<(u32, PathBuf)>, RecordingError> {
     let failed = |error| FileError::unreadable(folder, &error);
     let names = std::fs::read_dir(folder).map_err(failed)?.filter_map(Result::ok);
     let ranks = names.filter_map(|entry| {
         let name = entry.file_name();
-        let number = name.to_str()?.strip_prefix("rank-")?.strip_suffix(".bin")?;
+        let number = name.to_str()?.strip_prefix(prefix)?.strip_suffix(".bin")?;
         let rank = number.parse().ok().filter(|rank: &u32| rank.to_string() == number)?;
         Some((rank, entry.path()))
     });

@@ -293,7 +293,7 @@ static int is_shareable(const struct request *request) { return !request->is_per
 static uint32_t enqueue(struct thread *self, uintptr_t handle, struct request request)
 {
     uint32_t number = NONE;
-    if (2 * place_count < 1u << place_bits || grow_places()) number = new_request(request);
+    if ((place_bits && 2 * place_count < 1u << place_bits) || grow_places()) number = new_request(request);
     if (number == NONE) {
         self->lost++;
         return NONE;

@@ -5,6 +5,7 @@
 mod cache;
 mod command;
 mod endings;
+mod events;
 mod programs;
 mod prototypes;
 mod support;

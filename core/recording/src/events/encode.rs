@@ -1,0 +1,147 @@
+//! Writing events, for tests and tools: the recorder writes its files in C.
+
+use std::collections::BTreeMap;
+
+use super::file::EventCommunicator;
+use super::{COMMUNICATOR, Call, CollectiveCall, END, Event, MAGIC, Message, RECORDS, SAME_CALL};
+
+/// Length of a block from which on it is written.
+const FULL: usize = 64 << 10;
+
+/// The file of a rank with these events, whose times are rounded to nanoseconds. Events of a thread are in order.
+#[must_use]
+pub fn encode_events(
+    rank: u32,
+    ranks: u32,
+    communicators: &[EventCommunicator],
+    events: &[Event],
+) -> Vec<u8> {
+    let mut file = MAGIC.to_vec();
+    file.extend([1, rank, ranks, 0].into_iter().flat_map(u32::to_le_bytes));
+    file.extend([0; 24]);
+    for (number, communicator) in (0..).zip(communicators) {
+        let mut content = communicator.id.to_le_bytes().to_vec();
+        let peers = &communicator.peers;
+        let words = [peers.start as u32, peers.len() as u32];
+        content.extend(words.iter().chain(&communicator.members).flat_map(|word| word.to_le_bytes()));
+        put_block(&mut file, COMMUNICATOR, number, communicator.members.len() as u32, (0, 0), &content);
+    }
+    let mut threads: BTreeMap<u32, Thread<'_>> = BTreeMap::new();
+    for event in events {
+        let new = || Thread { communicators, content: Vec::new(), records: 0, first: 0, last: 0 };
+        let thread = threads.entry(event.thread).or_insert_with(new);
+        thread.put(event);
+        if thread.content.len() >= FULL {
+            thread.flush(event.thread, &mut file);
+        }
+    }
+    threads.iter_mut().for_each(|(number, thread)| thread.flush(*number, &mut file));
+    let end = events.iter().map(|event| ticks(event.leave)).max().unwrap_or(0);
+    put_block(&mut file, END, 0, 1, (0, end), &[]);
+    file
+}
+
+fn ticks(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+fn put_block(file: &mut Vec<u8>, kind: u32, thread: u32, records: u32, times: (u64, u64), content: &[u8]) {
+    let (first, tick) = times;
+    file.extend([kind, content.len() as u32, thread, records].into_iter().flat_map(u32::to_le_bytes));
+    file.extend([first, tick, tick].into_iter().flat_map(u64::to_le_bytes));
+    file.extend(content);
+}
+
+struct Thread<'a> {
+    communicators: &'a [EventCommunicator],
+    content: Vec<u8>,
+    records: u32,
+    /// Ticks before the block, and at the end of the last call.
+    first: u64,
+    last: u64,
+}
+
+impl Thread<'_> {
+    fn flush(&mut self, number: u32, file: &mut Vec<u8>) {
+        if self.records > 0 {
+            put_block(file, RECORDS, number, self.records, (self.first, self.last), &self.content);
+        }
+        self.content.clear();
+        (self.records, self.first) = (0, self.last);
+    }
+
+    fn put(&mut self, event: &Event) {
+        let (kind, numbers) = self.record(event);
+        self.records += 1;
+        self.content.push(if event.continues { kind | SAME_CALL } else { kind });
+        let mut times = Vec::new();
+        if !event.continues {
+            let (enter, leave) = (ticks(event.enter), ticks(event.leave));
+            let gap = enter.saturating_sub(self.last);
+            let own = gap.saturating_sub(ticks(event.outside)) / 16;
+            times = vec![gap, own, leave.saturating_sub(enter)];
+            self.last = leave.max(enter).max(self.last);
+        }
+        for mut number in times.into_iter().chain(numbers) {
+            while number >= 0x80 {
+                self.content.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            self.content.push(number as u8);
+        }
+    }
+
+    /// Kind and numbers of a record.
+    fn record(&self, event: &Event) -> (u8, Vec<u64>) {
+        let of = |message: &Message| self.message(message);
+        let request = |request: u32| u64::from(request);
+        match &event.call {
+            Call::Other(class) => (0, vec![*class as u64]),
+            Call::Polls { calls, outside } => {
+                let span = ticks(event.leave).saturating_sub(ticks(event.enter));
+                (1, vec![*calls, span.saturating_sub(ticks(*outside))])
+            }
+            Call::Send { mode, message } => (2 + *mode as u8, started(message, None, of(message))),
+            Call::Recv { message } => (6, started(message, None, of(message))),
+            Call::Isend { mode, message, request } => {
+                (7 + *mode as u8, started(message, Some(*request), of(message)))
+            }
+            Call::Irecv { communicator, request: number } => {
+                (11, vec![u64::from(*communicator), request(*number)])
+            }
+            Call::Sendrecv { sent, received } => {
+                (12, [started(sent, None, of(sent)), of(received).to_vec()].concat())
+            }
+            Call::Collective(operation) => (13, collective(operation, None)),
+            Call::Icollective { operation, request } => (14, collective(operation, Some(*request))),
+            Call::Wait => (15, Vec::new()),
+            Call::Test => (16, Vec::new()),
+            Call::Sent { request: number } => (17, vec![request(*number)]),
+            Call::Received { request: number, message } => {
+                (18, [vec![request(*number)], started(message, None, of(message))].concat())
+            }
+            Call::Cancelled { request: number } => (19, vec![request(*number)]),
+            Call::Freed { request: number } => (20, vec![request(*number)]),
+            Call::Finalize => (21, Vec::new()),
+        }
+    }
+
+    /// Rank in the communicator, tag and bytes.
+    fn message(&self, message: &Message) -> [u64; 3] {
+        let communicator = &self.communicators[message.communicator as usize];
+        let peers = &communicator.members[communicator.peers.clone()];
+        let rank = peers.iter().position(|member| *member == message.peer).unwrap_or(usize::MAX);
+        [rank as u64, u64::from(message.tag), message.bytes]
+    }
+}
+
+fn started(message: &Message, request: Option<u32>, rest: [u64; 3]) -> Vec<u64> {
+    let communicator = u64::from(message.communicator);
+    [communicator].into_iter().chain(request.map(u64::from)).chain(rest).collect()
+}
+
+fn collective(operation: &CollectiveCall, request: Option<u32>) -> Vec<u64> {
+    let CollectiveCall { communicator, kind, root, bytes } = *operation;
+    let rest = [u64::from(kind.number()), root.map_or(0, |root| u64::from(root) + 1), bytes];
+    [u64::from(communicator)].into_iter().chain(request.map(u64::from)).chain(rest).collect()
+}

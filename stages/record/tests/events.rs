@@ -1,0 +1,208 @@
+//! Events of every call: they add up to the counters, and every message is sent and received once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hopmap_recording::{
+    Call, CollectiveCall, Description, Event, EventFile, Kind, Message, OtherCall, RankFile, event_files,
+};
+
+use crate::support::{compiled, mpis, record, text};
+
+/// Source, destination, tag, communicator and bytes of messages, with their number.
+type Messages = BTreeMap<(u32, u32, u32, u64, u64), u64>;
+
+/// The events of all ranks.
+struct Events {
+    files: Vec<(RankFile, EventFile, Vec<Event>)>,
+}
+
+impl Events {
+    /// Runs a program with two ranks.
+    fn of(folder: &Path, mpi: &str, program: &Path) -> Self {
+        let arguments = format!("-o to --events -- mpirun.{mpi} -n 2 {} said", program.display());
+        let output = record(folder, &arguments);
+        assert!(output.status.success(), "{}", text(&output));
+        let to = folder.join("to");
+        assert!(Description::read(&to.join("record.json")).unwrap().events);
+        let files = event_files(&to).unwrap();
+        assert_eq!(files.iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), [0, 1]);
+        let files = files.into_iter().map(|(rank, path)| {
+            let file = EventFile::open(&path, rank, 2).unwrap();
+            assert_eq!((file.incomplete(), file.threads()), (None, 1));
+            let events = file.events().collect::<Result<_, _>>().unwrap();
+            (RankFile::read(&to.join(format!("rank-{rank}.bin")), rank, 2).unwrap(), file, events)
+        });
+        Self { files: files.collect() }
+    }
+
+    fn events(&self, rank: usize) -> impl Iterator<Item = &Event> {
+        self.files[rank].2.iter()
+    }
+
+    fn count(&self, rank: usize, is: impl Fn(&Call) -> bool) -> usize {
+        self.events(rank).filter(|event| is(&event.call)).count()
+    }
+
+    /// What was sent and what was received.
+    fn messages(&self) -> [Messages; 2] {
+        let mut all = [Messages::new(), Messages::new()];
+        for (rank, (_, file, events)) in (0..).zip(&self.files) {
+            let mut add = |is_received: bool, message: &Message| {
+                let (source, destination) =
+                    if is_received { (message.peer, rank) } else { (rank, message.peer) };
+                let id = file.communicators()[message.communicator as usize].id;
+                let key = (source, destination, message.tag, id, message.bytes);
+                *all[usize::from(is_received)].entry(key).or_default() += 1;
+            };
+            for event in events {
+                match &event.call {
+                    Call::Send { message, .. } | Call::Isend { message, .. } => add(false, message),
+                    Call::Recv { message } | Call::Received { message, .. } => add(true, message),
+                    Call::Sendrecv { sent, received } => {
+                        add(false, sent);
+                        add(true, received);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        all
+    }
+
+    /// The events add up to the counters of the same run, but for these messages by length class.
+    fn check_counters(&self, left_out: &[(u32, u64)]) {
+        let [sent, received] = self.messages();
+        assert_eq!(sent, received);
+        for (rank, (counters, file, events)) in (0..).zip(&self.files) {
+            let mut pairs: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
+            for ((_, destination, _, _, bytes), count) in sent.iter().filter(|(key, _)| key.0 == rank) {
+                let length = u64::BITS - bytes.leading_zeros();
+                let entry = pairs.entry((*destination, length)).or_default();
+                *entry = (entry.0 + count, entry.1 + count * bytes);
+            }
+            for (length, bytes) in left_out {
+                let entry = pairs.entry((1 - rank, *length)).or_default();
+                *entry = (entry.0 + 1, entry.1 + bytes);
+            }
+            let counted = counters.pairs.iter().filter(|pair| pair.kind == Kind::PointToPoint);
+            let counted = counted.map(|pair| ((pair.partner, pair.log2_bytes), (pair.messages, pair.bytes)));
+            assert_eq!(pairs, counted.collect(), "rank {rank}");
+            let mut operations = BTreeMap::new();
+            for event in events {
+                let (Call::Collective(operation) | Call::Icollective { operation, .. }) = event.call else {
+                    continue;
+                };
+                let CollectiveCall { communicator, kind, root, bytes } = operation;
+                let id = file.communicators()[communicator as usize].id;
+                let entry: &mut (u64, u64) = operations.entry((id, kind, root)).or_default();
+                *entry = (entry.0 + 1, entry.1 + bytes);
+            }
+            let counted = counters.operations.iter();
+            let counted = counted.map(|one| ((one.communicator, one.kind, one.root), (one.calls, one.bytes)));
+            assert_eq!(operations, counted.collect(), "rank {rank}");
+        }
+    }
+
+    /// Every request completes once, and the times are in order.
+    fn check_order(&self) {
+        for (counters, _, events) in &self.files {
+            let mut active = BTreeMap::new();
+            let (mut last, mut elapsed) = (0.0, 0.0);
+            for event in events {
+                if !event.continues {
+                    assert!(last <= event.enter && event.enter <= event.leave, "{event:?}");
+                    assert!(event.outside <= event.enter - last + 1e-12, "{event:?}");
+                    elapsed += event.outside + event.leave - event.enter;
+                    last = event.leave;
+                }
+                match event.call {
+                    Call::Isend { request, .. }
+                    | Call::Irecv { request, .. }
+                    | Call::Icollective { request, .. } => {
+                        assert_eq!(active.insert(request, event.call), None, "{event:?}");
+                    }
+                    Call::Sent { request } => {
+                        assert!(!matches!(active.remove(&request).unwrap(), Call::Irecv { .. }), "{event:?}");
+                    }
+                    Call::Received { request, message } => {
+                        let communicator = message.communicator;
+                        assert_eq!(active.remove(&request), Some(Call::Irecv { communicator, request }));
+                    }
+                    Call::Cancelled { request } | Call::Freed { request } => {
+                        assert!(active.remove(&request).is_some(), "{event:?}");
+                    }
+                    _ => {}
+                }
+            }
+            assert!(active.is_empty(), "{active:?}");
+            let end = events.last().unwrap();
+            assert_eq!(end.call, Call::Finalize);
+            let (seconds, inside) = counters.times.unwrap();
+            assert!((end.enter - seconds).abs() < 1e-3 + 0.01 * seconds, "{} {seconds}", end.enter);
+            assert!(elapsed <= seconds && inside <= elapsed, "{inside} {elapsed} {seconds}");
+        }
+    }
+}
+
+fn checked(source: &str, compiler: &str, options: &[&str], more: impl Fn(&str, &Events)) {
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compiled(folder.path(), &format!("{compiler}.{mpi}"), source, options);
+        let events = Events::of(folder.path(), mpi, &program);
+        events.check_order();
+        more(mpi, &events);
+    }
+}
+
+/// The programs that call every procedure once.
+fn every(source: &str, compiler: &str, options: &[&str]) {
+    checked(source, compiler, options, |mpi, events| {
+        // A partitioned send of 32 bytes.
+        let partitioned = events.count(0, |call| *call == Call::Other(OtherCall::Partitioned));
+        assert_eq!(partitioned > 0, mpi == "mpich", "{partitioned}");
+        events.check_counters(if mpi == "mpich" { &[(6, 32)] } else { &[] });
+        assert!(events.count(0, |call| *call == Call::Other(OtherCall::OneSided)) > 10);
+        assert!(events.count(1, |call| *call == Call::Other(OtherCall::Communicator)) > 5);
+    });
+}
+
+fn receives(source: &str, compiler: &str, options: &[&str]) {
+    checked(source, compiler, options, |_, events| {
+        events.check_counters(&[]);
+        for rank in 0..2 {
+            assert_eq!(events.count(rank, |call| matches!(call, Call::Cancelled { .. })), 1);
+            assert!(events.count(rank, |call| matches!(call, Call::Received { .. })) > 340);
+            // Without waiting, the tests would be thousands.
+            assert!(events.count(rank, |call| matches!(call, Call::Polls { .. })) < 100);
+        }
+    });
+}
+
+const FORTRAN: [&str; 2] = ["-ffree-line-length-none", "-fallow-argument-mismatch"];
+const MODULE: [&str; 3] = [FORTRAN[0], FORTRAN[1], "-DMODULE=mpi"];
+const F08: [&str; 4] = [FORTRAN[0], FORTRAN[1], "-DMODULE=mpi_f08", "-DF08"];
+
+#[test]
+fn every_procedure_of_c_has_its_events() {
+    every("every.c", "mpicc", &[]);
+}
+
+#[test]
+fn every_procedure_of_fortran_has_its_events() {
+    for options in [&FORTRAN[..], &MODULE, &F08] {
+        every("every.F90", "mpifort", options);
+    }
+}
+
+#[test]
+fn receives_of_c_have_their_actual_messages() {
+    receives("events.c", "mpicc", &[]);
+}
+
+#[test]
+fn receives_of_fortran_have_their_actual_messages() {
+    for options in [&FORTRAN[..], &MODULE, &F08] {
+        receives("events.F90", "mpifort", options);
+    }
+}
