@@ -24,7 +24,7 @@ macro_rules! entries {
 /// All stages, in the order of a typical pipeline.
 pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
     let stages = entries! { StageEntry:
-        hopmap_trace { Otf2, ListEvents, Dag, Replay, Otf, Import, Export, Summary, Generate }
+        hopmap_trace { Otf2, ListEvents, Dag, ProgramStage, Replay, Otf, Import, Export, Summary, Generate }
         hopmap_topology { Synthetic, Probe, LevelsStage }
         hopmap_topology::import { Import, Hwloc }
         hopmap_topology::export { Export }

@@ -310,6 +310,12 @@ fn traces() -> Vec<Sample> {
         otf2("trace/events"),
         Sample::new("trace/dag", json!({ "path": "@t/eztrace_log.otf2", "allow_loss": 1.0 }))
             .file("t", Content::Copy(OTF2)),
+        Sample::new("trace/program", json!({ "path": "@t/eztrace_log.otf2", "allow_loss": 1.0 }))
+            .file("t", Content::Copy(OTF2)),
+        Sample::new("trace/program", json!({ "path": "@t/index" }))
+            .file("t/index", "a/rank0.txt\na/rank1.txt\n")
+            .file("t/a/rank0.txt", RANK)
+            .file("t/a/rank1.txt", "1 init\n1 recv 0 100\n1 finalize\n"),
         otf("@t/plain"),
         otf("@t/compressed/ring.otf"),
         Sample::new("trace/import", json!({ "path": "@m.csv", "format": "csv" }))

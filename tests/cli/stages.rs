@@ -12,7 +12,8 @@ fn all_stages_and_one() {
     trace/otf2            Build the communication matrix of a program from an OTF2 trace
     trace/events          List every message of an OTF2 trace in a table
     trace/dag             Build the task DAG of a program from an OTF2 trace
-    trace/replay          Export a task DAG as a trace for SimGrid or LogGOPSim
+    trace/program         List what every rank of a program computes, sends and receives, in order
+    trace/replay          Export a program or task DAG as a trace for SimGrid or LogGOPSim
     trace/otf             Build the communication matrix of a program from an OTF 1 trace
     trace/import          Import the communication matrix of a recording, or of a file of another tool
     trace/export          Export a communication matrix as a text file

@@ -146,6 +146,26 @@ pub fn summary(collective: &Collective<'_>) -> Result<(Call, bool), CollectiveEr
     Ok((Call { operation, processes, root, bytes }, even))
 }
 
+/// Bytes of the block of every process, as in [`Action::Collective`](hopmap_model::Action::Collective): its
+/// own contribution or share if blocks may differ, its mean block in an alltoallv or alltoallw, and else
+/// [`Call::bytes`] for all.
+pub fn blocks(collective: &Collective<'_>) -> Result<Vec<u64>, CollectiveError> {
+    let Collective { operation, sent, received, .. } = *collective;
+    let (Call { processes, bytes, .. }, _) = summary(collective)?;
+    let of = |blocks: &Blocks| (0..processes).map(|process| blocks.one(process)).collect();
+    Ok(match operation {
+        _ if processes <= 1 => vec![bytes; sent.len()],
+        Operation::GatherV => sent.to_vec(),
+        Operation::ScatterV => received.to_vec(),
+        Operation::AllGatherV => of(&sizes::contributions(collective)),
+        Operation::ReduceScatter => of(&sizes::results(collective)),
+        Operation::AllToAllV | Operation::AllToAllW => {
+            sent.iter().map(|sent| sent.div_ceil(u64::from(processes))).collect()
+        }
+        _ => vec![bytes; sent.len()],
+    })
+}
+
 /// The number of processes and the root of a recorded operation; zero for operations without a root.
 fn ends(collective: &Collective<'_>) -> Result<(u32, u32), CollectiveError> {
     let Collective { operation, sent, received, root, .. } = *collective;

@@ -468,3 +468,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_process_has_its_own_block() {
+    let of = |operation, sent: [u64; 3], received: [u64; 3]| {
+        let convention = Convention::Arguments;
+        let collective =
+            Collective { operation, root: Some(1), convention, sent: &sent, received: &received };
+        blocks(&collective).unwrap()
+    };
+    assert_eq!(of(Operation::Broadcast, [0, 8, 0], [8, 0, 8]), [8, 8, 8]);
+    assert_eq!(of(Operation::AllReduce, [8; 3], [8; 3]), [8, 8, 8]);
+    assert_eq!(of(Operation::Barrier, [0; 3], [0; 3]), [0, 0, 0]);
+    assert_eq!(of(Operation::GatherV, [1, 2, 3], [0, 6, 0]), [1, 2, 3]);
+    assert_eq!(of(Operation::ScatterV, [0, 6, 0], [1, 2, 3]), [1, 2, 3]);
+    assert_eq!(of(Operation::AllGatherV, [1, 2, 3], [6; 3]), [1, 2, 3]);
+    assert_eq!(of(Operation::AllToAllV, [3, 7, 0], [1, 2, 3]), [1, 3, 0]);
+}

@@ -1,17 +1,19 @@
 //! Files for other programs: communication matrices as text, and replay programs for simulators.
 
-use std::collections::{BTreeMap, HashMap};
+mod goal;
+mod simgrid;
+
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use hopmap_model::{Context, Edge, TaskDag, TaskGraph, TextFile, TraceArchive};
-use hopmap_replay::{Step, steps};
+use hopmap_model::{Context, Edge, Program, TaskDag, TaskGraph, TextFile, TraceArchive};
 
 use crate::error::TraceError;
 use crate::import::matrix_market::MESSAGES;
-use crate::{ExportFormat, ReplayParams, Simulator};
+use crate::{ExportFormat, ReplayParams, Simulator, program};
 
 /// Message counts per comment: Matrix Market limits lines to 1024 characters.
 const NUMBERS_PER_LINE: usize = 40;
@@ -80,23 +82,42 @@ fn matrix_market(graph: &TaskGraph) -> String {
     text
 }
 
-/// Name of the GOAL schedule.
-const GOAL_FILE: &str = "program.goal";
-/// Datatype number of `MPI_BYTE`.
-const BYTE: u32 = 6;
-/// The index file that starts a replay.
-const LIST: &str = "ti.txt";
+/// What is written for a simulator.
+pub(crate) enum Replayed<'a> {
+    Program(&'a Program),
+    TaskDag(&'a TaskDag),
+}
 
 /// Writes the files of a program into a temporary folder, which is removed with the last of them.
 pub(crate) fn write(
-    dag: &TaskDag,
+    replayed: &Replayed<'_>,
     params: &ReplayParams,
     cx: &Context<'_>,
 ) -> Result<TraceArchive, TraceError> {
-    let ranks = steps(dag)?;
-    if ranks.len() > 1 && ranks.iter().flatten().all(|step| step.sent.is_empty()) {
-        cx.log("warning: no task depends on a task of another rank, so the program does not send messages");
+    match (params.format, replayed) {
+        (Simulator::Simgrid, Replayed::Program(program)) => {
+            simgrid::check(program)?;
+            in_folder(cx, |folder| simgrid::write(program, params.flops_per_s, folder, cx))
+        }
+        (Simulator::Simgrid, Replayed::TaskDag(dag)) => {
+            let program = program::of_dag(dag, cx)?;
+            in_folder(cx, |folder| simgrid::write(&program, params.flops_per_s, folder, cx))
+        }
+        (Simulator::Goal, Replayed::TaskDag(dag)) => {
+            let ranks = program::steps_of(dag, cx)?;
+            in_folder(cx, |folder| goal::write(&ranks, folder))
+        }
+        (Simulator::Goal, Replayed::Program(_)) => {
+            let help = "connect the `task-dag` of `trace/dag`";
+            Err(TraceError::refused("`format = \"goal\"` needs a task DAG", help))
+        }
     }
+}
+
+fn in_folder(
+    cx: &Context<'_>,
+    write: impl FnOnce(&Path) -> io::Result<Vec<String>>,
+) -> Result<TraceArchive, TraceError> {
     let scratch = cx.scratch();
     let unwritable = |source| TraceError::Write {
         path: scratch.clone(),
@@ -105,11 +126,7 @@ pub(crate) fn write(
     };
     let folder = tempfile::Builder::new().prefix(".hopmap-replay-").tempdir_in(&scratch);
     let folder = folder.map_err(unwritable)?;
-    let names = match params.format {
-        Simulator::Simgrid => write_simgrid(&ranks, params.flops_per_s, folder.path()),
-        Simulator::Goal => write_goal(&ranks, folder.path()),
-    };
-    let names = names.map_err(unwritable)?;
+    let names = write(folder.path()).map_err(unwritable)?;
     let files: BTreeMap<_, _> =
         names.into_iter().map(|name| (name.clone(), folder.path().join(name))).collect();
     Ok(TraceArchive::new(files).kept_by(folder))
@@ -120,74 +137,4 @@ fn create(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> io::Result
     let mut file = BufWriter::new(File::create(path)?);
     contents(&mut file)?;
     file.flush()
-}
-
-/// Writes a GOAL schedule, which `txt2bin` converts for `LogGOPSim`: per rank, calculations in nanoseconds,
-/// sends and receives with labels, and their dependencies. Returns the file name.
-fn write_goal(ranks: &[Vec<Step>], folder: &Path) -> io::Result<Vec<String>> {
-    create(&folder.join(GOAL_FILE), |file| {
-        writeln!(file, "num_ranks {}", ranks.len())?;
-        ranks.iter().enumerate().try_for_each(|(rank, steps)| write_goal_rank(rank, steps, file))
-    })?;
-    Ok(vec![GOAL_FILE.into()])
-}
-
-fn write_goal_rank(rank: usize, steps: &[Step], file: &mut impl Write) -> io::Result<()> {
-    writeln!(file, "rank {rank} {{")?;
-    // Labels of the calculations of tasks.
-    let mut labels = HashMap::with_capacity(steps.len());
-    let mut last = 0u64;
-    let mut label = || {
-        last += 1;
-        last
-    };
-    for step in steps {
-        let calculation = label();
-        labels.insert(step.task, calculation);
-        writeln!(file, "l{calculation}: calc {:.0}", step.work * 1e9)?;
-        for before in step.after.iter().filter_map(|task| labels.get(task)) {
-            writeln!(file, "l{calculation} requires l{before}")?;
-        }
-        for message in &step.received {
-            let receive = label();
-            let (peer, tag, bytes) = (message.peer, message.tag, message.bytes);
-            writeln!(file, "l{receive}: recv {bytes}b from {peer} tag {tag}")?;
-            writeln!(file, "l{calculation} requires l{receive}")?;
-        }
-        for message in &step.sent {
-            let send = label();
-            let (peer, tag, bytes) = (message.peer, message.tag, message.bytes);
-            writeln!(file, "l{send}: send {bytes}b to {peer} tag {tag}")?;
-            writeln!(file, "l{send} requires l{calculation}")?;
-        }
-    }
-    writeln!(file, "}}")
-}
-
-/// Writes time-independent traces for `smpirun -replay` of `SimGrid`: a file of actions per rank, and an
-/// index of them (`SimGrid` 3.32, `src/smpi/internals/smpi_replay.cpp`). Returns the file names.
-fn write_simgrid(ranks: &[Vec<Step>], flops_per_s: f64, folder: &Path) -> io::Result<Vec<String>> {
-    let mut names: Vec<String> = (0..ranks.len()).map(|rank| format!("rank-{rank}.ti")).collect();
-    for ((rank, steps), name) in ranks.iter().enumerate().zip(&names) {
-        create(&folder.join(name), |file| write_actions(rank, steps, flops_per_s, file))?;
-    }
-    create(&folder.join(LIST), |file| names.iter().try_for_each(|name| writeln!(file, "{name}")))?;
-    names.push(LIST.into());
-    Ok(names)
-}
-
-fn write_actions(rank: usize, steps: &[Step], flops_per_s: f64, file: &mut impl Write) -> io::Result<()> {
-    writeln!(file, "{rank} init")?;
-    for step in steps {
-        for message in &step.received {
-            writeln!(file, "{rank} recv {} {} {} {BYTE}", message.peer, message.tag, message.bytes)?;
-        }
-        if step.work > 0.0 {
-            writeln!(file, "{rank} compute {:.0}", step.work * flops_per_s)?;
-        }
-        for message in &step.sent {
-            writeln!(file, "{rank} isend {} {} {} {BYTE}", message.peer, message.tag, message.bytes)?;
-        }
-    }
-    writeln!(file, "{rank} finalize")
 }

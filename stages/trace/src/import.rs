@@ -17,14 +17,14 @@ mod tau;
 
 use std::path::Path;
 
-use hopmap_model::{Context, Error, InputPath, Process, TaskGraph};
+use hopmap_model::{Context, Error, InputPath, Process, Program, TaskGraph};
 use hopmap_text::FileError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::TraceError;
 use crate::matrix::MAX_RANKS;
-use crate::params::{Algorithms, Collectives};
+use crate::params::{Algorithms, Collectives, ProgramFormat, ProgramParams};
+use crate::{TraceError, otf2};
 use reader::{Reader, Sample};
 
 pub(crate) use reader::Options;
@@ -151,6 +151,44 @@ pub(crate) fn read(
         cx.log(format_args!("format: {}", resolved.name()));
     }
     Ok(with_ranks((reader.read)(path, options, cx)?, options.ranks, path)?)
+}
+
+/// Reads the operations of a trace.
+pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> Result<Program, Error> {
+    let format = params.format.import();
+    let (resolved, _) = resolve(path, format)?;
+    let tags = match resolved {
+        Format::Otf2 => return otf2::program(path, params, cx),
+        Format::Simgrid => None,
+        Format::SimgridTagged => Some(true),
+        Format::SimgridUntagged => Some(false),
+        other => {
+            let problem = format!("has the format `{}`, which lacks the order of messages", other.name());
+            let help = "`trace/program` reads OTF2 archives and time-independent traces of SimGrid";
+            return Err(TraceError::of(path, problem, help).into());
+        }
+    };
+    if format == Format::Auto {
+        cx.log(format_args!("format: {}", resolved.name()));
+    }
+    let program = simgrid::read_program(path, tags, params.flops_per_s, cx)?.finish().map_err(|error| {
+        let problem = format!("the actions in `{}` are inconsistent: {error}", path.display());
+        TraceError::refused(problem, simgrid::UNMATCHED)
+    })?;
+    Ok(program)
+}
+
+impl ProgramFormat {
+    /// The format of `trace/import`.
+    pub(crate) fn import(self) -> Format {
+        match self {
+            Self::Auto => Format::Auto,
+            Self::Otf2 => Format::Otf2,
+            Self::Simgrid => Format::Simgrid,
+            Self::SimgridTagged => Format::SimgridTagged,
+            Self::SimgridUntagged => Format::SimgridUntagged,
+        }
+    }
 }
 
 /// Checks that do not depend on the file.

@@ -13,7 +13,8 @@
 //! |---|---|
 //! | `trace/events` | every message of an OTF2 archive |
 //! | `trace/dag` | the tasks of a program and their dependencies |
-//! | `trace/replay` | a task DAG as input files of simulators |
+//! | `trace/program` | what every rank computes, sends and receives, in order |
+//! | `trace/replay` | a task DAG or a program as input files of simulators |
 //! | `trace/summary` | key figures of a task graph |
 //! | `trace/export` | a task graph as text for other programs |
 //! | `trace/generate` | the trace of a program with known messages, and the expected task graph |
@@ -30,11 +31,13 @@ mod error;
 mod export;
 mod generate;
 mod import;
+mod matching;
 mod matrix;
 mod numbering;
 mod otf1;
 mod otf2;
 mod params;
+mod program;
 mod selection;
 mod stage;
 mod summary;
@@ -43,9 +46,10 @@ pub use error::TraceError;
 pub use import::{Format, ImportParams};
 pub use params::{
     Algorithm, Algorithms, Collectives, DagParams, EventsParams, ExportFormat, ExportParams, GenerateParams,
-    Otf2Params, OtfParams, Pattern, Phases, Reader, ReplayParams, Select, Simulator, SummaryParams,
+    Otf2Params, OtfParams, Pattern, Phases, ProgramFormat, ProgramParams, Reader, ReplayParams, Select,
+    Simulator, SummaryParams,
 };
-pub use stage::{Dag, Export, Generate, Import, ListEvents, Otf, Otf2, Replay, Summary};
+pub use stage::{Dag, Export, Generate, Import, ListEvents, Otf, Otf2, ProgramStage, Replay, Summary};
 
 use hopmap_model::Library;
 

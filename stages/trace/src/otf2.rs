@@ -18,6 +18,7 @@ mod definitions;
 mod library;
 mod list;
 mod local_definitions;
+mod moments;
 mod native;
 mod processes;
 mod program;
@@ -30,7 +31,7 @@ mod visitor;
 mod writer;
 
 pub(crate) use list::list;
-pub(crate) use program_dag::program_dag;
+pub(crate) use program_dag::{program, program_dag};
 pub(crate) use read::{Options, read};
 pub(crate) use structure::{ENTER, LEAVE, MPI_RECV, MPI_SEND};
 pub(crate) use writer::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};

@@ -200,6 +200,60 @@ fn microsecond() -> f64 {
     1e-6
 }
 
+/// Parameters of `trace/program`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramParams {
+    /// The anchor file of an OTF2 archive or a folder with exactly one, or a time-independent trace of
+    /// SimGrid: a file of actions, or an index of such files. Omitted if `task-dag` is connected.
+    #[serde(default)]
+    pub path: Option<InputPath>,
+    /// Format of the trace. `auto` recognises it by its contents.
+    #[serde(default)]
+    pub format: ProgramFormat,
+    /// Reader of the events of an OTF2 archive: `native`, `libotf2` or `auto`, as in `trace/otf2`.
+    #[serde(default)]
+    pub reader: Reader,
+    /// Floating-point operations per second of computation in traces of SimGrid: the speed of a core.
+    #[serde(default = "billion")]
+    pub flops_per_s: f64,
+    /// Fraction of the sent bytes of an OTF2 archive, from 0 to 1, that may lack a receive event. Unlimited
+    /// with `allow_truncated`.
+    #[serde(default = "hundredth")]
+    pub allow_loss: f64,
+    /// Uses the events before the damage in truncated or damaged event files of an OTF2 archive, with a
+    /// warning instead of an error. The definitions must be complete.
+    #[serde(default)]
+    pub allow_truncated: bool,
+}
+
+impl ProgramParams {
+    /// Parameters that read a complete trace and recognise its format, or convert a task DAG.
+    #[must_use]
+    pub fn new(path: Option<InputPath>) -> Self {
+        let (format, reader, allow_truncated) = Default::default();
+        let (flops_per_s, allow_loss) = (billion(), hundredth());
+        Self { path, format, reader, flops_per_s, allow_loss, allow_truncated }
+    }
+}
+
+/// Format of a trace with the order of its operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgramFormat {
+    /// Recognised from the contents.
+    #[default]
+    Auto,
+    /// An OTF2 archive.
+    Otf2,
+    /// A time-independent trace of SimGrid.
+    Simgrid,
+    /// Like `simgrid`, with tags in messages (SimGrid 3.20 and later), if hopmap cannot infer it.
+    SimgridTagged,
+    /// Like `simgrid`, without tags in messages.
+    SimgridUntagged,
+}
+
 /// Parameters of `trace/replay`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

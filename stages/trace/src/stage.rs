@@ -1,14 +1,14 @@
 //! The stages of this crate.
 
 use hopmap_model::{
-    Artifact, Context, Error, Events, InputPath, Inputs, Library, Outcome, Outputs, Port, Stage, TaskDag,
-    TaskGraph, TextFile, TraceArchive, TraceSummary,
+    Artifact, Context, Error, Events, InputPath, Inputs, Library, Outcome, Outputs, Port, Program,
+    ProgramTotals, Stage, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary,
 };
 
 use crate::{
     Algorithms, Collectives, DagParams, EventsParams, ExportFormat, ExportParams, GenerateParams,
-    ImportParams, LIBOTF2, Otf2Params, OtfParams, Reader, ReplayParams, SummaryParams, TraceError, export,
-    generate, import, otf1, otf2, summary,
+    ImportParams, LIBOTF2, Otf2Params, OtfParams, ProgramParams, Reader, ReplayParams, SummaryParams,
+    TraceError, export, generate, import, otf1, otf2, program, summary,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
@@ -41,6 +41,22 @@ fn check_reader(reader: Reader, allow_truncated: bool) -> Result<(), Error> {
         Reader::Libotf2 => Ok(LIBOTF2.require(Reader::NEEDS_LIBRARY)?),
         Reader::Auto | Reader::Native => Ok(()),
     }
+}
+
+fn check_loss(allow_loss: f64) -> Result<(), Error> {
+    if (0.0..=1.0).contains(&allow_loss) {
+        return Ok(());
+    }
+    let help = "expected a fraction of the sent bytes, from 0 to 1";
+    Err(TraceError::refused(format!("`allow_loss` is {allow_loss}"), help).into())
+}
+
+fn check_speed(flops_per_s: f64) -> Result<(), Error> {
+    if flops_per_s.is_finite() && flops_per_s > 0.0 {
+        return Ok(());
+    }
+    let help = "expected the speed of a core, such as 1e9";
+    Err(TraceError::refused(format!("`flops_per_s` is {flops_per_s}"), help).into())
 }
 
 /// Algorithms are those of expanded operations.
@@ -149,11 +165,7 @@ impl Stage for Dag {
             let help = "expected a non-negative number of seconds, such as 1e-6";
             return Err(TraceError::refused(format!("`tiny_s` is {tiny_s}"), help).into());
         }
-        if !(0.0..=1.0).contains(&allow_loss) {
-            let help = "expected a fraction of the sent bytes, from 0 to 1";
-            return Err(TraceError::refused(format!("`allow_loss` is {allow_loss}"), help).into());
-        }
-        Ok(())
+        check_loss(allow_loss)
     }
 
     fn run(params: DagParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -162,37 +174,112 @@ impl Stage for Dag {
     }
 }
 
+/// The stage `trace/program`.
+///
+/// Every rank has its operations in order: computation in seconds, which is the time between calls of MPI;
+/// sends and receives, blocking or with a request; waits; and collective operations with the bytes of a
+/// block. Messages are matched as in `trace/dag`, so receives name the message that they received, and what
+/// has no counterpart is left out with a warning. Remote memory accesses are left out. Nonblocking collective
+/// operations block where they complete. In an OTF2 archive a test or wait for several requests is one wait
+/// for each request that completes.
+///
+/// The actions of a time-independent trace of SimGrid mean what `smpirun -replay` does. A `task-dag` becomes
+/// a program of eager messages: a rank never waits for its sends.
+#[derive(Debug)]
+pub struct ProgramStage;
+
+impl Stage for ProgramStage {
+    type Params = ProgramParams;
+    const KIND: &'static str = "trace/program";
+    const SUMMARY: &'static str = "List what every rank of a program computes, sends and receives, in order";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::optional::<TaskDag>("task-dag"), Port::output::<Program>("program")] }
+    }
+
+    fn reads(params: &ProgramParams) -> Result<Vec<InputPath>, Error> {
+        match &params.path {
+            Some(path) => Ok(import::files(path.path(), params.format.import())?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn libraries() -> &'static [&'static Library] {
+        &[LIBOTF2]
+    }
+
+    fn check(params: &ProgramParams) -> Result<(), Error> {
+        check_reader(params.reader, params.allow_truncated)?;
+        check_loss(params.allow_loss)?;
+        check_speed(params.flops_per_s)
+    }
+
+    fn run(params: ProgramParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let dag = inputs.optional::<TaskDag>("task-dag")?;
+        let program = match (&params.path, dag) {
+            (Some(path), None) => import::program(path.path(), &params, cx)?,
+            (None, Some(dag)) => program::of_dag(&dag.value, cx)?,
+            (path, _) => {
+                let both = path.is_some();
+                let problem =
+                    if both { "both `path` and `task-dag` are given" } else { "there is no program" };
+                let help = "set `path` to a trace, or connect `task-dag`";
+                return Err(TraceError::refused(problem, help).into());
+            }
+        };
+        let ProgramTotals { messages, bytes, collectives, compute_s } = program.totals();
+        let ranks = program.ranks();
+        cx.log(format_args!(
+            "{ranks} ranks, {messages} messages ({bytes} bytes), {collectives} calls of collective operations, {compute_s:.6} s of computation"
+        ));
+        Ok(Outcome::Done(Outputs::new().with("program", program)))
+    }
+}
+
 /// The stage `trace/replay`.
 ///
-/// A dependency between tasks of two ranks becomes a nonblocking message; one within a rank becomes program
-/// order. Collective operations become the messages of the graph: one to the task that joins them and one
-/// back.
+/// In a task DAG, a dependency between tasks of two ranks becomes a nonblocking message; one within a rank
+/// becomes program order. Collective operations become the messages of the graph: one to the task that joins
+/// them and one back.
+///
+/// A program keeps its operations, for `format = "simgrid"` only. Its collective operations must be those of
+/// MPI_COMM_WORLD, and its messages become those of MPI_COMM_WORLD, with other tags if necessary.
 #[derive(Debug)]
 pub struct Replay;
 
 impl Stage for Replay {
     type Params = ReplayParams;
     const KIND: &'static str = "trace/replay";
-    const SUMMARY: &'static str = "Export a task DAG as a trace for SimGrid or LogGOPSim";
-    const REVISION: u32 = 1;
+    const SUMMARY: &'static str = "Export a program or task DAG as a trace for SimGrid or LogGOPSim";
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
-        const PORTS: &[Port] = &[Port::input::<TaskDag>("task-dag"), Port::output::<TraceArchive>("archive")];
-        PORTS
+        const {
+            &[
+                Port::optional::<TaskDag>("task-dag"),
+                Port::optional::<Program>("program"),
+                Port::output::<TraceArchive>("archive"),
+            ]
+        }
     }
 
     fn check(params: &ReplayParams) -> Result<(), Error> {
-        let flops_per_s = params.flops_per_s;
-        if flops_per_s.is_finite() && flops_per_s > 0.0 {
-            return Ok(());
-        }
-        let help = "expected the speed of a core of the simulated machine, such as 1e9";
-        Err(TraceError::refused(format!("`flops_per_s` is {flops_per_s}"), help).into())
+        check_speed(params.flops_per_s)
     }
 
     fn run(params: ReplayParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let dag = inputs.one::<TaskDag>("task-dag")?.value;
-        let archive = export::write(&dag, &params, cx)?;
+        let dag = inputs.optional::<TaskDag>("task-dag")?;
+        let program = inputs.optional::<Program>("program")?;
+        let replayed = match (&program, &dag) {
+            (Some(program), None) => export::Replayed::Program(&program.value),
+            (None, Some(dag)) => export::Replayed::TaskDag(&dag.value),
+            _ => {
+                let problem = "exactly one of `task-dag` and `program` is needed";
+                return Err(TraceError::refused(problem, "connect one of them").into());
+            }
+        };
+        let archive = export::write(&replayed, &params, cx)?;
         Ok(Outcome::Done(Outputs::new().with("archive", archive)))
     }
 }

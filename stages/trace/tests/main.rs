@@ -12,6 +12,8 @@ mod not_built;
 mod otf;
 mod otf2;
 mod otf_damage;
+mod program;
+mod program_simgrid;
 mod replay;
 mod samples;
 mod support;

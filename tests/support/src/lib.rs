@@ -14,7 +14,7 @@ pub use cluster::{Cluster, NODES};
 pub use damage::{Random, damage};
 pub use impatient::Impatient;
 pub use processes::on_processes;
-pub use programs::small_programs;
+pub use programs::{programs, small_programs};
 pub use seeds::{Seeds, only_seed, seeds, soak};
 pub use signal::signal;
 pub use skip::{given_data, only_in_a_soak, program, skipped, system_tests};

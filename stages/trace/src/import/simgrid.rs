@@ -11,6 +11,8 @@
 //! writes world ranks for every communicator, and a negative rank for `MPI_PROC_NULL`. Computation is given
 //! in flops, so times are unknown.
 
+mod program;
+
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,8 @@ use hopmap_text::{FileError, Line, Lines, numbers, shown};
 use super::reader::Reader;
 use crate::archive::log_count;
 use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
+
+pub(crate) use program::{UNMATCHED, read_program};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| {
@@ -68,8 +72,8 @@ fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, 
         each_action(file, cx, |line, action| {
             accumulator.see(action.rank);
             let edge = match action.kind {
-                Kind::Send => form.message(line, action)?,
-                Kind::Exchange => exchange(line, action)?,
+                Kind::Send => form.message(line, action)?.map(|message| message.from(action.rank)),
+                Kind::Exchange => exchange(line, action)?.0.map(|sent| sent.from(action.rank)),
                 Kind::Start => started(line, action)?,
                 Kind::Other | Kind::Silent => None,
             };
@@ -79,15 +83,12 @@ fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, 
     }
     survey.log(cx);
     let graph = accumulator.into_graph();
-    if let Some(missing) = (0..graph.ranks() as u32).find(|rank| !survey.ranks.contains(rank)) {
-        let what = format!("rank {missing} of {} has no action, not even `init`", graph.ranks());
-        return Err(FileError::new(what, HINT).in_file(path));
-    }
+    survey.check_ranks(graph.ranks() as u32, path)?;
     Ok(graph)
 }
 
 /// All files of a trace.
-fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
+pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
     let actions = action_files(path, &Context::detached())?;
     let listed = actions.into_iter().enumerate().filter(|(_, file)| file != path);
     let listed = listed.map(|(place, file)| InputPath::named(file, format!("actions/{place}")));
@@ -273,6 +274,17 @@ impl Survey {
         Ok(())
     }
 
+    /// Checks that each of this number of ranks has actions.
+    fn check_ranks(&self, ranks: u32, path: &Path) -> Result<(), FileError> {
+        match (0..ranks).find(|rank| !self.ranks.contains(rank)) {
+            Some(missing) => {
+                let what = format!("rank {missing} of {ranks} has no action, not even `init`");
+                Err(FileError::new(what, HINT).in_file(path))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn saw(&self, sign: Sign) -> bool {
         self.signs.contains(&sign)
     }
@@ -299,6 +311,11 @@ impl Survey {
     fn log(&self, cx: &Context<'_>) {
         let message = "warning: collective operations and remote memory accesses (once per process), which are not counted";
         log_count(cx, message, self.others);
+        self.log_types(cx);
+    }
+
+    /// Warns about elements of unknown size.
+    fn log_types(&self, cx: &Context<'_>) {
         if self.saw(Sign::OwnType) {
             cx.log("warning: the trace does not contain the sizes of user-defined types: each element counts as one byte");
         }
@@ -322,31 +339,66 @@ struct Form {
     default_bytes: u64,
 }
 
-impl Form {
-    fn message(&self, line: Line<'_>, action: &Action<'_>) -> Result<Option<Edge>, FileError> {
-        let mut arguments = action.arguments.iter().copied();
-        let Some(destination) = partner(line, arguments.next())? else { return Ok(None) };
-        if self.is_tagged {
-            arguments.next().ok_or_else(|| line.error("missing tag"))?;
-        }
-        let elements = line.amount(arguments.next(), "size")?;
-        let element_bytes =
-            arguments.next().map_or(Ok(self.default_bytes), |kind| element_bytes(line, kind))?;
-        if arguments.next().is_some() {
-            return Err(line.error("a message without a tag has at most destination, size and datatype"));
-        }
-        edge(line, action, destination, elements, element_bytes).map(Some)
+/// The message of an action.
+#[derive(Debug, Clone, Copy)]
+struct Message<'l> {
+    /// The other end.
+    peer: u32,
+    /// Its tag, not parsed; `None` in forms without tags.
+    tag: Option<&'l str>,
+    bytes: u64,
+}
+
+impl Message<'_> {
+    /// The traffic of a message that a rank sends.
+    fn from(self, source: u32) -> Edge {
+        Edge { source, destination: self.peer, messages: 1, bytes: self.bytes }
     }
 }
 
+impl Form {
+    /// The message of a send or receive; `None` for a negative peer.
+    fn message<'l>(&self, line: Line<'_>, action: &Action<'l>) -> Result<Option<Message<'l>>, FileError> {
+        let mut arguments = action.arguments.iter().copied();
+        let Some(peer) = partner(line, arguments.next())? else { return Ok(None) };
+        let tag = match self.is_tagged {
+            true => Some(arguments.next().ok_or_else(|| line.error("missing tag"))?),
+            false => None,
+        };
+        let bytes = self.bytes(line, "size", arguments.next(), arguments.next())?;
+        if arguments.next().is_some() {
+            return Err(line.error("a message without a tag has at most destination, size and datatype"));
+        }
+        Ok(Some(Message { peer, tag, bytes }))
+    }
+
+    /// Bytes of a number of elements of a datatype, by default of the trace.
+    fn bytes(
+        &self,
+        line: Line<'_>,
+        name: &str,
+        elements: Option<&str>,
+        kind: Option<&str>,
+    ) -> Result<u64, FileError> {
+        let elements = line.amount(elements, name)?;
+        product(line, elements, kind.map_or(Ok(self.default_bytes), |kind| element_bytes(line, kind))?)
+    }
+}
+
+/// A sent and a received message, if they have another end.
+type Exchange = (Option<Message<'static>>, Option<Message<'static>>);
+
 /// `sendRecv`: size and destination of the send, the same of the receive, and both datatypes.
-fn exchange(line: Line<'_>, action: &Action<'_>) -> Result<Option<Edge>, FileError> {
-    let [elements, destination, _, _, kind, _] = action.arguments[..] else {
+fn exchange(line: Line<'_>, action: &Action<'_>) -> Result<Exchange, FileError> {
+    let [sent, destination, received, source, sent_kind, received_kind] = action.arguments[..] else {
         return Err(line.error(format!("`{}` has 6 arguments", action.name)));
     };
-    let Some(destination) = partner(line, Some(destination))? else { return Ok(None) };
-    let elements = line.amount(Some(elements), "size")?;
-    edge(line, action, destination, elements, element_bytes(line, kind)?).map(Some)
+    let message = |peer, elements, kind| {
+        let Some(peer) = partner(line, Some(peer))? else { return Ok(None) };
+        let bytes = product(line, line.amount(Some(elements), "size")?, element_bytes(line, kind)?)?;
+        Ok(Some(Message { peer, tag: None, bytes }))
+    };
+    Ok((message(destination, sent, sent_kind)?, message(source, received, received_kind)?))
 }
 
 /// `Start`: receiver, tag, bytes and datatype, at the sender and at the receiver.
@@ -354,7 +406,8 @@ fn started(line: Line<'_>, action: &Action<'_>) -> Result<Option<Edge>, FileErro
     let mut arguments = action.arguments.iter().copied();
     let Some(destination) = partner(line, arguments.next())? else { return Ok(None) };
     let bytes = line.amount(arguments.nth(1), "size")?;
-    if destination == action.rank { Ok(None) } else { edge(line, action, destination, bytes, 1).map(Some) }
+    let edge = Edge { source: action.rank, destination, messages: 1, bytes };
+    Ok((destination != action.rank).then_some(edge))
 }
 
 /// The receiver of a message; `None` for a negative rank.
@@ -375,13 +428,6 @@ fn element_bytes(line: Line<'_>, kind: &str) -> Result<u64, FileError> {
     bytes.ok_or_else(|| line.error(format!("unknown datatype `{number}`")))
 }
 
-fn edge(
-    line: Line<'_>,
-    action: &Action<'_>,
-    destination: u32,
-    elements: u64,
-    element_bytes: u64,
-) -> Result<Edge, FileError> {
-    let bytes = elements.checked_mul(element_bytes).ok_or_else(|| line.error(Overflow.to_string()))?;
-    Ok(Edge { source: action.rank, destination, messages: 1, bytes })
+fn product(line: Line<'_>, elements: u64, element_bytes: u64) -> Result<u64, FileError> {
+    elements.checked_mul(element_bytes).ok_or_else(|| line.error(Overflow.to_string()))
 }

@@ -213,6 +213,11 @@ impl Visited {
         let span = file.span.map(|(first, last)| (clock.correct(first), clock.correct(last)));
         Self { location, file, span, defined, damage: None }
     }
+
+    /// Whether its events are truncated.
+    pub(super) fn is_cut(&self) -> bool {
+        self.damage.is_some()
+    }
 }
 
 /// Statistics over all locations.

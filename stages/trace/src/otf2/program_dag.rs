@@ -1,68 +1,27 @@
-//! Builds the task DAG of an archive from the moments of its locations.
+//! Task DAG and program of an archive, from the moments of its processes.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
-use hopmap_collectives::Convention;
-use hopmap_model::{Context, Error, TaskDag};
+use hopmap_model::{Context, Error, Program, TaskDag};
 
-use super::collectives::operation;
-use super::communicators::{Communicators, is_proc_null};
-use super::program::{Overview, Program, Visited, read_by, warn};
-use super::record_schema::OTF2_UNDEFINED_UINT64;
-use super::visitor::{BadEvent, Collective, Event, Message, Through, Visitor};
-use crate::call_stack::{Nested, OpenRegions};
-use crate::dag::{Envelope, Joint, Members, Moment, Rules, Unmatched, What};
-use crate::selection::{Call, Marks, RegionKind, Request};
-use crate::{DagParams, Select, TraceError, dag};
-
-/// The moments of a location, and the counters of skipped events.
-type Followings = (Visited, Vec<Moment>, Skipped);
+use super::moments::{Purpose, Recorded};
+use crate::archive::log_count;
+use crate::dag::Rules;
+use crate::program::{Lacking, Records};
+use crate::{DagParams, ProgramParams, TraceError, dag, program};
 
 /// Reads an archive as a task DAG.
 pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDag, Error> {
     let path = params.path.path();
-    let program = Program::open(path, !params.allow_truncated, cx)?;
-    let Some(ticks_per_second) = program.ticks_per_second else {
-        let problem = "does not define its clock resolution, so task durations are unknown";
-        let help = "record the trace again with a tool that writes clock properties, such as Score-P";
-        return Err(TraceError::of(path, problem, help).into());
-    };
-    let everything = Select::default();
-    let request = Request { select: &everything, phases: None, sizes: false };
-    let regions = program.definitions.region_kinds(&mut Marks::new(&request));
-    let (numbers, groups) = groups(&program);
-    let followed = Followed {
-        regions: &regions,
-        communicators: &program.communicators,
-        groups: &numbers,
-        ranked: program.processes.ranked,
-    };
-    let followings = read_by(params.reader, cx, |way| {
-        let visitor = |location| Moments::new(followed, program.processes.rank(location));
-        program.visit(way, cx, visitor, |visited, moments| {
-            let skipped = moments.skipped;
-            let main = program.processes.is_main(visited.location);
-            let moments = moments.finish(visited.span.unwrap_or_default(), main);
-            Ok((visited, moments, skipped))
-        })
-    })?;
-    report(&program, &followings, cx);
-    let ranks = by_rank(&program, followings);
+    let &DagParams { reader, allow_truncated, allow_loss, .. } = params;
+    let purpose = Purpose { reader, allow_truncated, allow_loss, into: "the DAG" };
+    let Recorded { ranks, groups, members, convention, ticks_per_second, .. } =
+        Recorded::read(path, purpose, cx)?;
     let tiny = (params.tiny_s * ticks_per_second) as u64;
     let rules = Rules { ticks_per_second, tiny, rendezvous: params.rendezvous_bytes };
-    let convention = Convention::of_creator(&program.anchor.creator);
-    let (dag, unmatched) = dag::build(&ranks, &groups, &members(&program), convention, rules);
+    let (dag, unmatched) = dag::build(&ranks, &groups, &members, convention, rules);
     drop(ranks);
-    report_unmatched(unmatched, cx);
-    let Unmatched { sent, sent_bytes, of_bytes, .. } = unmatched;
-    // Truncated traces lack receives wherever they are truncated.
-    if !params.allow_truncated && sent_bytes as f64 > params.allow_loss * of_bytes as f64 {
-        let problem =
-            format!("lacks the receive events of {sent} messages ({sent_bytes} of {of_bytes} bytes)");
-        let help = "EZTrace omits nonblocking receives: record with Score-P, or set `allow_loss` to the fraction of bytes that may be missing (1: any)";
-        return Err(TraceError::of(path, problem, help).into());
-    }
+    purpose.check(path, unmatched, cx)?;
     if let Err(task) = dag.order() {
         let rank = dag.tasks[task as usize].rank.unwrap_or_default();
         let (path, ends) = (path.display(), format!("an operation of rank {rank} depends on itself"));
@@ -83,283 +42,46 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     Ok(dag)
 }
 
-/// The groups of processes that can take part in collective operations: the number of each by its
-/// communicator or window, and its ranks.
-fn groups(program: &Program) -> (HashMap<Through, u32>, Vec<Vec<u32>>) {
-    let definitions = &program.definitions;
-    let communicators = definitions.communicators.keys().map(|id| Through::Communicator(*id));
-    let windows = definitions.windows.keys().map(|id| Through::Window(*id));
-    let (mut numbers, mut groups) = (HashMap::new(), Vec::new());
-    for through in communicators.chain(windows) {
-        if let Some(members) = program.communicators.members(through) {
-            numbers.insert(through, groups.len() as u32);
-            groups.push(members.to_vec());
-        }
-    }
-    (numbers, groups)
+/// Reads an archive as a program.
+pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> Result<Program, Error> {
+    let &ProgramParams { reader, allow_truncated, allow_loss, .. } = params;
+    let purpose = Purpose { reader, allow_truncated, allow_loss, into: "the program" };
+    let recorded = Recorded::read(path, purpose, cx)?;
+    let Recorded { ranks, groups, communicators, members, convention, ticks_per_second, .. } = &recorded;
+    let (convention, ticks_per_second) = (*convention, *ticks_per_second);
+    let records = Records { ranks, groups, communicators, members, convention, ticks_per_second };
+    let (program, lacking) = program::build(&records).map_err(|error| {
+        let problem = format!("the operations in `{}` are inconsistent: {error}", path.display());
+        TraceError::refused(problem, "the trace lacks events or mixes up communicators: record it again")
+    })?;
+    purpose.check(path, lacking.unmatched, cx)?;
+    warn_about(&recorded, &lacking, cx);
+    Ok(program)
 }
 
-fn members(program: &Program) -> Members {
-    let ids = program.definitions.communicators.keys();
-    let of = |&id: &u32| Some((id, program.communicators.members(Through::Communicator(id))?.to_vec()));
-    ids.filter_map(of).collect()
-}
-
-/// The moments of every rank in order, merged over its locations.
-fn by_rank(program: &Program, followings: Vec<Followings>) -> Vec<Vec<Moment>> {
-    let mut locations: BTreeMap<u32, Vec<Vec<Moment>>> = BTreeMap::new();
-    for (visited, moments, _) in followings {
-        if let Some(rank) = program.processes.rank(visited.location).filter(|_| !moments.is_empty()) {
-            locations.entry(rank).or_default().push(moments);
-        }
+/// Logs what a program lacks, and how much time that touches.
+fn warn_about(recorded: &Recorded, lacking: &Lacking, cx: &Context<'_>) {
+    let contradictory =
+        "warning: collective operations with contradictory sizes, which are not in the program";
+    log_count(cx, contradictory, lacking.contradictory);
+    let nonblocking = "warning: nonblocking collective operations, which block where they complete";
+    log_count(cx, nonblocking, lacking.nonblocking);
+    let mut since = lacking.since.clone();
+    for (rank, cut) in &recorded.cut {
+        let first = since.entry(*rank).or_insert(*cut);
+        *first = (*first).min(*cut);
     }
-    let of_rank = |rank| merge(locations.remove(&rank).unwrap_or_default());
-    (0..program.processes.list.len() as u32).map(of_rank).collect()
-}
-
-/// Merges the moments of locations by time; those of one location keep their order, even if its clock runs
-/// backwards.
-fn merge(mut locations: Vec<Vec<Moment>>) -> Vec<Moment> {
-    if locations.len() < 2 {
-        return locations.pop().unwrap_or_default();
+    if since.is_empty() {
+        return;
     }
-    let mut all: Vec<(u64, Moment)> = Vec::new();
-    for moments in locations {
-        let mut latest = 0;
-        all.extend(moments.into_iter().map(|moment| {
-            latest = moment.time.max(latest);
-            (latest, moment)
-        }));
-    }
-    all.sort_by_key(|(time, _)| *time);
-    all.into_iter().map(|(_, moment)| moment).collect()
-}
-
-/// Logs what was read and what is ignored.
-fn report(program: &Program, followings: &[Followings], cx: &Context<'_>) {
-    let mut overview = Overview::default();
-    followings.iter().for_each(|(visited, ..)| overview.add(visited));
-    let (processes, locations, events) = (program.processes.list.len(), overview.locations, overview.events);
-    cx.log(format_args!("{processes} processes, {locations} locations, {events} events"));
-    let sum = |of: fn(&Skipped) -> u64| followings.iter().map(|(.., skipped)| of(skipped)).sum::<u64>();
-    let warn = |what, count| warn(cx, what, count);
-    warn("remote memory accesses, which are not in the DAG", sum(|skipped| skipped.accesses));
-    warn("messages to or from MPI_PROC_NULL, which are not counted", sum(|skipped| skipped.to_proc_null));
-    warn(
-        "collective operations on intercommunicators, within a process or of unknown size, which are not in the DAG",
-        sum(|skipped| skipped.elsewhere),
-    );
-    warn(
-        "messages of locations that do not belong to exactly one MPI rank, which are not in the DAG",
-        sum(|skipped| skipped.without_process),
-    );
-    overview.warn(cx);
-}
-
-fn report_unmatched(unmatched: Unmatched, cx: &Context<'_>) {
-    let warn = |what, count| warn(cx, what, count);
-    let message = "messages without a receive event, which are not in the DAG (EZTrace omits many nonblocking receives)";
-    warn(message, unmatched.sent);
-    let message = "messages without a send event, which are not in the DAG";
-    warn(message, unmatched.received);
-    let message =
-        "messages whose send and receive have different communicators, matched by ranks, tag and order";
-    warn(message, unmatched.communicators);
-    let message = "messages whose send and receive have different lengths, so they may be mismatched";
-    warn(message, unmatched.lengths);
-    let message = "collective operations with different records in their processes, which are not in the DAG";
-    warn(message, unmatched.joints);
-}
-
-/// Replaces the request of the receive in `MPI_Sendrecv`; an unused number (`OTF2_UNDEFINED_UINT64`).
-const EXCHANGE: u64 = u64::MAX;
-
-/// Shared input of all locations.
-#[derive(Clone, Copy)]
-struct Followed<'a> {
-    regions: &'a HashMap<u32, RegionKind>,
-    communicators: &'a Communicators,
-    /// Numbers of the groups of processes that take part in collective operations.
-    groups: &'a HashMap<Through, u32>,
-    /// Whether processes are ranks that can send.
-    ranked: bool,
-}
-
-/// Counters of what is not in the DAG.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Skipped {
-    /// Messages to `MPI_PROC_NULL`.
-    to_proc_null: u64,
-    /// Remote memory accesses.
-    accesses: u64,
-    /// Collective operations on intercommunicators, within a process, of devices or of unknown size.
-    elsewhere: u64,
-    /// Messages and operations of locations without a process.
-    without_process: u64,
-}
-
-/// Collects the moments of a location.
-struct Moments<'a> {
-    followed: Followed<'a>,
-    /// Rank of its process, if any.
-    rank: Option<u32>,
-    /// Regions by index.
-    regions: Vec<RegionKind>,
-    places: HashMap<u32, u32>,
-    /// The open regions.
-    open: OpenRegions<RegionKind>,
-    /// Time in MPI calls.
-    communicating: Nested,
-    /// Number of open regions that are `MPI_Sendrecv` or a variant.
-    exchanging: u32,
-    /// Moments, with the ticks in communication so far in place of the computation.
-    recorded: Vec<Moment>,
-    bad_event: Option<BadEvent>,
-    skipped: Skipped,
-}
-
-impl<'a> Moments<'a> {
-    fn new(followed: Followed<'a>, rank: Option<u32>) -> Self {
-        Self {
-            followed,
-            rank,
-            regions: Vec::new(),
-            places: HashMap::new(),
-            open: OpenRegions::new(),
-            communicating: Nested::default(),
-            exchanging: 0,
-            recorded: Vec::new(),
-            bad_event: None,
-            skipped: Skipped::default(),
-        }
-    }
-
-    /// The moments of a location with this first and last event. Only the main thread computes.
-    fn finish(mut self, (first, last): (u64, u64), main: bool) -> Vec<Moment> {
-        if main {
-            self.add(What::End, last);
-        }
-        let mut before = (first, 0);
-        for moment in &mut self.recorded {
-            let now = (moment.time, moment.compute);
-            let passed = now.0.saturating_sub(before.0);
-            moment.compute = if main { passed.saturating_sub(now.1.saturating_sub(before.1)) } else { 0 };
-            before = now;
-        }
-        self.recorded
-    }
-
-    fn add(&mut self, what: What, time: u64) {
-        self.recorded.push(Moment { time, compute: self.communicating.until(time), what });
-    }
-
-    fn bad(&mut self, event: u64, what: impl Into<Cow<'static, str>>) {
-        self.bad_event.get_or_insert(BadEvent { event, what: what.into() });
-    }
-
-    /// The matching key of a message, if both of its ends are relevant.
-    fn envelope(&mut self, number: u64, message: &Message) -> Option<Envelope> {
-        if is_proc_null(message.peer) {
-            self.skipped.to_proc_null += 1;
-            return None;
-        }
-        if message.bytes == OTF2_UNDEFINED_UINT64 {
-            self.bad(number, "the number of bytes is unknown");
-            return None;
-        }
-        if !self.followed.ranked {
-            self.bad(number, "it sends, but the archive does not define MPI ranks");
-            return None;
-        }
-        let Some(rank) = self.rank else {
-            self.skipped.without_process += 1;
-            return None;
-        };
-        match self.followed.communicators.receiver(message.communicator, rank, message.peer) {
-            Ok(peer) => Some(Envelope { peer, communicator: message.communicator, tag: message.tag }),
-            Err(reason) => {
-                self.bad(number, reason.to_string());
-                None
-            }
-        }
-    }
-
-    fn collective(&mut self, collective: Collective, request: Option<u64>, time: u64) {
-        let Some(operation) = operation(collective.operation) else { return };
-        let Collective { root, sent, received, .. } = collective;
-        let group = self.followed.groups.get(&collective.through).copied();
-        let known = ![sent, received].contains(&OTF2_UNDEFINED_UINT64);
-        match group.filter(|_| known && self.rank.is_some()) {
-            Some(group) => {
-                let joint = Joint { group, operation, root, sent, received };
-                self.add(What::Complete { joint, request }, time);
-            }
-            None => self.skipped.elsewhere += 1,
-        }
-    }
-}
-
-impl Visitor for Moments<'_> {
-    const BOTH_ENDS: bool = true;
-
-    fn place(&mut self, region: u32) -> u32 {
-        let next = self.regions.len() as u32;
-        let place = *self.places.entry(region).or_insert(next);
-        if place == next {
-            self.regions.push(self.followed.regions.get(&region).copied().unwrap_or_default());
-        }
-        place
-    }
-
-    fn enter(&mut self, place: u32, time: impl Fn() -> u64) {
-        let kind = self.regions[place as usize];
-        self.open.enter(place, kind);
-        if kind.communication {
-            self.communicating.turn(true, &time);
-        }
-        if kind.call == Call::SendReceive {
-            self.exchanging += 1;
-            // The receive is posted before the send.
-            self.add(What::Post { request: EXCHANGE }, time());
-        }
-    }
-
-    fn leave(&mut self, place: u32, time: impl Fn() -> u64) {
-        let Self { communicating, exchanging, .. } = self;
-        self.open.leave(place, |kind| {
-            *exchanging -= u32::from(kind.call == Call::SendReceive);
-            if kind.communication {
-                communicating.turn(false, &time);
-            }
-        });
-    }
-
-    fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
-        if let Some(envelope) = self.envelope(number, &message) {
-            let Message { bytes, request, .. } = message;
-            self.add(What::Send { envelope, bytes, request }, time());
-        }
-    }
-
-    fn event(&mut self, number: u64, event: Event, time: impl Fn() -> u64) {
-        match event {
-            Event::Received(message) => {
-                if let Some(envelope) = self.envelope(number, &message) {
-                    let exchange = (self.exchanging > 0).then_some(EXCHANGE);
-                    let (bytes, request) = (message.bytes, message.request.or(exchange));
-                    self.add(What::Receive { envelope, bytes, request }, time());
-                }
-            }
-            Event::Cancelled(request) => self.add(What::Cancel { request }, time()),
-            Event::SendCompleted(request) => self.add(What::Sent { request }, time()),
-            Event::ReceivePosted(request) => self.add(What::Post { request }, time()),
-            Event::CollectivePosted(request) => self.add(What::Begin { request }, time()),
-            Event::Collective(collective, request) => self.collective(collective, request, time()),
-            Event::Access(_) => self.skipped.accesses += 1,
-        }
-    }
-
-    fn bad_event(&self) -> Option<&BadEvent> {
-        self.bad_event.as_ref()
-    }
+    let end = |rank: u32| match recorded.cut.contains_key(&rank) {
+        true => recorded.end,
+        false => recorded.ranks[rank as usize].last().map_or(0, |moment| moment.time),
+    };
+    let ticks: u128 = since.iter().map(|(&rank, &since)| u128::from(end(rank).saturating_sub(since))).sum();
+    let seconds = ticks as f64 / recorded.ticks_per_second;
+    let ranks = since.len();
+    cx.log(format_args!(
+        "warning: operations of {ranks} ranks are left out; from the first of each rank to its end, that touches {seconds:.6} s together"
+    ));
 }

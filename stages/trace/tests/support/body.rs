@@ -9,7 +9,7 @@ use std::path::Path;
 use hopmap_model::{Context, InputPath, Inputs, Outcome, Stage, TaskGraph};
 use hopmap_trace::{
     Collectives, Dag, DagParams, EventsParams, Format, Import, ImportParams, ListEvents, Otf, Otf2,
-    Otf2Params, OtfParams, Reader,
+    Otf2Params, OtfParams, ProgramParams, ProgramStage, Reader,
 };
 
 /// Runs a stage, which must not panic, and whose errors must have a message.
@@ -49,6 +49,9 @@ pub(crate) fn otf2(archive: &Path) {
     let _ = graph::<Otf2>(Otf2Params { allow_truncated: true, collectives, ..Otf2Params::new(archive()) });
     let _ = run::<ListEvents>(EventsParams { reader, ..EventsParams::new(archive()) });
     let _ = run::<Dag>(DagParams { reader, ..DagParams::new(archive()) });
+    let params = ProgramParams::new(Some(archive()));
+    let _ = run::<ProgramStage>(ProgramParams { reader, ..params.clone() });
+    let _ = run::<ProgramStage>(ProgramParams { allow_truncated: true, ..params });
 }
 
 /// Reads an OTF 1 archive.
@@ -61,6 +64,7 @@ pub(crate) fn import(file: &Path, format: Format) {
     for format in [Format::Auto, format] {
         let _ = graph::<Import>(ImportParams { format, ..ImportParams::new(InputPath::new(file)) });
     }
+    let _ = run::<ProgramStage>(ProgramParams::new(Some(InputPath::new(file))));
 }
 
 /// Reads a matrix as text.
