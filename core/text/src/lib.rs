@@ -1,5 +1,5 @@
 //! Text file readers: [`Lines`], [`Words`], numbers, and [`FileError`], the common type of their errors. Names
-//! and counts in messages: [`closest`], [`counted`].
+//! and counts in messages: [`closest`], [`counted`], [`bytes`].
 
 mod counts;
 mod error;
@@ -8,7 +8,7 @@ mod lines;
 pub mod numbers;
 mod words;
 
-pub use counts::counted;
+pub use counts::{bytes, counted};
 pub use error::FileError;
 pub use input::{read, read_text, utf8};
 pub use lines::{Line, Lines, lines_of};

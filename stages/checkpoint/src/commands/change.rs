@@ -12,10 +12,11 @@ use clap::Args;
 use hopmap_command::{Answer, Command, Exit, Failure, Mistake, shown};
 use hopmap_durable::DurableError;
 use hopmap_model::Context;
+use hopmap_text::bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
-use super::work::{Work, bytes, now, times, unless_interrupted};
+use super::work::{Work, now, times, unless_interrupted};
 use crate::store::{
     AddOptions, Added, DeltaSettings, Keep, Pruned, Settings, Source, Store, WriteLock, in_words,
 };

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use clap::Args;
 use hopmap_command::{Answer, Command, Exit, Failure};
 use hopmap_model::Context;
+use hopmap_text::bytes;
 
-use super::work::{Work, bytes, number, time, times, unless_interrupted};
+use super::work::{Work, number, time, times, unless_interrupted};
 use crate::store::{Delta, Explained, ExplainedFile, Listed, Statistics, Store};
 use crate::tree::Time;
 

@@ -7,9 +7,10 @@ use std::time::Instant;
 use clap::Args;
 use hopmap_command::{Answer, Command, Exit, Failure, Mistake, shown};
 use hopmap_model::Context;
+use hopmap_text::bytes;
 use serde_json::json;
 
-use super::work::{Work, bytes, number, unless_interrupted};
+use super::work::{Work, number, unless_interrupted};
 use crate::CheckpointError;
 use crate::store::{Affected, Damage, RestoreOptions, Store, Verified, in_words};
 
