@@ -91,6 +91,10 @@ impl Description {
     /// Reads `record.json`.
     pub fn read(path: &Path) -> Result<Self, RecordingError> {
         let text = hopmap_text::read_text(path, MOST_BYTES)?;
+        if text.trim().is_empty() {
+            let help = "record the program again, or copy the folder again";
+            return Err(FileError::new("the file is empty", help).in_file(path).into());
+        }
         let description: Self = serde_json::from_str(&text).map_err(|error| {
             let help = "it is written by `hopmap record`; record the program again if it is damaged";
             let problem = error.to_string();

@@ -12,7 +12,7 @@
 //! | u32 | version, 1 |
 //! | u32 | rank in `MPI_COMM_WORLD` |
 //! | u32 | number of ranks |
-//! | u32 | flags: 1 `MPI_Finalize` was reached, 2 times were recorded, 4 something was dropped |
+//! | u32 | flags: 1 `MPI_Finalize` was reached, 2 times were recorded, 4 something was dropped for lack of memory or disk space, 8 messages or calls to processes outside of `MPI_COMM_WORLD` were not counted |
 //! | f64 | seconds from the end of `MPI_Init` to the begin of `MPI_Finalize` |
 //! | f64 | of these, seconds inside MPI |
 //! | u32, text | length of the host name, and the name, padded with zeros to a multiple of 4 bytes |
@@ -22,17 +22,21 @@
 //! | u64, each | number of communicators, and the communicators |
 //!
 //! A pair is u32 world rank of the partner, u32 [`Kind`], u32 length of the messages (0 for empty ones, else
-//! 1 + ⌊log₂ bytes⌋), u32 reserved, u64 messages, u64 bytes of all of them. Repeated pairs are added up.
+//! 1 + ⌊log₂ bytes⌋), u32 reserved, u64 messages, u64 bytes of all of them, which lie between both ends of
+//! the length class. A partner has one pair per kind and length.
 //!
 //! A collective operation is u64 communicator, u32 [`CollectiveKind`], u32 root (its rank in the
 //! communicator; `u32::MAX` without one), u64 bytes that this rank sent in all calls, u64 calls, u32 size of
 //! the communicator, u32 reserved. Sent bytes are those of the arguments, count · size of the type: the vector
 //! of a reduction, scan or allgather; the contribution to a gather; at the root, the vector of a broadcast and
 //! all blocks of a scatter (elsewhere 0); the blocks for all ranks of an alltoall or reduce-scatter. Equal
-//! operations may be split into several records, such as one per length.
+//! operations may be split into several records, such as one per length. Those of intercommunicators are on the
+//! members of both groups, in the same order on both sides; processes with the root `MPI_PROC_NULL` do not
+//! count.
 //!
 //! A communicator is u64 number, u32 size, u32 world rank of each member. Numbers are those of this file; all
-//! communicators of its collective operations are listed.
+//! communicators of its collective operations are listed. Communicators of the same members in the same order
+//! are one in the merged recording.
 
 mod collective;
 mod description;

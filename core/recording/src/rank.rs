@@ -1,11 +1,13 @@
 //! `rank-N.bin`, the file of a rank; the module of the crate describes the format.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use hopmap_text::FileError;
 
 use crate::collective::CollectiveKind;
 use crate::error::RecordingError;
+use crate::lengths::at_least;
 
 /// The first bytes of a file.
 const MAGIC: &[u8; 8] = b"HOPREC1\0";
@@ -16,12 +18,16 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Longest name of a host.
 const LONGEST_HOST: u32 = 4096;
 
+/// Most cores of a rank.
+const MOST_CORES: u32 = 1 << 20;
+
 /// Largest length class: messages from 2⁶³ bytes.
 const LONGEST: u32 = 64;
 
 const FINALIZED: u32 = 1;
 const TIMES: u32 = 2;
 const DROPPED: u32 = 4;
+const FOREIGN: u32 = 8;
 const NO_ROOT: u32 = u32::MAX;
 
 /// Largest number of ranks: it limits the memory that `record.json` can claim.
@@ -97,6 +103,8 @@ pub struct RankFile {
     pub finalized: bool,
     /// Whether something was dropped for lack of memory or disk space.
     pub dropped: bool,
+    /// Whether messages or collective operations with processes outside of `MPI_COMM_WORLD` are missing.
+    pub foreign: bool,
     /// Seconds between `MPI_Init` and `MPI_Finalize`, and of these inside MPI, if recorded.
     pub times: Option<(f64, f64)>,
     /// Name of the host; empty if unknown.
@@ -151,7 +159,7 @@ impl<'a> Cursor<'a> {
         self.array().map(f64::from_le_bytes)
     }
 
-    /// A list with its length before it. Memory is reserved for what the file can hold.
+    /// A list of items of at least `size` bytes. Memory is reserved for what the file can hold.
     fn list<T>(
         &mut self,
         (length, size): (u64, usize),
@@ -160,9 +168,36 @@ impl<'a> Cursor<'a> {
     ) -> Result<(), Stop> {
         list.reserve_exact(length.min((self.rest.len() / size) as u64) as usize);
         (0..length).try_for_each(|_| {
-            list.push(item(self)?);
+            let rest = self.rest;
+            // The offset of an error is that of the item.
+            list.push(item(self).inspect_err(|_| self.rest = rest)?);
             Ok(())
         })
+    }
+
+    /// The length of such a list. One that no file can hold is not that of a truncated file.
+    fn length(&mut self, size: usize, what: &str) -> Result<u64, Stop> {
+        let rest = self.rest;
+        let length = self.u64()?;
+        let fits = length <= MOST_BYTES / size as u64;
+        check(fits, || format!("it has {length} {what}")).inspect_err(|_| self.rest = rest)?;
+        Ok(length)
+    }
+}
+
+/// Sums of a file, which must fit into 64 bits.
+#[derive(Default)]
+struct Sums {
+    count: u64,
+    bytes: u64,
+}
+
+impl Sums {
+    fn add(&mut self, count: u64, bytes: u64, what: &str) -> Result<(), Stop> {
+        let sums = self.count.checked_add(count).zip(self.bytes.checked_add(bytes));
+        let overflow = || Stop::Wrong(format!("the {what} or bytes up to here exceed 64 bits"));
+        (self.count, self.bytes) = sums.ok_or_else(overflow)?;
+        Ok(())
     }
 }
 
@@ -204,13 +239,37 @@ impl RankFile {
 
     fn fill(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         self.header(cursor)?;
-        let length = cursor.u64()?;
-        cursor.list((length, 32), &mut self.pairs, |cursor| pair(cursor, self.ranks))?;
-        let length = cursor.u64()?;
-        cursor.list((length, 40), &mut self.operations, |cursor| operation(cursor, self.ranks))?;
-        let length = cursor.u64()?;
-        cursor.list((length, 16), &mut self.communicators, |cursor| communicator(cursor, self.ranks))?;
-        check(cursor.rest.is_empty(), || "more bytes than the file should have".into())
+        let length = cursor.length(PAIR_BYTES, "pairs")?;
+        let pairs = cursor.rest;
+        let mut sums = Sums::default();
+        cursor.list((length, PAIR_BYTES), &mut self.pairs, |cursor| pair(cursor, self.ranks, &mut sums))?;
+        if let Some(place) = repeated(&self.pairs) {
+            cursor.rest = &pairs[place * PAIR_BYTES..];
+            let Pair { partner, kind, log2_bytes, .. } = self.pairs[place];
+            let kind = kind as u32;
+            return Err(Stop::Wrong(format!(
+                "a pair with rank {partner}, kind {kind} and length class {log2_bytes} is there twice"
+            )));
+        }
+        let length = cursor.length(OPERATION_BYTES, "collective operations")?;
+        let operations = cursor.rest;
+        let mut sums = Sums::default();
+        let item = |cursor: &mut Cursor<'_>| operation(cursor, self.ranks, &mut sums);
+        cursor.list((length, OPERATION_BYTES), &mut self.operations, item)?;
+        let length = cursor.length(16, "communicators")?;
+        let mut sizes = HashMap::new();
+        let item = |cursor: &mut Cursor<'_>| communicator(cursor, self.ranks, &mut sizes);
+        cursor.list((length, 16), &mut self.communicators, item)?;
+        check(cursor.rest.is_empty(), || "more bytes than the file should have".into())?;
+        for (place, operation) in self.operations.iter().enumerate() {
+            let Operation { communicator, size, kind, .. } = operation;
+            let name = kind.name();
+            check(sizes.get(communicator) == Some(size), || {
+                format!("`{name}` is on communicator {communicator:#x} of {size} ranks, which is not listed")
+            })
+            .inspect_err(|_| cursor.rest = &operations[place * OPERATION_BYTES..])?;
+        }
+        Ok(())
     }
 
     fn header(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
@@ -220,7 +279,7 @@ impl RankFile {
             format!("it is of rank {rank} of {ranks}, not of rank {} of {}", self.rank, self.ranks)
         })?;
         let flags = cursor.u32()?;
-        check(flags < 8, || format!("unknown flags {flags:#x}"))?;
+        check(flags < 2 * FOREIGN, || format!("unknown flags {flags:#x}"))?;
         let times = (cursor.f64()?, cursor.f64()?);
         if flags & TIMES != 0 {
             let valid = |seconds: f64| seconds.is_finite() && seconds >= 0.0;
@@ -228,12 +287,14 @@ impl RankFile {
             self.times = Some(times);
         }
         self.dropped = flags & DROPPED != 0;
+        self.foreign = flags & FOREIGN != 0;
         let length = cursor.u32()?;
         check(length <= LONGEST_HOST, || format!("the name of the host has {length} bytes"))?;
         let host = cursor.take(length.next_multiple_of(4) as usize)?;
         self.host = String::from_utf8_lossy(&host[..length as usize]).into_owned();
-        let cores = u64::from(cursor.u32()?);
-        cursor.list((cores, 4), &mut self.cores, Cursor::u32)?;
+        let cores = cursor.u32()?;
+        check(cores <= MOST_CORES, || format!("it has {cores} cores"))?;
+        cursor.list((u64::from(cores), 4), &mut self.cores, Cursor::u32)?;
         self.finalized = flags & FINALIZED != 0;
         Ok(())
     }
@@ -243,8 +304,10 @@ impl RankFile {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
-        let flags =
-            flag(self.finalized, FINALIZED) | flag(self.times.is_some(), TIMES) | flag(self.dropped, DROPPED);
+        let flags = flag(self.finalized, FINALIZED)
+            | flag(self.times.is_some(), TIMES)
+            | flag(self.dropped, DROPPED)
+            | flag(self.foreign, FOREIGN);
         for number in [1, self.rank, self.ranks, flags] {
             bytes.extend(number.to_le_bytes());
         }
@@ -288,17 +351,38 @@ impl Operation {
     }
 }
 
-fn pair(cursor: &mut Cursor<'_>, ranks: u32) -> Result<Pair, Stop> {
+const PAIR_BYTES: usize = 32;
+const OPERATION_BYTES: usize = 40;
+
+fn pair(cursor: &mut Cursor<'_>, ranks: u32, sums: &mut Sums) -> Result<Pair, Stop> {
     let [partner, kind, log2_bytes, _] = [cursor.u32()?, cursor.u32()?, cursor.u32()?, cursor.u32()?];
     let (messages, bytes) = (cursor.u64()?, cursor.u64()?);
     check(partner < ranks, || format!("a partner is rank {partner}, but there are {ranks} ranks"))?;
     check(log2_bytes <= LONGEST, || format!("unknown length class {log2_bytes}"))?;
     let found = Kind::ALL.get(kind as usize).copied();
     let kind = found.ok_or_else(|| Stop::Wrong(format!("unknown kind {kind} of traffic")))?;
+    let least = u128::from(messages) * u128::from(at_least(log2_bytes));
+    let most = if log2_bytes == 0 { 0 } else { (2 * least).saturating_sub(u128::from(messages)) };
+    check((least..=most).contains(&u128::from(bytes)), || {
+        format!("length class {log2_bytes} contradicts messages = {messages}, bytes = {bytes}")
+    })?;
+    sums.add(messages, bytes, "messages")?;
     Ok(Pair { partner, kind, log2_bytes, messages, bytes })
 }
 
-fn operation(cursor: &mut Cursor<'_>, ranks: u32) -> Result<Operation, Stop> {
+/// The place of a pair whose partner, kind and length another one before it has.
+fn repeated(pairs: &[Pair]) -> Option<usize> {
+    let key = |pair: &Pair| (pair.partner, pair.kind, pair.log2_bytes);
+    if pairs.is_sorted_by(|one, next| key(one) < key(next)) {
+        return None;
+    }
+    let mut keys: Vec<_> = pairs.iter().map(key).zip(0..pairs.len() as u32).collect();
+    keys.sort_unstable();
+    let twice = keys.windows(2).filter(|two| two[0].0 == two[1].0);
+    twice.map(|two| two[1].1 as usize).min()
+}
+
+fn operation(cursor: &mut Cursor<'_>, ranks: u32, sums: &mut Sums) -> Result<Operation, Stop> {
     let communicator = cursor.u64()?;
     let (kind, root) = (cursor.u32()?, cursor.u32()?);
     let (bytes, calls) = (cursor.u64()?, cursor.u64()?);
@@ -307,16 +391,38 @@ fn operation(cursor: &mut Cursor<'_>, ranks: u32) -> Result<Operation, Stop> {
     let found = CollectiveKind::of_number(kind);
     let kind = found.ok_or_else(|| Stop::Wrong(format!("unknown collective operation {kind}")))?;
     let root = Some(root).filter(|root| *root != NO_ROOT);
+    check(calls > 0 || bytes == 0, || format!("`{}` without a call has {bytes} bytes", kind.name()))?;
+    sums.add(calls, bytes, "calls")?;
     Ok(Operation { communicator, kind, root, bytes, calls, size })
 }
 
-fn communicator(cursor: &mut Cursor<'_>, ranks: u32) -> Result<Communicator, Stop> {
+fn communicator(
+    cursor: &mut Cursor<'_>,
+    ranks: u32,
+    sizes: &mut HashMap<u64, u32>,
+) -> Result<Communicator, Stop> {
     let (number, size) = (cursor.u64()?, cursor.u32()?);
     check((1..=ranks).contains(&size), || format!("a communicator has {size} of {ranks} ranks"))?;
     let bytes = cursor.take(size as usize * 4)?;
     let members = bytes.chunks_exact(4).map(|rank| u32::from_le_bytes([rank[0], rank[1], rank[2], rank[3]]));
     let members: Vec<u32> = members.collect();
-    let stranger = members.iter().find(|rank| **rank >= ranks);
-    check(stranger.is_none(), || format!("a communicator has rank {stranger:?} of {ranks} ranks"))?;
+    if let Some(rank) = members.iter().find(|rank| **rank >= ranks) {
+        return Err(Stop::Wrong(format!("a communicator has rank {rank}, but there are {ranks} ranks")));
+    }
+    if let Some(rank) = member_twice(&members) {
+        return Err(Stop::Wrong(format!("a communicator has rank {rank} twice")));
+    }
+    let is_new = sizes.insert(number, size).is_none();
+    check(is_new, || format!("communicator {number:#x} is there twice"))?;
     Ok(Communicator { number, members })
+}
+
+/// A rank that is more than once among the members.
+fn member_twice(members: &[u32]) -> Option<u32> {
+    if members.is_sorted_by(|one, next| one < next) {
+        return None;
+    }
+    let mut sorted = members.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).find(|two| two[0] == two[1]).map(|two| two[0])
 }

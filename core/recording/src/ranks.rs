@@ -82,6 +82,7 @@ struct Part {
     calls: Vec<Calls>,
     finalized: bool,
     dropped: bool,
+    foreign: bool,
     truncated: bool,
 }
 
@@ -92,26 +93,18 @@ impl Part {
         communicators: &Mutex<Numbers>,
     ) -> Result<Self, RecordingError> {
         let file = RankFile::read(path, rank, ranks)?;
-        let mut numbers: HashMap<u64, (u32, usize)> = HashMap::new();
+        let mut numbers: HashMap<u64, u32> = HashMap::new();
         for communicator in file.communicators {
             let members = communicator.members.into_boxed_slice();
-            let size = members.len();
             let mut all = communicators.lock().unwrap_or_else(PoisonError::into_inner);
             let next = all.len() as u32;
             let number = *all.entry(members).or_insert(next);
-            numbers.insert(communicator.number, (number, size));
+            numbers.insert(communicator.number, number);
         }
-        let mut calls = Vec::with_capacity(file.operations.len());
-        let mut unknown = false;
-        for operation in &file.operations {
-            match numbers.get(&operation.communicator) {
-                Some((number, size)) if *size == operation.size as usize => {
-                    calls.push(Calls::of(rank, *number, operation));
-                }
-                None if file.truncated => unknown = true,
-                _ => return Err(Self::stranger(path, operation)),
-            }
-        }
+        let number = |operation: &Operation| numbers.get(&operation.communicator).copied();
+        let calls = file.operations.iter();
+        let calls: Vec<Calls> =
+            calls.filter_map(|operation| Some(Calls::of(rank, number(operation)?, operation))).collect();
         let process = Process {
             host: Some(file.host).filter(|host| !host.is_empty()),
             cores: file.cores,
@@ -119,18 +112,8 @@ impl Part {
         };
         let traffic = file.pairs.iter().filter(|pair| pair.messages > 0 || pair.bytes > 0);
         let traffic = traffic.map(|pair| Traffic::of(rank, pair)).collect();
-        let (finalized, dropped, truncated) = (file.finalized, file.dropped, file.truncated || unknown);
-        Ok(Self { rank, process, traffic, calls, finalized, dropped, truncated })
-    }
-
-    /// An operation whose communicator is not listed, or not with this size.
-    #[cold]
-    fn stranger(path: &Path, operation: &Operation) -> RecordingError {
-        let Operation { communicator, size, kind, .. } = operation;
-        let name = kind.name();
-        let problem =
-            format!("`{name}` is on communicator {communicator:#x} of {size} ranks, which is not listed");
-        FileError::new(problem, "record the program again, or copy the folder again").in_file(path).into()
+        let RankFile { finalized, dropped, foreign, truncated, .. } = file;
+        Ok(Self { rank, process, traffic, calls, finalized, dropped, foreign, truncated })
     }
 }
 
@@ -182,7 +165,14 @@ fn reasons(parts: &[Part], ranks: u32) -> Vec<String> {
         some(missing, "no file of"),
         some(those(|part| part.truncated), "a truncated file of"),
         some(those(|part| !part.finalized && !part.truncated), "MPI_Finalize was not reached by"),
-        some(those(|part| part.dropped), "no memory or disk space for all data of"),
+        some(
+            those(|part| part.dropped),
+            "messages or calls are missing, because memory or disk space ran out, of",
+        ),
+        some(
+            those(|part| part.foreign),
+            "messages or calls to processes outside of MPI_COMM_WORLD, such as spawned ones, are missing of",
+        ),
     ];
     all.into_iter().flatten().collect()
 }

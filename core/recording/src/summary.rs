@@ -3,10 +3,13 @@
 use hopmap_model::{Edge, TaskGraph};
 use hopmap_statistics::Sample;
 
-/// The lines that `hopmap record` and `trace/summary` print about a program, and why its recording is not
-/// complete, if it is not.
+use crate::description::Method;
+use crate::recording::Recording;
+
+/// The lines that `hopmap record` and `trace/summary` print about a program. With its recording, they say what
+/// this lacks, and how to get it.
 #[must_use]
-pub fn lines(graph: &TaskGraph, incomplete: Option<&str>) -> Vec<String> {
+pub fn lines(graph: &TaskGraph, recording: Option<&Recording>) -> Vec<String> {
     let between = || graph.edges.iter().filter(|edge| edge.source != edge.destination);
     let sum = |of: fn(&Edge) -> u64| between().map(of).fold(0, u64::saturating_add);
     let (messages, bytes) = (sum(|edge| edge.messages), sum(|edge| edge.bytes));
@@ -14,13 +17,14 @@ pub fn lines(graph: &TaskGraph, incomplete: Option<&str>) -> Vec<String> {
         "{}, {} between them: {}",
         plural(graph.ranks() as u64, "rank"),
         plural(messages, "message"),
-        size(bytes)
+        hopmap_text::bytes(bytes)
     )];
     if let Some(collective) = graph.collective_bytes.filter(|_| bytes > 0) {
         lines.push(format!("collective operations: {} of the bytes", percent(collective / bytes as f64)));
     }
     lines.extend(imbalance(graph));
-    lines.extend(inside(graph));
+    lines.extend(inside(graph, recording.map(|recording| recording.method)));
+    let incomplete = recording.and_then(|recording| recording.incomplete.as_deref());
     lines.extend(incomplete.map(|reason| format!("incomplete: {reason}")));
     lines
 }
@@ -38,8 +42,8 @@ fn imbalance(graph: &TaskGraph) -> Option<String> {
     (mean > 0.0).then(|| format!("imbalance: rank {rank} sends and receives {times:.1} times the mean"))
 }
 
-/// Shares of the time inside MPI, and what follows from them.
-fn inside(graph: &TaskGraph) -> Vec<String> {
+/// Shares of the time inside MPI, and what follows from them if those of all ranks are known.
+fn inside(graph: &TaskGraph, method: Option<Method>) -> Vec<String> {
     // Rank, time outside MPI, and share of the time inside.
     let share = |(rank, process): (usize, &hopmap_model::Process)| {
         let (outside, inside) = (process.compute_s?, process.communication_s?);
@@ -52,18 +56,22 @@ fn inside(graph: &TaskGraph) -> Vec<String> {
     let (Some(least), Some(most), Some(busiest)) =
         (shares.iter().min_by(by_share), shares.iter().max_by(by_share), shares.iter().max_by(by_work))
     else {
-        return vec!["time inside MPI: not recorded (--method preload)".into()];
+        let hint = if method == Some(Method::Openmpi) { " (--method preload)" } else { "" };
+        return vec![format!("time inside MPI: not recorded{hint}")];
     };
     let median = Sample::new(shares.iter().map(|(.., share)| *share)).quartiles()[1];
     let (low, high) = (percent(least.2), percent(most.2));
     // The rank that computes longest needs this time with any placement.
     let bound = percent(busiest.2);
     let of_all = "of the time is inside MPI";
+    let (known, ranks) = (shares.len(), graph.ranks());
+    let known = if known < ranks { format!(" ({known} of {ranks} ranks)") } else { String::new() };
+    let is_bound = known.is_empty();
     let (shares, of_all) = match low == high {
-        true => (format!("time inside MPI: {low} of the run time on every rank"), of_all.to_owned()),
+        true => (format!("time inside MPI{known}: {low} of the run time on every rank"), of_all.to_owned()),
         false => {
             let shares = format!(
-                "time inside MPI: {low} of the run time on rank {}, {} in the median, {high} on rank {}",
+                "time inside MPI{known}: {low} of the run time on rank {}, {} in the median, {high} on rank {}",
                 least.0,
                 percent(median),
                 most.0
@@ -71,7 +79,8 @@ fn inside(graph: &TaskGraph) -> Vec<String> {
             (shares, format!("{of_all} on rank {}, which computes longest", busiest.0))
         }
     };
-    vec![shares, format!("{bound} {of_all}: no placement can gain more than that.")]
+    let bound = is_bound.then(|| format!("{bound} {of_all}: no placement can gain more than that."));
+    [shares].into_iter().chain(bound).collect()
 }
 
 fn percent(share: f64) -> String {
@@ -84,16 +93,6 @@ fn percent(share: f64) -> String {
 
 fn plural(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-}
-
-/// A number of bytes as people read it.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-    let power = bytes.max(1).ilog10() / 3;
-    match power {
-        0 => format!("{bytes} B"),
-        _ => format!("{:.1} {}", bytes as f64 / 1000_u64.pow(power) as f64, UNITS[power as usize]),
-    }
 }
 
 #[cfg(test)]
@@ -117,13 +116,26 @@ mod tests {
         }
     }
 
+    fn recording(method: Method, incomplete: Option<&str>) -> Recording {
+        Recording {
+            method,
+            processes: Vec::new(),
+            traffic: Vec::new(),
+            histogram: Vec::new(),
+            communicators: Vec::new(),
+            calls: Vec::new(),
+            incomplete: incomplete.map(str::to_owned),
+        }
+    }
+
     #[test]
     fn a_recording_is_a_few_lines() {
-        let lines = lines(&graph(&[(9.8, 0.2), (9.0, 1.0), (7.0, 3.0)]), Some("no file of rank 3"));
+        let recording = recording(Method::Preload, Some("no file of rank 3"));
+        let lines = lines(&graph(&[(9.8, 0.2), (9.0, 1.0), (7.0, 3.0)]), Some(&recording));
         assert_eq!(
             lines,
             [
-                "3 ranks, 2000 messages between them: 4.0 MB",
+                "3 ranks, 2000 messages between them: 4.00 MB",
                 "collective operations: 25 % of the bytes",
                 "imbalance: rank 1 sends and receives 1.5 times the mean",
                 "time inside MPI: 2 % of the run time on rank 0, 10 % in the median, 30 % on rank 2",
@@ -145,10 +157,26 @@ mod tests {
         let mut graph = TaskGraph { processes: vec![Process::default(); 1], ..TaskGraph::default() };
         assert_eq!(
             lines(&graph, None),
-            ["1 rank, 0 messages between them: 0 B", "time inside MPI: not recorded (--method preload)"]
+            ["1 rank, 0 messages between them: 0 B", "time inside MPI: not recorded"]
         );
         graph.processes[0] =
             Process { compute_s: Some(0.0), communication_s: Some(0.0), ..Process::default() };
-        assert_eq!(lines(&graph, None)[1], "time inside MPI: not recorded (--method preload)");
+        assert_eq!(lines(&graph, None)[1], "time inside MPI: not recorded");
+    }
+
+    #[test]
+    fn only_recordings_of_open_mpi_get_the_hint_to_preload() {
+        let graph = TaskGraph { processes: vec![Process::default(); 1], ..TaskGraph::default() };
+        let last = |method| lines(&graph, Some(&recording(method, None))).pop().unwrap();
+        assert_eq!(last(Method::Openmpi), "time inside MPI: not recorded (--method preload)");
+        assert_eq!(last(Method::Preload), "time inside MPI: not recorded");
+    }
+
+    #[test]
+    fn a_rank_without_times_leaves_no_bound() {
+        let mut graph = graph(&[(9.3, 0.7); 3]);
+        graph.processes[2] = Process::default();
+        let lines = lines(&graph, None);
+        assert_eq!(lines[3..], ["time inside MPI (2 of 3 ranks): 7 % of the run time on every rank"]);
     }
 }

@@ -7,7 +7,7 @@ use hopmap_recording::{
     Recording, lines,
 };
 
-use crate::support::{kind, recorded, write};
+use crate::support::{file, kind, recorded, write};
 
 fn expand() -> Choice {
     Choice::Expand(Algorithms::default())
@@ -145,6 +145,33 @@ fn operations_without_a_graph_are_counted() {
     assert_eq!((graph.edges.len(), neighbourhood), (0, 5));
     assert_eq!(converted(&operation("bcast", Some(2), 5, &[10, 10])).without_root, 5);
     assert_eq!(converted(&operation("bcast", None, 5, &[10, 10])).without_root, 5);
+    // Constants of MPI for the root of an intercommunicator, as an early recorder wrote them.
+    for root in [-1i32, -2, -3, -4].map(i32::cast_unsigned) {
+        let recording = operation("bcast", Some(root), 5, &[10, 10]);
+        assert_eq!(converted(&recording).without_root, 5);
+        assert!(
+            recording.task_graph(Choice::Keep).is_ok_and(|converted| converted.graph.collectives.is_empty())
+        );
+    }
+}
+
+/// A duplicate of a communicator is another one to the rank, but not to the program's messages.
+#[test]
+fn communicators_of_equal_members_are_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [0, 1].map(|rank| {
+        let mut file = file(rank, 2);
+        file.communicators.push(Communicator { number: 5, ..file.communicators[0].clone() });
+        let more = file.operations.clone();
+        file.operations.extend(more.into_iter().map(|one| Operation { communicator: 5, ..one }));
+        file
+    });
+    write(folder.path(), &Description::new(Method::Preload, 2), &files);
+    let recording = Recording::read(folder.path()).unwrap();
+    assert_eq!((recording.communicators.len(), recording.calls.len()), (1, 8));
+    let table = graph(&recording, Choice::Keep).collectives;
+    assert_eq!(table.communicators, [[0, 1]]);
+    assert_eq!(table.calls.iter().map(|calls| calls.calls).collect::<Vec<_>>(), [4, 4]);
 }
 
 #[test]
@@ -162,8 +189,14 @@ fn messages_of_neighbourhood_collectives_count_with_the_others() {
 fn sums_beyond_64_bits_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair { partner: 0, kind: Kind::Put, log2_bytes: 64, messages: 1, bytes: u64::MAX };
-    let file = RankFile { rank: 0, ranks: 1, finalized: true, pairs: vec![pair; 2], ..RankFile::default() };
-    write(folder.path(), &Description::new(Method::Preload, 1), &[file]);
+    let files = [0, 1].map(|rank| RankFile {
+        rank,
+        ranks: 2,
+        finalized: true,
+        pairs: vec![pair],
+        ..RankFile::default()
+    });
+    write(folder.path(), &Description::new(Method::Preload, 2), &files);
     let error = Recording::read(folder.path()).unwrap().task_graph(Choice::Ignore).unwrap_err();
     assert_eq!(error.to_string(), "the messages or bytes of all pairs exceed 64 bits");
 }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use hopmap_recording::{Description, Host, Kind, Method, RankFile, Recording, Traffic, files, is_recording};
+use hopmap_recording::{
+    Description, Host, Kind, Method, Pair, RankFile, Recording, Traffic, files, is_recording,
+};
 
 use crate::support::{file, recorded, write};
 
@@ -74,9 +76,14 @@ fn what_is_missing_is_said() {
     let reason = Some("rank 0 was killed".to_owned());
     let description = Description { complete: false, reason, ..Description::new(Method::Preload, 4) };
     write(folder.path(), &description, &[RankFile { dropped: true, ..file(2, 4) }]);
-    let message = "rank 0 was killed; no file of rank 0 and another rank; no memory or disk space for all data of rank 2";
+    let message = "rank 0 was killed; no file of rank 0 and another rank; messages or calls are missing, because memory or disk space ran out, of rank 2";
     assert_eq!(incomplete(folder.path()), message);
     assert_eq!(Recording::read(folder.path()).unwrap().processes.len(), 4);
+    let spawning = RankFile { foreign: true, ..file(2, 4) };
+    write(folder.path(), &description, &[spawning]);
+    assert!(incomplete(folder.path()).ends_with(
+        "messages or calls to processes outside of MPI_COMM_WORLD, such as spawned ones, are missing of rank 2"
+    ));
     fs::remove_file(folder.path().join("record.json")).unwrap();
     assert!(incomplete(folder.path()).starts_with("`record.json` is missing; no file of"));
 }
@@ -120,10 +127,59 @@ fn damaged_files_are_refused_with_their_place() {
     assert!(with(pairs + 8, &[65]).ends_with("unknown length class 65"));
     let operations = pairs + 4 * 32 + 8;
     let message = with(operations, &[0]);
-    assert_eq!(message, "rank-1.bin: `allreduce` is on communicator 0x1200 of 2 ranks, which is not listed");
+    let place = format!("`rank-1.bin` is damaged at byte {operations}: ");
+    assert_eq!(message, place + "`allreduce` is on communicator 0x1200 of 2 ranks, which is not listed");
     assert!(with(operations + 8, &[22]).ends_with("unknown collective operation 22"));
     fs::write(&path, [&whole[..], b"x"].concat()).unwrap();
     assert!(refused(folder.path()).ends_with("more bytes than the file should have"));
+}
+
+/// What no recorder writes is damage with its place, not the end of a truncated file.
+#[test]
+fn implausible_numbers_are_refused_with_their_place() {
+    let whole = file(1, 3);
+    let refused = |change: &dyn Fn(&mut RankFile)| {
+        let mut file = whole.clone();
+        change(&mut file);
+        RankFile::parse(&file.encode(), Path::new("x"), 1, 3).unwrap_err().to_string()
+    };
+    let pairs = whole.encode().len() - 24 - 2 * 40 - 16 - 4 * 32;
+    let at = |place: usize, what: &str| format!("`x` is damaged at byte {place}: {what}");
+    let first =
+        |messages, bytes| refused(&|file| (file.pairs[0].messages, file.pairs[0].bytes) = (messages, bytes));
+    // Lengths of 64 to 127 bytes.
+    assert_eq!(first(2, 127), at(pairs, "length class 7 contradicts messages = 2, bytes = 127"));
+    assert_eq!(first(2, 255), at(pairs, "length class 7 contradicts messages = 2, bytes = 255"));
+    assert_eq!(first(0, 64), at(pairs, "length class 7 contradicts messages = 0, bytes = 64"));
+    let message = refused(&|file| file.pairs[1].bytes = 1);
+    assert_eq!(message, at(pairs + 32, "length class 0 contradicts messages = 1, bytes = 1"));
+    let message = refused(&|file| file.pairs[3] = file.pairs[0]);
+    let twice = "a pair with rank 2, kind 0 and length class 7 is there twice";
+    assert_eq!(message, at(pairs + 96, twice));
+    let long = Pair { log2_bytes: 64, messages: 1, bytes: u64::MAX, ..whole.pairs[2] };
+    let message = refused(&|file| file.pairs[2] = long);
+    assert_eq!(message, at(pairs + 64, "the messages or bytes up to here exceed 64 bits"));
+    let operations = pairs + 4 * 32 + 8;
+    let message = refused(&|file| file.operations[1].bytes = u64::MAX);
+    assert_eq!(message, at(operations + 40, "the calls or bytes up to here exceed 64 bits"));
+    let message = refused(&|file| file.operations[0].calls = 0);
+    assert_eq!(message, at(operations, "`allreduce` without a call has 16 bytes"));
+    let communicators = operations + 2 * 40 + 8;
+    let members = |members: [u32; 3]| refused(&|file| file.communicators[0].members = members.to_vec());
+    assert_eq!(members([0, 9, 1]), at(communicators, "a communicator has rank 9, but there are 3 ranks"));
+    assert_eq!(members([2, 0, 2]), at(communicators, "a communicator has rank 2 twice"));
+    let message = refused(&|file| file.communicators.push(file.communicators[0].clone()));
+    assert_eq!(message, at(communicators + 24, "communicator 0x1234 is there twice"));
+    for (place, what) in [
+        (pairs - 8, "pairs"),
+        (operations - 8, "collective operations"),
+        (communicators - 8, "communicators"),
+    ] {
+        let mut bytes = whole.encode();
+        bytes[place..place + 8].copy_from_slice(&(1u64 << 40).to_le_bytes());
+        let message = RankFile::parse(&bytes, Path::new("x"), 1, 3).unwrap_err().to_string();
+        assert_eq!(message, at(place, &format!("it has 1099511627776 {what}")));
+    }
 }
 
 #[test]
@@ -143,6 +199,8 @@ fn a_wrong_description_is_refused() {
     assert_eq!(wrong(&many), "record.json: `ranks` is 4294967295");
     let few = Description { ranks: 1, ..right };
     assert_eq!(wrong(&few), "FOLDER: there is a file of rank 1, but the program had 1 ranks");
+    fs::write(&path, "").unwrap();
+    assert_eq!(refused(folder.path()), "record.json: the file is empty");
     fs::write(&path, "{\n\"format\": 1}").unwrap();
     assert!(refused(folder.path()).starts_with("record.json:2:"));
     let nothing = tempfile::tempdir().unwrap();

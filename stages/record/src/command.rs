@@ -350,7 +350,7 @@ impl RecordCommand {
         let converted = converted.or_else(|_| recording.task_graph(Choice::Keep));
         let graph = converted.map_err(|error| failed(error.into()))?.graph;
         let mut answer = Answer::default().ending(exit);
-        for line in lines(&graph, recording.incomplete.as_deref()) {
+        for line in lines(&graph, Some(&recording)) {
             answer.line(line);
         }
         answer.line(format!("recorded in {}", shown(&self.output)));

@@ -28,6 +28,7 @@ pub(crate) fn file(rank: u32, ranks: u32) -> RankFile {
         ranks,
         finalized: true,
         dropped: false,
+        foreign: false,
         times: Some((10.0, 1.0)),
         host: format!("node{rank}"),
         cores: vec![rank, rank + 8],
