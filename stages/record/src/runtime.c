@@ -124,7 +124,8 @@ struct thread {
     uint64_t calls;             /* outermost calls of C procedures */
     uint64_t entered, left, inside; /* ticks */
     struct events *events;      /* only with --events */
-    uint64_t lost;
+    uint64_t lost;              /* not counted for lack of memory */
+    uint64_t foreign;           /* not counted because a process outside of MPI_COMM_WORLD takes part */
     struct capture *capture;
     uint32_t generation;
     struct cached_group cache[CACHE_SIZE];
@@ -138,9 +139,10 @@ struct thread {
 
 /* A communicator or a window. */
 struct group {
-    uint64_t id, hash;
+    uint64_t id, hash, number;  /* see register_group */
     int index, rank, size;      /* its place in `groups`; of the local group */
     int is_inter, peers;        /* whom collectives send to */
+    int is_foreign;             /* has members outside of MPI_COMM_WORLD, of MPI_Comm_spawn or MPI_Comm_connect */
     int *world;                 /* destination → rank in MPI_COMM_WORLD */
     int *members, member_count, remote_start, local_start;
     int degree, *neighbours;    /* of its topology; -1 until asked for */
@@ -156,17 +158,16 @@ static pthread_key_t ending;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct group *groups[MOST_GROUPS];
 static int group_count;
-static long member_count;
+static long member_count; /* changed without the lock */
 #define BUCKETS 1024
 static struct binding { struct binding *next; uintptr_t handle; struct group *group; } *bindings[BUCKETS];
 static struct capture *captures[BUCKETS];
 static uint32_t generation;
-static uint64_t lost;
-static int is_recording, is_timed, has_world;
+static int is_recording, is_timed, is_world_open;
 static pid_t process;
 static int world_rank, world_size;
 static MPI_Group world_group;
-static char folder[PATH_MAX];
+static char path[PATH_MAX + 32], part[PATH_MAX + 40]; /* of the file of this rank, and while it is written */
 static uint64_t first_tick;
 static struct timespec first_time;
 
@@ -319,24 +320,25 @@ static inline uint64_t pair_key(uint32_t kind, uint32_t destination, uint64_t by
 
 /* Communicators and windows ----------------------------------------------------------------------------------------- */
 
+/* None of these functions holds the lock while it calls MPI, which may wait for a thread that waits for the lock. */
 static int *world_ranks(MPI_Group group, int *size)
 {
     int count = 0;
     PMPI(MPI_Group_size)(group, &count);
-    if (member_count + count > MOST_MEMBERS) return NULL;
+    if (__atomic_load_n(&member_count, __ATOMIC_RELAXED) + count > MOST_MEMBERS) return NULL;
     int *ranks = malloc(sizeof(int) * (size_t) (count + 1)), *world = malloc(sizeof(int) * (size_t) (count + 1));
     for (int rank = 0; ranks && rank < count; rank++) ranks[rank] = rank;
     if (ranks && world) PMPI(MPI_Group_translate_ranks)(group, count, ranks, world_group, world);
     else { free(world); world = NULL; }
     free(ranks);
-    if (world) member_count += count;
+    if (world) __atomic_add_fetch(&member_count, count, __ATOMIC_RELAXED);
     *size = count;
     return world;
 }
 
 static void free_group(struct group *group)
 {
-    member_count -= group->member_count;
+    __atomic_sub_fetch(&member_count, group->member_count, __ATOMIC_RELAXED);
     if (group->world != group->members) free(group->members);
     free(group->world);
     free(group->neighbours);
@@ -398,30 +400,37 @@ static struct group *group_of_communicator(MPI_Comm comm)
  * creations and deletions in the same order, so that they agree without communication. */
 static struct group *register_group(struct group *group)
 {
-    uint64_t hash = hash64((uint64_t) group->member_count);
-    for (int at = 0; at < group->member_count; at++) hash = hash64(hash + (uint32_t) group->members[at]);
-    for (uint64_t number = 0;; number++) {
-        uint64_t id = hash64(hash + number);
-        int at = 0;
-        while (at < group_count && (!groups[at] || groups[at]->id != id)) at++;
-        if (at < group_count && groups[at]->is_live) continue;
-        if (at == group_count) for (at = 0; at < group_count && groups[at]; at++) { }
-        if (at == MOST_GROUPS) break;
-        /* Of the same members in the same order, with a place in the counters. */
-        if (at < group_count && groups[at]) {
-            group->is_used = groups[at]->is_used;
-            group->is_described = groups[at]->is_described;
-            free_group(groups[at]);
-        }
-        group->id = id;
-        group->index = at;
-        group->is_live = 1;
-        groups[at] = group;
-        if (at == group_count) group_count++;
-        return group;
+    static uint64_t is_taken[MOST_GROUPS / 64];
+    int place = group_count;
+    uint64_t number = 0;
+    group->hash = hash64((uint64_t) group->member_count);
+    for (int at = 0; at < group->member_count; at++) group->hash = hash64(group->hash + (uint32_t) group->members[at]);
+    memset(is_taken, 0, sizeof is_taken);
+    for (int at = group_count - 1; at >= 0; at--) {
+        if (!groups[at]) place = at;
+        else if (groups[at]->hash == group->hash && groups[at]->is_live)
+            is_taken[groups[at]->number / 64] |= (uint64_t) 1 << groups[at]->number % 64;
     }
-    free_group(group);
-    return NULL;
+    while (number < MOST_GROUPS && is_taken[number / 64] >> number % 64 & 1) number++;
+    /* A communicator that is gone has the same members in the same order, and a place in the counters. */
+    for (int at = 0; at < group_count; at++)
+        if (groups[at] && groups[at]->hash == group->hash && groups[at]->number == number) place = at;
+    if (place == MOST_GROUPS) {
+        free_group(group);
+        return NULL;
+    }
+    if (place < group_count && groups[place]) {
+        group->is_used = groups[place]->is_used;
+        group->is_described = groups[place]->is_described;
+        free_group(groups[place]);
+    }
+    group->number = number;
+    group->id = hash64(group->hash + number);
+    group->index = place;
+    group->is_live = 1;
+    groups[place] = group;
+    if (place == group_count) group_count++;
+    return group;
 }
 
 static struct binding **place_of(uintptr_t handle)
@@ -431,17 +440,21 @@ static struct binding **place_of(uintptr_t handle)
     return place;
 }
 
-static void bind_locked(uintptr_t handle, struct group *group)
+/* Does nothing if another thread has bound the handle meanwhile. Only groups whose collectives count need a number: not
+ * those of windows, and not foreign ones. */
+static void bind_handle(uintptr_t handle, struct group *group, int is_communicator)
 {
+    for (int at = 0; group && at < group->member_count; at++) group->is_foreign |= group->members[at] < 0; /* MPI_UNDEFINED */
     struct binding *binding = malloc(sizeof *binding);
-    struct binding **place = &bindings[hash64(handle) % BUCKETS];
-    if (!binding || !group) {
-        free(binding);
-        lost++;
-        return;
-    }
-    *binding = (struct binding) { *place, handle, group };
-    *place = binding;
+    pthread_mutex_lock(&lock);
+    struct binding **place = place_of(handle);
+    if (group && (!binding || *place)) free_group(group), group = NULL;
+    else if (group && is_communicator && !group->is_foreign) group = register_group(group);
+    if (group) {
+        *binding = (struct binding) { NULL, handle, group };
+        *place = binding;
+    } else free(binding);
+    pthread_mutex_unlock(&lock);
 }
 
 /* A handle is freed, or a new object has it. */
@@ -465,10 +478,7 @@ static void bind_communicator(MPI_Comm like, MPI_Comm comm)
 {
     if (!is_recording || comm == NULL_COMMUNICATOR) return;
     unbind((uintptr_t) comm);
-    pthread_mutex_lock(&lock);
-    struct group *group = group_of_communicator(like);
-    bind_locked((uintptr_t) comm, group ? register_group(group) : NULL);
-    pthread_mutex_unlock(&lock);
+    bind_handle((uintptr_t) comm, group_of_communicator(like), 1);
 }
 
 static struct group *bound_group(struct thread *self, uintptr_t handle)
@@ -504,7 +514,7 @@ COLD static struct group *new_communicator(struct thread *self, MPI_Comm comm)
 {
     struct group *group = bound_group(self, (uintptr_t) comm);
     if (group) return group;
-    bind_communicator(comm, comm);
+    bind_handle((uintptr_t) comm, group_of_communicator(comm), 1);
     group = bound_group(self, (uintptr_t) comm);
     if (!group) self->lost++;
     return group;
@@ -521,16 +531,14 @@ COLD static struct group *new_window(struct thread *self, MPI_Win win)
     MPI_Group local;
     struct group *group = bound_group(self, (uintptr_t) win);
     if (group || PMPI(MPI_Win_get_group)(win, &local) != MPI_SUCCESS) return group;
-    pthread_mutex_lock(&lock);
-    bind_locked((uintptr_t) win, new_group(local));
-    pthread_mutex_unlock(&lock);
+    bind_handle((uintptr_t) win, new_group(local), 0);
     PMPI(MPI_Group_free)(&local);
     group = bound_group(self, (uintptr_t) win);
     if (!group) self->lost++;
     return group;
 }
 
-static void find_neighbours(MPI_Comm comm, struct group *group)
+static int *neighbours_of(MPI_Comm comm, struct group *group, int *degree)
 {
     int topology = MPI_UNDEFINED, count = 0, sources = 0, weighted = 0;
     PMPI(MPI_Topo_test)(comm, &topology);
@@ -547,8 +555,8 @@ static void find_neighbours(MPI_Comm comm, struct group *group)
         int *weights = found + count, *from = weights + count;
         PMPI(MPI_Dist_graph_neighbors)(comm, sources, from, from + sources, count, found, weights);
     }
-    group->neighbours = found;
-    __atomic_store_n(&group->degree, count, __ATOMIC_RELEASE);
+    *degree = count;
+    return found;
 }
 
 static int degree(struct thread *self, MPI_Comm comm)
@@ -556,9 +564,15 @@ static int degree(struct thread *self, MPI_Comm comm)
     struct group *group = group_of(self, comm);
     if (!group) return 0;
     if (__atomic_load_n(&group->degree, __ATOMIC_ACQUIRE) < 0) {
+        int count, *found = neighbours_of(comm, group, &count);
         pthread_mutex_lock(&lock);
-        if (group->degree < 0) find_neighbours(comm, group);
+        if (group->degree < 0) {
+            group->neighbours = found;
+            found = NULL;
+            __atomic_store_n(&group->degree, count, __ATOMIC_RELEASE);
+        }
         pthread_mutex_unlock(&lock);
+        free(found);
     }
     return group->degree;
 }
@@ -592,7 +606,7 @@ static inline struct entry *count_pair(struct thread *self, struct group *group,
     if (!group || destination < 0 || destination >= group->peers) return NULL; /* MPI_PROC_NULL, or lost already */
     int world = group->world[destination];
     if (world >= 0) return count_entry(self, pair_key(kind, (uint32_t) world, bytes), bytes);
-    self->lost++; /* a process of another MPI_COMM_WORLD */
+    self->foreign++;
     return NULL;
 }
 
@@ -625,6 +639,10 @@ static void count_collective(struct thread *self, struct group *group, uint32_t 
 {
     uint32_t member = NO_ROOT;
     if (!group || (has_root && root == MPI_PROC_NULL)) return;
+    if (group->is_foreign) {
+        self->foreign++;
+        return;
+    }
     if (has_root && root == MPI_ROOT) member = (uint32_t) (group->local_start + group->rank);
     else if (has_root) member = (uint32_t) (root + (group->is_inter ? group->remote_start : 0));
     group->is_used = 1;
@@ -709,9 +727,9 @@ static void count_collective(struct thread *self, struct group *group, uint32_t 
 /* What happens before a call may happen twice, in Fortran and in C. */
 #define BEFORE_init expect_library()
 #define BEFORE_session_init expect_library()
-#define BEFORE_finalize finish(1)
+#define BEFORE_finalize finish_world()
 #define BEFORE_session_finalize finish_session(session)
-#define BEFORE_abort finish(0)
+#define BEFORE_abort finish_events(0), finish(0)
 #define BEFORE_free unbind((uintptr_t) *oldcomm)
 #define BEFORE_free_type __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE)
 #define BEFORE_free_window unbind((uintptr_t) *oldwin)
@@ -822,6 +840,16 @@ static void put_host(void)
         if (CPU_ISSET_S(core, sizeof cores, cores)) put32(core), count--;
 }
 
+/* Another thread may have counted a message, but not its bytes yet. */
+static uint64_t bytes_in_class(const struct entry *entry)
+{
+    uint64_t bin = entry->key >> 32 & 0xff;
+    if (!bin) return 0;
+    unsigned __int128 least = (unsigned __int128) entry->count << (bin - 1), most = 2 * least - entry->count;
+    if (entry->bytes < least) return least > UINT64_MAX ? UINT64_MAX : (uint64_t) least;
+    return entry->bytes > most ? (uint64_t) most : entry->bytes;
+}
+
 static uint64_t entries_of(const struct table *table, uint64_t bit, int is_written)
 {
     uint64_t count = 0;
@@ -836,7 +864,7 @@ static uint64_t entries_of(const struct table *table, uint64_t bit, int is_writt
             put32((uint32_t) (entry->key >> 32 & 0xff));
             put32(0);
             put64(entry->count);
-            put64(entry->bytes);
+            put64(bytes_in_class(entry));
         } else {
             struct group *group = groups[entry->key >> 40 & (MOST_GROUPS - 1)];
             put64(group->id);
@@ -868,7 +896,7 @@ static void put_groups(void)
 static void put_record(int is_complete)
 {
     struct table all = { NULL, 0, 0 };
-    uint64_t inside = 0;
+    uint64_t inside = 0, lost = 0, foreign = 0;
     double per_tick, seconds = seconds_since_begin(&per_tick);
     if (!resize(&all, FIRST_BITS)) return;
     for (struct thread *thread = threads; thread; thread = thread->next) {
@@ -878,13 +906,14 @@ static void put_record(int is_complete)
             if (entry->key && !add_entry(&all, entry->key, entry->count, entry->bytes)) lost++;
         }
         lost += thread->lost;
+        foreign += thread->foreign;
         if (thread->inside > inside) inside = thread->inside;
     }
     put("HOPREC1", 8);
     put32(1);
     put32((uint32_t) world_rank);
     put32((uint32_t) world_size);
-    put32((uint32_t) is_complete | (uint32_t) is_timed << 1 | (uint32_t) (lost != 0) << 2);
+    put32((uint32_t) is_complete | (uint32_t) is_timed << 1 | (uint32_t) (lost != 0) << 2 | (uint32_t) (foreign != 0) << 3);
     put_seconds(seconds);
     put_seconds((double) inside * per_tick);
     put_host();
@@ -893,65 +922,94 @@ static void put_record(int is_complete)
         entries_of(&all, (uint64_t) 1 << bit, 1);
     }
     put_groups();
+    munmap(all.entries, sizeof *all.entries << all.bits);
 }
 
-/* Writes the file once, and only from the process that MPI has started. Async-signal-safe but for snprintf. */
+/* Writes the file, only from the process that MPI has started. What is written before the end is replaced later, if the
+ * program goes on. Async-signal-safe, and with little need for stack. */
 static void finish(int is_complete)
 {
-    static int is_finished;
-    if (!is_recording || getpid() != process || __atomic_exchange_n(&is_finished, 1, __ATOMIC_ACQ_REL)) return;
-    char path[PATH_MAX + 32], part[PATH_MAX + 40];
-    finish_events(is_complete);
-    snprintf(path, sizeof path, "%s/rank-%d.bin", folder, world_rank);
-    snprintf(part, sizeof part, "%s.part", path);
+    static int is_writing, is_ours;
+    if (!is_recording || getpid() != process || __atomic_exchange_n(&is_writing, 1, __ATOMIC_ACQ_REL)) return;
+    output.length = 0;
+    output.failed = 0;
+    if (is_complete) finish_events(1);
     output.file = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (output.file < 0) output.failed = errno;
     else {
         put_record(is_complete);
         flush();
         if (close(output.file) && !output.failed) output.failed = errno;
+        /* Never the file of another program, such as one that a rank has started. */
+        if (!output.failed && !is_ours && access(path, F_OK) == 0) output.failed = EEXIST;
         if (!output.failed && rename(part, path)) output.failed = errno;
     }
-    is_recording = 0;
-    if (!output.failed) return;
-    char host[256] = "";
-    gethostname(host, sizeof host - 1);
-    fprintf(stderr, "hopmap record: rank %d on %s cannot write %s: %s\n", world_rank, host, path, strerror(output.failed));
-    unlink(part);
+    is_ours |= !output.failed;
+    if (output.failed) {
+        char host[256] = "";
+        gethostname(host, sizeof host - 1);
+        dprintf(STDERR_FILENO, "hopmap record: rank %d on %s cannot write %s: %s\n", world_rank, host, path, strerror(output.failed));
+        unlink(part);
+    }
+    if (is_complete || output.failed) is_recording = 0;
+    __atomic_store_n(&is_writing, 0, __ATOMIC_RELEASE);
 }
 
-static const char CRASH_SIGNALS[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, 0 };
+/* The record is complete with the end of all that was initialized. */
+static int session_count;
+static void finish_world(void)
+{
+    is_world_open = 0;
+    if (!session_count) finish(1);
+}
+
 static const int FATAL_SIGNALS[] = { SIGTERM, SIGINT, SIGHUP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGXCPU };
 #define FATAL_SIGNAL_COUNT (sizeof FATAL_SIGNALS / sizeof *FATAL_SIGNALS)
 static struct sigaction previous_actions[FATAL_SIGNAL_COUNT];
 
+/* Handlers of the runtimes of Julia and Java return many times a second. */
+static void keep_record(int is_end)
+{
+    static time_t last;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!is_end && now.tv_sec == last) return;
+    last = now.tv_sec;
+    if (is_end) finish_events(0);
+    finish(0);
+}
+
 /* Keeps what was counted, and goes on with what would have happened without us. */
 static void on_signal(int number, siginfo_t *information, void *context)
 {
-    finish(0);
-    for (size_t at = 0; at < FATAL_SIGNAL_COUNT; at++) {
-        if (FATAL_SIGNALS[at] != number) continue;
-        if (previous_actions[at].sa_flags & SA_SIGINFO) previous_actions[at].sa_sigaction(number, information, context);
-        else if (previous_actions[at].sa_handler != SIG_DFL) previous_actions[at].sa_handler(number);
-        else {
-            sigaction(number, &previous_actions[at], NULL);
-            raise(number);
-        }
-    }
+    int error = errno;
+    size_t at = 0;
+    while (FATAL_SIGNALS[at] != number) at++;
+    const struct sigaction *previous = &previous_actions[at];
+    int has_handler = previous->sa_flags & SA_SIGINFO || previous->sa_handler != SIG_DFL;
+    keep_record(!has_handler);
+    if (!has_handler || previous->sa_flags & SA_RESETHAND) signal(number, SIG_DFL);
+    errno = error;
+    if (!has_handler) raise(number);
+    else if (previous->sa_flags & SA_SIGINFO) previous->sa_sigaction(number, information, context);
+    else previous->sa_handler(number);
 }
 
 static void catch_signals(void)
 {
-    struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
     for (size_t at = 0; at < FATAL_SIGNAL_COUNT; at++) {
-        sigaction(FATAL_SIGNALS[at], NULL, &previous_actions[at]);
-        /* A program that handles other signals goes on. */
-        int is_crash = strchr(CRASH_SIGNALS, FATAL_SIGNALS[at]) != NULL && previous_actions[at].sa_handler != SIG_IGN;
-        if (is_crash || previous_actions[at].sa_handler == SIG_DFL) sigaction(FATAL_SIGNALS[at], &action, NULL);
+        struct sigaction *previous = &previous_actions[at];
+        sigaction(FATAL_SIGNALS[at], NULL, previous);
+        if (!(previous->sa_flags & SA_SIGINFO) && previous->sa_handler == SIG_IGN) continue;
+        /* A handler of the program runs with the mask and flags that it has asked for; on the stack for signals, as the
+         * usual one may be full. */
+        struct sigaction action = { .sa_sigaction = on_signal, .sa_mask = previous->sa_mask };
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | (previous->sa_flags & (SA_RESTART | SA_NODEFER));
+        sigaction(FATAL_SIGNALS[at], &action, NULL);
     }
 }
 
-__attribute__((destructor)) static void at_exit(void) { finish(0); }
+__attribute__((destructor)) static void at_exit(void) { finish_events(0); finish(0); }
 
 /* Beginning and end ------------------------------------------------------------------------------------------------- */
 
@@ -971,7 +1029,12 @@ static void expect_library(void)
 #endif
 }
 
-static int is_world_known(int is_session, void *session)
+#if MPI_VERSION >= 4
+static MPI_Session world_session;
+static int is_world_of_session; /* then its group ends with the session */
+#endif
+
+static int has_world_group(int is_session, void *session)
 {
     MPI_Comm parent;
     if (!is_session) {
@@ -979,33 +1042,42 @@ static int is_world_known(int is_session, void *session)
         return PMPI(MPI_Comm_group)(WORLD, &world_group) == MPI_SUCCESS;
     }
 #if MPI_VERSION >= 4
+    /* Set by MPICH, where no communicator has a parent without MPI_Init. */
+    if (getenv("PMI_SPAWNED")) return 0;
     static void *pointer_MPI_Group_from_session_pset;
+    world_session = *(MPI_Session *) session;
+    is_world_of_session = 1;
     return PMPI(MPI_Group_from_session_pset)(*(MPI_Session *) session, "mpi://WORLD", &world_group) == MPI_SUCCESS;
 #else
     return session != NULL;
 #endif
 }
 
-/* After the initialization. Processes that an MPI program spawns are another world, which is not recorded. */
+/* After the first initialization, and after one that follows the end of all sessions. Processes that an MPI program spawns
+ * are another world, which is not recorded. */
 static void begin_recording(int is_session, void *session)
 {
+    static int has_begun;
     const char *given = getenv("HOPMAP_RECORD_DIR"), *times = getenv("HOPMAP_RECORD_TIMES");
     pthread_mutex_lock(&lock);
-    has_world |= !is_session;
-    int is_first = !process && given && strlen(given) < sizeof folder && is_world_known(is_session, session);
-    if (is_first) {
-        strcpy(folder, given);
-        process = getpid();
-        PMPI(MPI_Group_rank)(world_group, &world_rank);
-        PMPI(MPI_Group_size)(world_group, &world_size);
-        clock_gettime(CLOCK_MONOTONIC, &first_time);
-        first_tick = ticks();
-        catch_signals();
-        is_timed = !times || strcmp(times, "0");
-        is_recording = 1;
-    }
+    is_world_open |= !is_session;
+    int is_first = !process && given && strlen(given) < PATH_MAX, is_next = has_begun && !is_recording && !output.failed;
+    if (is_first) process = getpid();
     pthread_mutex_unlock(&lock);
-    if (!is_first) return;
+    if (!(is_first || is_next) || !has_world_group(is_session, session)) return;
+    is_recording = is_next;
+    if (is_next) return;
+    PMPI(MPI_Group_rank)(world_group, &world_rank);
+    PMPI(MPI_Group_size)(world_group, &world_size);
+    snprintf(part, sizeof part, "%s/rank-%d.bin.part", given, world_rank);
+    snprintf(path, sizeof path, "%s/rank-%d.bin", given, world_rank);
+    /* Programs that this one starts are not its ranks. */
+    unsetenv("HOPMAP_RECORD_DIR");
+    clock_gettime(CLOCK_MONOTONIC, &first_time);
+    first_tick = ticks();
+    catch_signals();
+    is_timed = !times || strcmp(times, "0");
+    is_recording = has_begun = 1;
     struct thread *self = current ? current : attach_thread();
     self->entered = first_tick;
     if (!is_session) bind_communicator(WORLD, WORLD);
@@ -1013,23 +1085,33 @@ static void begin_recording(int is_session, void *session)
 }
 
 #if MPI_VERSION >= 4
-/* Without MPI_Init, the record ends with the last session. */
 static MPI_Session open_sessions[64];
-static int session_count;
 
 static void begin_session(MPI_Session *session)
 {
+    pthread_mutex_lock(&lock);
     if (session_count < 64) open_sessions[session_count++] = *session;
+    pthread_mutex_unlock(&lock);
     begin_recording(1, session);
 }
 
 static void finish_session(MPI_Session *session)
 {
+    pthread_mutex_lock(&lock);
     int at = 0;
     while (at < session_count && open_sessions[at] != *session) at++;
-    if (at == session_count) return;
-    open_sessions[at] = open_sessions[--session_count];
-    if (!session_count && !has_world) finish(1);
+    int is_open = at < session_count;
+    if (is_open) open_sessions[at] = open_sessions[--session_count];
+    int is_last = !session_count && !is_world_open;
+    MPI_Session other = open_sessions[0];
+    pthread_mutex_unlock(&lock);
+    if (is_open && is_last) finish(1);
+    if (!is_open || !is_world_of_session || world_session != *session) return;
+    MPI_Group ended = world_group;
+    is_world_of_session = 0;
+    if (is_world_open) PMPI(MPI_Comm_group)(WORLD, &world_group);
+    else if (!is_last) has_world_group(1, &other);
+    PMPI(MPI_Group_free)(&ended);
 }
 #endif
 

@@ -204,8 +204,8 @@ fn fortran_wrappers(text: &mut String, procedure: &Procedure) {
 /// A function that runs a macro with the arguments converted to C.
 fn fortran_step(text: &mut String, procedure: &Procedure, step: &str, declared: &str, body: &str) {
     let mut arguments = procedure.arguments.clone();
-    // The lengths of other arguments depend on it.
-    arguments.sort_by_key(|name| *name != "comm");
+    // The lengths of other arguments depend on these.
+    arguments.sort_by_key(|name| !["comm", "sbuf"].contains(name));
     let is_needed = |name: &&str| match *name {
         "request" => {
             procedure.is_persistent || procedure.kind.contains("start") || procedure.kind == "request-free"
@@ -277,7 +277,10 @@ fn converted(name: &str, kind: &str) -> String {
         "request" => pointer("Request"),
         "counts" | "rcounts" => format!("    const MPI_Fint *{name} = {name}_f; (void) {name};\n"),
         "sbuf" => "    const void *sbuf = buffer_of(sbuf_f); (void) sbuf;\n".to_owned(),
-        "types" => format!("    MPI_Datatype *types = types_of(self, 0, types_f, {length});\n"),
+        // Not read with MPI_IN_PLACE: then it may be shorter.
+        "types" => format!(
+            "    MPI_Datatype *types = sbuf == MPI_IN_PLACE ? NULL : types_of(self, 0, types_f, {length}); (void) types;\n"
+        ),
         "rtypes" => {
             format!("    MPI_Datatype *rtypes = types_of(self, 1, rtypes_f, {length}); (void) rtypes;\n")
         }

@@ -112,6 +112,89 @@ fn a_handled_signal_ends_no_record() {
     }
 }
 
+/// Two messages, with a signal between them whose handler comes from before `MPI_Init`.
+fn signalled(handler: &str, flags: &str, between: &str) -> String {
+    let text = r"
+        #define _GNU_SOURCE
+        #include <mpi.h>
+        #include <setjmp.h>
+        #include <signal.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        static sigjmp_buf place;
+        static volatile int depth;
+        static int overflow(volatile char *before)
+        {
+            volatile char more[4096];
+            more[0] = before[0];
+            return depth++ < 0 ? 0 : overflow(more) + more[0];
+        }
+        static void handler(int number) { HANDLER; }
+        int main(int argc, char **argv)
+        {
+            int rank;
+            char byte = 0, back;
+            stack_t stack = { .ss_sp = malloc(16384), .ss_size = 16384 };
+            struct sigaction action = { .sa_handler = handler, .sa_flags = FLAGS };
+            sigaltstack(&stack, NULL);
+            sigaction(SIGSEGV, &action, NULL);
+            sigaction(SIGTERM, &action, NULL);
+            MPI_Init(&argc, &argv);
+            MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+            for (int round = 0; round < 2; round++) {
+                if (rank == 1) MPI_Send(&byte, 1, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+                else MPI_Recv(&back, 1, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                MPI_Barrier(MPI_COMM_WORLD);
+                if (round) continue;
+                BETWEEN;
+            }
+            MPI_Finalize();
+            return 0;
+        }";
+    text.replace("HANDLER", handler).replace("FLAGS", flags).replace("BETWEEN", between)
+}
+
+#[test]
+fn recording_goes_on_after_a_handler_of_the_program() {
+    let jumping = "siglongjmp(place, 1)";
+    for mpi in mpis() {
+        for (handler, flags, between) in [
+            ("(void) number", "0", "raise(SIGTERM); raise(SIGSEGV)"),
+            (jumping, "0", "if (!sigsetjmp(place, 1)) *(volatile int *) 8 = 1"),
+            (jumping, "SA_ONSTACK", "if (!sigsetjmp(place, 1)) overflow(&byte)"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let program = signalled(handler, flags, between);
+            let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), &program, &["-O0"]);
+            let output = record(folder.path(), &format!("-o to -- mpirun.{mpi} -n 2 {}", binary.display()));
+            assert!(output.status.success(), "{mpi}, {between}: {}", self::text(&output));
+            let recording = Recording::read(&folder.path().join("to")).unwrap();
+            assert_eq!((messages(&recording), recording.incomplete), (2, None), "{mpi}, {between}");
+        }
+    }
+}
+
+#[test]
+fn what_was_counted_is_kept_if_a_handler_of_the_program_ends_it() {
+    for mpi in mpis() {
+        for (signal, flags, between) in [
+            ("_exit(3)", "0", "if (rank == 0) sleep(1); raise(SIGTERM)"),
+            ("_exit(3)", "SA_ONSTACK", "if (rank == 0) sleep(1); overflow(&byte)"),
+            // The second one has no handler any more.
+            ("(void) number", "SA_RESETHAND", "if (rank == 0) sleep(1); *(volatile int *) 8 = 1"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let program = signalled(signal, flags, between);
+            let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), &program, &["-O0"]);
+            let output = record(folder.path(), &format!("-o to -- mpirun.{mpi} -n 2 {}", binary.display()));
+            assert!(!output.status.success(), "{mpi}, {between}: {}", self::text(&output));
+            let recording = Recording::read(&folder.path().join("to")).unwrap();
+            assert_eq!(messages(&recording), 1, "{mpi}, {between}");
+            assert!(recording.incomplete.is_some(), "{mpi}, {between}");
+        }
+    }
+}
+
 #[test]
 fn sessions_are_recorded_without_mpi_init() {
     const PROGRAM: &str = r#"
@@ -141,6 +224,48 @@ fn sessions_are_recorded_without_mpi_init() {
         assert!(output.status.success(), "{}", text(&output));
         let recording = Recording::read(&folder.path().join("to")).unwrap();
         assert_eq!((messages(&recording), recording.incomplete), (1, None));
+        let times = |process: &hopmap_recording::Process| process.times.unwrap();
+        assert!(recording.processes.iter().map(times).all(|(all, inside)| 0.0 < inside && inside <= all));
+    }
+}
+
+/// The first session, from which the recorder has the group of the world, ends before the second one.
+#[test]
+fn all_sessions_are_recorded() {
+    const PROGRAM: &str = r#"
+        #include <mpi.h>
+        static void send(MPI_Session session, const char *name)
+        {
+            MPI_Group group;
+            MPI_Comm comm;
+            int rank;
+            char byte = 0;
+            MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+            MPI_Comm_create_from_group(group, name, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+            MPI_Comm_rank(comm, &rank);
+            if (rank == 1) MPI_Send(&byte, 1, MPI_BYTE, 0, 0, comm);
+            else MPI_Recv(&byte, 1, MPI_BYTE, 1, 0, comm, MPI_STATUS_IGNORE);
+            MPI_Group_free(&group);
+            MPI_Comm_free(&comm);
+        }
+        int main(void)
+        {
+            MPI_Session first, second;
+            MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &first);
+            MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &second);
+            send(first, "first");
+            MPI_Session_finalize(&first);
+            send(second, "second");
+            send(second, "again");
+            return MPI_Session_finalize(&second);
+        }"#;
+    if mpis().contains(&"mpich") {
+        let folder = tempfile::tempdir().unwrap();
+        let binary = program_of(folder.path(), "mpicc.mpich", PROGRAM, &[]);
+        let output = record(folder.path(), &format!("-o to -- mpirun.mpich -n 2 {}", binary.display()));
+        assert!(output.status.success(), "{}", text(&output));
+        let recording = Recording::read(&folder.path().join("to")).unwrap();
+        assert_eq!((messages(&recording), recording.incomplete), (3, None));
     }
 }
 

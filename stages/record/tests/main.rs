@@ -6,6 +6,7 @@ mod cache;
 mod command;
 mod endings;
 mod events;
+mod intercommunicators;
 mod programs;
 mod prototypes;
 mod support;

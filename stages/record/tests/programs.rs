@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopmap_recording::{Kind, Recording};
 
-use crate::support::{compiled, mpis, of_rank, recorded};
+use crate::support::{compiled, mpis, of_rank, program_of, record, recorded, text};
 
 /// Messages or calls, and bytes.
 type Counts = BTreeMap<String, (u64, u64)>;
@@ -86,4 +86,34 @@ fn every_procedure_of_the_module_mpi_counts_once() {
 #[test]
 fn every_procedure_of_mpi_f08_counts_once() {
     every("every.F90", "mpifort", &[FORTRAN[0], FORTRAN[1], "-DMODULE=mpi_f08", "-DF08"]);
+}
+
+/// With `MPI_IN_PLACE`, the types of what is sent are not read: here they cannot be.
+#[test]
+fn types_of_a_fortran_alltoallw_in_place_are_not_read() {
+    const PROGRAM: &str = r"
+        #include <mpi.h>
+        extern int mpi_fortran_in_place_;
+        void mpi_alltoallw_(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *);
+        int main(int argc, char **argv)
+        {
+            int error, counts[2] = { 1, 1 }, displs[2] = { 0, 4 }, data[2] = { 0 };
+            MPI_Fint types[2], comm;
+            MPI_Init(&argc, &argv);
+            types[0] = types[1] = MPI_Type_c2f(MPI_INT);
+            comm = MPI_Comm_c2f(MPI_COMM_WORLD);
+            mpi_alltoallw_(&mpi_fortran_in_place_, (void *) 8, (void *) 8, (void *) 8, data, counts, displs, types, &comm, &error);
+            MPI_Finalize();
+            return error;
+        }";
+    if !mpis().contains(&"openmpi") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = program_of(folder.path(), "mpicc.openmpi", PROGRAM, &["-Wl,--no-as-needed", "-lmpi_mpifh"]);
+    let output = record(folder.path(), &format!("-o to -- mpirun.openmpi -n 2 {}", program.display()));
+    assert!(output.status.success(), "{}", text(&output));
+    let recording = Recording::read(&folder.path().join("to")).unwrap();
+    let calls = of_rank(&recording, 1).map(|calls| (calls.kind.name(), calls.calls, calls.bytes));
+    assert_eq!(calls.collect::<Vec<_>>(), [("alltoallw", 1, 8)]);
 }
