@@ -94,6 +94,7 @@ pub struct Communicator {
 
 /// Content of the file of a rank.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of the format")]
 pub struct RankFile {
     /// The rank in `MPI_COMM_WORLD`.
     pub rank: u32,

@@ -75,6 +75,7 @@ fn ranks_of(path: &Path) -> Result<u32, RecordingError> {
 type Numbers = HashMap<Box<[u32]>, u32>;
 
 /// The file of a rank without the lists of its communicators, which all ranks share.
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of the format")]
 struct Part {
     rank: u32,
     process: Process,

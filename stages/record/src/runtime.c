@@ -125,7 +125,6 @@ struct thread {
     uint64_t entered, left, inside; /* ticks */
     struct events *events;      /* only with --events */
     uint64_t lost;              /* not counted for lack of memory */
-    uint64_t foreign;           /* not counted because a process outside of MPI_COMM_WORLD takes part */
     struct capture *capture;
     uint32_t generation;
     struct cached_group cache[CACHE_SIZE];
@@ -133,6 +132,7 @@ struct thread {
     struct recent recent[CACHE_SIZE];
     struct table table;
     void *scratch[2];           /* converted arrays of Fortran */
+    uint64_t foreign;           /* not counted because a process outside of MPI_COMM_WORLD takes part */
     int idle;
     struct thread *next;
 };
@@ -870,7 +870,7 @@ static uint64_t entries_of(const struct table *table, uint64_t bit, int is_writt
             put64(group->id);
             put32((uint32_t) (entry->key >> 32 & 0xff));
             put32((uint32_t) entry->key);
-            put64(entry->bytes);
+            put64(entry->count ? entry->bytes : 0);
             put64(entry->count);
             put32((uint32_t) group->member_count);
             put32(0);

@@ -40,7 +40,9 @@ pub(super) fn graph(
     let message =
         "calls of neighbourhood collectives, which count as messages only with `collectives = \"expand\"`";
     log_count(cx, message, if choice == Choice::Keep { neighbourhood } else { 0 });
-    log_count(cx, "warning: collective operations between two groups, which are not counted", without_root);
+    let message =
+        "warning: collective operations whose root is not in their communicator, which are not counted";
+    log_count(cx, message, without_root);
     let message =
         "collective operations that do not support the chosen algorithm and follow the rules of MPICH";
     log_count(cx, message, unfit);
