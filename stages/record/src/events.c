@@ -702,7 +702,7 @@ static void begin_events(struct thread *self)
 /* From a handler of signals, another thread or this one may be writing: then the file stays as it is. */
 static void finish_events(int is_complete)
 {
-    if (stream.file < 0) return;
+    if (stream.file < 0 || getpid() != process) return;
     struct thread *self = current;
     if (is_complete && self && self->events) {
         self->events->end = self->entered;
