@@ -153,18 +153,27 @@ pub(crate) fn read(
     Ok(with_ranks((reader.read)(path, options, cx)?, options.ranks, path)?)
 }
 
+/// All files that the operations of a trace are read from.
+pub(crate) fn program_files(path: &Path, format: ProgramFormat) -> Result<Vec<InputPath>, TraceError> {
+    match resolve(path, format.import())? {
+        (Format::HopmapRecord, _) => hopmap_record::event_files(path),
+        (_, reader) => (reader.files)(path),
+    }
+}
+
 /// Reads the operations of a trace.
 pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> Result<Program, Error> {
     let format = params.format.import();
     let (resolved, _) = resolve(path, format)?;
     let tags = match resolved {
         Format::Otf2 => return otf2::program(path, params, cx),
+        Format::HopmapRecord => return hopmap_record::program(path, params, cx),
         Format::Simgrid => None,
         Format::SimgridTagged => Some(true),
         Format::SimgridUntagged => Some(false),
         other => {
             let problem = format!("has the format `{}`, which lacks the order of messages", other.name());
-            let help = "`trace/program` reads OTF2 archives and time-independent traces of SimGrid";
+            let help = "`trace/program` reads recordings of `hopmap record --events`, OTF2 archives and time-independent traces of SimGrid";
             return Err(TraceError::of(path, problem, help).into());
         }
     };
@@ -183,6 +192,7 @@ impl ProgramFormat {
     pub(crate) fn import(self) -> Format {
         match self {
             Self::Auto => Format::Auto,
+            Self::HopmapRecord => Format::HopmapRecord,
             Self::Otf2 => Format::Otf2,
             Self::Simgrid => Format::Simgrid,
             Self::SimgridTagged => Format::SimgridTagged,

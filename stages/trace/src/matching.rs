@@ -44,6 +44,9 @@ pub(crate) enum What {
     End,
 }
 
+/// Replaces the request of the receive in `MPI_Sendrecv`; an unused number (`OTF2_UNDEFINED_UINT64`).
+pub(crate) const EXCHANGE: u64 = u64::MAX;
+
 /// Matching key of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Envelope {
@@ -346,6 +349,11 @@ pub(crate) struct Meeting<'a> {
 }
 
 impl Meeting<'_> {
+    /// Bytes that each member sent.
+    pub(crate) fn sent(&self) -> &[u64] {
+        &self.sent
+    }
+
     /// The operation as the input of its expansion.
     pub(crate) fn collective(&self, convention: Convention) -> Collective<'_> {
         let Joint { operation, root, .. } = self.parts[0].joint;

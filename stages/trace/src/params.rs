@@ -204,8 +204,9 @@ fn microsecond() -> f64 {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramParams {
-    /// The anchor file of an OTF2 archive or a folder with exactly one, or a time-independent trace of
-    /// SimGrid: a file of actions, or an index of such files. Omitted if `task-dag` is connected.
+    /// The folder of a recording with events (`hopmap record --events`), the anchor file of an OTF2 archive
+    /// or a folder with exactly one, or a time-independent trace of SimGrid: a file of actions, or an index of
+    /// such files. Omitted if `task-dag` is connected.
     #[serde(default)]
     pub path: Option<InputPath>,
     /// Format of the trace. `auto` recognises it by its contents.
@@ -217,12 +218,12 @@ pub struct ProgramParams {
     /// Floating-point operations per second of computation in traces of SimGrid: the speed of a core.
     #[serde(default = "billion")]
     pub flops_per_s: f64,
-    /// Fraction of the sent bytes of an OTF2 archive, from 0 to 1, that may lack a receive event. Unlimited
-    /// with `allow_truncated`.
+    /// Fraction of the sent bytes of a recording or an OTF2 archive, from 0 to 1, that may lack a receive
+    /// event. Unlimited with `allow_truncated`.
     #[serde(default = "hundredth")]
     pub allow_loss: f64,
-    /// Uses the events before the damage in truncated or damaged event files of an OTF2 archive, with a
-    /// warning instead of an error. The definitions must be complete.
+    /// Uses the events before the damage in truncated or damaged event files, with a warning instead of an
+    /// error. The definitions of an OTF2 archive must be complete.
     #[serde(default)]
     pub allow_truncated: bool,
 }
@@ -244,6 +245,8 @@ pub enum ProgramFormat {
     /// Recognised from the contents.
     #[default]
     Auto,
+    /// A recording with the events of every rank: the folder that `hopmap record --events` wrote.
+    HopmapRecord,
     /// An OTF2 archive.
     Otf2,
     /// A time-independent trace of SimGrid.

@@ -7,11 +7,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hopmap_collectives::{Convention, blocks};
 use hopmap_model::{Collective, Context, Envelope, Program, ProgramBuilder, ProgramError, TaskDag};
 use hopmap_replay::{Step, steps};
 
 use crate::TraceError;
+use crate::archive::log_count;
 use crate::matching::{
     At, Joint, Matched, Meeting, Members, Moment, Part, Unmatched, What, match_collectives, match_messages,
 };
@@ -26,8 +26,8 @@ pub(crate) struct Records<'a> {
     pub(crate) communicators: &'a BTreeMap<u32, u32>,
     /// The ranks of every communicator.
     pub(crate) members: &'a Members,
-    /// Meaning of the sizes of collective operations.
-    pub(crate) convention: Convention,
+    /// Bytes of the block of each member in a collective operation; `None` if its sizes are contradictory.
+    pub(crate) blocks: &'a dyn Fn(&Meeting<'_>) -> Option<Vec<u64>>,
     pub(crate) ticks_per_second: f64,
 }
 
@@ -41,6 +41,41 @@ pub(crate) struct Lacking {
     pub(crate) nonblocking: u64,
     /// Time of the first operation of each rank that is left out.
     pub(crate) since: BTreeMap<u32, u64>,
+}
+
+impl Lacking {
+    /// Logs what a program lacks, and how much time that touches. `cut` has the time of the last event of each
+    /// rank whose events end too early, and `end` that of the last event of all.
+    pub(crate) fn log(
+        &self,
+        records: &Records<'_>,
+        (end, cut): (u64, &BTreeMap<u32, u64>),
+        cx: &Context<'_>,
+    ) {
+        let contradictory =
+            "warning: collective operations with contradictory sizes, which are not in the program";
+        log_count(cx, contradictory, self.contradictory);
+        let nonblocking = "warning: nonblocking collective operations, which block where they complete";
+        log_count(cx, nonblocking, self.nonblocking);
+        let mut since = self.since.clone();
+        for (rank, cut) in cut {
+            let first = since.entry(*rank).or_insert(*cut);
+            *first = (*first).min(*cut);
+        }
+        if since.is_empty() {
+            return;
+        }
+        let end_of = |rank: u32| match cut.contains_key(&rank) {
+            true => end,
+            false => records.ranks[rank as usize].last().map_or(0, |moment| moment.time),
+        };
+        let touched = since.iter().map(|(&rank, &since)| u128::from(end_of(rank).saturating_sub(since)));
+        let seconds = touched.sum::<u128>() as f64 / records.ticks_per_second;
+        let ranks = since.len();
+        cx.log(format_args!(
+            "warning: operations of {ranks} ranks are left out; from the first of each rank to its end, that touches {seconds:.6} s together"
+        ));
+    }
 }
 
 /// An operation of a rank that is a part of the program.
@@ -168,7 +203,7 @@ impl<'a> Builder<'a> {
     /// Adds a collective operation to the calls of its members.
     fn meet(&mut self, meeting: &Meeting<'_>, called: &mut [Vec<(Part, u32)>], contradictory: &mut u64) {
         let Joint { group, operation, root, .. } = meeting.parts[0].joint;
-        let Ok(blocks) = blocks(&meeting.collective(self.records.convention)) else {
+        let Some(blocks) = (self.records.blocks)(meeting) else {
             *contradictory += 1;
             return;
         };

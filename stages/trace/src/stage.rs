@@ -180,7 +180,7 @@ impl Stage for Dag {
 /// sends and receives, blocking or with a request; waits; and collective operations with the bytes of a
 /// block. Messages are matched as in `trace/dag`, so receives name the message that they received, and what
 /// has no counterpart is left out with a warning. Remote memory accesses are left out. Nonblocking collective
-/// operations block where they complete. In an OTF2 archive a test or wait for several requests is one wait
+/// operations block where they complete. In a recording or an OTF2 archive a test or wait for several requests is one wait
 /// for each request that completes.
 ///
 /// The actions of a time-independent trace of SimGrid mean what `smpirun -replay` does. A `task-dag` becomes
@@ -200,7 +200,7 @@ impl Stage for ProgramStage {
 
     fn reads(params: &ProgramParams) -> Result<Vec<InputPath>, Error> {
         match &params.path {
-            Some(path) => Ok(import::files(path.path(), params.format.import())?),
+            Some(path) => Ok(import::program_files(path.path(), params.format)?),
             None => Ok(Vec::new()),
         }
     }

@@ -13,6 +13,7 @@ mod otf;
 mod otf2;
 mod otf_damage;
 mod program;
+mod program_events;
 mod program_simgrid;
 mod replay;
 mod samples;

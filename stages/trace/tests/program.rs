@@ -62,7 +62,7 @@ fn read(path: &Path, ask: impl Fn(&mut ProgramParams)) -> (Result<Program, Strin
 }
 
 /// The operations of each rank as text: names, peer, bytes, request and milliseconds.
-fn shown(program: &Program) -> Vec<String> {
+pub(crate) fn shown(program: &Program) -> Vec<String> {
     let show = |action: Action| {
         let of = |envelope: u32| {
             let envelope = program.envelopes[envelope as usize];

@@ -1,5 +1,7 @@
 //! Recordings of `hopmap record`; `hopmap-recording` describes their files.
 
+mod events;
+
 use std::path::Path;
 
 use hopmap_model::{Context, InputPath, TaskGraph};
@@ -8,6 +10,8 @@ use hopmap_recording::{Choice, Converted, Recording, files, is_recording};
 use super::reader::{Options, Reader};
 use crate::archive::log_count;
 use crate::{Collectives, TraceError};
+
+pub(crate) use events::{files as event_files, program};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| sample.is_folder && is_recording(sample.path),

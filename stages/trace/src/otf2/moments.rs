@@ -14,7 +14,7 @@ use super::program::{Overview, Program, Visited, read_by, warn};
 use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{BadEvent, Collective, Event, Message, Through, Visitor};
 use crate::call_stack::{Nested, OpenRegions};
-use crate::matching::{Envelope, Joint, Members, Moment, Unmatched, What};
+use crate::matching::{EXCHANGE, Envelope, Joint, Members, Moment, Unmatched, What};
 use crate::selection::{Call, Marks, RegionKind, Request};
 use crate::{Reader, Select, TraceError};
 
@@ -213,9 +213,6 @@ fn report_unmatched(unmatched: Unmatched, into: &str, cx: &Context<'_>) {
     let message = "collective operations with different records in their processes, which are not in the DAG";
     warn(message, unmatched.joints);
 }
-
-/// Replaces the request of the receive in `MPI_Sendrecv`; an unused number (`OTF2_UNDEFINED_UINT64`).
-const EXCHANGE: u64 = u64::MAX;
 
 /// Shared input of all locations.
 #[derive(Clone, Copy)]

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use hopmap_collectives::blocks;
 use hopmap_model::{Context, Error, Program, TaskDag};
 
 use super::moments::{Purpose, Recorded};
-use crate::archive::log_count;
 use crate::dag::Rules;
-use crate::program::{Lacking, Records};
+use crate::matching::Meeting;
+use crate::program::Records;
 use crate::{DagParams, ProgramParams, TraceError, dag, program};
 
 /// Reads an archive as a task DAG.
@@ -49,39 +50,13 @@ pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> 
     let recorded = Recorded::read(path, purpose, cx)?;
     let Recorded { ranks, groups, communicators, members, convention, ticks_per_second, .. } = &recorded;
     let (convention, ticks_per_second) = (*convention, *ticks_per_second);
-    let records = Records { ranks, groups, communicators, members, convention, ticks_per_second };
+    let blocks = |meeting: &Meeting<'_>| blocks(&meeting.collective(convention)).ok();
+    let records = Records { ranks, groups, communicators, members, blocks: &blocks, ticks_per_second };
     let (program, lacking) = program::build(&records).map_err(|error| {
         let problem = format!("the operations in `{}` are inconsistent: {error}", path.display());
         TraceError::refused(problem, "the trace lacks events or mixes up communicators: record it again")
     })?;
     purpose.check(path, lacking.unmatched, cx)?;
-    warn_about(&recorded, &lacking, cx);
+    lacking.log(&records, (recorded.end, &recorded.cut), cx);
     Ok(program)
-}
-
-/// Logs what a program lacks, and how much time that touches.
-fn warn_about(recorded: &Recorded, lacking: &Lacking, cx: &Context<'_>) {
-    let contradictory =
-        "warning: collective operations with contradictory sizes, which are not in the program";
-    log_count(cx, contradictory, lacking.contradictory);
-    let nonblocking = "warning: nonblocking collective operations, which block where they complete";
-    log_count(cx, nonblocking, lacking.nonblocking);
-    let mut since = lacking.since.clone();
-    for (rank, cut) in &recorded.cut {
-        let first = since.entry(*rank).or_insert(*cut);
-        *first = (*first).min(*cut);
-    }
-    if since.is_empty() {
-        return;
-    }
-    let end = |rank: u32| match recorded.cut.contains_key(&rank) {
-        true => recorded.end,
-        false => recorded.ranks[rank as usize].last().map_or(0, |moment| moment.time),
-    };
-    let ticks: u128 = since.iter().map(|(&rank, &since)| u128::from(end(rank).saturating_sub(since))).sum();
-    let seconds = ticks as f64 / recorded.ticks_per_second;
-    let ranks = since.len();
-    cx.log(format_args!(
-        "warning: operations of {ranks} ranks are left out; from the first of each rank to its end, that touches {seconds:.6} s together"
-    ));
 }

@@ -1,0 +1,340 @@
+//! The program of a recording with the events of every rank (`hopmap record --events`).
+//!
+//! Computation is the time that the first thread of a rank spends outside MPI. Ranks have clocks of their own,
+//! of which only differences matter. The recorder names the message that every receive received, so messages
+//! are matched exactly, in the order in which their sends and receives were posted.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use hopmap_collectives::Operation;
+use hopmap_model::{Context, Error, InputPath, Program};
+use hopmap_recording::{
+    Call, CollectiveCall, Description, Event, EventCommunicator, EventFile, Message, OtherCall, event_files,
+};
+
+use crate::archive::log_count;
+use crate::matching::{EXCHANGE, Envelope, Joint, Meeting, Members, Moment, What};
+use crate::program::{self, Records};
+use crate::{ProgramParams, TraceError};
+
+/// Times are counted in picoseconds: rounding must not add up over billions of calls.
+const TICKS_PER_SECOND: f64 = 1e12;
+
+/// Events between two checks whether to stop: some milliseconds.
+const EVENTS: usize = 1 << 16;
+
+/// The files that the program of a recording is read from.
+pub(crate) fn files(folder: &Path) -> Result<Vec<InputPath>, TraceError> {
+    let description = InputPath::named(folder.join("record.json"), "record.json");
+    let events = event_files(folder)?.into_iter();
+    let named = events.map(|(rank, path)| InputPath::named(path, format!("events-{rank}.bin")));
+    Ok([description].into_iter().chain(named).collect())
+}
+
+/// Reads a recording.
+pub(crate) fn program(folder: &Path, params: &ProgramParams, cx: &Context<'_>) -> Result<Program, Error> {
+    let mut reading = Reading::default();
+    let mut ranks = Vec::new();
+    let paths = event_paths(folder)?;
+    for (rank, path) in (0..).zip(&paths) {
+        cx.progress(u64::from(rank), paths.len() as u64);
+        ranks.push(reading.rank(path, (rank, paths.len() as u32), params.allow_truncated, cx)?);
+    }
+    let groups = reading.groups;
+    let numbers = || (0..groups.len() as u32).map(|number| (number, number));
+    let records = Records {
+        ranks: &ranks,
+        groups: &groups,
+        communicators: &numbers().collect(),
+        members: &Members::new(),
+        blocks: &blocks,
+        ticks_per_second: TICKS_PER_SECOND,
+    };
+    let (program, lacking) = program::build(&records).map_err(|error| {
+        let problem = format!("the events in `{}` are inconsistent: {error}", folder.display());
+        TraceError::refused(problem, "the recording is incomplete: record the program again")
+    })?;
+    reading.left_out.log(cx);
+    let unmatched = lacking.unmatched;
+    let warn = |what: &str, count| log_count(cx, &format!("warning: {what}"), count);
+    warn("messages without a receive event, which are not in the program", unmatched.sent);
+    warn("messages without a send event, which are not in the program", unmatched.received);
+    warn("messages whose send and receive have different lengths", unmatched.lengths);
+    warn(
+        "collective operations that some ranks did not record, which are not in the program",
+        unmatched.joints,
+    );
+    if !params.allow_truncated && unmatched.sent_bytes as f64 > params.allow_loss * unmatched.of_bytes as f64
+    {
+        let problem = format!(
+            "lacks the receive events of {} messages ({} of {} bytes)",
+            unmatched.sent, unmatched.sent_bytes, unmatched.of_bytes
+        );
+        let help = "the program was ended before they were received: set `allow_loss` to the fraction of bytes that may be missing (1: any)";
+        return Err(TraceError::of(folder, problem, help).into());
+    }
+    lacking.log(&records, (reading.end, &reading.cut), cx);
+    Ok(program)
+}
+
+/// The files of all ranks.
+fn event_paths(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    let description = folder.join("record.json");
+    let described = description.is_file().then(|| Description::read(&description)).transpose()?;
+    let files = event_files(folder)?;
+    let ranks = described.map_or(files.len() as u32, |description| description.ranks);
+    if files.is_empty() {
+        let problem = "has no events of calls";
+        return Err(TraceError::of(
+            folder,
+            problem,
+            "record the program again with `hopmap record --events`",
+        ));
+    }
+    let mut files: BTreeMap<u32, PathBuf> = files.into_iter().collect();
+    let file = |rank: u32| {
+        let missing = || TraceError::of(folder, format!("has no events of rank {rank} of {ranks}"), "");
+        files.remove(&rank).ok_or_else(missing)
+    };
+    (0..ranks).map(file).collect()
+}
+
+/// Bytes of the block of each rank from those that it sent: what the recorder counts.
+fn blocks(meeting: &Meeting<'_>) -> Option<Vec<u64>> {
+    use Operation::{
+        AllToAll, AllToAllV, AllToAllW, Barrier, Broadcast, ReduceScatter, ReduceScatterBlock, Scatter,
+        ScatterV,
+    };
+    let Joint { operation, root, .. } = meeting.parts[0].joint;
+    let (sent, ranks) = (meeting.sent(), meeting.members.len());
+    let of_root = || sent.get(root as usize).copied();
+    Some(match operation {
+        Barrier => vec![0; ranks],
+        Broadcast => vec![of_root()?; ranks],
+        Scatter | ScatterV => vec![of_root()?.div_ceil(ranks as u64); ranks],
+        AllToAll | AllToAllV | AllToAllW | ReduceScatter | ReduceScatterBlock => {
+            sent.iter().map(|bytes| bytes.div_ceil(ranks as u64)).collect()
+        }
+        _ => sent.to_vec(),
+    })
+}
+
+/// Counters of what is left out or changed.
+#[derive(Debug, Default)]
+struct LeftOut {
+    one_sided: (u64, f64),
+    partitioned: (u64, f64),
+    neighbourhood: u64,
+    between_groups: u64,
+    freed: u64,
+    /// Seconds between calls that asked in vain.
+    polling: f64,
+}
+
+/// State over all ranks.
+#[derive(Debug, Default)]
+struct Reading {
+    /// Numbers of communicators by id and members.
+    numbers: HashMap<(u64, Vec<u32>), u32>,
+    groups: Vec<Vec<u32>>,
+    left_out: LeftOut,
+    /// Time of the last event of all ranks, in ticks.
+    end: u64,
+    /// Time of the last event of ranks whose events end too early.
+    cut: BTreeMap<u32, u64>,
+}
+
+fn ticks(seconds: f64) -> u64 {
+    // The conversion saturates, and negative times are zero.
+    (seconds * TICKS_PER_SECOND) as u64
+}
+
+impl Reading {
+    /// The moments of a rank.
+    fn rank(
+        &mut self,
+        path: &Path,
+        (rank, ranks): (u32, u32),
+        allow_truncated: bool,
+        cx: &Context<'_>,
+    ) -> Result<Vec<Moment>, TraceError> {
+        let file = EventFile::open(path, rank, ranks)?;
+        if let Some(reason) = file.incomplete() {
+            cx.log(format_args!("warning: the events of rank {rank} are incomplete: {reason}"));
+            self.cut.insert(rank, 0);
+        }
+        let mut moments = RankMoments {
+            communicators: file.communicators().iter().map(|known| self.communicator(known)).collect(),
+            left_out: &mut self.left_out,
+            recorded: Vec::new(),
+            collectives: HashMap::new(),
+            main: None,
+            compute: 0,
+            time: 0,
+        };
+        for (number, event) in file.events().enumerate() {
+            if number.is_multiple_of(EVENTS) && cx.should_stop() {
+                let problem = format!("stopped after {rank} of {ranks} ranks");
+                return Err(TraceError::refused(problem, ""));
+            }
+            match event {
+                Ok(event) => moments.event(&event),
+                Err(damage) if allow_truncated => {
+                    cx.log(format_args!("warning: only the events before the damage count: {damage}"));
+                    self.cut.insert(rank, 0);
+                    break;
+                }
+                Err(damage) => return Err(damage.into()),
+            }
+        }
+        moments.add(What::End);
+        let (recorded, time) = (moments.recorded, moments.time);
+        self.end = self.end.max(time);
+        if let Some(cut) = self.cut.get_mut(&rank) {
+            *cut = time;
+        }
+        Ok(recorded)
+    }
+
+    /// The number of a communicator, and whether it has two groups.
+    fn communicator(&mut self, known: &EventCommunicator) -> (u32, bool) {
+        let next = self.groups.len() as u32;
+        let number = *self.numbers.entry((known.id, known.members.clone())).or_insert(next);
+        if number == next {
+            self.groups.push(known.members.clone());
+        }
+        (number, known.has_two_groups())
+    }
+}
+
+/// Collects the moments of a rank.
+struct RankMoments<'a> {
+    /// Number of each communicator of the file, and whether it has two groups.
+    communicators: Vec<(u32, bool)>,
+    left_out: &'a mut LeftOut,
+    recorded: Vec<Moment>,
+    /// Active nonblocking collective operations by request; `None` for those that are left out.
+    collectives: HashMap<u32, Option<Joint>>,
+    /// The first thread, which computes.
+    main: Option<u32>,
+    /// Ticks of computation since the last moment.
+    compute: u64,
+    time: u64,
+}
+
+impl RankMoments<'_> {
+    fn add(&mut self, what: What) {
+        let compute = std::mem::take(&mut self.compute);
+        self.recorded.push(Moment { time: self.time, compute, what });
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.time = self.time.max(ticks(event.enter));
+        if *self.main.get_or_insert(event.thread) == event.thread {
+            self.compute = self.compute.saturating_add(ticks(event.outside));
+            if let Call::Polls { outside, .. } = event.call {
+                self.compute = self.compute.saturating_add(ticks(outside));
+                self.left_out.polling += outside;
+            }
+        }
+        let request = |request: u32| u64::from(request);
+        match event.call {
+            Call::Other(call) => self.other(call, event.leave - event.enter),
+            Call::Polls { .. } | Call::Wait | Call::Test | Call::Finalize => {}
+            Call::Send { message, .. } => self.send(message, None),
+            Call::Isend { message, request: sent, .. } => self.send(message, Some(request(sent))),
+            Call::Recv { message } => self.receive(message, None),
+            Call::Irecv { request: posted, .. } => self.add(What::Post { request: request(posted) }),
+            Call::Sendrecv { sent, received } => {
+                self.add(What::Post { request: EXCHANGE });
+                self.send(sent, None);
+                self.receive(received, Some(EXCHANGE));
+            }
+            Call::Collective(call) => {
+                if let Some(joint) = self.joint(call) {
+                    self.add(What::Complete { joint, request: None });
+                }
+            }
+            Call::Icollective { operation, request: begun } => {
+                let joint = self.joint(operation);
+                self.collectives.insert(begun, joint);
+                self.add(What::Begin { request: request(begun) });
+            }
+            Call::Sent { request: sent } => match self.collectives.remove(&sent) {
+                Some(Some(joint)) => self.add(What::Complete { joint, request: Some(request(sent)) }),
+                Some(None) => {}
+                None => self.add(What::Sent { request: request(sent) }),
+            },
+            Call::Received { request: posted, message } => self.receive(message, Some(request(posted))),
+            Call::Cancelled { request: cancelled } => self.add(What::Cancel { request: request(cancelled) }),
+            Call::Freed { .. } => self.left_out.freed += 1,
+        }
+        self.time = self.time.max(ticks(event.leave));
+    }
+
+    fn other(&mut self, call: OtherCall, seconds: f64) {
+        let count = match call {
+            OtherCall::OneSided => &mut self.left_out.one_sided,
+            OtherCall::Partitioned => &mut self.left_out.partitioned,
+            OtherCall::Local | OtherCall::Probe | OtherCall::Communicator => return,
+        };
+        *count = (count.0 + 1, count.1 + seconds);
+    }
+
+    fn envelope(&self, message: Message) -> Option<Envelope> {
+        let (communicator, _) = *self.communicators.get(message.communicator as usize)?;
+        Some(Envelope { peer: message.peer, communicator, tag: message.tag })
+    }
+
+    fn send(&mut self, message: Message, request: Option<u64>) {
+        if let Some(envelope) = self.envelope(message) {
+            self.add(What::Send { envelope, bytes: message.bytes, request });
+        }
+    }
+
+    fn receive(&mut self, message: Message, request: Option<u64>) {
+        if let Some(envelope) = self.envelope(message) {
+            self.add(What::Receive { envelope, bytes: message.bytes, request });
+        }
+    }
+
+    /// The operation of a call, if it can be a part of a program.
+    fn joint(&mut self, call: CollectiveCall) -> Option<Joint> {
+        let Some(operation) = call.kind.operation() else {
+            self.left_out.neighbourhood += 1;
+            return None;
+        };
+        let (group, has_two_groups) = *self.communicators.get(call.communicator as usize)?;
+        if has_two_groups || (operation.has_root() && call.root.is_none()) {
+            self.left_out.between_groups += 1;
+            return None;
+        }
+        let root = call.root.unwrap_or(0);
+        Some(Joint { group, operation, root, sent: call.bytes, received: 0 })
+    }
+}
+
+impl LeftOut {
+    fn log(&self, cx: &Context<'_>) {
+        let kinds = [("one-sided", self.one_sided), ("partitioned", self.partitioned)];
+        for (kind, (calls, seconds)) in kinds.into_iter().filter(|(_, (calls, _))| *calls > 0) {
+            cx.log(format_args!(
+                "warning: calls of {kind} communication, which are not in the program: {calls} ({seconds:.6} s in them)"
+            ));
+        }
+        let warn = |what: &str, count| log_count(cx, &format!("warning: {what}"), count);
+        warn("calls of neighbourhood collectives, which are not in the program", self.neighbourhood);
+        warn(
+            "calls of collective operations between two groups, which are not in the program",
+            self.between_groups,
+        );
+        warn("active requests that were freed, for which the program never waits", self.freed);
+        if self.polling > 0.0 {
+            cx.log(format_args!(
+                "{:.6} s between calls that asked in vain (MPI_Test, MPI_Iprobe) count as computation",
+                self.polling
+            ));
+        }
+    }
+}
