@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::ValueEnum;
+use hopmap_process::on_path;
 use miette::Diagnostic;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -255,10 +256,4 @@ pub(crate) fn find(program: &str, variable: &str) -> Result<PathBuf, String> {
         let beside = beside.map(|path| format!("not at {}, ", path.display())).unwrap_or_default();
         format!("{beside}not on PATH")
     })
-}
-
-/// Path of a program in the folders of `PATH`.
-pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }

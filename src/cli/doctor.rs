@@ -8,7 +8,7 @@ use clap::Args;
 use hopmap_command::{Exit, all_cores, holder, shown};
 use hopmap_durable::{Lock, Staging};
 use hopmap_mpi_environment::{Identity, MpiError, host_name};
-use hopmap_process::{Limits, RunError, run};
+use hopmap_process::{Limits, RunError, on_path, run};
 use miette::Report;
 use serde::Serialize;
 use serde_json::json;
@@ -17,7 +17,7 @@ use super::open::StoreArguments;
 use super::output::{Output, Result, message};
 use crate::engine::{memory, ranks_program};
 use crate::pipeline::show_bytes;
-use crate::query::{self, on_path};
+use crate::query;
 use crate::registry::{HWLOC_PROGRAMS, STAGES};
 
 /// Time limit of every program that is run.

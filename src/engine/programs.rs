@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use hopmap_process::on_path;
 use miette::{Diagnostic, Report};
 
 use super::launch::ranks_program;
 use crate::pipeline::{Cell, Pipeline};
-use crate::query::on_path;
 
 /// A launcher, or a program that the parameters of a stage name, is missing.
 #[derive(Debug, thiserror::Error, Diagnostic)]

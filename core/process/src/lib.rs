@@ -1,10 +1,12 @@
 //! Runs other programs in their own process groups and never leaves a process behind. See the `README.md`.
 //!
-//! [`run`] runs one command to its end, [`Group`] is a program as the leader of a process group; [`Capture`]
+//! [`on_path`] finds a program, [`run`] runs one command to its end, [`Group`] is a program as the leader of a process group; [`Capture`]
 //! and [`for_each_line`] read output, so that programs never block on a full pipe.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -102,6 +104,20 @@ impl Output {
 
 fn quoted(stderr: &str) -> String {
     if stderr.is_empty() { String::new() } else { format!("; standard error:\n{stderr}") }
+}
+
+/// The file of a program as `execvp` finds it: a name with a slash is a path, any other one is looked up in the
+/// folders of `PATH`.
+#[must_use]
+pub fn on_path(program: &str) -> Option<PathBuf> {
+    let is_executable = |path: &Path| {
+        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|path| is_executable(path));
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| is_executable(path))
 }
 
 /// Runs a command without standard input in its own process group, of which no process remains. Any failure
@@ -366,6 +382,16 @@ mod tests {
 
     fn soon() -> Instant {
         Instant::now() + Duration::from_secs(10)
+    }
+
+    #[test]
+    fn programs_are_found_and_other_files_are_not() {
+        let shell = on_path("sh").unwrap();
+        assert!(shell.is_absolute() && shell.ends_with("sh"));
+        assert_eq!(on_path(shell.to_str().unwrap()), Some(shell));
+        assert_eq!(on_path("/etc/passwd"), None);
+        assert_eq!(on_path("/etc"), None);
+        assert_eq!(on_path("hopmap-no-such-program"), None);
     }
 
     #[test]
