@@ -194,11 +194,12 @@ static void end_event(struct thread *self, int class)
 
 /* Requests ---------------------------------------------------------------------------------------------------------- */
 
-/* A request, by its number in the file. `values` are those of its record when it starts. */
+/* A request, by its number in the file. `values` are those of its record when it starts, or of a receive that is posted
+ * without wildcards, if MPI may not say what came: MPICH 4.0 has a wrong status for MPI_Isendrecv. */
 struct request {
     uint32_t next, other;       /* of the same handle, or free; the receive of a MPI_Isendrecv */
     int communicator;
-    unsigned char kind, is_persistent, is_active, is_cancelled;
+    unsigned char kind, is_persistent, is_active, is_cancelled, is_posted;
     uint64_t values[3];
 };
 #define NONE UINT32_MAX
@@ -374,6 +375,9 @@ static void put_completion(struct thread *self, uint32_t number, const MPI_Statu
     if (request->kind == OTHER) return;
     if (is_cancelled(request, status)) return RECORD(CANCELLED, number);
     if (request->kind != IRECEIVE) return RECORD(SENT, number);
+    int is_right = status->MPI_SOURCE == (int) request->values[0] && status->MPI_TAG == (int) request->values[1];
+    if (request->is_posted && !is_right)
+        return RECORD(RECEIVED, number, (uint64_t) request->communicator, request->values[0], request->values[1], request->values[2]);
     if (status->MPI_SOURCE < 0) return RECORD(CANCELLED, number);
     RECORD(RECEIVED, number, (uint64_t) request->communicator, (uint64_t) status->MPI_SOURCE, (uint64_t) status->MPI_TAG,
         received_bytes(status));
@@ -459,6 +463,7 @@ static void keep_message(struct thread *self, MPI_Message message)
 /* What MPI would not say to the program, it says to us. */
 static MPI_Status *own_status(struct thread *self, MPI_Status *status)
 {
+    self->events->status.MPI_SOURCE = MPI_UNDEFINED;
     return status == MPI_STATUS_IGNORE ? &self->events->status : status;
 }
 
@@ -467,17 +472,30 @@ static MPI_Status *own_statuses(struct thread *self, int length, MPI_Status *sta
     return statuses == MPI_STATUSES_IGNORE && has_room(self, length) ? self->events->statuses : statuses;
 }
 
-/* A status of Fortran has the layout of C's in Open MPI, MPICH and those that come from them. */
+/* A status of Fortran has the layout of C's in Open MPI, MPICH and those that come from them. The length is -1 of one
+ * status, which is not an array. */
 static void *fortran_status(struct thread *self, int length, void *status)
 {
-    static MPI_Fint **ignored[2];
-    int is_array = length >= 0;
-    MPI_Fint ***place = &ignored[is_array];
-    if (!*place) *place = required_symbol_in(is_array ? "MPI_F_STATUSES_IGNORE" : "MPI_F_STATUS_IGNORE", RTLD_DEFAULT);
-    if (status != **place) return status;
-    if (!is_array) return &self->events->status;
+    static const char *const NAMES[4] = {
+        "MPI_F_STATUS_IGNORE", "MPI_F08_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUSES_IGNORE" };
+    static void **ignored[4], *none;
+    int is_array = length >= 0, is_ignored = 0;
+    for (int at = 2 * is_array; at < 2 * is_array + 2; at++) {
+        if (!ignored[at]) ignored[at] = find_symbol(NAMES[at], RTLD_DEFAULT);
+        if (!ignored[at]) ignored[at] = &none;
+        is_ignored |= status == *ignored[at];
+    }
+    if (!is_ignored) return status;
+    if (!is_array) return own_status(self, MPI_STATUS_IGNORE);
     return has_room(self, length) ? self->events->statuses : status;
 }
+
+/* MPICH 4.0 forgets in mpi_f08 that indices of Fortran begin with 1. */
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 40000000 && MPICH_NUMVERSION < 40100000
+#define F08_BASE 0
+#else
+#define F08_BASE 1
+#endif
 
 /* After a call ------------------------------------------------------------------------------------------------------- */
 
@@ -526,7 +544,8 @@ static void event_irecv(struct thread *self, MPI_Comm comm, int source, MPI_Requ
 }
 
 /* Its request stands for a message sent and one received. */
-static void event_isendrecv(struct thread *self, MPI_Comm comm, int dest, int tag, uint64_t bytes, int source, MPI_Request handle)
+static void event_isendrecv(struct thread *self, MPI_Comm comm, int dest, int tag, uint64_t bytes, int source, int rtag,
+                            uint64_t room, MPI_Request handle)
 {
     uint32_t number = event_isend(self, ISEND, comm, dest, tag, bytes, handle, 0), other;
     if (number == NONE || source == MPI_PROC_NULL) {
@@ -534,7 +553,9 @@ static void event_isendrecv(struct thread *self, MPI_Comm comm, int dest, int ta
         return;
     }
     lock_requests();
-    other = new_request((struct request) { .kind = IRECEIVE, .communicator = requests[number].communicator });
+    other = new_request((struct request) {
+        .kind = IRECEIVE, .communicator = requests[number].communicator, .is_posted = source >= 0 && rtag >= 0,
+        .values = { (uint64_t) source, (uint64_t) rtag, room } });
     requests[number].other = other;
     if (other != NONE) start_request_event(self, other);
     unlock_requests();
@@ -629,7 +650,8 @@ static void tested(struct thread *self, int is_done, int length, const int *indi
 #define EVENT_isend(mode) event_isend(self, ISEND + mode, comm, dest, tag, SEND_BYTES, *request, 0)
 #define EVENT_send_init(mode) event_isend(self, ISEND + mode, comm, dest, tag, SEND_BYTES, *request, 1)
 #define EVENT_sendrecv event_sendrecv(self, comm, dest, tag, SEND_BYTES, status)
-#define EVENT_isendrecv event_isendrecv(self, comm, dest, tag, SEND_BYTES, source, *request)
+#define EVENT_isendrecv event_isendrecv(self, comm, dest, tag, SEND_BYTES, source, rtag, bytes_of(rcount, rtype), *request)
+#define EVENT_isendrecv_replace event_isendrecv(self, comm, dest, tag, SEND_BYTES, source, rtag, SEND_BYTES, *request)
 #define EVENT_recv event_receive(self, communicator_of(self, comm), status)
 #define EVENT_mrecv event_receive(self, taken_message(self), status)
 #define EVENT_irecv event_irecv(self, comm, source, *request, 0)

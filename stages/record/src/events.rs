@@ -53,9 +53,9 @@ fn after(procedure: &Procedure) -> Option<String> {
     let name = procedure.name;
     let event = match name {
         "Sendrecv_replace" => "sendrecv",
-        "Isendrecv_replace" => "isendrecv",
-        "Sendrecv" | "Isendrecv" | "Recv" | "Mrecv" | "Irecv" | "Recv_init" | "Imrecv" | "Mprobe"
-        | "Improbe" | "Iprobe" | "Request_get_status" | "Start" | "Startall" | "Cancel" | "Request_free" => {
+        "Sendrecv" | "Isendrecv" | "Isendrecv_replace" | "Recv" | "Mrecv" | "Irecv" | "Recv_init"
+        | "Imrecv" | "Mprobe" | "Improbe" | "Iprobe" | "Request_get_status" | "Start" | "Startall"
+        | "Cancel" | "Request_free" => {
             return Some(format!("EVENT_{}", name.to_lowercase()));
         }
         _ if name.starts_with("Wait") || name.starts_with("Test") => {

@@ -403,7 +403,7 @@ static struct group *register_group(struct group *group)
     static uint64_t is_taken[MOST_GROUPS / 64];
     int place = group_count;
     uint64_t number = 0;
-    group->hash = hash64((uint64_t) group->member_count);
+    group->hash = hash64((uint64_t) group->member_count | (uint64_t) group->is_inter << 32);
     for (int at = 0; at < group->member_count; at++) group->hash = hash64(group->hash + (uint32_t) group->members[at]);
     memset(is_taken, 0, sizeof is_taken);
     for (int at = group_count - 1; at >= 0; at--) {

@@ -175,10 +175,11 @@ fn fortran_wrappers(text: &mut String, procedure: &Procedure) {
     if let Some(after) = after {
         fortran_event(text, procedure, &declared, after);
     }
-    let event_call = after.map_or_else(String::new, |_| {
-        format!("if (!error || *error == MPI_SUCCESS) event_of_{name}({passed}self); ")
-    });
     for ending in FORTRAN_ENDINGS {
+        let base = if ending == "_" { "1" } else { "F08_BASE" };
+        let event_call = after.map_or_else(String::new, |_| {
+            format!("if (!error || *error == MPI_SUCCESS) event_of_{name}({passed}self, {base}); ")
+        });
         let before = if has_before { format!("before_{name}({passed}self);\n    ") } else { String::new() };
         let _ = write!(
             text,
@@ -232,7 +233,7 @@ fn fortran_event(text: &mut String, procedure: &Procedure, declared: &str, after
     let name = procedure.name.to_lowercase();
     let _ = write!(
         text,
-        "\nstatic void event_of_{name}({declared}struct thread *self)\n{{\n    enum {{ base = 1 }};\n{converted}    {after};\n}}\n"
+        "\nstatic void event_of_{name}({declared}struct thread *self, int base)\n{{\n{converted}    {after};\n}}\n"
     );
 }
 

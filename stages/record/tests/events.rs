@@ -52,7 +52,9 @@ impl Events {
                 let (source, destination) =
                     if is_received { (message.peer, rank) } else { (rank, message.peer) };
                 let id = file.communicators()[message.communicator as usize].id;
-                let key = (source, destination, message.tag, id, message.bytes);
+                // MPICH 4.0 does not say how much `MPI_Isendrecv` has received into 65536 bytes.
+                let bytes = if message.bytes == 65536 { 16 } else { message.bytes };
+                let key = (source, destination, message.tag, id, bytes);
                 *all[usize::from(is_received)].entry(key).or_default() += 1;
             };
             for event in events {
@@ -139,7 +141,7 @@ impl Events {
             let end = events.last().unwrap();
             assert_eq!(end.call, Call::Finalize);
             let (seconds, inside) = counters.times.unwrap();
-            assert!((end.enter - seconds).abs() < 1e-3 + 0.01 * seconds, "{} {seconds}", end.enter);
+            assert!(end.enter <= seconds * 1.001, "{} {seconds}", end.enter);
             assert!(elapsed <= seconds && inside <= elapsed, "{inside} {elapsed} {seconds}");
         }
     }
@@ -160,8 +162,9 @@ fn every(source: &str, compiler: &str, options: &[&str]) {
     checked(source, compiler, options, |mpi, events| {
         // A partitioned send of 32 bytes.
         let partitioned = events.count(0, |call| *call == Call::Other(OtherCall::Partitioned));
-        assert_eq!(partitioned > 0, mpi == "mpich", "{partitioned}");
-        events.check_counters(if mpi == "mpich" { &[(6, 32)] } else { &[] });
+        let has_partitioned = mpi == "mpich" && source == "every.c";
+        assert_eq!(partitioned > 0, has_partitioned, "{partitioned}");
+        events.check_counters(if has_partitioned { &[(6, 32)] } else { &[] });
         assert!(events.count(0, |call| *call == Call::Other(OtherCall::OneSided)) > 10);
         assert!(events.count(1, |call| *call == Call::Other(OtherCall::Communicator)) > 5);
     });
