@@ -24,6 +24,7 @@ use crate::engine::{PipelineId, RunReport, RunSummary, StageEvent, Store, read_r
 use crate::pipeline::Pipeline;
 pub use measured::write_published;
 use page::{Page, Results, Stamp};
+use searches::Colours;
 
 /// Path of the report of a pipeline: its name, with a digest where another pipeline has the same name.
 #[must_use]
@@ -58,21 +59,22 @@ pub fn write(
 ) -> Result<(), Report> {
     let results = Results { pipeline, store, report };
     let mut page = Page::new(page::MOST_BYTES);
+    let (mappers, schedulers) = (Colours::of_mappers(results), Colours::of_schedulers(results));
     sections::summary(&mut page, results, shown);
     sections::gates(&mut page, results);
-    sections::quality(&mut page, results);
+    sections::quality(&mut page, results, &mappers);
     sections::tables(&mut page, results);
     sections::pipeline(&mut page, results);
     sweep::sweeps(&mut page, results);
     solutions::matrices(&mut page, results);
     searches::tables(&mut page, results);
-    searches::searches(&mut page, results);
+    searches::searches(&mut page, results, &mappers, &schedulers);
     measured::measured(&mut page, results);
-    solutions::schedules(&mut page, results);
+    solutions::schedules(&mut page, results, &schedulers);
     solutions::routes(&mut page, results);
     solutions::deltas(&mut page, results);
     solutions::stored(&mut page, results);
-    solutions::mappings(&mut page, results);
+    solutions::mappings(&mut page, results, &mappers);
     draw(&mut page, results);
     sections::stages(&mut page, results);
     replace_file(path, page.finish(&pipeline.name, &Stamp::of(results).to_string()).as_bytes())?;

@@ -88,10 +88,13 @@ struct Broken(String);
 pub(crate) fn print(pipeline: &Pipeline, report: &RunReport, output: Output) {
     let of = |standing: Standing| report.gates.iter().filter(move |verdict| verdict.standing == standing);
     for gate in &pipeline.gates {
-        for (word, standing) in
-            [("pass", Standing::Holds), ("unknown", Standing::Unknown), ("no baseline", Standing::Open)]
-        {
-            print_cells(word, gate, of(standing).filter(|verdict| verdict.gate == gate.name), output);
+        for standing in [Standing::Holds, Standing::Unknown, Standing::Open] {
+            print_cells(
+                standing.word(),
+                gate,
+                of(standing).filter(|verdict| verdict.gate == gate.name),
+                output,
+            );
         }
     }
     if of(Standing::Open).next().is_some() {

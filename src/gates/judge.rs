@@ -221,6 +221,19 @@ pub enum Standing {
     Unknown,
 }
 
+impl Standing {
+    /// Its name in the output of commands and in reports.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Holds => "pass",
+            Self::Broken => "fail",
+            Self::Open => "no baseline",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// The state of a gate for one cell, and by how much it fails.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
@@ -260,6 +273,11 @@ impl Verdict {
             reason: Some(reason),
             short_names: Vec::new(),
         }
+    }
+
+    /// What is judged, with the full names of its cells; empty if its short names are the same.
+    pub(crate) fn full_left(&self) -> &str {
+        if self.short(&self.left) == self.left { "" } else { &self.left }
     }
 
     /// A side with the short names of its cells.

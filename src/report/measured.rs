@@ -11,7 +11,7 @@ use hopmap_statistics::lower_median;
 use hopmap_views::{DriftPoint, drift, found_levels, latencies, topology};
 use miette::Report;
 
-use super::page::{MOST_BYTES, Page, Results, escape};
+use super::page::{MOST_BYTES, Page, Results, escape, prose};
 use crate::pipeline::Origin;
 use crate::refresh::{Outcome, Record};
 
@@ -186,7 +186,7 @@ fn summary(page: &mut Page, machine: Option<&Machine>, records: &[Record]) {
     page.add(&format!("<div class=\"tiles\">{tiles}</div>\n"));
     if let Some(last) = records.last() {
         let ended = &last.time;
-        page.add(&match last.error.as_deref().map(escape) {
+        page.add(&match last.error.as_deref().map(prose) {
             Some(error) => format!("<p class=\"failed\">The last refresh, of {ended}: {error}</p>\n"),
             None => format!("<p>The last refresh ended at {ended}.</p>\n"),
         });
@@ -211,11 +211,11 @@ fn point(record: &Record) -> Option<DriftPoint> {
 /// The last refreshes, the latest first.
 fn refreshes(page: &mut Page, records: &[Record]) {
     let row = |record: &Record| {
-        let changes = record.changes.iter().take(10).map(|change| escape(change)).collect::<Vec<_>>();
+        let changes = record.changes.iter().take(10).map(|change| prose(change)).collect::<Vec<_>>();
         let more = record.changes.len().saturating_sub(10);
         let more = if more > 0 { format!("<br>and {more} more") } else { String::new() };
         let outcome = serde_json::to_value(record.outcome).unwrap_or_default();
-        let error = record.error.as_deref().map(|error| format!("<br>{}", escape(error))).unwrap_or_default();
+        let error = record.error.as_deref().map(|error| format!("<br>{}", prose(error))).unwrap_or_default();
         vec![
             escape(&record.time),
             format!("{}{error}", outcome.as_str().unwrap_or_default()),

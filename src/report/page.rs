@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::engine::{OutputRecord, PipelineId, RunReport, Settled, Store};
 use crate::gates;
-use crate::pipeline::{Cell, Origin, Pipeline};
+use crate::pipeline::{Cell, Extreme, Origin, Pipeline};
 
 /// What a report is about: a pipeline and the outcomes of its cells.
 #[derive(Clone, Copy)]
@@ -46,11 +46,22 @@ impl<'a> Results<'a> {
 
     /// The input of a cell that is of a kind.
     pub(crate) fn needed<C: Codec>(self, cell: &Cell) -> Option<Arc<C>> {
-        let need = cell.needs.iter().find(|need| need.port.kind == C::KIND)?;
-        match need.origins.first()? {
-            Origin::Cell { cell, .. } => self.own(*cell),
-            Origin::Best { .. } => None,
-        }
+        self.own(self.source(cell, C::KIND)?)
+    }
+
+    /// The cell that the input of a cell of some kind comes from.
+    pub(crate) fn source(self, cell: &Cell, kind: &str) -> Option<usize> {
+        let need = cell.needs.iter().find(|need| need.port.kind == kind)?;
+        let (cells, output, metric, extreme) = match need.origins.first()? {
+            Origin::Cell { cell, .. } => return Some(*cell),
+            Origin::Best { cells, output, metric, extreme, .. } => (cells, *output, metric, *extreme),
+        };
+        let value = |&cell: &usize| {
+            let value = *self.report.cells[cell].outputs.get(output)?.metrics.get(metric)?;
+            Some((cell, if extreme == Extreme::Max { -value } else { value }))
+        };
+        let best = cells.iter().filter_map(value).min_by(|a, b| a.1.total_cmp(&b.1));
+        best.map(|(cell, _)| cell)
     }
 }
 
@@ -119,9 +130,14 @@ impl Page {
         self.add(&format!("<h2>{}</h2>\n", escape(text)));
     }
 
+    /// Adds a heading that ends in the name of a cell.
+    pub(crate) fn heading_of(&mut self, text: &str, cell: &Cell) {
+        self.add(&format!("<h2>{}{}</h2>\n", escape(text), cell_name(cell)));
+    }
+
     /// Adds a heading for a cell, with its kind.
     pub(crate) fn cell_heading(&mut self, cell: &Cell) {
-        self.add(&format!("<h3>{} <code>{}</code></h3>\n", escape(&cell.id), escape(cell.entry.kind)));
+        self.add(&format!("<h3>{} <code>{}</code></h3>\n", cell_name(cell), escape(cell.entry.kind)));
     }
 
     /// Adds a remark, which is HTML.
@@ -139,7 +155,7 @@ impl Page {
         for metric in &new {
             let sentence = metric.explanation.split_inclusive(". ").next().unwrap_or_default().trim_end();
             // Writing to a string cannot fail.
-            let _ = write!(html, "<dt>{}</dt><dd>{} In {}.</dd>", metric.name, escape(sentence), metric.unit);
+            let _ = write!(html, "<dt>{}</dt><dd>{} In {}.</dd>", metric.name, prose(sentence), metric.unit);
         }
         if !new.is_empty() {
             self.add(&format!("<dl class=\"metrics\">{html}</dl>\n"));
@@ -152,7 +168,7 @@ impl Page {
         let caption = if caption.is_empty() {
             String::new()
         } else {
-            format!("<figcaption>{}</figcaption>", escape(caption))
+            format!("<figcaption>{}</figcaption>", prose(caption))
         };
         self.add(&format!("<figure>{svg}{caption}</figure>\n"));
     }
@@ -268,6 +284,36 @@ pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+/// Text as HTML: what is between backticks is code.
+pub(crate) fn prose(text: &str) -> String {
+    let text = escape(text);
+    let parts: Vec<&str> = text.split('`').collect();
+    let mut html = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        let is_closed = index + 1 < parts.len();
+        match (index % 2 == 1, is_closed) {
+            (true, true) => html.push_str(&format!("<code>{part}</code>")),
+            // A single backtick is one.
+            (true, false) => html.push_str(&format!("`{part}")),
+            (false, _) => html.push_str(part),
+        }
+    }
+    html
+}
+
+/// The short name of a cell as HTML; its tooltip is the full one.
+pub(crate) fn cell_name(cell: &Cell) -> String {
+    titled(&escape(&cell.name), if cell.name == cell.id { "" } else { &cell.id })
+}
+
+/// HTML with a tooltip, unless that is empty.
+pub(crate) fn titled(html: &str, title: &str) -> String {
+    match title {
+        "" => html.to_owned(),
+        title => format!("<span title=\"{}\">{html}</span>", escape(title)),
+    }
+}
+
 const SORT: &str = concat!("<script>\n", include_str!("sort.js"), "</script>\n");
 const STYLE: &str = include_str!("report.css");
 
@@ -340,6 +386,16 @@ mod tests {
             assert_eq!(html.matches(&format!("<dt>{name}</dt><dd>")).count(), 1, "{name}: {html}");
         }
         assert!(!html.contains("<dt>seconds</dt>") && !html.contains("<dt>hop_bytes</dt>"));
+    }
+
+    /// Once captions, warnings and errors showed their backticks.
+    #[test]
+    fn what_is_between_backticks_is_code() {
+        let html = ["`a<b` and `c`", "no code", "a ` alone", "`a` and ` alone"].map(prose);
+        assert_eq!(
+            html,
+            ["<code>a&lt;b</code> and <code>c</code>", "no code", "a ` alone", "<code>a</code> and ` alone"]
+        );
     }
 
     #[test]

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use hopmap_artifact::Folder;
 use hopmap_model::{Artifact, ConvergencePoint, Mapping, Schedule, TextFile};
+use hopmap_objective::EVALUATIONS;
 use hopmap_statistics::Sample;
 use hopmap_views::{
-    Band, Cloud, Palette, bands, first_evaluations, makespan_searches, pareto, searches as cost_searches,
+    Band, Cloud, Palette, SearchCurve, bands, first_evaluations, makespan_searches, pareto,
+    searches as cost_searches,
 };
 
-use super::page::{Field, Page, Results, escape};
+use super::page::{Field, Page, Results, cell_name, escape, prose};
 use super::problem::Problem;
 use super::sweep::front;
 use crate::engine::{Settled, Store};
@@ -38,11 +40,10 @@ struct Run<'a> {
     found: f64,
     /// Seconds it took, if they are known.
     seconds: Option<f64>,
+    /// Evaluations of all its islands.
+    evaluations: u64,
     digest: &'a str,
 }
-
-/// Lines of a picture: the name of a search, evaluations, and the best value found by then.
-type Curves = [(String, Vec<(u64, f64)>)];
 
 /// Solutions of one kind and how their searches are drawn.
 struct Sought {
@@ -51,32 +52,61 @@ struct Sought {
     /// The metric that they minimise.
     metric: &'static str,
     convergence: fn(&Path) -> Option<Vec<ConvergencePoint>>,
-    picture: fn(&Curves, &Palette) -> String,
+    picture: fn(&[SearchCurve], &Palette) -> String,
 }
 
-const SOUGHT: [Sought; 2] = [
-    Sought {
-        kind: Mapping::KIND,
-        heading: "Searches",
-        metric: "F",
-        convergence: |folder| Some(Folder::read::<Mapping>(folder).ok()?.convergence),
-        picture: |curves, palette| cost_searches(curves, palette),
-    },
-    Sought {
-        kind: Schedule::KIND,
-        heading: "Searches for schedules",
-        metric: "makespan",
-        convergence: |folder| Some(Folder::read::<Schedule>(folder).ok()?.convergence),
-        picture: |curves, palette| makespan_searches(curves, palette),
-    },
-];
+const MAPPINGS: Sought = Sought {
+    kind: Mapping::KIND,
+    heading: "Searches",
+    metric: "F",
+    convergence: |folder| Some(Folder::read::<Mapping>(folder).ok()?.convergence),
+    picture: |curves, palette| cost_searches(curves, palette),
+};
+const SCHEDULES: Sought = Sought {
+    kind: Schedule::KIND,
+    heading: "Searches for schedules",
+    metric: "makespan",
+    convergence: |folder| Some(Folder::read::<Schedule>(folder).ok()?.convergence),
+    picture: |curves, palette| makespan_searches(curves, palette),
+};
+
+/// The colours of mappers or schedulers, the same in all pictures of a page.
+pub(crate) struct Colours<'a> {
+    results: Results<'a>,
+    pub(crate) palette: Palette,
+}
+
+impl<'a> Colours<'a> {
+    /// Colours of all mappers.
+    pub(crate) fn of_mappers(results: Results<'a>) -> Self {
+        Self { results, palette: palette(&problems(results, &MAPPINGS)) }
+    }
+
+    /// Colours of all schedulers.
+    pub(crate) fn of_schedulers(results: Results<'a>) -> Self {
+        Self { results, palette: palette(&problems(results, &SCHEDULES)) }
+    }
+
+    /// The name of what computed the mapping or schedule of a cell.
+    pub(crate) fn name(&self, cell: usize) -> String {
+        let (pipeline, cell) = (self.results.pipeline, &self.results.pipeline.cells[cell]);
+        name(pipeline, &Problem::new(pipeline, cell), cell)
+    }
+}
 
 /// Draws the searches of each problem that has several.
-pub(crate) fn searches(page: &mut Page, results: Results<'_>) {
-    SOUGHT.iter().for_each(|sought| of_kind(page, results, sought));
+pub(crate) fn searches(
+    page: &mut Page,
+    results: Results<'_>,
+    mappers: &Colours<'_>,
+    schedulers: &Colours<'_>,
+) {
+    of_kind(page, results, &MAPPINGS, &mappers.palette);
+    of_kind(page, results, &SCHEDULES, &schedulers.palette);
 }
 
-fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought) {
+/// All problems with the runs of their searches.
+fn problems<'a>(results: Results<'a>, sought: &Sought) -> Vec<(Problem, Runs<'a>)> {
     let mut problems: Vec<(Problem, Runs<'_>)> = Vec::new();
     for (cell, settled) in results.cells() {
         let Some(run) = run(results.store, settled, sought) else { continue };
@@ -88,21 +118,25 @@ fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought) {
         });
         problems[index].1.entry(name).or_default().push(run);
     }
+    problems
+}
+
+fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought, palette: &Palette) {
+    let mut problems = problems(results, sought);
     problems.retain(|(_, runs)| runs.len() > 1 || runs.values().any(|runs| runs.len() > 2));
     if problems.is_empty() {
         return;
     }
     page.heading(sought.heading);
     page.explain([sought.metric]);
-    let palette = palette(&problems);
     let mut curves_left = MOST_CURVES;
     for (problem, runs) in problems.iter().take(MOST_PROBLEMS) {
-        page.add(&format!("<h3>{}</h3>\n", escape(&title(results.pipeline, problem, &problems))));
-        let quality_against_cost = clouds(page, runs, sought, &palette);
+        page.add(&format!("<h3>{}</h3>\n", title(results.pipeline, problem, &problems)));
+        let quality_against_cost = clouds(page, runs, sought, palette);
         if runs.values().any(|runs| runs.len() > 2) {
-            draw_bands(page, results.store, runs, (sought, &palette), &mut curves_left);
+            draw_bands(page, results.store, runs, (sought, palette), &mut curves_left);
         } else {
-            draw_best(page, results.store, runs, (sought, &palette));
+            draw_best(page, results.store, runs, (sought, palette));
         }
         if quality_against_cost {
             page.add("</div>\n");
@@ -113,13 +147,13 @@ fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought) {
     }
 }
 
-/// The sources of a problem, and the parameters in which it differs from others.
+/// The sources of a problem, and the parameters in which it differs from others, as HTML.
 fn title(pipeline: &Pipeline, problem: &Problem, problems: &[(Problem, Runs<'_>)]) -> String {
-    let sources = problem.cells.iter().map(|&cell| pipeline.cells[cell].id.clone());
+    let sources = problem.cells.iter().map(|&cell| cell_name(&pipeline.cells[cell]));
     let differs =
         |parameter: &&(&str, String)| problems.iter().any(|(other, _)| !other.parameters.contains(parameter));
     let parameters =
-        problem.parameters.iter().filter(differs).map(|(name, value)| format!("{name} = {value}"));
+        problem.parameters.iter().filter(differs).map(|(name, value)| format!("{name} = {}", escape(value)));
     sources.chain(parameters).collect::<Vec<_>>().join(", ")
 }
 
@@ -146,7 +180,12 @@ fn run<'a>(store: &Store, settled: &'a Settled, sought: &Sought) -> Option<Run<'
     let record = settled.outputs.values().find(|record| record.kind == sought.kind)?;
     let found = *record.metrics.get(sought.metric)?;
     let seconds = settled.key.as_deref().and_then(|key| store.result(key)).and_then(|result| result.seconds);
-    Some(Run { found, seconds, digest: &record.digest })
+    Some(Run { found, seconds, evaluations: evaluations(&record.metrics), digest: &record.digest })
+}
+
+/// Evaluations of all islands of a search; 0 without a search.
+pub(crate) fn evaluations(metrics: &BTreeMap<String, f64>) -> u64 {
+    metrics.get(EVALUATIONS.name).map_or(0, |evaluations| *evaluations as u64)
 }
 
 /// Draws results against run times, and opens a pair of pictures with it, if there are several searches.
@@ -178,11 +217,15 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 fn draw_best(page: &mut Page, store: &Store, runs: &Runs<'_>, (sought, palette): (&Sought, &Palette)) {
     let best = |runs: &Vec<Run<'_>>| {
         let least = runs.iter().min_by(|a, b| a.found.total_cmp(&b.found))?;
-        curve(store, least.digest, sought)
+        Some((curve(store, least.digest, sought)?, least.evaluations))
     };
-    let curves: Vec<_> = runs.iter().filter_map(|(name, runs)| Some((name.clone(), best(runs)?))).collect();
-    let curves: Vec<_> =
-        curves.into_iter().filter(|(_, points)| points.len() > 1).take(MOST_SEARCHES).collect();
+    let curves = runs.iter().filter_map(|(name, runs)| {
+        let (points, evaluations) = best(runs)?;
+        Some(SearchCurve { name: name.clone(), points, evaluations })
+    });
+    // A mapper that does not search has one point, without evaluations.
+    let curves: Vec<SearchCurve> =
+        curves.filter(|curve| curve.points.len() > 1 || curve.evaluations > 0).take(MOST_SEARCHES).collect();
     if !curves.is_empty() {
         page.figure(
             &(sought.picture)(&curves, palette),
@@ -205,13 +248,14 @@ fn draw_bands(
         let taken = runs.len().min(MOST_RUNS).min(*curves_left);
         *curves_left -= taken;
         most = most.max(runs.len());
-        let curves: Vec<Vec<(u64, f64)>> =
-            runs.iter().take(taken).filter_map(|run| curve(store, run.digest, sought)).collect();
+        let curve = |run: &Run<'_>| Some((curve(store, run.digest, sought)?, run.evaluations));
+        let curves: Vec<(Vec<(u64, f64)>, u64)> = runs.iter().take(taken).filter_map(curve).collect();
         curves_of.push((name, curves));
     }
-    let recorded = curves_of.iter().flat_map(|(_, curves)| curves).flatten();
+    let recorded = curves_of.iter().flat_map(|(_, curves)| curves).flat_map(|(points, _)| points);
     let first = first_evaluations(recorded.map(|point| point.0));
-    let drawn: Vec<Band> = curves_of.iter().filter_map(|(name, curves)| band(name, curves, first)).collect();
+    let drawn: Vec<Band> =
+        curves_of.into_iter().filter_map(|(name, curves)| band(name, curves, first)).collect();
     if drawn.is_empty() {
         return;
     }
@@ -222,13 +266,19 @@ fn draw_bands(
     page.figure(&bands(&drawn, sought.metric, palette), &caption);
 }
 
-/// Median and quartiles of the best values that runs had found after the same numbers of evaluations, from `first` on. None for
-/// mappers that do not search.
-fn band(name: &str, curves: &[Vec<(u64, f64)>], first: u64) -> Option<Band> {
+/// Median and quartiles of the best values that runs had found after the same numbers of evaluations, from `first` on, each with the
+/// evaluations of the whole run. None for mappers that do not search.
+fn band(name: &str, curves: Vec<(Vec<(u64, f64)>, u64)>, first: u64) -> Option<Band> {
     let later = |point: (u64, f64)| (point.0.max(first), point.1);
-    let curves = curves.iter().filter(|curve| !curve.is_empty());
-    let curves: Vec<Vec<(u64, f64)>> =
-        curves.map(|curve| falling(curve).into_iter().map(later).collect()).collect();
+    let whole = |(points, evaluations): (Vec<(u64, f64)>, u64)| {
+        let mut curve: Vec<(u64, f64)> = falling(&points).into_iter().map(later).collect();
+        let &(last, best) = curve.last()?;
+        if last < evaluations {
+            curve.push((evaluations, best));
+        }
+        Some(curve)
+    };
+    let curves: Vec<Vec<(u64, f64)>> = curves.into_iter().filter_map(whole).collect();
     let begin = curves.iter().filter_map(|curve| curve.first()).map(|point| point.0).max()?;
     let end = curves.iter().filter_map(|curve| curve.last()).map(|point| point.0).max()?;
     if end <= begin {
@@ -298,8 +348,8 @@ fn table(page: &mut Page, cell: &Cell, text: &str) {
         |record: &csv::StringRecord| record.iter().take(MOST_COLUMNS).map(Field::new).collect::<Vec<_>>();
     let rows: Vec<Vec<Field>> =
         reader.records().filter_map(Result::ok).take(MOST_ROWS).map(|record| shown(&record)).collect();
-    page.heading(&cell.id);
-    page.note(&format!("{}.", escape(cell.entry.summary)));
+    page.heading_of("", cell);
+    page.note(&format!("{}.", prose(cell.entry.summary)));
     page.sortable(&header.iter().take(MOST_COLUMNS).collect::<Vec<_>>(), &rows);
     let all = text.lines().count().saturating_sub(1);
     if all > rows.len() {
@@ -318,7 +368,8 @@ mod tests {
             vec![(1, 8.0), (10, 9.0), (50, 6.0)],
             vec![(1, 12.0), (100, 3.0)],
         ];
-        let band = band("a", &curves, 1).unwrap();
+        let runs = curves.iter().map(|curve| (curve.clone(), 100)).collect();
+        let band = band("a", runs, 1).unwrap();
         assert_eq!((band.runs, band.points.first().unwrap().0, band.points.last().unwrap().0), (3, 1, 100));
         let shown = |values: [f64; 3]| values.map(|value| value.to_string());
         assert_eq!(shown(band.points[0].1), ["9", "10", "11"]);
@@ -330,6 +381,14 @@ mod tests {
             [1, 99, 100].map(|evaluations| best_by(&curves[2], evaluations)),
             [12.0, 12.0, 3.0].map(Some)
         );
-        assert!(super::band("no search", &[vec![(0, 5.0)]], 1).is_none());
+        assert!(super::band("no search", vec![(vec![(0, 5.0)], 0)], 1).is_none());
+    }
+
+    /// Once searches that started from the optimum had no band.
+    #[test]
+    fn a_band_of_single_points_runs_to_the_end_of_the_searches() {
+        let band = band("a", vec![(vec![(1, 5.0)], 1000), (vec![(0, 6.0)], 500)], 1).unwrap();
+        let ends: Vec<u64> = band.points.iter().map(|point| point.0).collect();
+        assert_eq!((ends.first(), ends.last()), (Some(&1), Some(&1000)));
     }
 }

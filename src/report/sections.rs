@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use hopmap_model::{Artifact, Metrics};
+use hopmap_model::{Artifact, Mapping, Metrics};
 use hopmap_views::{DagNode, NodeState, comparison, dag};
 
-use super::page::{Field, Page, Results, escape, number};
+use super::page::{Field, Page, Results, cell_name, escape, number, prose, titled};
 use super::problem::best_of_each;
+use super::searches::Colours;
 use crate::engine::{
     OutputRecord, Reason, Settled, State, launch_command, launch_files, placeholders, short, state_name,
     warnings,
@@ -29,7 +30,7 @@ const MOST_COMPARED: usize = 6;
 pub(crate) fn summary(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String) {
     page.add(&format!("<h1>{}</h1>\n", escape(&results.pipeline.name)));
     if let Some(description) = &results.pipeline.description {
-        page.add(&format!("<p class=\"lead\">{}</p>\n", escape(description)));
+        page.add(&format!("<p class=\"lead\">{}</p>\n", prose(description)));
     }
     let mut tiles = String::new();
     for state in State::ENDINGS.into_iter().filter(|&state| results.report.count(state) > 0) {
@@ -42,13 +43,13 @@ pub(crate) fn summary(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Pat
         results.report.cells.iter().filter_map(|settled| settled.error.as_ref()).collect();
     for error in errors.iter().take(MOST_ERRORS) {
         let text = error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ");
-        page.add(&format!("<p class=\"failed\">{}</p>\n", escape(&text)));
+        page.add(&format!("<p class=\"failed\">{}</p>\n", prose(&text)));
     }
     if errors.len() > MOST_ERRORS {
         page.add(&format!("<p class=\"failed\">… and {} more.</p>\n", errors.len() - MOST_ERRORS));
     }
     for warning in warnings(results.pipeline, results.store, results.report) {
-        page.note(&format!("{}.", escape(&warning)));
+        page.note(&format!("{}.", prose(&warning)));
     }
     launch(page, results, shown);
 }
@@ -73,12 +74,12 @@ fn launch(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String
         all => format!("<details><summary>{all} launch commands</summary>\n{list}</details>\n"),
     });
     if let Some(placeholders) = placeholders(results.pipeline, results.store, results.report) {
-        page.note(&format!("Hosts: {}.", escape(&placeholders)));
+        page.note(&format!("Hosts: {}.", prose(&placeholders)));
     }
 }
 
 /// Metrics compared with linear, round-robin and random mappings.
-pub(crate) fn quality(page: &mut Page, results: Results<'_>) {
+pub(crate) fn quality(page: &mut Page, results: Results<'_>, mappers: &Colours<'_>) {
     let mut compared: Vec<(usize, &OutputRecord)> = Vec::new();
     for (index, (_, settled)) in results.cells().enumerate() {
         let metrics = settled.outputs.values().find(|record| record.kind == Metrics::KIND);
@@ -91,8 +92,10 @@ pub(crate) fn quality(page: &mut Page, results: Results<'_>) {
     let (best, _) = best_of_each(results.pipeline, &compared, "F", MOST_COMPARED);
     for (index, record) in compared.iter().filter(|(index, _)| best.contains(index)) {
         let Some(metrics) = results.read::<Metrics>(record) else { continue };
-        page.add(&format!("<h3>{}</h3>\n", escape(&results.pipeline.cells[*index].id)));
-        page.figure(&comparison(&metrics), "");
+        let cell = &results.pipeline.cells[*index];
+        page.add(&format!("<h3>{}</h3>\n", cell_name(cell)));
+        let mapper = results.source(cell, Mapping::KIND).map(|cell| mappers.name(cell)).unwrap_or_default();
+        page.figure(&comparison(&metrics, &mapper, &mappers.palette), "");
         metrics_table(page, record);
     }
     if compared.len() > best.len() {
@@ -157,7 +160,8 @@ pub(crate) fn pipeline(page: &mut Page, results: Results<'_>) {
             State::NotStarted | State::Waits => NodeState::Waiting,
         },
         label: state_name(settled.state),
-        reason: reasons(settled).into_iter().next().unwrap_or_default(),
+        // The text of a picture has no code.
+        reason: reasons(settled).into_iter().next().unwrap_or_default().replace('`', ""),
         group: cell.stage.clone(),
     };
     let nodes: Vec<DagNode> = results.cells().map(node).collect();
@@ -178,13 +182,13 @@ pub(crate) fn stages(page: &mut Page, results: Results<'_>) {
     let reasons = reasons(results);
     let row = |(cell, settled): (&Cell, &Settled)| {
         let state = state_name(settled.state);
-        let reasons = reasons(settled).iter().map(|reason| escape(reason)).collect::<Vec<_>>().join("<br>");
+        let reasons = reasons(settled).iter().map(|reason| prose(reason)).collect::<Vec<_>>().join("<br>");
         let output = |(port, record): (&String, &OutputRecord)| {
             format!("{} <code>{}</code>", escape(port), short(&record.digest))
         };
         let time = if settled.seconds > 0.0 { format!("{:.2} s", settled.seconds) } else { String::new() };
         vec![
-            escape(&cell.id),
+            cell_name(cell),
             format!("<code>{}</code>", escape(cell.entry.kind)),
             format!("<span class=\"state {state}\">{state}</span>"),
             reasons,
@@ -209,25 +213,35 @@ pub(crate) fn gates(page: &mut Page, results: Results<'_>) {
     let order = [Standing::Broken, Standing::Unknown, Standing::Open, Standing::Holds];
     let mut verdicts: Vec<&Verdict> = report.gates.iter().collect();
     verdicts.sort_by_key(|verdict| order.iter().position(|&standing| standing == verdict.standing));
+    let count = |standing| {
+        let count = verdicts.iter().filter(|verdict| verdict.standing == standing).count();
+        (count > 0).then(|| format!("{} {count}", gate_state(standing)))
+    };
+    let counts: Vec<String> = order.into_iter().filter_map(count).collect();
+    page.add(&format!("<p>{}</p>\n", counts.join("\u{2003}")));
     let head = "gate | state | value | condition | meaning";
     page.first_rows(head, verdicts.into_iter().map(row), MOST_GATES);
 }
 
-fn row(verdict: &Verdict) -> Vec<String> {
-    // The classes, and with them the colours, are those of the states of cells.
-    let (class, word) = match verdict.standing {
-        Standing::Holds => ("ran", "holds"),
-        Standing::Broken => ("failed", "broken"),
-        Standing::Open => ("waits", "open"),
-        Standing::Unknown => ("blocked", "unknown"),
+/// The state of a gate as a badge, in the words of the command line.
+fn gate_state(standing: Standing) -> String {
+    let class = match standing {
+        Standing::Holds => "good",
+        Standing::Broken => "bad",
+        Standing::Open | Standing::Unknown => "calm",
     };
+    format!("<span class=\"badge {class}\">{}</span>", standing.word())
+}
+
+fn row(verdict: &Verdict) -> Vec<String> {
     let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+    let bound = if verdict.standing == Standing::Open { "accepted".to_owned() } else { value(verdict.bound) };
     vec![
         escape(&verdict.gate),
-        format!("<span class=\"state {class}\">{word}</span>"),
+        gate_state(verdict.standing),
         value(verdict.value),
-        format!("{} {}", escape(verdict.comparison.sign()), value(verdict.bound)),
-        escape(&verdict.to_string()),
+        format!("{} {bound}", escape(verdict.comparison.sign())),
+        titled(&prose(&verdict.to_string()), verdict.full_left()),
     ]
 }
 

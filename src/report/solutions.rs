@@ -1,18 +1,21 @@
 //! Pictures of solutions: mappings (communication matrix before and after, machine with its loads, search), communication matrices
 //! of several programs, schedules, and routes (network with its loads, diagnosis of infeasible problems, failures).
 
+use std::collections::BTreeMap;
+
 use hopmap_model::{
-    Artifact, Cause, CheckpointStore, Deltas, Diagnosis, Failure, Failures, Mapping, Part, Paths, Routes,
-    RuleTotals, Schedule, StoredCheckpoint, SystemGraph, Tables, TaskGraph,
+    Artifact, Cause, CheckpointStore, ConvergencePoint, Deltas, Diagnosis, Failure, Failures, Mapping, Part,
+    Paths, Routes, RuleTotals, Schedule, StoredCheckpoint, SystemGraph, Tables, TaskGraph,
 };
 use hopmap_objective::{Quality, linear, link_loads};
 use hopmap_views::{
-    RankOrder, Routed, SmallMatrix, convergence, gantt, levels, makespan_convergence, matrix, route_loads,
-    routes as picture, small_matrices, topology,
+    IslandSearch, Palette, RankOrder, Routed, SmallMatrix, convergence, gantt, levels, makespan_convergence,
+    matrix, route_loads, routes as picture, small_matrices, topology,
 };
 
-use super::page::{Page, Results, escape, number};
+use super::page::{Page, Results, cell_name, escape, number, prose};
 use super::problem::best_of_each;
+use super::searches::{Colours, evaluations};
 use crate::engine::{OutputRecord, Settled};
 use crate::pipeline::{Cell, Pipeline};
 
@@ -20,10 +23,10 @@ use crate::pipeline::{Cell, Pipeline};
 const MOST_MAPPINGS: usize = 6;
 
 /// Draws mappings, the best of each program first.
-pub(crate) fn mappings(page: &mut Page, results: Results<'_>) {
+pub(crate) fn mappings(page: &mut Page, results: Results<'_>, mappers: &Colours<'_>) {
     let Some(cells) = with_output(page, "Mapping", results, Mapping::KIND) else { return };
     for index in smallest(page, results, &cells, "F", MOST_MAPPINGS) {
-        draw(page, results, index);
+        draw(page, results, index, mappers);
     }
 }
 
@@ -64,7 +67,7 @@ fn smallest(
     best
 }
 
-fn draw(page: &mut Page, results: Results<'_>, index: usize) {
+fn draw(page: &mut Page, results: Results<'_>, index: usize, mappers: &Colours<'_>) {
     let cell = &results.pipeline.cells[index];
     let made_from = results.needed::<TaskGraph>(cell).zip(results.needed::<SystemGraph>(cell));
     let Some((mapping, (graph, system))) = results.own::<Mapping>(index).zip(made_from) else { return };
@@ -80,19 +83,32 @@ fn draw(page: &mut Page, results: Results<'_>, index: usize) {
     page.figure(&matrix(graph, mapping.weight, "This mapping", Some(&after)), caption);
     page.add("</div>\n");
     let loads = Paths::new(system).map(|paths| link_loads(graph, system, &paths, &placed_on));
-    if let Some(picture) = levels(graph, system, &placed_on, &linear_slots, mapping.weight) {
+    let name = mappers.name(index);
+    let colours = (name.as_str(), &mappers.palette);
+    if let Some(picture) = levels(graph, system, [&placed_on, &linear_slots], mapping.weight, colours) {
         page.figure(&picture, "Share of the bytes by the level on which sender and receiver meet.");
     }
     page.figure(
         &topology(system, loads.as_deref(), Some(mapping)),
         "The machine, the ranks of its hosts, and the bytes on its links.",
     );
-    if mapping.convergence.iter().any(|point| point.evaluations > 0) {
+    if let Some(search) = searched(&name, &mapping.convergence, &mapping.metrics) {
         let start = Quality::new(graph, system, None, &linear_slots, mapping.weight).ok();
         let reference = start.map(|quality| (quality.f, "linear"));
-        page.figure(&convergence(&mapping.convergence, reference), &recorded("F"));
         page.explain(["F"]);
+        page.figure(&convergence(&search, reference, &mappers.palette), &recorded("F"));
     }
+}
+
+/// The improvements of a search; none if nothing was evaluated.
+fn searched<'a>(
+    name: &'a str,
+    points: &'a [ConvergencePoint],
+    metrics: &BTreeMap<String, f64>,
+) -> Option<IslandSearch<'a>> {
+    let evaluations = evaluations(metrics);
+    let any = evaluations > 0 || points.iter().any(|point| point.evaluations > 0);
+    (any && !points.is_empty()).then_some(IslandSearch { name, points, evaluations })
 }
 
 /// Caption of curves of searches.
@@ -152,12 +168,13 @@ const MOST_ROWS: usize = 300;
 const MOST_NAMED: usize = 24;
 
 /// Lists all schedules and draws the shortest ones.
-pub(crate) fn schedules(page: &mut Page, results: Results<'_>) {
+pub(crate) fn schedules(page: &mut Page, results: Results<'_>, schedulers: &Colours<'_>) {
     let Some(cells) = with_output(page, "Schedules", results, Schedule::KIND) else { return };
     table(page, results.pipeline, &cells);
     for index in smallest(page, results, &cells, "makespan", MOST_SCHEDULES) {
         if let Some(schedule) = results.own::<Schedule>(index) {
-            draw_schedule(page, &results.pipeline.cells[index], &schedule);
+            page.cell_heading(&results.pipeline.cells[index]);
+            draw_schedule(page, &schedule, &schedulers.name(index), &schedulers.palette);
         }
     }
 }
@@ -170,7 +187,7 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
         let proven = metric("proven").is_some_and(|proven| proven > 0.0);
         let cell = &pipeline.cells[index];
         vec![
-            escape(&cell.id),
+            cell_name(cell),
             format!("<code>{}</code>", escape(cell.entry.kind)),
             value("makespan"),
             value("lower_bound"),
@@ -184,17 +201,16 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
     page.first_rows(head, cells.iter().map(row), MOST_ROWS);
 }
 
-fn draw_schedule(page: &mut Page, cell: &Cell, schedule: &Schedule) {
-    page.cell_heading(cell);
+fn draw_schedule(page: &mut Page, schedule: &Schedule, scheduler: &str, palette: &Palette) {
     let path = schedule.critical_path();
     let names: Vec<String> = path.iter().take(MOST_NAMED).map(|&task| schedule.name(task)).collect();
     let more = if path.len() > names.len() { " → …" } else { "" };
     let caption = format!("Critical path of {} tasks: {}{more}", path.len(), names.join(" → "));
     page.figure(&gantt(schedule), &caption);
-    if schedule.convergence.iter().any(|point| point.evaluations > 0) {
+    if let Some(search) = searched(scheduler, &schedule.convergence, &schedule.metrics) {
         let bound = schedule.metrics.get("lower_bound").copied().filter(|bound| *bound > 0.0);
         let reference = bound.map(|bound| (bound, "lower bound"));
-        let picture = makespan_convergence(&schedule.convergence, reference);
+        let picture = makespan_convergence(&search, reference, palette);
         page.figure(&picture, &recorded("makespan"));
     }
 }
@@ -225,7 +241,7 @@ fn routes_table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRe
         let busiest = metric("largest_link_utilisation").map(|part| format!("{:.1} %", 100.0 * part));
         let cell = &pipeline.cells[index];
         vec![
-            escape(&cell.id),
+            cell_name(cell),
             format!("<code>{}</code>", escape(cell.entry.kind)),
             value("objective"),
             value("bound"),
@@ -268,11 +284,11 @@ fn diagnoses(page: &mut Page, results: Results<'_>) {
             escape(&cause.name),
             amount(cause.there),
             amount(cause.needed),
-            escape(&cause.words),
+            prose(&cause.words),
         ]
     };
     for (cell, diagnosis) in results.all::<Diagnosis>() {
-        page.heading(&format!("Why {} is infeasible", cell.id));
+        page.add(&format!("<h2>Why {} is infeasible</h2>\n", cell_name(cell)));
         page.note("Any one remedy is enough; it needs all of its parts.");
         let head = "remedy | part | name | available | needed | why";
         page.first_rows(head, diagnosis.causes.iter().map(row), MOST_ROWS);
@@ -295,11 +311,11 @@ fn failures(page: &mut Page, results: Results<'_>) {
             failure.moved.to_string(),
             failure.rerouted.to_string(),
             failure.changed_entries.to_string(),
-            escape(&failure.shortage),
+            prose(&failure.shortage),
         ]
     };
     for (cell, failures) in results.all::<Failures>() {
-        page.heading(&format!("Failures: {}", cell.id));
+        page.heading_of("Failures: ", cell);
         // Failures that the program does not survive come first.
         let mut sorted: Vec<&Failure> = failures.failures.iter().collect();
         sorted.sort_by_key(|failure| match failure.survived {
@@ -336,7 +352,7 @@ const MOST_BASES: usize = 40;
 /// Shows the results of every stage that encodes checkpoints as deltas.
 pub(crate) fn deltas(page: &mut Page, results: Results<'_>) {
     for (cell, deltas) in results.all::<Deltas>() {
-        page.heading(&format!("Deltas: {}", cell.id));
+        page.heading_of("Deltas: ", cell);
         block_table(page, &deltas);
         for block in drawn(&deltas) {
             let caption = "Bars: bytes stored for each checkpoint. Numbers and arcs: its base. The first checkpoint is stored in \
@@ -390,7 +406,7 @@ fn drawn(deltas: &Deltas) -> Vec<u32> {
 /// Shows every checkpoint store.
 pub(crate) fn stored(page: &mut Page, results: Results<'_>) {
     for (cell, stored) in results.all::<CheckpointStore>() {
-        page.heading(&format!("Checkpoints: {}", cell.id));
+        page.heading_of("Checkpoints: ", cell);
         let caption = "Top: the bytes of each checkpoint by kind; zeros and known bytes are not stored again. Bottom: the space it \
                        took on disk, metadata included.";
         page.figure(&hopmap_views::stored(&stored), caption);

@@ -11,10 +11,10 @@ use hopmap_objective::METRICS;
 use hopmap_statistics::Sample;
 use serde_json::Value as Json;
 
-use super::page::{Field, Page, Results, escape, number};
+use super::page::{Field, Page, Results, cell_name, escape, number};
 use super::problem::{Problem, mark_best};
 use crate::engine::State;
-use crate::pipeline::show;
+use crate::pipeline::{Cell, show};
 
 /// Cells that a sentence names.
 const MOST_NAMED: usize = 20;
@@ -47,8 +47,8 @@ fn failures(page: &mut Page, sweep: &Sweep<'_>) {
     if sweep.failed.is_empty() {
         return;
     }
-    let named: Vec<String> =
-        sweep.failed.iter().take(MOST_NAMED).map(|id| format!("<code>{}</code>", escape(id))).collect();
+    let name = |cell: &&Cell| format!("<code>{}</code>", cell_name(cell));
+    let named: Vec<String> = sweep.failed.iter().take(MOST_NAMED).map(name).collect();
     let more = match sweep.failed.len() - named.len() {
         0 => String::new(),
         more => format!(" … and {more} more"),
@@ -70,7 +70,7 @@ struct Sweep<'a> {
     combinations: Vec<Combination>,
     /// Names of all metrics, in the order of their importance.
     metrics: Vec<String>,
-    failed: Vec<&'a str>,
+    failed: Vec<&'a Cell>,
     cells: usize,
 }
 
@@ -117,7 +117,7 @@ fn gather<'a>(stage: &str, results: Results<'a>) -> Sweep<'a> {
         });
         if matches!(settled.state, State::Failed | State::Infeasible | State::Blocked) {
             sweep.combinations[combination].failed += 1;
-            sweep.failed.push(&cell.id);
+            sweep.failed.push(cell);
         }
         let mut metrics = BTreeMap::new();
         for (port, record) in settled.outputs.iter() {
@@ -163,6 +163,7 @@ fn costs() -> impl Iterator<Item = &'static str> {
 
 /// A table for every metric where there are seeds, else one for all.
 fn tables(page: &mut Page, sweep: &Sweep<'_>) {
+    page.explain(sweep.metrics.iter().map(String::as_str));
     let (same, different): (Vec<&String>, Vec<&String>) =
         sweep.metrics.iter().partition(|metric| is_same(sweep, metric) && *metric != SECONDS);
     if sweep.is_repeated {
@@ -185,7 +186,6 @@ fn tables(page: &mut Page, sweep: &Sweep<'_>) {
     if different.iter().any(|metric| best(sweep, metric).contains(&true)) {
         page.note("Bold: the smallest value for each program, machine and weight of messages; other values cannot be compared.");
     }
-    page.explain(sweep.metrics.iter().map(String::as_str));
 }
 
 /// Which combinations have the smallest median of a metric for their program and machine.

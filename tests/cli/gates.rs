@@ -222,7 +222,7 @@ several = "median(placement[*].F) >= max(random[*].F)"
     assert_eq!(standing("each"), "holds holds holds");
     assert_eq!(standing("several"), "broken");
     let html = sandbox.read(".hopmap/reports/sweep.html");
-    assert!(html.contains("<h2>Gates</h2>") && html.contains(">broken</span>"));
+    assert!(html.contains("<h2>Gates</h2>") && html.contains("<span class=\"badge bad\">fail</span>"));
 }
 
 #[test]
@@ -250,6 +250,13 @@ fn a_new_cell_is_open_until_it_is_accepted() {
       placement[seed=6]: warning: the search ended before its first exchange (`exchange_interval`)
       ran        placement[seed=6]  N.NN s
     ");
+    // Once the report said `open` and `holds`, and did not count.
+    sandbox.stdout(&["report", "sweep.toml", "--out", "r.html"]);
+    let html = sandbox.read("r.html");
+    let badge = |class: &str, word: &str| format!("<span class=\"badge {class}\">{word}</span>");
+    let counted = format!("<p>{} 3\u{2003}{} 2</p>", badge("calm", "no baseline"), badge("good", "pass"));
+    assert!(html.contains(&counted), "{html}");
+    assert_eq!(html.matches(&badge("calm", "no baseline")).count(), 4);
     assert_snapshot!(sandbox.seen(&["accept", "sweep.toml"]), @r"
     accepted: 5 values in sweep.accepted.json
       placement[seed=1].F nothing, accepted 44,000 before
@@ -373,7 +380,7 @@ number = 3
         :                   `-- which value?
      37 | function = "maximum(placement[*].F) < 3"
         `----
-      help: put them together: max(placement[*].F), min(placement[*].F), mean(placement[*].F) or median(placement[*].F)
+      help: aggregate the cells: max(placement[*].F), min(placement[*].F), mean(placement[*].F) or median(placement[*].F)
     error[pipeline::invalid]: there is no function `maximum`
         ,-[sweep.toml:37:13]
      36 | several = "placement[*].F < 3"

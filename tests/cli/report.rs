@@ -20,6 +20,19 @@ fn a_report_needs_nothing_but_itself() {
         assert!(html.contains(inside), "the report does not show {inside}");
     }
     assert_eq!(html.matches("<svg").count(), html.matches("</svg>").count());
+    assert!(!html.split("<script>").next().unwrap().contains('`'), "code has its own type");
+}
+
+/// Once the curve of a search that started from its best mapping was a single dot, or missing.
+#[test]
+fn a_search_without_improvements_is_drawn_to_its_end() {
+    let sandbox = Sandbox::with_ring();
+    let to_themselves: Vec<String> = (0..8).map(|rank| format!("{rank},{rank},1,8\n")).collect();
+    sandbox.write("ring.csv", format!("source,destination,messages,bytes\n{}", to_themselves.concat()));
+    let html = report(&sandbox);
+    let picture = html.split("Best F over evaluations").nth(1).expect("the search is drawn");
+    let curve = picture.split("<path class=\"g sk0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(curve.starts_with('M') && curve.ends_with("H607.3"), "{curve}");
 }
 
 /// Once every box of the first report of a store said that it had no result yet.

@@ -64,6 +64,8 @@ fn a_sweep_is_summarised_by_medians_quartiles_and_intervals() {
         assert!(html.contains(part), "the report does not show {part}");
     }
     assert!(!html.contains("script src"));
+    // Once F was explained below its tables.
+    assert!(html.find("<dt>F</dt>").unwrap() < html.find("<summary>F</summary>").unwrap());
 }
 
 /// Once F in bytes was ranked against F in messages.
@@ -100,10 +102,12 @@ fn cells_without_a_result_are_counted_and_named() {
     );
     assert_eq!(sandbox.output(&["run", "sweep.toml", "--report", "report.html"]).status.code(), Some(1));
     let html = sandbox.read("report.html");
-    assert!(
-        html.contains("30 of 60 cells have no result: <code>placement[mapper=random,size=2,seed=1]</code>")
-    );
-    assert!(html.contains("<code>placement[mapper=random,size=2,seed=20]</code> … and 10 more</p>"));
+    let named = |seed: u32| {
+        let full = format!("placement[mapper=random,size=2,seed={seed}]");
+        format!("<code><span title=\"{full}\">placement[size=2,seed={seed}]</span></code>")
+    };
+    assert!(html.contains(&format!("30 of 60 cells have no result: {}", named(1))), "{html}");
+    assert!(html.contains(&format!("{} … and 10 more</p>", named(20))));
     assert_eq!(html.matches("8 ranks do not fit on 4 slots").count(), 20);
     assert!(html.contains("<p class=\"failed\">… and 10 more.</p>"));
 }

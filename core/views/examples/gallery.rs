@@ -9,8 +9,8 @@ use hopmap_model::{
     Routing, Sample, Schedule, ScheduledTask, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
-    DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, gantt,
-    latencies, levels, matrix, topology,
+    DagNode, DriftPoint, IslandSearch, NodeState, Palette, RankOrder, comparison, convergence, dag, drift,
+    found_levels, gantt, latencies, levels, matrix, topology,
 };
 
 fn main() {
@@ -27,6 +27,7 @@ fn main() {
 
     let (time, linear) =
         (Weight::Time { latency_s: 2e-6, bandwidth_bytes_per_s: 1e10 }, Some((1_210_000.0, "linear")));
+    let palette = Palette::new(["annealing", "linear", "random"].into_iter());
     let views = [
         matrix(&small, Weight::Bytes, "Communication in rank order", None),
         matrix(
@@ -49,7 +50,14 @@ fn main() {
             "One rank",
             None,
         ),
-        levels(&small, &machine, &mapping.slots(), &ranks_in_order(16), Weight::Bytes).unwrap_or_default(),
+        levels(
+            &small,
+            &machine,
+            [&mapping.slots(), &ranks_in_order(16)],
+            Weight::Bytes,
+            ("annealing", &palette),
+        )
+        .unwrap_or_default(),
         topology(&machine, Some(&loads), Some(&mapping)),
         topology(&tree(4, 12, 4), None, None),
         topology(&large_machine, Some(&large_loads), Some(&scattered)),
@@ -72,9 +80,10 @@ fn main() {
         found_levels(&tree(4, 8, 4), "µs").unwrap_or_default(),
         found_levels(&tree(16, 16, 16), "").unwrap_or_default(),
         drift(&probes()),
-        convergence(&search(4), linear),
-        convergence(&search(64), linear),
-        comparison(&metrics()),
+        convergence(&searched(&search(1)[..1]), linear, &palette),
+        convergence(&searched(&search(4)), linear, &palette),
+        convergence(&searched(&search(64)), linear, &palette),
+        comparison(&metrics(), "annealing", &palette),
         gantt(&schedule(12, 3, 0.3)),
         gantt(&schedule(400, 24, 0.5)),
         gantt(&schedule(20_000, 64, 0.3)),
@@ -359,6 +368,10 @@ fn probes() -> Vec<DriftPoint> {
         }
     };
     (0..360).map(probe).collect()
+}
+
+fn searched(points: &[ConvergencePoint]) -> IslandSearch<'_> {
+    IslandSearch { name: "annealing", points, evaluations: 1 << 22 }
 }
 
 fn search(islands: u32) -> Vec<ConvergencePoint> {

@@ -7,6 +7,8 @@ pub(crate) const LEFT: f64 = 68.0;
 pub(crate) const TOP: f64 = 70.0;
 pub(crate) const WIDTH: f64 = 560.0;
 pub(crate) const HEIGHT: f64 = 280.0;
+/// Room on the right of a plot without labels there.
+pub(crate) const MARGIN: f64 = 16.0;
 const LINE: f64 = 18.0;
 /// Ratio of the ends of an axis above which it is logarithmic.
 const FACTOR: f64 = 20.0;
@@ -83,6 +85,10 @@ fn axis(values: impl Iterator<Item = f64> + Clone, is_logarithmic: bool) -> Axis
     if !low.is_finite() {
         return Axis::linear(0.0, 1.0);
     }
+    Axis { only: Some(low).filter(|_| low >= high), ..axis_between(low, high, is_logarithmic) }
+}
+
+fn axis_between(low: f64, high: f64, is_logarithmic: bool) -> Axis {
     if low > 0.0 && (is_logarithmic || high > FACTOR * low) {
         let margin = libm::pow(high / low, 0.04).max(1.01);
         return Axis::logarithmic(low / margin, high * margin);
@@ -94,15 +100,15 @@ fn axis(values: impl Iterator<Item = f64> + Clone, is_logarithmic: bool) -> Axis
     Axis::linear((low - margin).max(floor), top)
 }
 
-/// Draws the legend below the plot and returns the whole picture.
-pub(crate) fn finish(mut svg: Svg, names: &[(usize, String)]) -> String {
+/// Draws the legend below the plot and returns the whole picture, with some room on the right of the plot.
+pub(crate) fn finish(mut svg: Svg, names: &[(usize, String)], right: f64) -> String {
     let top = TOP + HEIGHT + 62.0;
     for (line, (colour, name)) in names.iter().enumerate() {
         let y = top + LINE * line as f64;
         svg.disc(LEFT + 5.0, y - 4.0, 5.0, &format!("fk{colour}"), 1.0);
         svg.text(LEFT + 18.0, y, "n", &shortened_inside(name, WIDTH - 20.0));
     }
-    svg.finish(LEFT + WIDTH + 16.0, top + LINE * names.len() as f64)
+    svg.finish(LEFT + WIDTH + right, top + LINE * names.len() as f64)
 }
 
 /// Draws a name next to a point, on the side that has room for it.
@@ -118,20 +124,22 @@ pub(crate) struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
+    /// The value that all points share, which is then the only tick: round values around it would mean nothing.
+    only: Option<f64>,
 }
 
 impl Axis {
     /// Linear. An axis without extent is widened.
     pub(crate) fn linear(low: f64, high: f64) -> Self {
         let (low, high) = if low < high { (low, high) } else { (low - 0.5, low + 0.5) };
-        Self { low, high, logarithmic: false }
+        Self { low, high, logarithmic: false, only: None }
     }
 
     /// Logarithmic; both ends are positive. An axis without extent is widened.
     pub(crate) fn logarithmic(low: f64, high: f64) -> Self {
         let low = low.max(f64::MIN_POSITIVE);
         let (low, high) = if low < high { (low, high) } else { (low / 2.0, low * 2.0) };
-        Self { low, high, logarithmic: true }
+        Self { low, high, logarithmic: true, only: None }
     }
 
     /// Position of a value: 0 at the low end, 1 at the high end, clamped.
@@ -172,6 +180,9 @@ impl Axis {
 
     /// About `target` round values on the axis in rising order.
     pub(crate) fn ticks(&self, target: usize) -> Vec<f64> {
+        if let Some(only) = self.only {
+            return vec![only];
+        }
         let inside = |tick: &f64| *tick >= self.low * (1.0 - 1e-9) && *tick <= self.high * (1.0 + 1e-9);
         if self.logarithmic {
             let decades: Vec<f64> = self.decades(&[1.0]).into_iter().filter(inside).collect();
@@ -240,9 +251,13 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_have_an_axis_around_them_and_zeros_one_above() {
-        assert_eq!(axis([0.0, 0.0].into_iter(), false), Axis::linear(0.0, 1.0));
-        assert_eq!(axis([672.0].into_iter(), false).ticks(5), [650.0, 700.0]);
+    fn equal_values_are_the_only_tick_of_an_axis_around_them_and_zeros_of_one_above() {
+        let zeros = axis([0.0, 0.0].into_iter(), false);
+        assert_eq!(zeros, Axis { only: Some(0.0), ..Axis::linear(0.0, 1.0) });
+        // Once the ticks of an axis of evaluations were 0.99, 0.995, 1, 1.005 and 1.01.
+        for is_logarithmic in [false, true] {
+            assert_eq!(axis([672.0, 672.0].into_iter(), is_logarithmic).ticks(5), [672.0]);
+        }
         assert_eq!(axis([-5.0, 5.0].into_iter(), false).ticks(4), [-5.0, 0.0, 5.0]);
     }
 

@@ -6,8 +6,8 @@ use hopmap_model::{Metrics, PlacementMetrics, PlacementOrigin};
 
 use crate::chart::Axis;
 use crate::human::{Unit, count_of, quantity};
-use crate::palette::RANDOM;
-use crate::svg::Svg;
+use crate::palette::{LINEAR, Palette, RANDOM};
+use crate::svg::{Svg, shortened_inside, text_width};
 
 const LEFT: f64 = 170.0;
 const WIDTH: f64 = 400.0;
@@ -16,9 +16,10 @@ const ROW: f64 = 54.0;
 /// Random mappings that are drawn at most.
 const MOST_SAMPLES: usize = 100;
 
-/// Every metric of a mapping relative to the linear mapping, with the random mappings to compare: less is better.
+/// Every metric of a mapping relative to the linear mapping, with the random mappings to compare: less is better. The mapping has the
+/// colour of its mapper.
 #[must_use]
-pub fn comparison(metrics: &Metrics) -> String {
+pub fn comparison(metrics: &Metrics, mapper: &str, palette: &Palette) -> String {
     let rows = rows(metrics);
     let samples =
         metrics.placements.iter().filter(|placement| placement.origin == PlacementOrigin::Random).count();
@@ -30,10 +31,11 @@ pub fn comparison(metrics: &Metrics) -> String {
     let bottom = TOP + ROW * rows.len() as f64;
     if !rows.is_empty() {
         let axis = axis(&rows);
+        let colour = format!("fk{}", palette.of(mapper));
         draw_axis(&mut svg, &axis, bottom);
-        draw_legend(&mut svg);
+        draw_legend(&mut svg, mapper, &colour);
         for (index, row) in rows.iter().enumerate() {
-            draw_row(&mut svg, &axis, TOP + ROW * (index as f64 + 0.5), row);
+            draw_row(&mut svg, &axis, TOP + ROW * (index as f64 + 0.5), row, &colour);
         }
     }
     svg.finish(LEFT + WIDTH + 130.0, if rows.is_empty() { 40.0 } else { bottom + 26.0 })
@@ -117,24 +119,30 @@ fn axis(rows: &[Row]) -> Axis {
 }
 
 fn draw_axis(svg: &mut Svg, axis: &Axis, bottom: f64) {
+    let linear = linear();
     for tick in axis.ticks(7) {
         let x = LEFT + WIDTH * axis.at(tick);
-        svg.line(x, TOP, x, bottom, if (tick - 1.0).abs() < 1e-9 { "a" } else { "l" });
+        svg.line(x, TOP, x, bottom, if (tick - 1.0).abs() < 1e-9 { linear.as_str() } else { "l" });
         svg.text(x, bottom + 16.0, "q n m", &format!("× {}", quantity(tick, Unit::Count)));
     }
 }
 
-fn draw_legend(svg: &mut Svg) {
+fn draw_legend(svg: &mut Svg, mapper: &str, colour: &str) {
     let y = TOP - 14.0;
-    svg.disc(LEFT + 6.0, y - 4.0, 6.0, "fk0", 1.0);
-    svg.text(LEFT + 18.0, y, "n", "mapping");
-    svg.line(LEFT + 88.0, y - 10.0, LEFT + 88.0, y + 2.0, "a");
-    svg.text(LEFT + 96.0, y, "n", "linear");
-    svg.disc(LEFT + 152.0, y - 4.0, 3.0, &random(), 0.6);
-    svg.text(LEFT + 162.0, y, "n", "random");
+    svg.disc(LEFT + 6.0, y - 4.0, 6.0, colour, 1.0);
+    let mapper = match mapper {
+        "" => "mapping".to_owned(),
+        mapper => format!("this mapping: {}", shortened_inside(mapper, WIDTH - 220.0)),
+    };
+    svg.text(LEFT + 18.0, y, "n", &mapper);
+    let next = LEFT + 34.0 + text_width(&mapper);
+    svg.line(next, y - 10.0, next, y + 2.0, &linear());
+    svg.text(next + 8.0, y, "n", "linear");
+    svg.disc(next + 64.0, y - 4.0, 3.0, &random(), 0.6);
+    svg.text(next + 74.0, y, "n", "random");
 }
 
-fn draw_row(svg: &mut Svg, axis: &Axis, y: f64, row: &Row) {
+fn draw_row(svg: &mut Svg, axis: &Axis, y: f64, row: &Row, colour: &str) {
     let value = |value: f64| quantity(value, row.unit);
     let top = if row.meaning.is_empty() { y } else { y - 7.0 };
     svg.text(LEFT - 16.0, top, "w e", &row.name);
@@ -152,11 +160,16 @@ fn draw_row(svg: &mut Svg, axis: &Axis, y: f64, row: &Row) {
         None => svg.text(LEFT + WIDTH + 14.0, y + 4.0, "w", &value(row.mapping)),
         Some(share) => {
             let x = LEFT + WIDTH * axis.at(share);
-            svg.group(&format!("mapping: {}", value(row.mapping)), |svg| svg.disc(x, y, 6.5, "fk0", 1.0));
+            svg.group(&format!("mapping: {}", value(row.mapping)), |svg| svg.disc(x, y, 6.5, colour, 1.0));
             svg.text(LEFT + WIDTH + 14.0, y, "w", &value(row.mapping));
             svg.text(LEFT + WIDTH + 14.0, y + 14.0, "q n", &change(share));
         }
     }
+}
+
+/// The classes of the line of the linear mapping.
+fn linear() -> String {
+    format!("g sk{LINEAR}")
 }
 
 /// The class of dots of random mappings.
@@ -195,10 +208,11 @@ mod tests {
 
     #[test]
     fn values_are_shares_of_linear() {
-        let picture = comparison(&metrics(
+        let metrics = metrics(
             &[("F", 25.0), ("max_link_load_bytes", 3e6)],
             &[("F", 100.0), ("max_link_load_bytes", 2e6)],
-        ));
+        );
+        let picture = comparison(&metrics, "", &Palette::default());
         assert!(picture.contains("−75.0 %") && picture.contains("+50.0 %") && picture.contains("3 MB"));
     }
 
@@ -206,7 +220,7 @@ mod tests {
     #[test]
     fn metrics_have_their_names_and_an_explanation() {
         let values = [("dilation_max", 4.0), ("max_link_load_bytes", 2e6)];
-        let picture = comparison(&metrics(&values, &values));
+        let picture = comparison(&metrics(&values, &values), "", &Palette::default());
         for text in ["dilation_max", "largest number of hops", "max_link_load_bytes", "busiest link"] {
             assert!(picture.contains(&format!(">{text}</text>")), "{text}: {picture}");
         }
@@ -216,6 +230,17 @@ mod tests {
     fn metrics_without_a_share_show_their_value() {
         let zero = rows(&metrics(&[("T", 5.0), ("U", 0.0), ("V", 1.0)], &[("T", 0.0), ("U", 0.0)]));
         assert_eq!(zero.iter().map(|row| row.share(row.mapping)).collect::<Vec<_>>(), [None, Some(1.0)]);
-        assert!(comparison(&Metrics::default()).contains("nothing to compare"));
+        assert!(comparison(&Metrics::default(), "", &Palette::default()).contains("nothing to compare"));
+    }
+
+    /// Once every mapping was blue, which was the colour of another mapper in the next chart, and linear was grey.
+    #[test]
+    fn mappings_have_the_colours_of_their_mappers() {
+        let metrics = metrics(&[("F", 25.0)], &[("F", 100.0)]);
+        let palette = Palette::new(["annealing", "tabu", "linear"].into_iter());
+        let picture = comparison(&metrics, "tabu", &palette);
+        assert_eq!(picture.matches("class=\"fk1\"").count(), 2, "{picture}");
+        assert_eq!(picture.matches("class=\"g sk4\"").count(), 2, "{picture}");
+        assert!(picture.contains(">this mapping: tabu<"), "{picture}");
     }
 }

@@ -6,6 +6,7 @@ use hopmap_model::{CostModel, Levels, NodeKind, NodeState, SystemGraph, TaskGrap
 
 use crate::chart::Axis;
 use crate::human::{Unit, count_of, quantity};
+use crate::palette::{LINEAR, Palette};
 use crate::svg::{Path, Svg, shortened, text_width};
 
 const LEFT: f64 = 170.0;
@@ -15,14 +16,14 @@ const ROW: f64 = 46.0;
 const BAR: f64 = 13.0;
 
 /// How much of the traffic of a program meets on each level of the tree of a machine, innermost first, for rank `i` on
-/// `mapping[i]` and on `linear[i]`. `None` if the machine is not a tree.
+/// the slots of the mapping and of the linear one. The mapping has the colour of its mapper. `None` if the machine is not a tree.
 #[must_use]
 pub fn levels(
     graph: &TaskGraph,
     system: &SystemGraph,
-    mapping: &[u32],
-    linear: &[u32],
+    placements: [&[u32]; 2],
     weight: Weight,
+    (mapper, palette): (&str, &Palette),
 ) -> Option<String> {
     let explicit = system.explicit(0).ok()?;
     let CostModel::Levels(tree) = &explicit.cost else { return None };
@@ -33,11 +34,12 @@ pub fn levels(
             shares: [0.0; 2],
         })
         .collect();
-    let rows = shared_out(rows, graph, &tree.groups, [mapping, linear], weight);
+    let rows = shared_out(rows, graph, &tree.groups, placements, weight);
     let mut svg = Svg::new("Traffic by level", "by the smallest group that holds both sender and receiver");
-    draw_legend(&mut svg);
+    let classes = [palette.of(mapper), LINEAR].map(|colour| format!("fk{colour}"));
+    draw_legend(&mut svg, &classes);
     for (index, row) in rows.iter().enumerate() {
-        draw_row(&mut svg, TOP + ROW * index as f64, row);
+        draw_row(&mut svg, TOP + ROW * index as f64, row, &classes);
     }
     Some(svg.finish(LEFT + WIDTH + 130.0, TOP + ROW * rows.len() as f64))
 }
@@ -96,18 +98,18 @@ fn name_of(system: &SystemGraph, groups: &[Vec<u32>], level: usize) -> String {
     }
 }
 
-fn draw_legend(svg: &mut Svg) {
+fn draw_legend(svg: &mut Svg, [mapping, linear]: &[String; 2]) {
     let y = TOP - 14.0;
-    svg.rectangle(LEFT, y - 10.0, (12.0, 12.0), 2.0, "fk0");
+    svg.rectangle(LEFT, y - 10.0, (12.0, 12.0), 2.0, mapping);
     svg.text(LEFT + 18.0, y, "n", "mapping");
-    svg.rectangle(LEFT + 88.0, y - 10.0, (12.0, 12.0), 2.0, "fk4");
+    svg.rectangle(LEFT + 88.0, y - 10.0, (12.0, 12.0), 2.0, linear);
     svg.text(LEFT + 106.0, y, "n", "linear");
 }
 
-fn draw_row(svg: &mut Svg, y: f64, row: &Row) {
+fn draw_row(svg: &mut Svg, y: f64, row: &Row, classes: &[String; 2]) {
     svg.text(LEFT - 16.0, y + 13.0, "w e", &row.name);
     svg.text(LEFT - 16.0, y + 27.0, "q n e", &format!("cost {}", quantity(row.cost, Unit::Count)));
-    for (index, (share, class)) in row.shares.iter().zip(["fk0", "fk4"]).enumerate() {
+    for (index, (share, class)) in row.shares.iter().zip(classes).enumerate() {
         let top = y + 2.0 + index as f64 * (BAR + 1.0);
         svg.rectangle(LEFT, top, (WIDTH * share, BAR), 0.0, class);
         svg.text(LEFT + WIDTH * share + 6.0, top + BAR - 3.0, "n", &format!("{:.1} %", 100.0 * share));
@@ -355,7 +357,9 @@ mod tests {
     #[test]
     fn traffic_is_shared_out_over_the_levels() {
         let (linear, mapping) = ([0, 1, 2, 3, 4, 5, 6, 7], [0, 4, 2, 3, 1, 5, 6, 7]);
-        let picture = levels(&graph(), &machine(), &mapping, &linear, Weight::Bytes).unwrap();
+        let picture =
+            levels(&graph(), &machine(), [&mapping, &linear], Weight::Bytes, ("", &Palette::default()))
+                .unwrap();
         let shares: Vec<&str> = picture.split("</text>").filter(|text| text.ends_with('%')).collect();
         let shares: Vec<&str> = shares.iter().filter_map(|text| text.rsplit('>').next()).collect();
         assert_eq!(shares, ["0.0 %", "0.0 %", "30.0 %", "60.0 %", "10.0 %", "10.0 %", "60.0 %", "30.0 %"]);
@@ -363,7 +367,8 @@ mod tests {
 
     #[test]
     fn levels_have_names() {
-        let picture = levels(&graph(), &machine(), &[0; 8], &[0; 8], Weight::Messages).unwrap();
+        let picture =
+            levels(&graph(), &machine(), [&[0; 8]; 2], Weight::Messages, ("", &Palette::default())).unwrap();
         let at = |name: &str| picture.find(&format!(">{name}<")).unwrap();
         assert!(at("1 core") < at("one host") && at("one host") < at("2 hosts"));
         assert!(at("2 hosts") < at("the whole machine"));
@@ -372,7 +377,7 @@ mod tests {
     #[test]
     fn other_machines_have_none() {
         let machine = SystemGraph { cost: CostModel::Matrix(Matrix { costs: vec![0.0; 64] }), ..machine() };
-        assert_eq!(levels(&graph(), &machine, &[0; 8], &[0; 8], Weight::Bytes), None);
+        assert_eq!(levels(&graph(), &machine, [&[0; 8]; 2], Weight::Bytes, ("", &Palette::default())), None);
     }
 
     fn system(hosts: u32, cores: u32, groups: Vec<Vec<u32>>, costs: &[f64]) -> SystemGraph {

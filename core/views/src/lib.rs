@@ -30,7 +30,8 @@ mod topology;
 
 pub use comparison::comparison;
 pub use convergence::{
-    Band, bands, convergence, first_evaluations, makespan_convergence, makespan_searches, searches,
+    Band, IslandSearch, SearchCurve, bands, convergence, first_evaluations, makespan_convergence,
+    makespan_searches, searches,
 };
 pub use dag::{DagNode, NodeState, dag};
 pub use deltas::{deltas, stored};

@@ -192,7 +192,7 @@ fn draw_single_cells(
     }
 }
 
-/// Opens a group in which cells are strokes one unit thick, whose middle lies on whole numbers.
+/// Opens a group in which cells are strokes one unit thick, whose middle has integer coordinates.
 pub(crate) fn open_cells(svg: &mut Svg, (left, top): (f64, f64), cells: &Cells) {
     let pixels = cells.cell_pixels();
     let middle = Number(top + pixels / 2.0);

@@ -17,13 +17,17 @@ pub struct Palette {
     names: [Option<String>; MOST_COLOURS],
 }
 
+/// The colour of a baseline.
+pub(crate) fn baseline(name: &str) -> Option<usize> {
+    BASELINES.iter().find(|(baseline, _)| *baseline == name).map(|(_, colour)| *colour)
+}
+
 impl Palette {
     /// A palette for names, the most important one first.
     pub fn new<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Self {
         let mut palette = Self::default();
-        let baseline = |name: &str| BASELINES.iter().find(|(baseline, _)| *baseline == name);
-        for (name, colour) in names.clone().filter_map(baseline) {
-            palette.names[*colour] = Some((*name).to_owned());
+        for (name, colour) in names.clone().filter_map(|name| Some((name, baseline(name)?))) {
+            palette.names[colour] = Some(name.to_owned());
         }
         for name in names.filter(|name| baseline(name).is_none()) {
             let is_new = palette.of(name) == GREY;

@@ -1,6 +1,6 @@
 //! Quality of searches against what they cost.
 
-use crate::chart::{Chart, GREY, finish, label};
+use crate::chart::{Chart, GREY, MARGIN, finish, label};
 use crate::human::{Unit, count_of, quantity, quantity_of};
 use crate::palette::Palette;
 use crate::svg::{Svg, text_width};
@@ -47,10 +47,10 @@ pub fn pareto(clouds: &[Cloud], quality: &str, cost: &str, palette: &Palette) ->
         }
     }
     for (cloud, &colour) in clouds.iter().zip(&colours) {
-        draw_median(&mut svg, &chart, cloud, colour);
+        draw_median(&mut svg, &chart, cloud, (colour, unit));
     }
     draw_front_labels(&mut svg, &chart, clouds);
-    finish(svg, &names(clouds, &colours))
+    finish(svg, &names(clouds, &colours), MARGIN)
 }
 
 fn names(clouds: &[Cloud], colours: &[usize]) -> Vec<(usize, String)> {
@@ -78,9 +78,10 @@ fn draw_front(svg: &mut Svg, chart: &Chart, clouds: &[Cloud]) {
     svg.add(format_args!("<path d=\"{path}\" class=\"a\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"/>"));
 }
 
-fn draw_median(svg: &mut Svg, chart: &Chart, cloud: &Cloud, colour: usize) {
+fn draw_median(svg: &mut Svg, chart: &Chart, cloud: &Cloud, (colour, unit): (usize, Unit)) {
     let (cost, quality) = cloud.median;
     let (x, y) = (chart.across(cost), chart.down(quality));
+    let (quality, cost) = (quantity(quality, Unit::Count), quantity(cost, unit));
     svg.group(&format!("{}: {quality} in {cost}", cloud.name), |svg| {
         svg.disc(x, y, 5.0, &format!("fk{colour}"), 1.0);
     });
@@ -106,6 +107,15 @@ fn draw_front_labels(svg: &mut Svg, chart: &Chart, clouds: &[Cloud]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Once the tooltip of a median was `a: 123456789.125 in 0.0123456789`.
+    #[test]
+    fn tooltips_have_three_digits_and_a_unit() {
+        let median = (0.012_345_678_9, 123_456_789.125);
+        let cloud = Cloud { name: "a".into(), points: vec![median], median, is_on_front: true };
+        let picture = pareto(&[cloud], "F", "seconds", &Palette::new(["a"].into_iter()));
+        assert!(picture.contains("<title>a: 123 M in 12.3 ms</title>"), "{picture}");
+    }
 
     #[test]
     fn the_front_is_named_and_many_runs_stay_small() {

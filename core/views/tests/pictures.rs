@@ -9,8 +9,8 @@ use hopmap_model::{
     ScheduledTask, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
-    DagNode, DriftPoint, NodeState, RankOrder, comparison, convergence, dag, drift, found_levels, gantt,
-    latencies, matrix, topology,
+    DagNode, DriftPoint, IslandSearch, NodeState, Palette, RankOrder, comparison, convergence, dag, drift,
+    found_levels, gantt, latencies, matrix, topology,
 };
 use proptest::prelude::*;
 
@@ -251,12 +251,12 @@ fn nothing_and_one_rank_have_a_picture() {
         &topology(&machine(1, 1, 1, true, ""), Some(&[]), Some(&scattered(&machine(1, 1, 1, true, "")))),
         10_000,
     );
-    check(&convergence(&[], Some((1.0, NASTY))), 10_000);
-    check(
-        &convergence(&[ConvergencePoint { island: 0, evaluations: 0, cost: 0.0 }], Some((0.0, NASTY))),
-        10_000,
-    );
-    check(&comparison(&Metrics::default()), 10_000);
+    let palette = Palette::new([NASTY].into_iter());
+    let nothing = ConvergencePoint { island: 0, evaluations: 0, cost: 0.0 };
+    check(&convergence(&IslandSearch::default(), Some((1.0, NASTY)), &palette), 10_000);
+    let search = IslandSearch { name: NASTY, points: &[nothing], evaluations: 0 };
+    check(&convergence(&search, Some((0.0, NASTY)), &palette), 10_000);
+    check(&comparison(&Metrics::default(), NASTY, &palette), 10_000);
     check(&dag(&[], &[(0, 1)]), 10_000);
 }
 
@@ -434,7 +434,8 @@ fn names_show_as_they_are() {
     let values: BTreeMap<String, f64> = [(NASTY.to_owned(), 2.0)].into();
     let placement = |origin| PlacementMetrics { origin, sample: 0, values: values.clone() };
     let placements = PlacementOrigin::ALL.map(placement).into();
-    assert!(check(&comparison(&Metrics { placements, summary: BTreeMap::new() }), 50_000).contains(&shown));
+    let metrics = Metrics { placements, summary: BTreeMap::new() };
+    assert!(check(&comparison(&metrics, NASTY, &Palette::default()), 50_000).contains(&shown));
 }
 
 #[test]
@@ -447,7 +448,8 @@ fn long_searches_and_pipelines_are_small() {
             cost: 1e9 / f64::from(step + 1) + f64::from(island),
         })
         .collect();
-    check(&convergence(&points, Some((2e9, "linear"))), 400_000);
+    let search = IslandSearch { name: "annealing", points: &points, evaluations: 0 };
+    check(&convergence(&search, Some((2e9, "linear")), &Palette::default()), 400_000);
     let nodes: Vec<DagNode> = (0..10_000)
         .map(|index| DagNode {
             name: format!("placement[seed={index}]"),

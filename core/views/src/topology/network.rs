@@ -80,7 +80,11 @@ impl NodeBox {
             parts.push("down".into());
         }
         if self.slots > 0 {
-            parts.push(format!("{} of {} in use", self.ranks.len(), count_of(self.slots as usize, "slot")));
+            parts.push(format!(
+                "{} of {} in use",
+                whole(self.ranks.len() as u64),
+                count_of(self.slots as usize, "slot")
+            ));
         }
         if !self.ranks.is_empty() {
             let ranges = ranges(&self.ranks);
