@@ -695,19 +695,20 @@ static void attach_events(struct thread *self)
 
 static void begin_events(struct thread *self)
 {
-    char path[PATH_MAX + 32];
+    char file_name[PATH_MAX + 32];
     const char *wanted = getenv("HOPMAP_RECORD_EVENTS");
     int level = MPI_THREAD_MULTIPLE;
     struct timespec real;
     if (!wanted || !strcmp(wanted, "0")) return;
-    snprintf(path, sizeof path, "%s/events-%d.bin", folder, world_rank);
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int folder = (int) (strrchr(path, '/') - path);
+    snprintf(file_name, sizeof file_name, "%.*s/events-%d.bin", folder, path, world_rank);
+    int file = open(file_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) {
-        fprintf(stderr, "hopmap record: rank %d cannot write %s: %s\n", world_rank, path, strerror(errno));
-        lost++;
+        fprintf(stderr, "hopmap record: rank %d cannot write %s: %s\n", world_rank, file_name, strerror(errno));
+        dropped_events++;
         return;
     }
-    if (has_world) PMPI(MPI_Query_thread)(&level);
+    if (is_world_open) PMPI(MPI_Query_thread)(&level);
     stream.is_shared = level == MPI_THREAD_MULTIPLE;
     stream.file = file;
     clock_gettime(CLOCK_REALTIME, &real);
@@ -742,7 +743,7 @@ static void finish_events(int is_complete)
     struct block end = { END_BLOCK, 0, 0, (uint32_t) is_complete, stream.dropped, ticks(), now() };
     stream.is_failed = 0;
     append_bytes(&end, sizeof end);
-    lost += stream.dropped;
+    dropped_events += stream.dropped;
     close(stream.file);
     stream.file = -1;
     pthread_mutex_unlock(&stream_lock);

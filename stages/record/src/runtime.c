@@ -164,6 +164,7 @@ static struct binding { struct binding *next; uintptr_t handle; struct group *gr
 static struct capture *captures[BUCKETS];
 static uint32_t generation;
 static int is_recording, is_timed, is_world_open;
+static uint64_t dropped_events; /* for lack of disk space or memory */
 static pid_t process;
 static int world_rank, world_size;
 static MPI_Group world_group;
@@ -896,7 +897,7 @@ static void put_groups(void)
 static void put_record(int is_complete)
 {
     struct table all = { NULL, 0, 0 };
-    uint64_t inside = 0, lost = 0, foreign = 0;
+    uint64_t inside = 0, lost = dropped_events, foreign = 0;
     double per_tick, seconds = seconds_since_begin(&per_tick);
     if (!resize(&all, FIRST_BITS)) return;
     for (struct thread *thread = threads; thread; thread = thread->next) {
