@@ -34,22 +34,30 @@ MPI_SYMBOL(MPI_Test_cancelled) MPI_SYMBOL(MPI_Query_thread)
 MPI_SYMBOL(MPI_Message_f2c)
 #endif
 
-static struct { int file, is_failed, is_shared; off_t length; uint32_t threads; uint64_t dropped; } stream = { -1 };
+/* The file is longer than its length when its end is there, which is overwritten if the program goes on. */
+static struct { int file, is_failed, is_shared, has_end; off_t length; uint32_t threads; uint64_t dropped, reported; } stream = { -1 };
 static pthread_mutex_t stream_lock = PTHREAD_MUTEX_INITIALIZER, request_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Blocks ------------------------------------------------------------------------------------------------------------ */
+
+static void cut_off(void)
+{
+    if (ftruncate(stream.file, stream.length) || lseek(stream.file, stream.length, SEEK_SET) < 0) stream.is_failed = 1;
+    stream.has_end = 0;
+}
 
 /* Appends to the file, or leaves it as it was: on a full disk, it ends with a whole block. */
 static int append_bytes(const void *bytes, size_t length)
 {
     size_t at = 0;
+    if (stream.has_end) cut_off();
     while (at < length && !stream.is_failed) {
         ssize_t written = write(stream.file, (const char *) bytes + at, length - at);
         if (written > 0) at += (size_t) written;
         else if (!written || errno != EINTR) stream.is_failed = 1;
     }
     if (!stream.is_failed) stream.length += (off_t) length;
-    else if (ftruncate(stream.file, stream.length) == 0) lseek(stream.file, stream.length, SEEK_SET);
+    else cut_off();
     return !stream.is_failed;
 }
 
@@ -67,31 +75,29 @@ static void begin_block(struct events *events)
     events->block.first = events->previous;
 }
 
-static void write_block(struct events *events)
+static int write_block(struct events *events)
 {
     events->block.length = (uint32_t) (events->at - events->content);
     events->block.tick = ticks();
     events->block.time = now();
-    if (!append_bytes(&events->block, sizeof events->block + events->block.length)) stream.dropped += events->block.records;
-    begin_block(events);
+    return append_bytes(&events->block, sizeof events->block + events->block.length);
 }
 
 COLD static void flush_events(struct events *events)
 {
     pthread_mutex_lock(&stream_lock);
-    write_block(events);
+    if (!write_block(events)) stream.dropped += events->block.records;
+    begin_block(events);
     pthread_mutex_unlock(&stream_lock);
 }
 
-/* Whether events may refer to this communicator: its members are in the file, before the first event of it. */
+/* Puts the members of a communicator into the file, before the first event of it. */
 COLD static int describe(struct thread *self, struct group *group)
 {
-    int count = group->member_count, is_foreign = 0;
+    int count = group->member_count;
     size_t length = sizeof(uint64_t) + sizeof(uint32_t) * (size_t) (count + 2);
     struct block *block = calloc(1, sizeof *block + length);
-    for (int at = 0; at < count; at++) is_foreign |= group->members[at] < 0;
-    if (!block || is_foreign) {
-        free(block);
+    if (!block) {
         self->lost++;
         return 0;
     }
@@ -109,11 +115,11 @@ COLD static int describe(struct thread *self, struct group *group)
     return 1;
 }
 
-/* The number of a communicator in the file; -1 if it has none. */
+/* The number of a communicator in the file; -1 without one, as of those with processes outside of MPI_COMM_WORLD. */
 static int communicator_of(struct thread *self, MPI_Comm comm)
 {
     struct group *group = group_of(self, comm);
-    return group && (group->is_described || describe(self, group)) ? group->index : -1;
+    return group && group->index >= 0 && (group->is_described || describe(self, group)) ? group->index : -1;
 }
 
 /* Records ----------------------------------------------------------------------------------------------------------- */
@@ -695,22 +701,20 @@ static void attach_events(struct thread *self)
 
 static void begin_events(struct thread *self)
 {
-    char file_name[PATH_MAX + 32];
     const char *wanted = getenv("HOPMAP_RECORD_EVENTS");
+    char name[PATH_MAX + 32];
     int level = MPI_THREAD_MULTIPLE;
     struct timespec real;
     if (!wanted || !strcmp(wanted, "0")) return;
-    int folder = (int) (strrchr(path, '/') - path);
-    snprintf(file_name, sizeof file_name, "%.*s/events-%d.bin", folder, path, world_rank);
-    int file = open(file_name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0) {
-        fprintf(stderr, "hopmap record: rank %d cannot write %s: %s\n", world_rank, file_name, strerror(errno));
-        dropped_events++;
+    snprintf(name, sizeof name, "%.*s/events-%d.bin", (int) (strrchr(path, '/') - path), path, world_rank);
+    stream.file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (stream.file < 0) {
+        fprintf(stderr, "hopmap record: rank %d cannot write %s: %s\n", world_rank, name, strerror(errno));
+        self->lost++;
         return;
     }
     if (is_world_open) PMPI(MPI_Query_thread)(&level);
     stream.is_shared = level == MPI_THREAD_MULTIPLE;
-    stream.file = file;
     clock_gettime(CLOCK_REALTIME, &real);
     struct { char magic[8]; uint32_t words[4]; uint64_t tick, time, real; } header = {
         "HOPEVT1", { 1, (uint32_t) world_rank, (uint32_t) world_size, 0 }, first_tick,
@@ -718,33 +722,36 @@ static void begin_events(struct thread *self)
         (uint64_t) real.tv_sec * 1000000000u + (uint64_t) real.tv_nsec };
     append_bytes(&header, sizeof header);
     attach_events(self);
-    if (!self->events) return;
-    self->events->previous = self->events->block.first = first_tick;
+    if (self->events) self->events->previous = self->events->block.first = first_tick;
 }
 
-/* From a handler of signals, another thread or this one may be writing: then the file stays as it is. */
+/* The blocks that are not full, and the end. Blocks go on if the program does, after a signal. In its handler, another
+ * thread or this one may be writing: then the file stays as it is. */
 static void finish_events(int is_complete)
 {
-    if (stream.file < 0 || getpid() != process) return;
     struct thread *self = current;
+    if (stream.file < 0) return;
     if (is_complete && self && self->events) {
         self->events->end = self->entered;
         put_event(self, FINALIZE, 0, NULL);
+        self->events->is_written = 0;
     }
     if (is_complete) pthread_mutex_lock(&stream_lock);
     else if (pthread_mutex_trylock(&stream_lock)) return;
+    off_t length = stream.length;
+    int is_failed = stream.is_failed;
     for (struct thread *thread = threads; thread; thread = thread->next) {
-        struct events *events = thread->events;
-        thread->events = NULL;
-        if (!events) continue;
-        put_polls(events);
-        write_block(events);
+        if (!thread->events) continue;
+        if (is_complete) put_polls(thread->events);
+        if (!write_block(thread->events) && is_complete) stream.dropped += thread->events->block.records;
     }
     struct block end = { END_BLOCK, 0, 0, (uint32_t) is_complete, stream.dropped, ticks(), now() };
     stream.is_failed = 0;
     append_bytes(&end, sizeof end);
-    dropped_events += stream.dropped;
-    close(stream.file);
-    stream.file = -1;
+    stream.length = length;
+    stream.is_failed = is_failed;
+    stream.has_end = 1;
+    threads->lost += stream.dropped - stream.reported;
+    stream.reported = stream.dropped;
     pthread_mutex_unlock(&stream_lock);
 }

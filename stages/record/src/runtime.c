@@ -123,8 +123,8 @@ struct thread {
     uint32_t depth, nested;     /* calls of MPI within calls of MPI, and the C ones among them */
     uint64_t calls;             /* outermost calls of C procedures */
     uint64_t entered, left, inside; /* ticks */
-    struct events *events;      /* only with --events */
     uint64_t lost;              /* not counted for lack of memory */
+    struct events *events;      /* only with --events */
     struct capture *capture;
     uint32_t generation;
     struct cached_group cache[CACHE_SIZE];
@@ -164,7 +164,6 @@ static struct binding { struct binding *next; uintptr_t handle; struct group *gr
 static struct capture *captures[BUCKETS];
 static uint32_t generation;
 static int is_recording, is_timed, is_world_open;
-static uint64_t dropped_events; /* for lack of disk space or memory */
 static pid_t process;
 static int world_rank, world_size;
 static MPI_Group world_group;
@@ -730,7 +729,7 @@ static void count_collective(struct thread *self, struct group *group, uint32_t 
 #define BEFORE_session_init expect_library()
 #define BEFORE_finalize finish_world()
 #define BEFORE_session_finalize finish_session(session)
-#define BEFORE_abort finish_events(0), finish(0)
+#define BEFORE_abort finish(0)
 #define BEFORE_free unbind((uintptr_t) *oldcomm)
 #define BEFORE_free_type __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE)
 #define BEFORE_free_window unbind((uintptr_t) *oldwin)
@@ -897,7 +896,7 @@ static void put_groups(void)
 static void put_record(int is_complete)
 {
     struct table all = { NULL, 0, 0 };
-    uint64_t inside = 0, lost = dropped_events, foreign = 0;
+    uint64_t inside = 0, lost = 0, foreign = 0;
     double per_tick, seconds = seconds_since_begin(&per_tick);
     if (!resize(&all, FIRST_BITS)) return;
     for (struct thread *thread = threads; thread; thread = thread->next) {
@@ -934,7 +933,7 @@ static void finish(int is_complete)
     if (!is_recording || getpid() != process || __atomic_exchange_n(&is_writing, 1, __ATOMIC_ACQ_REL)) return;
     output.length = 0;
     output.failed = 0;
-    if (is_complete) finish_events(1);
+    finish_events(is_complete);
     output.file = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (output.file < 0) output.failed = errno;
     else {
@@ -976,7 +975,6 @@ static void keep_record(int is_end)
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (!is_end && now.tv_sec == last) return;
     last = now.tv_sec;
-    if (is_end) finish_events(0);
     finish(0);
 }
 
@@ -1010,7 +1008,7 @@ static void catch_signals(void)
     }
 }
 
-__attribute__((destructor)) static void at_exit(void) { finish_events(0); finish(0); }
+__attribute__((destructor)) static void at_exit(void) { finish(0); }
 
 /* Beginning and end ------------------------------------------------------------------------------------------------- */
 

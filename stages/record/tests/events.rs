@@ -7,7 +7,7 @@ use hopmap_recording::{
     Call, CollectiveCall, Description, Event, EventFile, Kind, Message, OtherCall, RankFile, event_files,
 };
 
-use crate::support::{compiled, mpis, record, text};
+use crate::support::{compiled, mpis, program_of, record, text};
 
 /// Source, destination, tag, communicator and bytes of messages, with their number.
 type Messages = BTreeMap<(u32, u32, u32, u64, u64), u64>;
@@ -207,5 +207,166 @@ fn receives_of_c_have_their_actual_messages() {
 fn receives_of_fortran_have_their_actual_messages() {
     for options in [&FORTRAN[..], &MODULE, &F08] {
         receives("events.F90", "mpifort", options);
+    }
+}
+
+/// The events of rank 0 of a program with this body, however it ends.
+fn of_body(mpi: &str, ranks: u32, body: &str) -> (EventFile, Vec<Event>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = format!(
+        r"
+        #include <mpi.h>
+        #include <pthread.h>
+        #include <signal.h>
+        #include <stdlib.h>
+        #include <sys/resource.h>
+        #include <unistd.h>
+        static char byte;
+        static void send(int tag) {{
+            MPI_Sendrecv(&byte, 1, MPI_BYTE, 0, tag, &byte, 1, MPI_BYTE, 0, tag, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+        }}
+        {body}"
+    );
+    let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), &program, &["-pthread"]);
+    let arguments = format!("-o to --events -- mpirun.{mpi} -n {ranks} {}", binary.display());
+    let said = text(&record(folder.path(), &arguments));
+    let path = folder.path().join("to/events-0.bin");
+    let file = EventFile::open(&path, 0, ranks).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let events = file.events().collect::<Result<_, _>>().unwrap();
+    (file, events, said)
+}
+
+fn sendrecvs(events: &[Event]) -> usize {
+    events.iter().filter(|event| matches!(event.call, Call::Sendrecv { .. })).count()
+}
+
+#[test]
+fn a_full_disk_drops_events_and_says_so() {
+    const BODY: &str = r"
+        int main(int argc, char **argv)
+        {
+            MPI_Init(&argc, &argv);
+            signal(SIGXFSZ, SIG_IGN);
+            setrlimit(RLIMIT_FSIZE, &(struct rlimit) { 200000, 200000 });
+            for (int tag = 0; tag < 30000; tag++) send(tag);
+            MPI_Finalize();
+            return 0;
+        }";
+    for mpi in mpis() {
+        let (file, events, said) = of_body(mpi, 1, BODY);
+        let kept = sendrecvs(&events);
+        assert!(file.dropped > 0 && kept > 5000, "{kept} {said}");
+        // The end of MPI_Finalize is not an event.
+        assert!((30001..30010).contains(&(kept as u64 + file.dropped)), "{kept} {}", file.dropped);
+        assert!(file.incomplete().unwrap().ends_with("events were dropped since the disk was full"));
+        assert!(said.contains("incomplete"), "{said}");
+    }
+}
+
+#[test]
+fn a_signal_keeps_the_events_before() {
+    const BODY: &str = r"
+        int main(int argc, char **argv)
+        {
+            MPI_Init(&argc, &argv);
+            for (int tag = 0; tag < 9999; tag++) send(tag);
+            raise(SIGSEGV);
+            return 0;
+        }";
+    for mpi in mpis() {
+        let (file, events, said) = of_body(mpi, 1, BODY);
+        assert_eq!(sendrecvs(&events), 9999, "{said}");
+        assert_eq!(file.incomplete().as_deref(), Some("MPI_Finalize was not reached"));
+    }
+}
+
+/// What the handler of the recorder has written is replaced.
+#[test]
+fn a_program_that_goes_on_after_a_signal_has_all_events() {
+    const BODY: &str = r"
+        int main(int argc, char **argv)
+        {
+            MPI_Init(&argc, &argv);
+            for (int tag = 0; tag < 3000; tag++) send(tag);
+            pid_t child = fork();
+            if (!child) _exit(0);
+            signal(SIGABRT, SIG_IGN);
+            raise(SIGABRT);
+            for (int tag = 0; tag < 20000; tag++) send(tag);
+            MPI_Finalize();
+            return 0;
+        }";
+    for mpi in mpis() {
+        let (file, events, said) = of_body(mpi, 1, BODY);
+        assert_eq!((sendrecvs(&events), file.incomplete()), (23000, None), "{said}");
+        assert_eq!(events.last().unwrap().call, Call::Finalize);
+    }
+}
+
+#[test]
+fn threads_share_requests() {
+    const BODY: &str = r"
+        enum { ROUNDS = 3000 };
+        static MPI_Request requests[2][ROUNDS];
+        static void *waits(void *given)
+        {
+            for (int at = 0; at < ROUNDS; at++) MPI_Wait(&requests[(long) given][at], MPI_STATUS_IGNORE);
+            return NULL;
+        }
+        static void *sends(void *given)
+        {
+            static char in[2][ROUNDS];
+            long own = (long) given;
+            pthread_t other;
+            for (int at = 0; at < ROUNDS; at++) {
+                MPI_Irecv(&in[own][at], 1, MPI_BYTE, 0, (int) own, MPI_COMM_WORLD, &requests[own][at]);
+                MPI_Send(&byte, 1, MPI_BYTE, 0, (int) own, MPI_COMM_WORLD);
+            }
+            pthread_create(&other, NULL, waits, given);
+            pthread_join(other, NULL);
+            return NULL;
+        }
+        int main(int argc, char **argv)
+        {
+            int level;
+            pthread_t threads[2];
+            MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+            if (level != MPI_THREAD_MULTIPLE) return 1;
+            for (long at = 0; at < 2; at++) pthread_create(&threads[at], NULL, sends, (void *) at);
+            for (int at = 0; at < 2; at++) pthread_join(threads[at], NULL);
+            MPI_Finalize();
+            return 0;
+        }";
+    for mpi in mpis() {
+        let (file, events, said) = of_body(mpi, 1, BODY);
+        assert!(file.threads() >= 3 && file.incomplete().is_none(), "{said}");
+        assert!(events.is_sorted_by(|one, next| one.enter <= next.enter));
+        let mut active = std::collections::BTreeSet::new();
+        for event in &events {
+            match event.call {
+                Call::Irecv { request, .. } => assert!(active.insert(request), "{event:?}"),
+                Call::Received { request, .. } => assert!(active.remove(&request), "{event:?}"),
+                _ => {}
+            }
+        }
+        assert!(active.is_empty());
+        let of_thread = |number: u32| {
+            let calls = events.iter().filter(|event| event.thread == number);
+            calls.filter(|event| matches!(event.call, Call::Received { .. })).count()
+        };
+        let received: Vec<usize> = (0..16).map(of_thread).filter(|count| *count > 0).collect();
+        assert_eq!(received.iter().sum::<usize>(), 6000, "{received:?}");
+    }
+}
+
+#[test]
+fn events_need_the_recorder() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in
+        ["-o to --events --method openmpi -- mpirun -n 2 ./a", "-o to --events --no-times -- mpirun ./a"]
+    {
+        let output = record(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert!(text(&output).contains("--events"), "{}", text(&output));
     }
 }
