@@ -74,7 +74,7 @@ pub static COMMANDS: &[CommandEntry] = &[
 /// All artifact kinds.
 pub static KINDS: &[KindEntry] = &entries! { KindEntry:
     hopmap_model {
-        TaskGraph, TaskDag, Program, SystemGraph, Mapping, Schedule, Routes, Tables, Diagnosis, Failures, Deltas,
+        TaskGraph, TaskDag, Program, SystemGraph, Mapping, Prediction, Schedule, Routes, Tables, Diagnosis, Failures, Deltas,
         Measurements, Metrics, LaunchFile, TextFile, TraceArchive, CheckpointSeries, CheckpointStore,
         TraceSummary, Events
     }

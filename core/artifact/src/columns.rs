@@ -17,6 +17,7 @@ pub static FORMS: &[KindForm] = &[
     programs::PROGRAM,
     machines::SYSTEM_GRAPH,
     mappings::MAPPING,
+    mappings::PREDICTION,
     mappings::SCHEDULE,
     routes::ROUTES,
     routes::TABLES,

@@ -32,6 +32,7 @@ macro_rules! rows {
 mod deltas;
 mod files;
 mod mapping;
+mod prediction;
 mod program;
 mod routes;
 mod system_graph;

@@ -8,13 +8,14 @@ use std::fs;
 use arrow_schema::DataType;
 use hopmap_artifact::{ArtifactError, Codec, Folder, TableReader, form};
 use hopmap_model::{
-    Cause, CheckpointDelta, CollectiveCalls, CollectiveOperation, CollectiveTable, ConvergencePoint,
-    CostModel, Counting, DelayModel, DeltaRule, Deltas, Demands, Dependency, Diagnosis, Edge, Endpoint,
-    Failure, Failures, Fit, Forward, LaunchFile, Levels, Link, LinkState, Mapping, Matrix, Measurements,
-    Metrics, Node, NodeState, NodeTraits, Part, PhaseSummary, PlacementMetrics, PlacementOrigin, ProbePhase,
-    Process, ProcessDemand, Processor, ProgramBuilder, RankSummary, Route, RouteCosts, RouteMetric, Routes,
-    Routing, RuleTotals, Sample, Schedule, ScheduledTask, Slot, Stream, SwitchType, SystemGraph, TableEntry,
-    Tables, Task, TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
+    Activity, Cause, CheckpointDelta, CollectiveCalls, CollectiveOperation, CollectiveTable,
+    ConvergencePoint, CostModel, Counting, DelayModel, DeltaRule, Deltas, Demands, Dependency, Diagnosis,
+    Edge, Endpoint, Failure, Failures, Fit, Forward, Interval, LaunchFile, Levels, Link, LinkState, LinkUse,
+    Mapping, Matrix, Measurements, Metrics, Node, NodeState, NodeTraits, Part, PhaseSummary,
+    PlacementMetrics, PlacementOrigin, Prediction, ProbePhase, Process, ProcessDemand, Processor,
+    ProgramBuilder, RankSummary, RankTimes, Route, RouteCosts, RouteMetric, Routes, Routing, RuleTotals,
+    Sample, Schedule, ScheduledTask, Slot, Stream, SwitchType, SystemGraph, TableEntry, Tables, Task,
+    TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
 };
 use proptest::prelude::*;
 
@@ -148,6 +149,8 @@ fn every_kind_survives_a_round_trip() {
     let entry = TableEntry { switch: 3, input_port: Some(1), destination: 0, output_port: 2 };
     let entries = vec![TableEntry { input_port: None, ..entry }, entry];
     round_trip(&Tables { entries, metrics: BTreeMap::from([("entries".to_owned(), 2.0)]) });
+    round_trip(&Prediction::default());
+    round_trip(&prediction());
     round_trip(&Schedule::default());
     round_trip(&schedule());
     round_trip(&system(3, 2));
@@ -297,6 +300,24 @@ proptest! {
             .collect();
         let processes = compute.into_iter().map(|compute_s| Process { compute_s, collective_s: compute_s, ..Process::default() }).collect();
         round_trip(&TaskGraph { processes, edges, duration_s: Some(0.25), ..TaskGraph::default() });
+    }
+}
+
+fn prediction() -> Prediction {
+    let interval = |activity, peer| Interval { rank: 0, start_s: 0.5, finish_s: 1.5, activity, peer };
+    Prediction {
+        ranks: vec![RankTimes { slot: 3, computing_s: 1.0, sending_s: 0.25, waiting_s: 0.5, finish_s: 1.75 }],
+        links: vec![LinkUse {
+            link: 2,
+            source: "h0".into(),
+            destination: "switch".into(),
+            bytes: 1e6,
+            saturated: 0.75,
+        }],
+        intervals: vec![interval(Activity::Computing, None), interval(Activity::Waiting, Some(0))],
+        metrics: BTreeMap::from([("seconds".to_owned(), 1.75)]),
+        is_contended: true,
+        complete: true,
     }
 }
 

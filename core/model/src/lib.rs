@@ -15,6 +15,7 @@ mod input_file;
 mod mapping;
 mod measurements;
 mod paths;
+mod prediction;
 mod program;
 mod routes;
 mod schedule;
@@ -40,6 +41,7 @@ pub use mapping::{
 };
 pub use measurements::{Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample};
 pub use paths::{Paths, Tree};
+pub use prediction::{Activity, Interval, LinkUse, Prediction, PredictionError, RankTimes};
 pub use program::{
     Action, Collective, Envelope, Interned, Operation, OperationKind, OperationProblem, Program,
     ProgramBuilder, ProgramError, ProgramTotals,

@@ -1,6 +1,6 @@
 //! Columns of mappings, their metrics, schedules, and the files exported from them.
 
-use super::form::{KindForm, TableForm, always, column, files};
+use super::form::{KindForm, TableForm, always, column, files, given};
 
 const CONVERGENCE: TableForm = always(
     "convergence",
@@ -61,6 +61,55 @@ pub(super) const METRICS: KindForm = KindForm {
         ("F_round_robin", "the same of the round-robin mapping"),
         ("F_random", "mean of the random mappings"),
         ("F_over_linear", "F / F_linear; also `_over_round_robin` and `_over_random`"),
+    ],
+};
+
+pub(super) const PREDICTION: KindForm = KindForm {
+    kind: "prediction",
+    summary: "The predicted run time of a program under a mapping.",
+    tables: &[
+        always(
+            "ranks",
+            &[
+                column("rank", "u32", "MPI rank"),
+                column("slot", "u32", "slot of the machine"),
+                column("computing_s", "f64", "seconds of computation"),
+                column("sending_s", "f64", "seconds of overheads and of sends that block"),
+                column("waiting_s", "f64", "seconds of waiting for messages"),
+                column("finish_s", "f64", "when the rank ends, in seconds"),
+            ],
+        ),
+        always(
+            "links",
+            &[
+                column("link", "u32", "link of the machine that messages cross"),
+                column("source", "text", "node that sends"),
+                column("destination", "text", "node that receives"),
+                column("bytes", "f64", "bytes that cross the link"),
+                column("saturated", "f64", "share of the run time at full capacity"),
+            ],
+        ),
+        given(
+            "intervals",
+            "with `timeline`",
+            &[
+                column("rank", "u32", "MPI rank"),
+                column("start_s", "f64", "begin, in seconds"),
+                column("finish_s", "f64", "end, in seconds"),
+                column("activity", "text", "computing, sending or waiting"),
+                column("peer", "u32?", "the other rank"),
+            ],
+        ),
+    ],
+    metrics: &[
+        ("seconds", "predicted run time"),
+        ("seconds_linear", "the same of the linear mapping; also `_round_robin`"),
+        ("seconds_over_linear", "seconds / seconds_linear; also `_over_round_robin`"),
+        ("critical_computation_s", "computation on the critical path"),
+        ("critical_overhead_s", "overheads of messages on the critical path"),
+        ("critical_latency_s", "latency of links on the critical path"),
+        ("critical_bandwidth_s", "transfer time on the critical path"),
+        ("critical_waiting_s", "waiting for other ranks on the critical path"),
     ],
 };
 
