@@ -1,0 +1,401 @@
+//! Weighted max-min fair sharing of directed links among flows, solved again only where a change has effects.
+//!
+//! A flow of penalty p that has the level λ gets the rate λ / p. A link is *saturated* if the rates of its flows
+//! add up to its capacity. Levels are max-min fair if and only if every flow has a *bottleneck*: a saturated
+//! link of its route on which no flow has a higher level (Bertsekas and Gallager, *Data Networks*, section
+//! 6.5.2). SimGrid's solver (`maxmin.cpp`) has the same solution, and solves the connected part of all changed
+//! links again. In a fat tree under load that part is nearly everything, so this solver
+//! releases only the flows that have their bottleneck on a changed link, fills the links with the released ones
+//! while the others keep their rates (water-filling), and checks the condition on all links that it touched.
+//! Flows that violate it are released too, until there are none: the condition then holds everywhere.
+
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How flows share a link.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Sharing {
+    /// All flows on a bottleneck get the same rate.
+    #[default]
+    MaxMin,
+    /// Rates on a bottleneck are inversely proportional to a penalty: the latency of the route in seconds, as
+    /// TCP connections share by their round-trip times (Casanova and Marchal, *A Network Model for Simulation
+    /// of Grid Application*, 2002; SimGrid's CM02).
+    Rtt {
+        /// Added to the penalty after division by the bandwidth of every link, in bytes; zero in CM02, 8775 in
+        /// SMPI (`network/weight-S`).
+        bytes_per_link: f64,
+    },
+}
+
+/// Relative tolerance of comparisons between levels. Rounding errors are about 1e-15.
+const TOLERANCE: f64 = 1e-11;
+/// Changes of rates below this have no effect: they are rounding errors.
+const UNCHANGED: f64 = 1e-13;
+/// A difference this much smaller than its operands is computed again without cancellation.
+const CANCELLATION: f64 = 1e-6;
+const NONE: u32 = u32::MAX;
+
+/// Flows on links and their rates.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    links: Vec<Link>,
+    flows: Vec<Flow>,
+    vacant: Vec<u32>,
+    /// Flows added since the last solution.
+    added: Vec<u32>,
+    /// Links of flows added or removed since the last solution.
+    touched: Vec<u32>,
+    /// Flows whose levels are not known yet.
+    released: Vec<u32>,
+    /// Links of released flows, and changed links.
+    involved: Vec<u32>,
+    /// Links by level, the lowest first; levels only rise, and entries are renewed when they are reached.
+    queue: BinaryHeap<Reverse<(u64, u32)>>,
+    solution: u32,
+    round: u32,
+}
+
+#[derive(Debug, Default)]
+struct Link {
+    capacity: f64,
+    members: Vec<u32>,
+    /// Last solution that involved it.
+    solution: u32,
+    /// Released flows, the sum of their weights, and the capacity that the others leave to them.
+    count: u32,
+    weight: f64,
+    left: f64,
+    /// The same for released flows whose levels are not known yet.
+    open_count: u32,
+    open_weight: f64,
+    open_left: f64,
+    /// Level of the flows that have their bottleneck here in a round.
+    level: f64,
+    round: u32,
+    is_saturated: bool,
+    /// When it became saturated, and for how long it was before.
+    since: f64,
+    saturated_s: f64,
+}
+
+#[derive(Debug, Default)]
+struct Flow {
+    weight: f64,
+    level: f64,
+    before: f64,
+    bottleneck: u32,
+    /// Last solution that released it, and last round that set its level.
+    solution: u32,
+    round: u32,
+    hops: Vec<Hop>,
+}
+
+/// A link of a flow, and the place of the flow among its members.
+#[derive(Debug, Clone, Copy)]
+struct Hop {
+    link: u32,
+    place: u32,
+}
+
+impl Shares {
+    /// Links of positive, finite capacities in bytes per second.
+    pub(crate) fn new(capacities: impl IntoIterator<Item = f64>) -> Self {
+        let link = |capacity| Link { capacity, ..Link::default() };
+        Self { links: capacities.into_iter().map(link).collect(), ..Self::default() }
+    }
+
+    /// Adds a link.
+    pub(crate) fn add_link(&mut self, capacity: f64) -> u32 {
+        self.links.push(Link { capacity, ..Link::default() });
+        self.links.len() as u32 - 1
+    }
+
+    /// Changes the capacity of a link that no flow uses.
+    pub(crate) fn set_capacity(&mut self, link: u32, capacity: f64) {
+        self.links[link as usize].capacity = capacity;
+    }
+
+    /// Adds a flow of positive penalty on at least one link, all distinct. Its rate is zero until the next solution.
+    pub(crate) fn add(&mut self, penalty: f64, links: impl IntoIterator<Item = u32>) -> u32 {
+        let index = self.vacant.pop().unwrap_or_else(|| {
+            self.flows.push(Flow::default());
+            self.flows.len() as u32 - 1
+        });
+        let flow = &mut self.flows[index as usize];
+        (flow.weight, flow.level, flow.bottleneck) = (penalty.recip(), 0.0, NONE);
+        for link in links {
+            let members = &mut self.links[link as usize].members;
+            flow.hops.push(Hop { link, place: members.len() as u32 });
+            members.push(index);
+            self.touched.push(link);
+        }
+        self.added.push(index);
+        index
+    }
+
+    /// Removes a flow that was part of a solution.
+    pub(crate) fn remove(&mut self, index: u32) {
+        let mut hops = std::mem::take(&mut self.flows[index as usize].hops);
+        for &Hop { link, place } in &hops {
+            let members = &mut self.links[link as usize].members;
+            members.swap_remove(place as usize);
+            if let Some(&moved) = members.get(place as usize) {
+                let hops = &mut self.flows[moved as usize].hops;
+                if let Some(hop) = hops.iter_mut().find(|hop| hop.link == link) {
+                    hop.place = place;
+                }
+            }
+            self.touched.push(link);
+        }
+        hops.clear();
+        self.flows[index as usize].hops = hops;
+        self.vacant.push(index);
+    }
+
+    /// The rate of a flow in bytes per second.
+    pub(crate) fn rate(&self, flow: u32) -> f64 {
+        let flow = &self.flows[flow as usize];
+        flow.level * flow.weight
+    }
+
+    /// Whether flows were added or removed since the last solution.
+    pub(crate) fn is_changed(&self) -> bool {
+        !self.touched.is_empty()
+    }
+
+    /// For how long a link was saturated until now.
+    pub(crate) fn saturated_s(&self, link: u32, now: f64) -> f64 {
+        let link = &self.links[link as usize];
+        link.saturated_s + if link.is_saturated { now - link.since } else { 0.0 }
+    }
+
+    /// Computes all rates; `changed` gets the flows whose rates changed.
+    pub(crate) fn solve(&mut self, now: f64, changed: &mut Vec<u32>) {
+        self.solution += 1;
+        self.released.clear();
+        self.involved.clear();
+        for index in std::mem::take(&mut self.added) {
+            self.release(index);
+        }
+        for link in std::mem::take(&mut self.touched) {
+            self.involve(link);
+            self.release_members(link, |flow| flow.bottleneck == link);
+        }
+        while {
+            self.fill();
+            self.release_unfair()
+        } {}
+        self.settle(now, changed);
+    }
+
+    /// Takes a flow out of the solution.
+    fn release(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.solution == self.solution {
+            return;
+        }
+        flow.solution = self.solution;
+        flow.before = flow.level;
+        let (weight, rate) = (flow.weight, flow.weight * flow.level);
+        self.released.push(index);
+        let hops = std::mem::take(&mut flow.hops);
+        for hop in &hops {
+            let link = &mut self.links[hop.link as usize];
+            if link.solution == self.solution {
+                link.count += 1;
+                link.weight += weight;
+                link.left += rate;
+            } else {
+                self.involve(hop.link);
+            }
+        }
+        self.flows[index as usize].hops = hops;
+    }
+
+    fn release_members(&mut self, link: u32, is_wanted: impl Fn(&Flow) -> bool) {
+        let members = std::mem::take(&mut self.links[link as usize].members);
+        for &index in &members {
+            if is_wanted(&self.flows[index as usize]) {
+                self.release(index);
+            }
+        }
+        self.links[link as usize].members = members;
+    }
+
+    /// Computes what a link has left for its released flows.
+    fn involve(&mut self, index: u32) {
+        let link = &mut self.links[index as usize];
+        if link.solution == self.solution {
+            return;
+        }
+        link.solution = self.solution;
+        (link.count, link.weight, link.left) = (0, 0.0, link.capacity);
+        for &member in &link.members {
+            let flow = &self.flows[member as usize];
+            if flow.solution == self.solution {
+                link.count += 1;
+                link.weight += flow.weight;
+            } else {
+                link.left -= flow.level * flow.weight;
+            }
+        }
+        self.involved.push(index);
+    }
+
+    /// Water-filling: raises the levels of all released flows together, and ends with those of a link when it is
+    /// saturated.
+    fn fill(&mut self) {
+        self.round += 1;
+        self.queue.clear();
+        for &index in &self.involved {
+            let link = &mut self.links[index as usize];
+            (link.open_count, link.open_weight, link.open_left) = (link.count, link.weight, link.left);
+            if link.count > 0 {
+                self.queue.push(Reverse((key(link.open_level()), index)));
+            }
+        }
+        while let Some(Reverse((bits, index))) = self.queue.pop() {
+            self.avoid_cancellation(index);
+            let link = &mut self.links[index as usize];
+            if link.open_count == 0 {
+                continue;
+            }
+            let level = link.open_level();
+            if key(level) > bits {
+                self.queue.push(Reverse((key(level), index)));
+                continue;
+            }
+            (link.level, link.round) = (level, self.round);
+            let members = std::mem::take(&mut link.members);
+            for &member in &members {
+                self.set_level(member, level, index);
+            }
+            self.links[index as usize].members = members;
+        }
+    }
+
+    /// Sets the level of a released flow, unless this round did before.
+    fn set_level(&mut self, index: u32, level: f64, bottleneck: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.solution != self.solution || flow.round == self.round {
+            return;
+        }
+        (flow.level, flow.bottleneck, flow.round) = (level, bottleneck, self.round);
+        for hop in &flow.hops {
+            let link = &mut self.links[hop.link as usize];
+            link.open_count -= 1;
+            link.open_weight -= flow.weight;
+            link.open_left -= level * flow.weight;
+        }
+    }
+
+    fn avoid_cancellation(&mut self, index: u32) {
+        let link = &mut self.links[index as usize];
+        let is_exact =
+            link.open_left > CANCELLATION * link.left && link.open_weight > CANCELLATION * link.weight;
+        if is_exact || link.open_count == 0 {
+            return;
+        }
+        (link.open_weight, link.open_left) = (0.0, link.capacity);
+        for &member in &link.members {
+            let flow = &self.flows[member as usize];
+            match flow.solution == self.solution && flow.round != self.round {
+                true => link.open_weight += flow.weight,
+                false => link.open_left -= flow.level * flow.weight,
+            }
+        }
+    }
+
+    /// Releases the flows that violate the condition for fairness on an involved link; `false` if there are none.
+    fn release_unfair(&mut self) -> bool {
+        let before = self.released.len();
+        for place in 0..self.involved.len() {
+            let index = self.involved[place];
+            let Summary { rate, highest, highest_kept, lowest_own } = self.summary(index);
+            let link = &mut self.links[index as usize];
+            let is_saturated = rate >= link.capacity * (1.0 - TOLERANCE);
+            let own = if is_saturated { highest * (1.0 - TOLERANCE) } else { f64::INFINITY };
+            let others =
+                if link.round == self.round { link.level * (1.0 + TOLERANCE) } else { f64::INFINITY };
+            if lowest_own < own || highest_kept > others {
+                let solution = self.solution;
+                self.release_members(index, |flow| {
+                    flow.solution != solution
+                        && (flow.level > others || (flow.bottleneck == index && flow.level < own))
+                });
+            }
+        }
+        self.released.len() > before
+    }
+
+    fn summary(&self, index: u32) -> Summary {
+        let mut summary = Summary { rate: 0.0, highest: 0.0, highest_kept: 0.0, lowest_own: f64::INFINITY };
+        for &member in &self.links[index as usize].members {
+            let flow = &self.flows[member as usize];
+            summary.rate += flow.level * flow.weight;
+            summary.highest = summary.highest.max(flow.level);
+            if flow.solution != self.solution {
+                summary.highest_kept = summary.highest_kept.max(flow.level);
+                if flow.bottleneck == index {
+                    summary.lowest_own = summary.lowest_own.min(flow.level);
+                }
+            }
+        }
+        summary
+    }
+
+    /// Reports the changes of a solution.
+    fn settle(&mut self, now: f64, changed: &mut Vec<u32>) {
+        for &index in &self.involved {
+            let link = &mut self.links[index as usize];
+            let rates = link.members.iter().map(|&member| self.flows[member as usize].rate());
+            let is_saturated = rates.sum::<f64>() >= link.capacity * (1.0 - TOLERANCE);
+            match (link.is_saturated, is_saturated) {
+                (false, true) => link.since = now,
+                (true, false) => link.saturated_s += now - link.since,
+                _ => {}
+            }
+            link.is_saturated = is_saturated;
+        }
+        changed.clear();
+        for &index in &self.released {
+            let flow = &mut self.flows[index as usize];
+            match (flow.level - flow.before).abs() > UNCHANGED * flow.before {
+                true => changed.push(index),
+                false => flow.level = flow.before,
+            }
+        }
+    }
+}
+
+struct Summary {
+    /// Sum of the rates of all flows.
+    rate: f64,
+    /// Highest level of all flows.
+    highest: f64,
+    /// Highest level of flows that are not released.
+    highest_kept: f64,
+    /// Lowest level of flows that are not released and have their bottleneck here.
+    lowest_own: f64,
+}
+
+impl Link {
+    fn open_level(&self) -> f64 {
+        (self.open_left / self.open_weight).max(0.0)
+    }
+}
+
+impl Flow {
+    fn rate(&self) -> f64 {
+        self.level * self.weight
+    }
+}
+
+/// Numbers that are not negative have the order of their bit patterns.
+fn key(level: f64) -> u64 {
+    level.to_bits()
+}
