@@ -1,0 +1,5 @@
+//! Replays on whole machines.
+
+mod machines;
+mod programs;
+mod simgrid;
