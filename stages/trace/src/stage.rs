@@ -244,7 +244,7 @@ impl Stage for ProgramStage {
 /// them and one back.
 ///
 /// A program keeps its operations, for `format = "simgrid"` only. Its collective operations must be those of
-/// MPI_COMM_WORLD, and its messages become those of MPI_COMM_WORLD, with other tags if necessary.
+/// `MPI_COMM_WORLD`, and its messages become those of `MPI_COMM_WORLD`, with other tags if necessary.
 #[derive(Debug)]
 pub struct Replay;
 

@@ -331,8 +331,8 @@ const PLATFORM: &str = "<?xml version='1.0'?>\n\
 /// Replays a trace with SMPI. Gives the simulated seconds.
 fn simulated(folder: &Path, ranks: u32) -> f64 {
     fs::write(folder.join("platform.xml"), PLATFORM).unwrap();
-    let hosts: String = (0..ranks).map(|host| format!("n{host}\n")).collect();
-    fs::write(folder.join("hosts"), hosts).unwrap();
+    let hosts: Vec<String> = (0..ranks).map(|host| format!("n{host}")).collect();
+    fs::write(folder.join("hosts"), hosts.join("\n")).unwrap();
     let path = |name: &str| folder.join(name).display().to_string();
     let output = Command::new("smpirun")
         .args(["-np", &ranks.to_string(), "-platform", &path("platform.xml"), "-hostfile", &path("hosts")])

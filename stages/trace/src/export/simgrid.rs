@@ -72,7 +72,7 @@ pub(super) fn write(
 
 /// The tag in the trace of each envelope.
 fn tags(program: &Program) -> Vec<u32> {
-    let is_plain = |envelope: &Envelope| envelope.communicator == 0 && envelope.tag <= i32::MAX as u32;
+    let is_plain = |envelope: &Envelope| envelope.communicator == 0 && i32::try_from(envelope.tag).is_ok();
     let envelopes = &program.envelopes;
     if envelopes.iter().all(is_plain) {
         return envelopes.iter().map(|envelope| envelope.tag).collect();
