@@ -87,8 +87,8 @@ pub struct SyntheticParams {
     #[serde(default)]
     pub bytes: Option<u64>,
     /// Latency of links in seconds: one number for all, or one per kind of link. The kinds are the levels of
-    /// a fat tree, the dimensions of a torus or mesh, and in a dragonfly the links to hosts, within groups
-    /// and between groups.
+    /// switches of a tree or fat tree (innermost first), the dimensions of a torus or mesh, and in a
+    /// dragonfly the links to hosts, within groups and between groups.
     #[serde(default, deserialize_with = "numbers")]
     #[schemars(schema_with = "numbers_schema")]
     pub link_latency_s: Vec<f64>,

@@ -80,22 +80,39 @@ pub(super) fn check(network: &dyn Network, params: &SyntheticParams) -> Result<(
     if network.links() > MAX_LINKS {
         return wrong("shape", &format!("has {} links, more than {MAX_LINKS}", network.links()));
     }
-    for (parameter, values) in
-        [("bandwidth_bytes_per_s", &params.bandwidth_bytes_per_s), ("link_latency_s", &params.link_latency_s)]
-    {
-        if !(values.len() <= 1 || values.len() == network.kinds()) {
-            let (count, kinds) = (values.len(), network.kinds());
-            return wrong(parameter, &format!("has {count} values, but there are {kinds} kinds of links"));
-        }
-        let least = if parameter == "bandwidth_bytes_per_s" { f64::MIN_POSITIVE } else { 0.0 };
-        if values.iter().any(|value| !(value.is_finite() && *value >= least)) {
-            return wrong(parameter, "has an invalid value");
-        }
-    }
+    check_rates(params, network.kinds())?;
     if network.entries() > MAX_ENTRIES {
         return wrong("shape", &format!("has more than {MAX_ENTRIES} entries in its forwarding tables"));
     }
     check_costs(params)
+}
+
+/// Checks that latencies and bandwidths are in range, and given for all links or for every kind of them.
+pub(super) fn check_rates(params: &SyntheticParams, kinds: usize) -> Result<(), MachineError> {
+    for (parameter, values) in
+        [("bandwidth_bytes_per_s", &params.bandwidth_bytes_per_s), ("link_latency_s", &params.link_latency_s)]
+    {
+        if !(values.len() <= 1 || values.len() == kinds) {
+            let problem = format!("has {} values, but there are {kinds} kinds of links", values.len());
+            return Err(unfit(&params.shape, parameter, &problem));
+        }
+        let least = if parameter == "bandwidth_bytes_per_s" { f64::MIN_POSITIVE } else { 0.0 };
+        if values.iter().any(|value| !(value.is_finite() && *value >= least)) {
+            return Err(unfit(&params.shape, parameter, "has an invalid value"));
+        }
+    }
+    Ok(())
+}
+
+/// The links of a cable, one in each direction, with the rates of its kind.
+pub(super) fn cable((a, b, kind): (u32, u32, usize), params: &SyntheticParams) -> [Link; 2] {
+    let value = |values: &[f64]| values.get(kind.min(values.len().max(1) - 1)).copied();
+    let link = Link {
+        latency_s: value(&params.link_latency_s),
+        bandwidth_bytes_per_s: value(&params.bandwidth_bytes_per_s),
+        ..Link::new(a, b)
+    };
+    [link, link.reversed()]
 }
 
 fn check_costs(params: &SyntheticParams) -> Result<(), MachineError> {
@@ -136,14 +153,7 @@ pub(super) fn machine(network: &dyn Network, params: &SyntheticParams) -> Result
     let fabric = network.fabric();
     nodes.extend(fabric.switches.into_iter().map(Node::switch));
     check_names(&nodes)?;
-    let value = |values: &[f64], kind: usize| values.get(kind.min(values.len().max(1) - 1)).copied();
-    let link = |(a, b, kind): (u32, u32, usize)| Link {
-        latency_s: value(&params.link_latency_s, kind),
-        bandwidth_bytes_per_s: value(&params.bandwidth_bytes_per_s, kind),
-        ..Link::new(a, b)
-    };
-    let both = |(a, b, kind)| [link((a, b, kind)), link((b, a, kind))];
-    let links: Vec<Link> = fabric.cables.into_iter().flat_map(both).collect();
+    let links: Vec<Link> = fabric.cables.into_iter().flat_map(|ends| cable(ends, params)).collect();
     let cores: u32 = params.cores.iter().product();
     let count = hosts as u32 * cores;
     let metric = params.cost.unwrap_or_default().of_routes(params.bytes);

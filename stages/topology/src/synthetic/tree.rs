@@ -4,6 +4,7 @@ use std::num::IntErrorKind;
 
 use hopmap_model::{CostModel, Levels, Link, Node, Routing, Slot, SystemGraph};
 
+use super::network::{cable, check_rates};
 use crate::MachineError;
 use crate::params::{MAX_LEVELS, MAX_SLOTS, SyntheticParams, too_many_levels, too_many_slots, unfit};
 
@@ -13,7 +14,7 @@ pub(super) fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, Machine
     let mut nodes = host_nodes(params, shape.hosts() as usize)?;
     let mut links = Vec::new();
     if shape.hosts() > 1 {
-        add_switches(&shape, &mut nodes, &mut links);
+        add_switches(&shape, params, &mut nodes, &mut links);
     }
     check_names(&nodes)?;
     let slots = shape.slots();
@@ -38,7 +39,7 @@ pub(super) fn check(params: &SyntheticParams) -> Result<(), MachineError> {
 }
 
 /// Adds the switches level by level, each with the links to its children.
-fn add_switches(shape: &Shape, nodes: &mut Vec<Node>, links: &mut Vec<Link>) {
+fn add_switches(shape: &Shape, params: &SyntheticParams, nodes: &mut Vec<Node>, links: &mut Vec<Link>) {
     let mut first_child = 0;
     let mut child_size = shape.cores;
     for (level, &size) in shape.sizes[shape.host_level..].iter().enumerate() {
@@ -48,15 +49,11 @@ fn add_switches(shape: &Shape, nodes: &mut Vec<Node>, links: &mut Vec<Link>) {
         }
         for child in 0..shape.slots() / child_size {
             let parent = first + child / (size / child_size);
-            links.extend([(first_child + child, parent), (parent, first_child + child)].map(link));
+            links.extend(cable((first_child + child, parent, level), params));
         }
         first_child = first;
         child_size = size;
     }
-}
-
-fn link((source, destination): (u32, u32)) -> Link {
-    Link::new(source, destination)
 }
 
 /// A regular tree over slots with a cost for every level.
@@ -90,6 +87,7 @@ impl Shape {
             let help = "host_level is the number of innermost levels within a host, from 0 to";
             return Err(MachineError::new(problem, format!("{help} {levels}")));
         }
+        check_rates(params, sizes.len() - host_level)?;
         let cores = if host_level == 0 { 1 } else { sizes[host_level - 1] };
         Ok(Self { sizes, costs, cores, host_level })
     }
@@ -110,8 +108,6 @@ fn of_networks(params: &SyntheticParams) -> Option<&'static str> {
         ("intra_node_costs", !params.intra_node_costs.is_empty()),
         ("cost", params.cost.is_some()),
         ("bytes", params.bytes.is_some()),
-        ("link_latency_s", !params.link_latency_s.is_empty()),
-        ("bandwidth_bytes_per_s", !params.bandwidth_bytes_per_s.is_empty()),
     ];
     given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
 }
@@ -237,6 +233,23 @@ mod tests {
         assert_eq!([0, 1, 2, 8].map(|slot| system.costs().between(0, slot) as u32), [0, 1, 10, 100]);
         let paths = Paths::new(&system).unwrap();
         assert_eq!([0, 1, 4].map(|host| paths.hops(0, host)), [0, 2, 4].map(Some));
+    }
+
+    #[test]
+    fn links_have_the_rates_of_their_level() {
+        let mut params = params("tree:2x4x2", &[]);
+        (params.link_latency_s, params.bandwidth_bytes_per_s) = (vec![1e-6, 2e-6], vec![1e9]);
+        let system = synthetic(&params).unwrap();
+        let latency = |a: u32, b: u32| {
+            let path = Paths::new(&system).unwrap().path(a, b).unwrap();
+            path.iter().map(|&link| system.links[link as usize].latency_s.unwrap()).sum::<f64>()
+        };
+        assert!((latency(0, 1) - 2e-6).abs() < 1e-12);
+        assert!((latency(7, 0) - 6e-6).abs() < 1e-12);
+        assert!(system.links.iter().all(|link| link.bandwidth_bytes_per_s == Some(1e9)));
+        params.link_latency_s.push(3e-6);
+        let error = synthetic(&params).unwrap_err().to_string();
+        assert!(error.contains("has 3 values, but there are 2 kinds of links"), "{error}");
     }
 
     #[test]
