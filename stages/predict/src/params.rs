@@ -1,0 +1,161 @@
+//! Parameters of predictions.
+
+use std::str::FromStr;
+
+use hopmap_collectives::Algorithms;
+use hopmap_model::{CostModel, Error, SystemGraph, require};
+use hopmap_prediction::{Costs, CostsSyntaxError, Options, PairRates, Rate, Sharing};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Longest timeline.
+const MOST_INTERVALS: usize = 1_000_000;
+
+/// Parameters of `predict/time`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimeParams {
+    /// How messages share a link. `max-min`: equally. `rtt`: in inverse proportion to the latency of their
+    /// routes, as TCP connections do and as in the model CM02 of `SimGrid`.
+    pub sharing: SharingName,
+    /// Costs of messages at both ends. By default only the network costs time.
+    pub costs: MessageCosts,
+    /// Latency of messages within a host, in seconds.
+    pub memory_latency_s: f64,
+    /// Bandwidth of messages within a host, in bytes per second; all ranks of the host share it.
+    pub memory_bandwidth_bytes_per_s: f64,
+    /// Latency and bandwidth between slots of a machine without links, by the level on which they first meet,
+    /// innermost first. Messages then do not share anything.
+    pub levels: Vec<PairRateParams>,
+    /// Algorithms of collective operations, such as `{ allreduce = "ring" }`. Other operations follow the
+    /// rules of MPICH.
+    pub algorithms: Algorithms,
+    /// Also predict the linear and the round-robin mapping, to compare with.
+    pub baselines: bool,
+    /// Record what every rank does when, for the report and ui.perfetto.dev; at most 1,000,000 intervals.
+    pub timeline: bool,
+}
+
+impl Default for TimeParams {
+    fn default() -> Self {
+        Self {
+            sharing: SharingName::default(),
+            costs: MessageCosts::default(),
+            memory_latency_s: Rate::MEMORY.latency_s,
+            memory_bandwidth_bytes_per_s: Rate::MEMORY.bandwidth_bytes_per_s,
+            levels: Vec::new(),
+            algorithms: Algorithms::default(),
+            baselines: true,
+            timeline: false,
+        }
+    }
+}
+
+/// How messages share links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SharingName {
+    /// Equally.
+    #[default]
+    MaxMin,
+    /// In inverse proportion to the latency of their routes.
+    Rtt,
+}
+
+/// Costs of messages at both ends, in the notation of SMPI.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MessageCosts {
+    /// Time in a blocking send, by bytes of the message: `bytes:seconds:seconds_per_byte;…`. A segment applies
+    /// above its bytes. `smpi/os` of SMPI.
+    pub send: String,
+    /// Time in a nonblocking send, in the same format. `smpi/ois` of SMPI.
+    pub isend: String,
+    /// Time of the receiver after the arrival, in the same format. `smpi/or` of SMPI.
+    pub recv: String,
+    /// Factor of the latency, by bytes: `bytes:factor;…`. `smpi/lat-factor` of SMPI.
+    pub latency_factor: String,
+    /// Factor of the bandwidth, by bytes, in the same format. `smpi/bw-factor` of SMPI.
+    pub bandwidth_factor: String,
+    /// Shorter messages do not wait for their receive; longer ones do. Open MPI over TCP: 65536.
+    pub eager_limit: u64,
+}
+
+impl Default for MessageCosts {
+    fn default() -> Self {
+        let none = String::new;
+        Self {
+            send: none(),
+            isend: none(),
+            recv: none(),
+            latency_factor: none(),
+            bandwidth_factor: none(),
+            eager_limit: Costs::default().eager_limit,
+        }
+    }
+}
+
+/// Latency and bandwidth between slots.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PairRateParams {
+    /// Latency in seconds.
+    pub latency_s: f64,
+    /// Bandwidth in bytes per second.
+    pub bandwidth_bytes_per_s: f64,
+}
+
+impl TimeParams {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.costs.costs()?;
+        let latencies = self.levels.iter().map(|level| level.latency_s).chain([self.memory_latency_s]);
+        for latency in latencies {
+            require(latency.is_finite() && latency >= 0.0, "latency_s", latency, "0 or more")?;
+        }
+        let bandwidths = self.levels.iter().map(|level| level.bandwidth_bytes_per_s);
+        for bandwidth in bandwidths.chain([self.memory_bandwidth_bytes_per_s]) {
+            let is_right = bandwidth.is_finite() && bandwidth > 0.0;
+            require(is_right, "bandwidth_bytes_per_s", bandwidth, "more than 0")?;
+        }
+        Ok(self.algorithms.check()?)
+    }
+
+    /// The options of a replay on a machine.
+    pub(crate) fn options(&self, system: &SystemGraph) -> Result<Options, Error> {
+        let rate = |latency_s, bandwidth_bytes_per_s| Rate { latency_s, bandwidth_bytes_per_s };
+        let levels = || {
+            let rates = self.levels.iter();
+            rates.map(|level| rate(level.latency_s, level.bandwidth_bytes_per_s)).collect()
+        };
+        let has_pairs = matches!(system.cost, CostModel::Levels(_)) && !self.levels.is_empty();
+        Ok(Options {
+            sharing: match self.sharing {
+                SharingName::MaxMin => Sharing::MaxMin,
+                SharingName::Rtt => Sharing::Rtt { bytes_per_link: 0.0 },
+            },
+            costs: self.costs.costs()?,
+            memory: rate(self.memory_latency_s, self.memory_bandwidth_bytes_per_s),
+            pairs: has_pairs.then(|| PairRates::Levels(levels())),
+            algorithms: self.algorithms,
+            intervals: if self.timeline { MOST_INTERVALS } else { 0 },
+        })
+    }
+}
+
+impl MessageCosts {
+    fn costs(&self) -> Result<Costs, CostsSyntaxError> {
+        fn parsed<T: FromStr<Err = CostsSyntaxError>>(text: &str) -> Result<T, CostsSyntaxError> {
+            text.parse()
+        }
+        Ok(Costs {
+            send: parsed(&self.send)?,
+            isend: parsed(&self.isend)?,
+            recv: parsed(&self.recv)?,
+            latency_factor: parsed(&self.latency_factor)?,
+            bandwidth_factor: parsed(&self.bandwidth_factor)?,
+            eager_limit: self.eager_limit,
+            detached_limit: self.eager_limit,
+            ..Costs::default()
+        })
+    }
+}
