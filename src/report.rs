@@ -1,12 +1,13 @@
 //! The report: one self-contained HTML file that needs no network and no server.
 //!
-//! It shows the metrics compared with linear and random mappings, the pipeline with the state and reason of each cell, the measured
+//! It shows the metrics compared with linear and random mappings, predicted run times, the pipeline with the state and reason of each cell, the measured
 //! machine, the communication matrix before and after mapping, the machine with its loads, schedules as Gantt charts, routes on their
 //! network, checkpoint deltas and stores, and the launch commands. The timeline and the trace events for Perfetto come from the
 //! journal, whose cells are assigned to lanes.
 
 mod measured;
 mod page;
+mod predictions;
 mod problem;
 mod searches;
 mod sections;
@@ -63,6 +64,7 @@ pub fn write(
     sections::summary(&mut page, results, shown);
     sections::gates(&mut page, results);
     sections::quality(&mut page, results, &mappers);
+    predictions::predictions(&mut page, results);
     sections::tables(&mut page, results);
     sections::pipeline(&mut page, results);
     sweep::sweeps(&mut page, results);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use hopmap_command::shown;
-use hopmap_model::{Artifact, Metrics, Schedule, TraceSummary};
+use hopmap_model::{Artifact, Metrics, Prediction, Schedule, TraceSummary};
 use hopmap_text::counted;
 use serde_json::json;
 
@@ -139,6 +139,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         }
         let described = records.into_iter().filter_map(|(id, record)| match record.kind.as_str() {
             Metrics::KIND => Some(format!("  {id:<12} {}", quality(record))),
+            Prediction::KIND => Some(format!("  {id:<12} {}", predicted(record))),
             TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
             Schedule::KIND => {
                 record.metrics.get("makespan").map(|makespan| format!("  {id:<12} makespan {makespan:.6}"))
@@ -216,6 +217,19 @@ fn quality(record: &OutputRecord) -> String {
     let others = [ratio("T", "linear"), ratio("max_link_load_bytes", "linear")];
     let parts = [ratio("F", "linear"), ratio("F", "random")].into_iter().chain(others);
     parts.flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The predicted run time, and relative to linear and round-robin, in one line.
+fn predicted(record: &OutputRecord) -> String {
+    let value = |name: &str| record.metrics.get(name).copied();
+    let ratio = |beside: &str| {
+        let value = value(&format!("seconds_over_{}", beside.replace('-', "_")))?;
+        Some(format!("{value:.3} × {beside}"))
+    };
+    let contention = (value("contended") == Some(0.0)).then(|| "without contention".to_owned());
+    let seconds = value("seconds").map(|seconds| format!("predicted {seconds:.6} s"));
+    let parts = [seconds, ratio("linear"), ratio("round-robin"), contention];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// What a program did, in one line.

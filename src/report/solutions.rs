@@ -31,7 +31,7 @@ pub(crate) fn mappings(page: &mut Page, results: Results<'_>, mappers: &Colours<
 }
 
 /// The cells with an output of a kind, if there are any, below a heading: their indexes and outputs.
-fn with_output<'a>(
+pub(super) fn with_output<'a>(
     page: &mut Page,
     heading: &str,
     results: Results<'a>,
@@ -49,7 +49,7 @@ fn with_output<'a>(
 }
 
 /// The cells with the smallest values of a metric in each problem, with a note unless these are all.
-fn smallest(
+pub(super) fn smallest(
     page: &mut Page,
     results: Results<'_>,
     cells: &[(usize, &OutputRecord)],

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use hopmap_model::{
     CheckpointDelta, ConvergencePoint, CostModel, DeltaRule, Deltas, Edge, Endpoint, HostSlots, Levels, Link,
     LinkState, Mapping, Measurements, Metrics, Node, NodeKind, NodeState as State, Placement,
-    PlacementMetrics, PlacementOrigin, ProbePhase, Process, Processor, Routing, RuleTotals, Sample, Schedule,
-    ScheduledTask, Slot, SystemGraph, TaskGraph, Weight,
+    PlacementMetrics, PlacementOrigin, Prediction, ProbePhase, Process, Processor, RankTimes, Routing,
+    RuleTotals, Sample, Schedule, ScheduledTask, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
     DagNode, DriftPoint, IslandSearch, NodeState, Palette, RankOrder, comparison, convergence, dag, drift,
-    found_levels, gantt, latencies, matrix, topology,
+    found_levels, gantt, latencies, matrix, rank_times, topology,
 };
 use proptest::prelude::*;
 
@@ -158,6 +158,23 @@ fn schedule(tasks: u32, processors: u32, name: &str) -> Schedule {
     schedule.check().unwrap();
     schedule.metrics.insert("lower_bound".into(), schedule.makespan() * 0.7);
     schedule
+}
+
+#[test]
+fn every_rank_has_a_bar_until_there_are_too_many() {
+    let rank = |rank: u32| RankTimes {
+        slot: rank,
+        computing_s: 1.0,
+        sending_s: 0.25,
+        waiting_s: f64::from(rank % 3),
+        finish_s: 1.25 + f64::from(rank % 3),
+    };
+    for (ranks, bars) in [(0, 0), (1, 1), (180, 180), (181, 91), (100_000, 180)] {
+        let ranks = (0..ranks).map(rank).collect();
+        let text = check(&rank_times(&Prediction { ranks, ..Prediction::default() }), 200_000);
+        // The text of a title occurs twice.
+        assert_eq!(text.matches("computing 1 s").count(), 2 * bars, "{text}");
+    }
 }
 
 #[test]

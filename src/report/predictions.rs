@@ -1,0 +1,75 @@
+//! Predicted run times: beside linear and round-robin, the critical path, the time of every rank and the busiest links.
+
+use hopmap_model::{Artifact, LinkUse, Prediction};
+use hopmap_views::rank_times;
+
+use super::page::{Page, Results, escape, number};
+use super::solutions::{smallest, with_output};
+use crate::engine::OutputRecord;
+use crate::pipeline::Pipeline;
+
+/// Rows of the table of predictions.
+const MOST_ROWS: usize = 300;
+/// Predictions that are drawn; of a sweep the shortest ones.
+const MOST_DRAWN: usize = 4;
+/// Links that are listed.
+const MOST_LINKS: usize = 10;
+
+/// Lists all predictions and draws the shortest ones.
+pub(crate) fn predictions(page: &mut Page, results: Results<'_>) {
+    let heading = "Predicted run time";
+    let Some(cells) = with_output(page, heading, results, Prediction::KIND) else { return };
+    table(page, results.pipeline, &cells);
+    for index in smallest(page, results, &cells, "seconds", MOST_DRAWN) {
+        let Some(prediction) = results.own::<Prediction>(index) else { continue };
+        page.cell_heading(&results.pipeline.cells[index]);
+        if !prediction.is_contended {
+            page.note("Without contention: the machine has no links.");
+        }
+        page.figure(&rank_times(&prediction), "");
+        busiest(page, &prediction);
+    }
+}
+
+fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)]) {
+    let row = |&(index, record): &(usize, &OutputRecord)| {
+        let metric = |name: &str| record.metrics.get(name).copied();
+        let value = |name: &str| metric(name).map_or_else(|| "–".to_owned(), number);
+        let share = |name: &str| {
+            let part = metric(name).zip(metric("seconds").filter(|seconds| *seconds > 0.0));
+            part.map_or_else(|| "–".to_owned(), |(part, all)| format!("{:.1} %", 100.0 * part / all))
+        };
+        vec![
+            escape(&pipeline.cells[index].id),
+            value("seconds"),
+            value("seconds_over_linear"),
+            value("seconds_over_round_robin"),
+            share("critical_computation_s"),
+            share("critical_overhead_s"),
+            share("critical_latency_s"),
+            share("critical_bandwidth_s"),
+            share("critical_waiting_s"),
+        ]
+    };
+    let head =
+        "stage | seconds | ÷ linear | ÷ round-robin | computation | overhead | latency | bandwidth | waiting";
+    page.first_rows(head, cells.iter().map(row), MOST_ROWS);
+    page.note("The last five columns divide the critical path: the operations that the end of the program waited for.");
+}
+
+/// The links at full capacity for the largest share of the time.
+fn busiest(page: &mut Page, prediction: &Prediction) {
+    let mut links: Vec<&LinkUse> = prediction.links.iter().collect();
+    if links.is_empty() {
+        return;
+    }
+    links.sort_by(|a, b| b.saturated.total_cmp(&a.saturated).then(b.bytes.total_cmp(&a.bytes)));
+    let row = |link: &&LinkUse| {
+        vec![
+            format!("{} → {}", escape(&link.source), escape(&link.destination)),
+            number(link.bytes),
+            format!("{:.1} %", 100.0 * link.saturated),
+        ]
+    };
+    page.first_rows("link | bytes | at full capacity", links.iter().map(row), MOST_LINKS);
+}
