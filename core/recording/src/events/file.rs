@@ -38,6 +38,12 @@ impl EventCommunicator {
         Self { id, members, peers }
     }
 
+    /// Whether it is an intercommunicator.
+    #[must_use]
+    pub fn has_two_groups(&self) -> bool {
+        self.peers != (0..self.members.len())
+    }
+
     /// World rank of a rank that messages are sent to or received from.
     pub(super) fn peer(&self, rank: u64) -> Option<u32> {
         self.members[self.peers.clone()].get(usize::try_from(rank).ok()?).copied()
