@@ -407,23 +407,24 @@ fn communicator(
     let bytes = cursor.take(size as usize * 4)?;
     let members = bytes.chunks_exact(4).map(|rank| u32::from_le_bytes([rank[0], rank[1], rank[2], rank[3]]));
     let members: Vec<u32> = members.collect();
-    if let Some(rank) = members.iter().find(|rank| **rank >= ranks) {
-        return Err(Stop::Wrong(format!("a communicator has rank {rank}, but there are {ranks} ranks")));
-    }
-    if let Some(rank) = member_twice(&members) {
-        return Err(Stop::Wrong(format!("a communicator has rank {rank} twice")));
-    }
+    check_members(&members, ranks)?;
     let is_new = sizes.insert(number, size).is_none();
     check(is_new, || format!("communicator {number:#x} is there twice"))?;
     Ok(Communicator { number, members })
 }
 
-/// A rank that is more than once among the members.
-fn member_twice(members: &[u32]) -> Option<u32> {
-    if members.is_sorted_by(|one, next| one < next) {
-        return None;
+fn check_members(members: &[u32], ranks: u32) -> Result<(), Stop> {
+    // In order, as most are: one pass, as the lists of all ranks have millions of members.
+    let is_sorted = members.windows(2).all(|two| two[0] < two[1]);
+    if is_sorted && members.last().is_none_or(|last| *last < ranks) {
+        return Ok(());
     }
+    let stranger = members.iter().find(|rank| **rank >= ranks);
+    let stranger =
+        stranger.map(|rank| format!("a communicator has rank {rank}, but there are {ranks} ranks"));
     let mut sorted = members.to_vec();
     sorted.sort_unstable();
-    sorted.windows(2).find(|two| two[0] == two[1]).map(|two| two[0])
+    let mut twice = sorted.windows(2).filter(|two| two[0] == two[1]);
+    let twice = twice.next().map(|two| format!("a communicator has rank {} twice", two[0]));
+    stranger.or(twice).map_or(Ok(()), |what| Err(Stop::Wrong(what)))
 }
