@@ -35,6 +35,8 @@ pub enum Sharing {
 const TOLERANCE: f64 = 1e-11;
 /// Changes of rates below this have no effect: they are rounding errors.
 const UNCHANGED: f64 = 1e-13;
+/// Solutions after which the use of a link is summed again, lest rounding errors add up.
+const MOST_UPDATES: u8 = 64;
 /// A difference this much smaller than its operands is computed again without cancellation.
 const CANCELLATION: f64 = 1e-6;
 const NONE: u32 = u32::MAX;
@@ -63,6 +65,11 @@ pub(crate) struct Shares {
 struct Link {
     capacity: f64,
     members: Vec<u32>,
+    /// Sum of the rates of its flows in the last solution, and updates since it was computed as a sum.
+    used: f64,
+    updates: u8,
+    /// Flows that have their bottleneck here and are not released.
+    owners: u32,
     /// Last solution that involved it.
     solution: u32,
     /// Released flows, the sum of their weights, and the capacity that the others leave to them.
@@ -139,10 +146,16 @@ impl Shares {
 
     /// Removes a flow that was part of a solution.
     pub(crate) fn remove(&mut self, index: u32) {
-        let mut hops = std::mem::take(&mut self.flows[index as usize].hops);
+        let flow = &mut self.flows[index as usize];
+        let rate = flow.rate();
+        let mut hops = std::mem::take(&mut flow.hops);
+        if let Some(link) = self.links.get_mut(flow.bottleneck as usize) {
+            link.owners -= 1;
+        }
         for &Hop { link, place } in &hops {
-            let members = &mut self.links[link as usize].members;
+            let Link { members, used, .. } = &mut self.links[link as usize];
             members.swap_remove(place as usize);
+            *used = if members.is_empty() { 0.0 } else { *used - rate };
             if let Some(&moved) = members.get(place as usize) {
                 let hops = &mut self.flows[moved as usize].hops;
                 if let Some(hop) = hops.iter_mut().find(|hop| hop.link == link) {
@@ -158,8 +171,7 @@ impl Shares {
 
     /// The rate of a flow in bytes per second.
     pub(crate) fn rate(&self, flow: u32) -> f64 {
-        let flow = &self.flows[flow as usize];
-        flow.level * flow.weight
+        self.flows[flow as usize].rate()
     }
 
     /// Whether flows were added or removed since the last solution.
@@ -200,18 +212,18 @@ impl Shares {
         }
         flow.solution = self.solution;
         flow.before = flow.level;
-        let (weight, rate) = (flow.weight, flow.weight * flow.level);
+        let (weight, rate) = (flow.weight, flow.rate());
         self.released.push(index);
         let hops = std::mem::take(&mut flow.hops);
+        if let Some(link) = self.links.get_mut(flow.bottleneck as usize) {
+            link.owners -= 1;
+        }
         for hop in &hops {
+            self.involve(hop.link);
             let link = &mut self.links[hop.link as usize];
-            if link.solution == self.solution {
-                link.count += 1;
-                link.weight += weight;
-                link.left += rate;
-            } else {
-                self.involve(hop.link);
-            }
+            link.count += 1;
+            link.weight += weight;
+            link.left += rate;
         }
         self.flows[index as usize].hops = hops;
     }
@@ -226,23 +238,19 @@ impl Shares {
         self.links[link as usize].members = members;
     }
 
-    /// Computes what a link has left for its released flows.
+    /// Makes a link part of the solution, before any of its flows is.
     fn involve(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
         if link.solution == self.solution {
             return;
         }
         link.solution = self.solution;
-        (link.count, link.weight, link.left) = (0, 0.0, link.capacity);
-        for &member in &link.members {
-            let flow = &self.flows[member as usize];
-            if flow.solution == self.solution {
-                link.count += 1;
-                link.weight += flow.weight;
-            } else {
-                link.left -= flow.level * flow.weight;
-            }
+        link.updates += 1;
+        if link.updates == MOST_UPDATES {
+            link.updates = 0;
+            link.used = link.members.iter().map(|&member| self.flows[member as usize].rate()).sum();
         }
+        (link.count, link.weight, link.left) = (0, 0.0, link.capacity - link.used);
         self.involved.push(index);
     }
 
@@ -253,7 +261,8 @@ impl Shares {
         self.queue.clear();
         for &index in &self.involved {
             let link = &mut self.links[index as usize];
-            (link.open_count, link.open_weight, link.open_left) = (link.count, link.weight, link.left);
+            let left = if link.kept() == 0 { link.capacity } else { link.left };
+            (link.open_count, link.open_weight, link.open_left) = (link.count, link.weight, left);
             if link.count > 0 {
                 self.queue.push(Reverse((key(link.open_level()), index)));
             }
@@ -315,9 +324,14 @@ impl Shares {
         let before = self.released.len();
         for place in 0..self.involved.len() {
             let index = self.involved[place];
-            let Summary { rate, highest, highest_kept, lowest_own } = self.summary(index);
-            let link = &mut self.links[index as usize];
-            let is_saturated = rate >= link.capacity * (1.0 - TOLERANCE);
+            let link = &self.links[index as usize];
+            // Only flows that keep their levels can violate it, and only on a bottleneck.
+            if link.kept() == 0 || (link.owners == 0 && link.round != self.round) {
+                continue;
+            }
+            let Summary { highest, highest_kept, lowest_own } = self.summary(index);
+            let link = &self.links[index as usize];
+            let is_saturated = link.is_filled();
             let own = if is_saturated { highest * (1.0 - TOLERANCE) } else { f64::INFINITY };
             let others =
                 if link.round == self.round { link.level * (1.0 + TOLERANCE) } else { f64::INFINITY };
@@ -333,10 +347,9 @@ impl Shares {
     }
 
     fn summary(&self, index: u32) -> Summary {
-        let mut summary = Summary { rate: 0.0, highest: 0.0, highest_kept: 0.0, lowest_own: f64::INFINITY };
+        let mut summary = Summary { highest: 0.0, highest_kept: 0.0, lowest_own: f64::INFINITY };
         for &member in &self.links[index as usize].members {
             let flow = &self.flows[member as usize];
-            summary.rate += flow.level * flow.weight;
             summary.highest = summary.highest.max(flow.level);
             if flow.solution != self.solution {
                 summary.highest_kept = summary.highest_kept.max(flow.level);
@@ -352,8 +365,8 @@ impl Shares {
     fn settle(&mut self, now: f64, changed: &mut Vec<u32>) {
         for &index in &self.involved {
             let link = &mut self.links[index as usize];
-            let rates = link.members.iter().map(|&member| self.flows[member as usize].rate());
-            let is_saturated = rates.sum::<f64>() >= link.capacity * (1.0 - TOLERANCE);
+            let is_saturated = link.is_filled();
+            link.used = if link.members.is_empty() { 0.0 } else { link.capacity - link.open_left };
             match (link.is_saturated, is_saturated) {
                 (false, true) => link.since = now,
                 (true, false) => link.saturated_s += now - link.since,
@@ -364,6 +377,7 @@ impl Shares {
         changed.clear();
         for &index in &self.released {
             let flow = &mut self.flows[index as usize];
+            self.links[flow.bottleneck as usize].owners += 1;
             match (flow.level - flow.before).abs() > UNCHANGED * flow.before {
                 true => changed.push(index),
                 false => flow.level = flow.before,
@@ -373,8 +387,6 @@ impl Shares {
 }
 
 struct Summary {
-    /// Sum of the rates of all flows.
-    rate: f64,
     /// Highest level of all flows.
     highest: f64,
     /// Highest level of flows that are not released.
@@ -384,6 +396,16 @@ struct Summary {
 }
 
 impl Link {
+    /// Number of flows that keep their levels.
+    fn kept(&self) -> usize {
+        self.members.len() - self.count as usize
+    }
+
+    /// Whether its flows use its capacity at the end of a round.
+    fn is_filled(&self) -> bool {
+        self.open_left <= TOLERANCE * self.capacity
+    }
+
     fn open_level(&self) -> f64 {
         (self.open_left / self.open_weight).max(0.0)
     }

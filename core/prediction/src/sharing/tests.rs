@@ -60,7 +60,7 @@ fn a_new_penalty_changes_the_remaining_time_as_in_simgrid() {
         let flows = [20.537; 2].map(|penalty| shares.add(penalty, [0]));
         let mut changed = Vec::new();
         shares.solve(0.0, &mut changed);
-        flows.map(|flow| assert_close(shares.rate(flow), 500.0));
+        flows.into_iter().for_each(|flow| assert_close(shares.rate(flow), 500.0));
         shares.remove(flows[1]);
         shares.add(penalty, [0]);
         shares.solve(1.0, &mut changed);
