@@ -2,4 +2,5 @@
 
 mod machines;
 mod programs;
+mod replays;
 mod simgrid;
