@@ -2,8 +2,8 @@
 //!
 //! A message keeps both ends at their places: a nonblocking receive is posted where the trace says so, and
 //! completed where it was received. What has no counterpart is left out at both ends. A nonblocking
-//! collective operation blocks where it completes, or where a later one of its process completes if that is
-//! earlier, so that all members keep the order in which MPI requires them to start.
+//! collective operation blocks where it completes, or where a later one of its communicator completes if that
+//! is earlier, so that all members keep the order in which MPI requires them to start.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -130,13 +130,14 @@ pub(crate) fn build(records: &Records<'_>) -> Result<(Program, Lacking), Program
 /// Adds the collective operations of a rank to its events. Gives the number of nonblocking ones.
 fn add_collectives(mut called: Vec<(Part, u32)>, events: &mut Vec<(u32, Event)>) -> u64 {
     called.sort_by_key(|(part, _)| part.begun);
-    let mut latest = u32::MAX;
+    let mut latest: HashMap<u32, u32> = HashMap::new();
     let mut nonblocking = 0;
     let first = events.len();
     for (part, number) in called.into_iter().rev() {
         nonblocking += u64::from(part.begun != part.complete);
-        latest = latest.min(part.complete);
-        events.push((latest, Event::Collective(number)));
+        let latest = latest.entry(part.joint.group).or_insert(part.complete);
+        *latest = part.complete.min(*latest);
+        events.push((*latest, Event::Collective(number)));
     }
     events[first..].reverse();
     nonblocking

@@ -28,6 +28,7 @@ const COLLECTIVE_COMPLETE: u8 = 86;
 const BARRIER: u8 = 0;
 const BROADCAST: u8 = 1;
 const GATHERV: u8 = 3;
+const ALL_REDUCE: u8 = 11;
 
 fn run(params: ProgramParams, inputs: Inputs, cx: &Context<'_>) -> miette::Result<Program> {
     ProgramStage::check(&params)?;
@@ -228,6 +229,27 @@ fn nonblocking_collective_operations_keep_the_order_in_which_they_start() {
     assert_eq!(found.unwrap(), expected);
     let warning = "warning: nonblocking collective operations, which block where they complete: 4";
     assert!(log.iter().any(|line| line == warning), "{log:?}");
+}
+
+/// Rank 0 starts a nonblocking barrier before an operation of another communicator, rank 1 after it. If the
+/// barrier of rank 0 blocked before the operation, they would wait for each other.
+#[test]
+fn nonblocking_collective_operations_stay_behind_those_of_other_communicators() {
+    let mut archive = ranks(2);
+    archive.named_communicator(1, "duplicate", 1);
+    let none = u64::from(u32::MAX);
+    let reduced = [Byte(ALL_REDUCE), Number(1), Number(none), Number(8), Number(8)];
+    let passed = [Byte(BARRIER), Number(0), Number(none), Number(0), Number(0), Number(9)];
+    for rank in 0..2 {
+        let location = archive.thread(rank + 1, rank).enter(0, 1).enter(0, 2);
+        if rank == 0 {
+            location.any(1, COLLECTIVE_REQUEST, &[Number(9)]).any(2, COLLECTIVE_END, &reduced);
+        } else {
+            location.any(2, COLLECTIVE_END, &reduced).any(3, COLLECTIVE_REQUEST, &[Number(9)]);
+        }
+        location.any(5, COLLECTIVE_COMPLETE, &passed).leave(6, 2).leave(6, 1);
+    }
+    assert_eq!(operations(&archive), ["allreduce 8 in 1, barrier 0 in 0"; 2]);
 }
 
 #[test]
