@@ -68,11 +68,11 @@ pub struct Export<'a> {
     pub license: Option<&'a str>,
 }
 
-/// Whether a path is an archive, or was one before it was damaged.
+/// Whether a path is an archive, was one before it was damaged, or has the name of one.
 #[must_use]
 pub fn looks_like_one(path: &Path) -> bool {
     let is_named_so = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
-    path.is_file() && (is_named_so || begins_so(path))
+    is_named_so || (path.is_file() && begins_so(path))
 }
 
 fn begins_so(path: &Path) -> bool {
@@ -197,6 +197,10 @@ pub enum ArchiveError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Durable(#[from] DurableError),
+    /// There is no such file.
+    #[error("there is no archive {}", .0.display())]
+    #[diagnostic(code(archive::missing), help("check the path; `hopmap export` writes an archive"))]
+    Missing(PathBuf),
     /// It is not an archive, or its directory is damaged.
     #[error("{} is not an archive, or is damaged: {place}: {reason}", path.display())]
     #[diagnostic(
@@ -251,11 +255,11 @@ pub enum ArchiveError {
     )]
     NotEmpty(PathBuf),
     /// An artifact in the store is damaged.
-    #[error("the artifact of `{cell}` is damaged: {} has other bytes than when it was made", path.display())]
+    #[error("the artifact of `{cell}` is damaged: {} does not match its checksum", path.display())]
     #[diagnostic(
         code(archive::damaged_artifact),
         help(
-            "remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged"
+            "delete the folder of the artifact, and `hopmap run` recomputes it; `hopmap verify` lists all damaged artifacts"
         )
     )]
     DamagedArtifact {

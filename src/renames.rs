@@ -185,7 +185,7 @@ pub(crate) fn renew(written: &str, span: &Range<usize>, with: &mut Table) -> Vec
     for (key, value) in renamed.with {
         if with.get(key).is_none() {
             let node = Node { span: span.clone(), value: NodeValue::Scalar((*value).into()) };
-            with.entries.push(Entry { key: (*key).to_owned(), key_span: span.clone(), node });
+            with.entries.push(Entry { key: (*key).to_owned(), key_span: span.clone(), node, old_key: None });
         }
     }
     warnings
@@ -193,18 +193,34 @@ pub(crate) fn renew(written: &str, span: &Range<usize>, with: &mut Table) -> Vec
 
 fn renew_by(parameters: &[Parameter], stage: &str, with: &mut Table) -> Vec<Problem> {
     let mut warnings = Vec::new();
-    for entry in std::mem::take(&mut with.entries) {
-        match renamed(parameters, stage, &entry.key) {
+    let new_name = |entry: &Entry| renamed(parameters, stage, &entry.key);
+    let (old, current): (Vec<Entry>, Vec<Entry>) =
+        std::mem::take(&mut with.entries).into_iter().partition(|entry| new_name(entry).is_some());
+    with.entries = current;
+    for entry in old {
+        match new_name(&entry).filter(|new| !has(with, new)) {
+            // Where the parameter has its new name too, the old one is rejected as unknown: one of the values would be ignored.
             None => with.entries.push(entry),
             Some(new) => {
                 let message = format!("`{}` of {stage} is deprecated", entry.key);
                 warnings
                     .push(Problem::new(message, &entry.key_span).help(format!("it is called `{new}` now")));
-                insert(with, new, entry);
+                insert(with, new, Entry { old_key: Some(entry.key.clone()), ..entry });
             }
         }
     }
     warnings
+}
+
+/// Whether a table has a value under a dotted name.
+fn has(table: &Table, name: &str) -> bool {
+    match name.split_once('.') {
+        None => table.get(name).is_some(),
+        Some((outer, inner)) => table.get(outer).is_some_and(|entry| match &entry.node.value {
+            NodeValue::Table(table) => has(table, inner),
+            _ => false,
+        }),
+    }
 }
 
 /// Inserts a value under a dotted name.
@@ -217,7 +233,7 @@ fn insert(table: &mut Table, name: &str, entry: Entry) {
         Some(place) => place,
         None => {
             let node = Node { span: entry.node.span.clone(), value: NodeValue::Table(Table::default()) };
-            table.entries.push(Entry { key: outer.to_owned(), key_span: span, node });
+            table.entries.push(Entry { key: outer.to_owned(), key_span: span, node, old_key: None });
             table.entries.len() - 1
         }
     };
@@ -253,6 +269,18 @@ mod tests {
         assert_eq!(warnings[0].message, "`seconds` of map/composite is deprecated");
         let mut other = Table::parse("seconds = 2", &Sink::default());
         assert!(renew_by(&parameters, "route/map", &mut other).is_empty());
+    }
+
+    /// Once one of the values was ignored.
+    #[test]
+    fn a_parameter_with_both_names_keeps_both() {
+        for text in ["file = \"a\"\npath = \"b\"", "path = \"b\"\nfile = \"a\""] {
+            let mut with = Table::parse(text, &Sink::default());
+            assert!(renew("trace/import", &(0..0), &mut with).is_empty());
+            assert!(with.get("file").is_some() && with.get("path").is_some());
+        }
+        let mut with = Table::parse("population = 5\ngenetic = { population = 6 }", &Sink::default());
+        assert!(renew("map/composite", &(0..0), &mut with).is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use hopmap_artifact::{DESCRIPTION, Description, PROVENANCE};
@@ -93,7 +93,10 @@ impl Archive {
     /// Opens an archive and refuses what could do harm. Nothing is unpacked.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
         let read = |error| DurableError::io("read", path)(error);
-        let mut file = hopmap_model::open_input(path).map_err(read)?;
+        let mut file = hopmap_model::open_input(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => ArchiveError::Missing(path.into()),
+            _ => read(error).into(),
+        })?;
         let bytes = file.metadata().map_err(read)?.len();
         let seal = archive::check(&mut file).map_err(read)?;
         let damaged = |place: &str, error: &ZipError| damaged(path, place, error);
@@ -119,13 +122,13 @@ impl Archive {
             match (hashes.get(name), self.entries.get(name)) {
                 (_, None) => checked.find(name, "is missing"),
                 (Some(hash), Some(entry)) if blake3 != hash || *bytes != entry.size => {
-                    checked.find(name, "has other bytes than the metadata say");
+                    checked.find(name, "does not match its size or checksum in the metadata");
                 }
                 _ => {}
             }
         }
         for name in hashes.keys().filter(|name| *name != METADATA && !claimed.contains_key(*name)) {
-            checked.find(name, "was added: the metadata do not know it");
+            checked.find(name, "is not listed in the metadata");
         }
         self.check_artifacts(&hashes, &mut checked);
         if checked.findings.is_empty() {
@@ -133,7 +136,7 @@ impl Archive {
         }
         match self.seal {
             Seal::Broken if checked.findings.is_empty() => {
-                let what = "some byte between the files has changed: no file has, but it is not the archive that was written";
+                let what = "the files are intact, but bytes between them have changed since the export";
                 checked.find("the archive itself", what);
             }
             Seal::None => checked.notes.push(
@@ -243,7 +246,7 @@ impl Archive {
             let full = |name: &str| format!("{ARTIFACTS}/{digest}/{name}");
             let place = full(DESCRIPTION);
             if hashes.get(&place) != Some(&digest) {
-                checked.find(&place, "is missing, or not the one that its folder is named after");
+                checked.find(&place, "is missing, or its checksum differs from the name of its folder");
                 continue;
             }
             let description = self.json::<Description>(&place);
@@ -257,12 +260,12 @@ impl Archive {
                 names.remove(&name);
                 match hashes.get(&full(&name)) {
                     Some(hash) if hash == blake3 => {}
-                    Some(_) => checked.find(&full(&name), "has other bytes than its artifact says"),
-                    None => checked.find(&full(&name), "is missing from its artifact, or damaged"),
+                    Some(_) => checked.find(&full(&name), "does not match its checksum in the artifact"),
+                    None => checked.find(&full(&name), "is missing or damaged"),
                 }
             }
             for name in names {
-                checked.find(&full(&name), "was added: its artifact does not know it");
+                checked.find(&full(&name), "is not listed in the artifact");
             }
         }
     }

@@ -201,7 +201,7 @@ fn only_artifact(store: &Store, cells: &[StoredCell]) -> Result<Option<Side>> {
 fn of_artifacts(arguments: &Arguments, (before, after): (&Side, &Side), output: Output) -> Result<bool> {
     let kinds = [before, after].map(|side| side.folder.description().kind.as_str());
     if kinds[0] != kinds[1] {
-        let message = format!("cannot compare a {} with a {}", kinds[0], kinds[1]);
+        let message = format!("cannot compare artifacts of the kinds {} and {}", kinds[0], kinds[1]);
         let help = "compare two artifacts of the same kind; `hopmap show` prints the kind";
         return refuse(message, help);
     }

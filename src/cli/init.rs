@@ -61,10 +61,13 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     refuse_others(&folder, &files)?;
     std::fs::create_dir_all(&folder)
         .map_err(|error| Failure::failed(DurableError::io("create", &arguments.folder)(error)))?;
+    let mut unchanged = Vec::new();
     for (name, text) in &files {
-        write_new(&folder.join(name), text)?;
+        if !write_new(&folder.join(name), text)? {
+            unchanged.push(name.as_str());
+        }
     }
-    said(arguments, embedded, &folder, &files, output);
+    said(arguments, embedded, (&folder, &files, &unchanged), output);
     Ok(Exit::Done)
 }
 
@@ -218,12 +221,13 @@ fn shown_folder(folder: &Path) -> String {
     if shown == "." { "this folder".to_owned() } else { shown }
 }
 
-/// Writes a file unless it is there, with the same contents.
-fn write_new(place: &Path, text: &str) -> Result<()> {
+/// Writes a file unless it is there with the same contents; returns whether it was written.
+fn write_new(place: &Path, text: &str) -> Result<bool> {
     match OpenOptions::new().write(true).create_new(true).open(place) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
         opened => opened
             .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map(|()| true)
             .map_err(|error| Failure::failed(DurableError::io("write", place)(error))),
     }
 }
@@ -231,13 +235,19 @@ fn write_new(place: &Path, text: &str) -> Result<()> {
 fn said(
     arguments: &Arguments,
     embedded: &Embedded,
-    folder: &Path,
-    files: &[(String, String)],
+    (folder, files, unchanged): (&Path, &[(String, String)], &[&str]),
     output: Output,
 ) {
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    output.json(&json!({ "pipeline": embedded.name, "folder": folder, "files": names }));
-    output.line(format!("created in {}: {}", shown_folder(folder), names.join(", ")));
+    output.json(
+        &json!({ "pipeline": embedded.name, "folder": folder, "files": names, "unchanged": unchanged }),
+    );
+    let created: Vec<&str> = names.into_iter().filter(|name| !unchanged.contains(name)).collect();
+    for (what, names) in [("created", &created[..]), ("unchanged", unchanged)] {
+        if !names.is_empty() {
+            output.line(format!("{what} in {}: {}", shown_folder(folder), names.join(", ")));
+        }
+    }
     output.line("next:");
     if shown(folder) != "." {
         // A name with a NUL has no folder.

@@ -108,6 +108,11 @@ impl StoreArguments {
         })
     }
 
+    /// Whether a store is named.
+    pub(crate) fn is_named(&self) -> bool {
+        self.store.is_some()
+    }
+
     /// The same; a store that is named has to exist.
     pub(crate) fn readable_root(&self) -> Result<PathBuf> {
         let root = self.root_here()?;
@@ -161,7 +166,7 @@ fn normal(path: &Path) -> PathBuf {
 /// How long to wait.
 #[derive(Debug, Args)]
 pub(crate) struct WaitArguments {
-    /// Wait up to TIME, such as 10m, while another run has locked the store [default: exit with code 75 at once].
+    /// Wait up to TIME, such as 10m, while another process has locked the store [default: exit at once, with status 75].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     wait: Option<Duration>,
 }

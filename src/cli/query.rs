@@ -145,7 +145,9 @@ impl Arguments {
             Some(named) => self.store.root(named)?,
             None => self.store.root_here()?,
         };
-        let root = existing(root)?;
+        // Before its first run a pipeline has empty tables; a store that is named has to exist.
+        let is_new = pipeline.is_some_and(|name| Path::new(name).is_file()) && !self.store.is_named();
+        let root = if is_new { root } else { existing(root)? };
         let store = Store::load(&root)?;
         let runs = engine::read_runs(&store)?;
         let (id, opened) = match (pipeline, named) {
@@ -160,7 +162,7 @@ impl Arguments {
         let catalogues = match self.runs.is_empty() {
             true => {
                 let opened = opened.or_else(|| as_last_run(&store, runs.last()?));
-                vec![current(&store, &id, opened.as_ref(), output)?]
+                vec![current(&store, &id, opened.as_ref(), output)]
             }
             false => self.of_runs(&store, &runs)?,
         };
@@ -236,7 +238,7 @@ fn as_last_run(store: &Store, run: &RunSummary) -> Option<Pipeline> {
 }
 
 /// What the store has now of a pipeline: the cells that it has, where that is known.
-fn current(store: &Store, id: &PipelineId, pipeline: Option<&Pipeline>, output: Output) -> Result<Catalogue> {
+fn current(store: &Store, id: &PipelineId, pipeline: Option<&Pipeline>, output: Output) -> Catalogue {
     let mut catalogue = Catalogue::now(store, id);
     if let Some(pipeline) = pipeline {
         let known: HashSet<&str> = pipeline.cells.iter().map(|cell| cell.id.as_str()).collect();
@@ -250,10 +252,7 @@ fn current(store: &Store, id: &PipelineId, pipeline: Option<&Pipeline>, output: 
         }
         catalogue = Catalogue { cells: kept, ..catalogue }.with_stages(pipeline);
     }
-    match catalogue.cells.is_empty() {
-        true => refuse(format!("no results of {} are stored yet", id.name), "`hopmap run` runs it"),
-        false => Ok(catalogue),
-    }
+    catalogue
 }
 
 /// Of several pipelines the one that ran last, and which one that is.

@@ -1,15 +1,16 @@
 //! What a store knows of the cells of a pipeline: their names, what went into them and what came out.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use hopmap_model::Direction;
+use hopmap_model::{Artifact, Direction, Mapping, Metrics};
+use hopmap_objective::{EVALUATIONS, METRICS};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::key::Manifest;
 use super::outcome::{RunReport, RunSummary, Settled, StageEvent, State, state_name};
-use super::record::{PipelineId, ResultRecord, names};
+use super::record::{Current, PipelineId, ResultRecord, names};
 use super::store::Store;
 use crate::pipeline::{Cell, Pipeline};
 
@@ -42,6 +43,28 @@ pub struct StageForm {
     pub matrix: Vec<(String, Json)>,
     /// Its output ports and the kinds of their artifacts.
     pub outputs: Vec<(String, String)>,
+    /// Names of the metrics that its artifacts have.
+    #[serde(default)]
+    pub metrics: Vec<String>,
+}
+
+impl StageForm {
+    fn of(cell: &Cell) -> Self {
+        let outputs: Vec<(String, String)> = cell
+            .entry
+            .ports(Direction::Out)
+            .map(|port| (port.name.to_owned(), port.kind.to_owned()))
+            .collect();
+        let of_kind = |kind: &str| -> Vec<&str> {
+            let own = hopmap_artifact::form(kind).into_iter().flat_map(|form| form.metrics);
+            // The metrics of mappings are described where they are computed.
+            let has_quality = [Mapping::KIND, Metrics::KIND].contains(&kind);
+            let quality = METRICS.iter().chain([&EVALUATIONS]).filter(|_| has_quality);
+            quality.map(|metric| metric.name).chain(own.map(|(name, _)| *name)).collect()
+        };
+        let metrics = outputs.iter().flat_map(|(_, kind)| of_kind(kind)).map(str::to_owned).collect();
+        Self { name: cell.stage.clone(), matrix: cell.matrix.clone(), outputs, metrics }
+    }
 }
 
 /// A cell and its result.
@@ -71,22 +94,28 @@ impl StoredCell {
 }
 
 impl Catalogue {
-    /// The cells of a pipeline as the store has them now. A pipeline that never ran has none.
+    /// The cells of a pipeline as the store has them now. A pipeline that never ran has none. What a cell gave when it was stopped
+    /// early is not a result.
     #[must_use]
     pub fn now(store: &Store, pipeline: &PipelineId) -> Self {
-        let cell = |(id, current): (&str, &super::record::Current)| {
+        let cell = |(id, current): (&str, &Current), state: Option<State>| {
             let result = store.result(&current.key).cloned();
+            let ended = if result.is_some() { State::Cached } else { State::Failed };
             StoredCell {
                 id: id.to_owned(),
                 stage: current.stage.clone(),
                 matrix: current.matrix.clone(),
                 key: Some(current.key.clone()),
-                state: if result.is_some() { "cached".into() } else { "failed".into() },
+                state: state_name(state.unwrap_or(ended)),
                 result,
             }
         };
+        let mut cells: BTreeMap<&str, StoredCell> =
+            store.cells(pipeline).map(|(id, current)| (id, cell((id, current), None))).collect();
+        let stopped = store.partials(pipeline);
+        cells.extend(stopped.map(|(id, partial)| (id, cell((id, &partial.current), Some(State::Partial)))));
         let PipelineId { name, file } = pipeline.clone();
-        let cells = sorted(store.cells(pipeline).map(cell).collect());
+        let cells = sorted(cells.into_values().collect());
         Self { pipeline: name, file, run: None, cells, stages: Vec::new(), missing: Vec::new() }
     }
 
@@ -152,10 +181,7 @@ impl Catalogue {
         self.missing = sorted(missing.collect());
         for cell in &pipeline.cells {
             if self.stages.iter().all(|stage| stage.name != cell.stage) {
-                let ports = cell.entry.ports(Direction::Out);
-                let outputs = ports.map(|port| (port.name.to_owned(), port.kind.to_owned())).collect();
-                let (name, matrix) = (cell.stage.clone(), cell.matrix.clone());
-                self.stages.push(StageForm { name, matrix, outputs });
+                self.stages.push(StageForm::of(cell));
             }
         }
         self

@@ -311,11 +311,11 @@ pub(super) enum Standing {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum InTheWay {
     /// A folder where a file should be.
-    #[error("{} is a folder, and `save` would put a file there", .0.display())]
+    #[error("{} is a folder, and `save` would write a file", .0.display())]
     #[diagnostic(code(engine::folder), help("choose another file name, or remove the folder"))]
     Folder(PathBuf),
     /// A symbolic link.
-    #[error("{} is a symbolic link, and `save` would put something in its place", .0.display())]
+    #[error("{} is a symbolic link, which `save` would replace", .0.display())]
     #[diagnostic(code(engine::link), help("name its target, or remove it"))]
     Link(PathBuf),
     /// A file that hopmap did not write.
@@ -328,7 +328,7 @@ pub enum InTheWay {
     )]
     Foreign(PathBuf),
     /// A folder that is not an artifact.
-    #[error("{} holds something else, and `save` would put an artifact there", .0.display())]
+    #[error("{} is a folder without an artifact, which `save` would replace", .0.display())]
     #[diagnostic(
         code(engine::something),
         help("a copy replaces only an earlier copy; choose another folder")

@@ -327,9 +327,10 @@ impl Store {
         places.into_iter().filter_map(|place| self.saved.get(&place)).flatten()
     }
 
-    /// The pipelines of which it knows cells.
+    /// The pipelines of which it knows cells that have ended or were stopped early.
     pub fn pipelines(&self) -> impl Iterator<Item = &PipelineId> {
-        self.pipelines.iter().filter(|(_, cells)| !cells.current.is_empty()).map(|(id, _)| id)
+        let is_known = |cells: &Cells| !cells.current.is_empty() || !cells.partial.is_empty();
+        self.pipelines.iter().filter(move |(_, cells)| is_known(cells)).map(|(id, _)| id)
     }
 
     /// Other files whose pipelines have the same name.
@@ -350,6 +351,13 @@ impl Store {
     pub fn partial(&self, pipeline: &PipelineId, cell: &str, key: &str) -> Option<&Partial> {
         let partial = self.pipelines.get(pipeline)?.partial.get(cell)?;
         (partial.current.key == key && !self.results.contains_key(key)).then_some(partial)
+    }
+
+    /// The cells of a pipeline that were stopped early and have not ended since.
+    pub(super) fn partials(&self, pipeline: &PipelineId) -> impl Iterator<Item = (&str, &Partial)> {
+        let partial = self.pipelines.get(pipeline).into_iter().flat_map(|cells| &cells.partial);
+        let is_open = |partial: &Partial| !self.results.contains_key(&partial.current.key);
+        partial.filter(move |(_, partial)| is_open(partial)).map(|(cell, partial)| (cell.as_str(), partial))
     }
 
     /// What all cells gave that were stopped early and have not ended since.

@@ -7,7 +7,9 @@ use hopmap_model::{Context, Error, Inputs, Outcome, Outputs, Port, Stage, TextFi
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Events, Limits, Policy, Reason, Settled, State, Store, Writer, collect, find_garbage, run};
+use super::{
+    Catalogue, Events, Limits, Policy, Reason, Settled, State, Store, Writer, collect, find_garbage, run,
+};
 use crate::pipeline::{Cell, Pipeline, Source};
 
 /// Hears nothing.
@@ -112,6 +114,13 @@ fn clearing_keeps_the_state_that_a_pipeline_goes_on_with_and_no_other() {
     assert_eq!(states(folder.path()), ["I"]);
 }
 
+/// State of every cell of every pipeline, and whether it has a result.
+fn catalogue(folder: &Path) -> Vec<(String, bool)> {
+    let store = Store::load(&folder.join("store")).unwrap();
+    let cells = store.pipelines().flat_map(|id| Catalogue::now(&store, id).cells);
+    cells.map(|cell| (cell.state.clone(), cell.result.is_some())).collect()
+}
+
 #[test]
 fn what_was_stopped_early_stays_until_the_cell_has_ended() {
     let folder = tempfile::tempdir().unwrap();
@@ -126,6 +135,8 @@ fn what_was_stopped_early_stays_until_the_cell_has_ended() {
     assert_eq!(run_with_seed(folder.path(), 1), State::Partial);
     let partial = digest().unwrap();
     assert!(partial.1);
+    // Once a query said that such a cell had failed, or had not started.
+    assert_eq!(catalogue(folder.path()), [("partial".to_owned(), false)]);
     // The log is written anew when a store is cleared.
     clear(folder.path());
     clear(folder.path());
@@ -134,6 +145,7 @@ fn what_was_stopped_early_stays_until_the_cell_has_ended() {
     assert!(artifact.is_dir());
     assert_eq!(run_with_seed(folder.path(), 1), State::Ran);
     assert!(digest().is_some_and(|(digest, is_partial)| !is_partial && digest != partial.0));
+    assert_eq!(catalogue(folder.path()), [("cached".to_owned(), true)]);
     clear(folder.path());
     assert!(!artifact.exists());
 }

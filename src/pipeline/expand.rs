@@ -126,7 +126,7 @@ fn with_matrix(block: &StageBlock, entry: &StageEntry, keys: &[Key]) -> Table {
         let value = NodeValue::Scalar(format!("${{matrix.{name}}}").into());
         with.entries.retain(|entry| entry.key != *name);
         let node = Node { span: span.clone(), value };
-        with.entries.push(Entry { key: name.clone(), key_span: span.clone(), node });
+        with.entries.push(Entry { key: name.clone(), key_span: span.clone(), node, old_key: None });
     }
     with
 }
@@ -459,7 +459,7 @@ pub(super) fn check(pipeline: &Pipeline, problems: &Sink) {
     for (path, copy) in &copies {
         let within = path.ancestors().skip(1).find_map(|folder| copies.get(folder));
         if let Some(outer) = within {
-            let message = format!("{} saves inside what {} saves", copy.whose, outer.whose);
+            let message = format!("the path of {} is inside the folder of {}", copy.whose, outer.whose);
             problems.push(Problem::new(message, copy.span).help("give each a folder of its own"));
             return;
         }

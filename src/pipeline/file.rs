@@ -158,7 +158,7 @@ impl File {
 
 impl StageBlock {
     fn parse(entry: Entry, problems: &Sink) -> Option<Self> {
-        let Entry { key: name, key_span: name_span, node } = entry;
+        let Entry { key: name, key_span: name_span, node, .. } = entry;
         let NodeValue::Table(table) = &node.value else {
             return problems.refuse(wrong_form("a stage", "a table", &node));
         };

@@ -100,7 +100,7 @@ impl Binder<'_> {
             (None, Choice::All) => {
                 let problem = Problem::new(format!("`{stage}[*]` matches {} cells", cells.len()), &place);
                 let help =
-                    format!("put them together: max({term}), min({term}), mean({term}) or median({term})");
+                    format!("aggregate the cells: max({term}), min({term}), mean({term}) or median({term})");
                 return self.problems.refuse(problem.label("which value?").help(help));
             }
             (Some(function), Choice::Paired) => {

@@ -34,10 +34,18 @@ pub struct Problem {
     pub help: Option<String>,
 }
 
+/// Label of a problem that says nothing in particular at its place.
+const NO_LABEL: &str = "here";
+
 impl Problem {
     /// A problem at a place.
     pub fn new(message: impl Into<String>, span: &Range<usize>) -> Self {
-        Self { message: message.into(), span: span.clone(), label: "here".into(), help: None }
+        Self { message: message.into(), span: span.clone(), label: NO_LABEL.into(), help: None }
+    }
+
+    /// Whether nothing in particular is said at the place.
+    pub(crate) fn is_unlabelled(&self) -> bool {
+        self.label == NO_LABEL
     }
 
     /// Sets the label at the place.
@@ -280,6 +288,8 @@ pub(crate) struct Entry {
     pub(crate) key_span: Range<usize>,
     /// The value.
     pub(crate) node: Node,
+    /// The deprecated key that the file has for it.
+    pub(crate) old_key: Option<String>,
 }
 
 impl Table {
@@ -297,6 +307,7 @@ impl Table {
             key: AsRef::<str>::as_ref(key.get_ref() as &std::borrow::Cow<'_, str>).to_owned(),
             key_span: key.span(),
             node: Node::from_toml(value, problems),
+            old_key: None,
         };
         Self { entries: table.iter().map(entry).collect() }
     }
@@ -319,7 +330,7 @@ impl Node {
                 Ok(number) => NodeValue::Scalar(number.into()),
                 Err(_) => {
                     let problem = Problem::new("this number is too large", &span);
-                    problems.push(problem.help("whole numbers have 64 bits"));
+                    problems.push(problem.help("integers have 64 bits"));
                     NodeValue::Scalar(0.into())
                 }
             },

@@ -400,10 +400,7 @@ pub enum RefreshError {
     },
     /// An entry of the history is missing.
     #[error("there is no topology snapshot {}", .0.display())]
-    #[diagnostic(
-        code(refresh::no_entry),
-        help("`hopmap topology status` lists the snapshots that there are")
-    )]
+    #[diagnostic(code(refresh::no_entry), help("`hopmap topology status` lists all snapshots"))]
     NoEntry(PathBuf),
     /// A stage was stopped early.
     #[error("stage `{0}` did not finish: nothing was published")]
@@ -414,7 +411,7 @@ pub enum RefreshError {
     #[diagnostic(code(refresh::no_hosts), help("check the source of the machine; nothing was published"))]
     NoHosts,
     /// Too few hosts are up.
-    #[error("only {up} of {hosts} hosts that were up still are ({:.1} %), fewer than --min-coverage asks for: nothing was published", 100.0 * *up as f64 / *hosts as f64)]
+    #[error("only {up} of {hosts} previously available hosts are up ({:.1} %), below --min-coverage: nothing was published", 100.0 * *up as f64 / *hosts as f64)]
     #[diagnostic(
         code(refresh::coverage),
         help(

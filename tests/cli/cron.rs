@@ -48,7 +48,7 @@ fn a_busy_store_is_reported_at_once_or_waited_for() {
     insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
     error[durable::busy]: DIR/.hopmap/lock is locked by process 7 on login1: hopmap run ring
-      help: wait for it to end (`hopmap run` does with --wait 10m), or use another store with --store
+      help: wait until it ends (`hopmap run --wait 10m` waits up to 10 minutes), or use another store with --store
     [exit code 75]
     ");
     assert_eq!(sandbox.output(&["run", "ring.toml", "--wait", "1ms"]).status.code(), Some(75));

@@ -274,7 +274,7 @@ fn folders_are_compared_without_a_store() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["diff", "ring", "machine"]), @r"
     ------- stderr -------
-    error[command::mistake]: cannot compare a task-graph with a system-graph
+    error[command::mistake]: cannot compare artifacts of the kinds task-graph and system-graph
       help: compare two artifacts of the same kind; `hopmap show` prints the kind
     [exit code 2]
     ");

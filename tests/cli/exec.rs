@@ -173,3 +173,36 @@ fn deprecated_kinds_warn_and_set_the_parameters_that_their_names_implied() {
     warning: `file` of trace/import is deprecated (it is called `path` now)
     "#);
 }
+
+/// Once the error named a parameter that the command line does not have, and did not say that `file` is an old name of it.
+#[test]
+fn a_wrong_value_under_a_deprecated_name_names_both() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.edit("ring.toml", "path = \"${params.ranks}\"", "file = 3");
+    insta::assert_snapshot!(sandbox.seen(&["check", "ring.toml"]), @r#"
+    ------- stderr -------
+    error[pipeline::invalid]: `path` must be text, found the number 3
+       ,-[ring.toml:8:17]
+     7 | uses = "trace/import"
+     8 | with = { file = 3, format = "csv" }
+       :                 |
+       :                 `-- `file` is called `path` now
+     9 | 
+       `----
+      help: path: The file, or the folder of a recording, an archive, profiles or a stored task graph
+    [exit code 2]
+    "#);
+    let both = ["exec", "trace/import", "--with", "file=ring.csv", "-p", "path=ring.csv", "--out", "g"];
+    insta::assert_snapshot!(sandbox.seen(&both), @r#"
+    ------- stderr -------
+    error[pipeline::invalid]: trace/import has no parameter `file`
+       ,-[-p:1:1]
+     1 | file = "ring.csv"
+       : ^^|^
+       :   `-- here
+     2 | path = "ring.csv"
+       `----
+      help: parameters: algorithms, collectives, format, path, ranks
+    [exit code 2]
+    "#);
+}

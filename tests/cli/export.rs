@@ -245,9 +245,9 @@ fn a_file_that_was_changed_added_or_removed_is_named() {
     let (code, said) = verdict(&|files| drop(files.remove("pipeline/ring.csv")));
     assert!(code == 3 && said.contains("pipeline/ring.csv: is missing"), "{said}");
     let (code, said) = verdict(&|files| drop(files.insert("artifacts/extra".into(), b"x".into())));
-    assert!(code == 3 && said.contains("artifacts/extra: was added"), "{said}");
+    assert!(code == 3 && said.contains("artifacts/extra: is not listed in the metadata"), "{said}");
     let (code, said) = verdict(&|files| drop(files.insert("ring.lock".into(), b"format = 1".into())));
-    assert!(code == 3 && said.contains("ring.lock: has other bytes"), "{said}");
+    assert!(code == 3 && said.contains("ring.lock: does not match its size or checksum"), "{said}");
     let (code, said) = verdict(&|files| {
         let text = String::from_utf8(files["ro-crate-metadata.json"].clone()).unwrap();
         files.insert("ro-crate-metadata.json".into(), text.replace("contentSize", "size").into());
@@ -441,16 +441,16 @@ fn a_damaged_artifact_is_not_packed() {
     std::fs::write(folder.join("artifact.json"), other).unwrap();
     insta::assert_snapshot!(export(), @r"
     ------- stderr -------
-    error[archive::damaged_artifact]: the artifact of `machine` is damaged: DIR/.hopmap/artifacts/DIGEST/artifact.json has other bytes than when it was made
-      help: remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged
+    error[archive::damaged_artifact]: the artifact of `machine` is damaged: DIR/.hopmap/artifacts/DIGEST/artifact.json does not match its checksum
+      help: delete the folder of the artifact, and `hopmap run` recomputes it; `hopmap verify` lists all damaged artifacts
     [exit code 1]
     ");
     std::fs::write(folder.join("artifact.json"), description).unwrap();
     sandbox.damage(folder.join("slots.parquet"));
     insta::assert_snapshot!(export(), @r"
     ------- stderr -------
-    error[archive::damaged_artifact]: the artifact of `machine` is damaged: DIR/.hopmap/artifacts/DIGEST/slots.parquet has other bytes than when it was made
-      help: remove the folder of the artifact and `hopmap run` makes it again; `hopmap verify` finds all that are damaged
+    error[archive::damaged_artifact]: the artifact of `machine` is damaged: DIR/.hopmap/artifacts/DIGEST/slots.parquet does not match its checksum
+      help: delete the folder of the artifact, and `hopmap run` recomputes it; `hopmap verify` lists all damaged artifacts
     [exit code 1]
     ");
     assert!(!sandbox.path().join("ring.crate.zip").exists());
@@ -487,4 +487,18 @@ fn one_fault_is_singular() {
     sandbox.write("ring.crate.zip", &bytes);
     let seen = sandbox.seen(&["verify", "ring.crate.zip"]);
     assert!(seen.contains("ring.crate.zip: 1 fault\n"), "{seen}");
+}
+
+/// Once `verify` took a missing archive for a pipeline file, and `import` had no hint.
+#[test]
+fn a_missing_archive_is_called_one() {
+    let sandbox = Sandbox::new();
+    let seen = sandbox.seen(&["verify", "lu.crate.zip"]);
+    insta::assert_snapshot!(seen, @"
+    ------- stderr -------
+    error[archive::missing]: there is no archive DIR/lu.crate.zip
+      help: check the path; `hopmap export` writes an archive
+    [exit code 2]
+    ");
+    assert_eq!(sandbox.seen(&["import", "lu.crate.zip"]), seen);
 }

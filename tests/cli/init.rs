@@ -245,8 +245,16 @@ fn nothing_is_overwritten() {
     assert_eq!(std::fs::read_dir(sandbox.path()).unwrap().count(), 1);
 
     sandbox.stdout(&["init", "p"]);
-    // The same again is accepted; a changed file is not.
-    sandbox.stdout(&["init", "p"]);
+    // The same again is accepted; a changed file is not. Once it said that it had created everything.
+    let again = sandbox.stdout(&["init", "p"]);
+    assert!(
+        again.starts_with("unchanged in p: place.toml, hopmap.schema.json, README.md, .gitignore\nnext:"),
+        "{again}"
+    );
+    std::fs::remove_file(sandbox.path().join("p/README.md")).unwrap();
+    let again = sandbox.stdout(&["init", "p"]);
+    let said = "created in p: README.md\nunchanged in p: place.toml, hopmap.schema.json, .gitignore\n";
+    assert!(again.starts_with(said), "{again}");
     sandbox.edit("p/place.toml", "shape = \"auto\"", "shape = \"tree:4x4\"");
     std::fs::remove_file(sandbox.path().join("p/README.md")).unwrap();
     assert_snapshot!(sandbox.seen(&["init", "p"]), @r"

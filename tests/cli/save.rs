@@ -80,7 +80,7 @@ fn links_and_folders_with_more_in_them_are_refused() {
     std::os::unix::fs::symlink("../elsewhere", at("out/rankfile")).unwrap();
     insta::assert_snapshot!(refused(&sandbox), @r#"
     ------- stderr -------
-    error[pipeline::invalid]: DIR/out/rankfile is a symbolic link, and `save` would put something in its place
+    error[pipeline::invalid]: DIR/out/rankfile is a symbolic link, which `save` would replace
         ,-[ring.toml:28:22]
      27 | needs = { mapping = "placement" }
      28 | save  = { rankfile = "out/rankfile" }
@@ -113,7 +113,7 @@ fn links_and_folders_with_more_in_them_are_refused() {
     assert_eq!(sandbox.read("out/placement/my-notes.txt"), "mine");
     std::fs::remove_dir_all(at("out/placement")).unwrap();
     sandbox.write("out/placement/notes.txt", "mine");
-    assert!(refused(&sandbox).contains("out/placement holds something else"));
+    assert!(refused(&sandbox).contains("out/placement is a folder without an artifact"));
     std::fs::remove_dir_all(at("out/placement")).unwrap();
     sandbox.write("out/placement", "mine");
     assert!(refused(&sandbox).contains("out/placement was not written by a `save`"));
@@ -145,7 +145,7 @@ fn copies_in_each_others_way_are_refused() {
     sandbox.edit("ring.toml", "\"out/rankfile\"", "\"out/x/../placement/rankfile\"");
     insta::assert_snapshot!(refused(&sandbox), @r#"
     ------- stderr -------
-    error[pipeline::invalid]: `rankfile` saves inside what `placement` saves
+    error[pipeline::invalid]: the path of `rankfile` is inside the folder of `placement`
         ,-[ring.toml:28:22]
      27 | needs = { mapping = "placement" }
      28 | save  = { rankfile = "out/x/../placement/rankfile" }
@@ -404,7 +404,7 @@ fn a_table_replaces_no_file_of_somebody_else() {
     assert_eq!(sandbox.read("mine.csv"), "number\n5\n");
     // A table in the place of a copy.
     sandbox.edit("ring.toml", "\"mine.csv\"", "\"out/rankfile/mine.csv\"");
-    assert!(refused(&sandbox).contains("table `cells` saves inside what `rankfile` saves"));
+    assert!(refused(&sandbox).contains("the path of table `cells` is inside the folder of `rankfile`"));
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn too_few_hosts_publish_nothing_and_metrics_say_so() {
     site.set(&Plan::down(8, &[1, 2, 3]));
     assert_snapshot!(site.refresh(&["--metrics", "hopmap.prom"]), @r"
     ------- stderr -------
-    error[refresh::coverage]: only 5 of 8 hosts that were up still are (62.5 %), fewer than --min-coverage asks for: nothing was published
+    error[refresh::coverage]: only 5 of 8 previously available hosts are up (62.5 %), below --min-coverage: nothing was published
       help: not up: n[1-3]; if these hosts are gone for good, run once with --baseline or a lower --min-coverage
     [exit code 1]
     ");

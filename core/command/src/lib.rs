@@ -54,7 +54,7 @@ pub enum Exit {
     Failed,
     /// The command or the pipeline file is wrong.
     Usage,
-    /// A gate did not hold or, where that is asked for, something has changed.
+    /// A gate failed, or `--exit-code` found a difference.
     Different,
     /// The store is locked by another run.
     Locked,
@@ -65,7 +65,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// All of its own, in the order of their codes.
+    /// The exit statuses of hopmap itself, by ascending code.
     pub const ALL: [Self; 6] =
         [Self::Done, Self::Failed, Self::Usage, Self::Different, Self::Locked, Self::Interrupted];
 

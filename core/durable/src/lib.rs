@@ -37,7 +37,9 @@ pub enum DurableError {
     #[error("{} is locked by {holder}", path.display())]
     #[diagnostic(
         code(durable::busy),
-        help("wait for it to end (`hopmap run` does with --wait 10m), or use another store with --store")
+        help(
+            "wait until it ends (`hopmap run --wait 10m` waits up to 10 minutes), or use another store with --store"
+        )
     )]
     Busy {
         /// The lock file.

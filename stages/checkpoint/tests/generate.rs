@@ -214,20 +214,17 @@ fn invalid_parameters_are_rejected() {
         change(&mut params);
         generate(params).unwrap_err()
     };
-    assert_eq!(refused(|params| params.ranks = 0), "`ranks` asks for 0");
-    assert_eq!(refused(|params| params.checkpoints = 10_000), "`checkpoints` asks for 10000");
-    assert_eq!(
-        refused(|params| params.bytes = 1 << 60),
-        "`bytes` asks for 1152921504606846976 bytes of memory"
-    );
+    assert_eq!(refused(|params| params.ranks = 0), "`ranks` = 0 is out of range");
+    assert_eq!(refused(|params| params.checkpoints = 10_000), "`checkpoints` = 10000 is out of range");
+    assert_eq!(refused(|params| params.bytes = 1 << 60), "`bytes` = 1152921504606846976 is out of range");
     assert_eq!(refused(|params| params.shared = f64::NAN), "`shared` is NaN");
     assert_eq!(
         refused(|params| params.changes = vec![Change::Zeros { pages: 1.5 }]),
-        "`zeros: pages` is 1.5"
+        "`zeros: pages` = 1.5 is out of range"
     );
     assert_eq!(
         refused(|params| params.changes = vec![Change::Insertions { count: 1, bytes: 0 }]),
-        "`insertions` asks for 1 of 0 bytes"
+        "`insertions` = 1 of 0 bytes each is out of range"
     );
     let growing = |params: &mut GenerateParams| {
         params.checkpoints = 9999;

@@ -127,7 +127,7 @@ fn a_damaged_table_is_an_error() {
 }
 
 #[test]
-fn an_empty_store_has_nothing_to_ask_about() {
+fn an_empty_store_has_nothing_to_ask_about_without_a_pipeline() {
     let Some(sandbox) = with_query() else { return };
     insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells"]), @r"
     ------- stderr -------
@@ -142,10 +142,26 @@ fn an_empty_store_has_nothing_to_ask_about() {
       help: `hopmap run` runs a pipeline
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT * FROM cells", "ring.toml"]), @r"
+}
+
+/// Once a script that queried a pipeline before its first run failed.
+#[test]
+fn a_pipeline_without_results_has_empty_tables() {
+    let Some(sandbox) = with_query() else { return };
+    let asked = |sql: &str| sandbox.stdout(&["query", sql, "ring.toml", "--format", "csv"]);
+    for has_store in [false, true] {
+        if has_store {
+            std::fs::create_dir(sandbox.path().join(".hopmap")).unwrap();
+        }
+        assert_eq!(asked("SELECT cell, F FROM placement"), "cell,F\n");
+        assert_eq!(asked("SELECT DISTINCT state FROM cells"), "state\nnot-started\n");
+        assert_eq!(asked("SELECT run, exit FROM runs"), "run,exit\n");
+        assert_eq!(sandbox.path().join(".hopmap").exists(), has_store);
+    }
+    insta::assert_snapshot!(sandbox.seen(&["query", "SELECT 1", "ring.toml", "--store", "absent"]), @"
     ------- stderr -------
-    error[command::mistake]: no results of ring are stored yet
-      help: `hopmap run` runs it
+    error[engine::missing]: there is no store at DIR/absent
+      help: `hopmap run` creates one; --store names another
     [exit code 2]
     ");
 }

@@ -17,14 +17,14 @@ use polars::prelude::{
 
 /// The type of a column.
 ///
-/// Whole numbers of artifacts are unsigned and of 32 or 64 bits. In SQL they have 64 bits and a sign, so that a
+/// Integers of artifacts are unsigned and of 32 or 64 bits. In SQL they have 64 bits and a sign, so that a
 /// difference may be negative and a sum of ranks needs no thought; only a column that really holds numbers from 2^63
 /// on stays unsigned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
-    /// Whole numbers with a sign.
+    /// Signed integers.
     Whole,
-    /// Whole numbers without a sign, some of them beyond 2^63.
+    /// Unsigned integers, some of them at least 2^63.
     Unsigned,
     /// Real numbers.
     Real,

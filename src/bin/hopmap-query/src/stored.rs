@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType as ArrowType, Field, Schema};
 use hopmap::engine::{Catalogue, RunSummary, StageForm, Store, StoredCell};
 use hopmap_artifact::KindForm;
@@ -41,9 +41,14 @@ pub fn tables(store: &Store, catalogues: &[Catalogue], runs: &[RunSummary]) -> T
     let stages: Vec<(&str, Arc<[Row]>)> =
         stages.into_iter().map(|(stage, rows)| (stage, rows.into())).collect();
     let mut tables = Tables::new();
+    let forms = || catalogues.iter().flat_map(|catalogue| &catalogue.stages);
     for (stage, rows) in &stages {
-        let rows = Arc::clone(rows);
-        tables.insert_later(stage, move || Ok(Source::Rows(table_of(&records(&rows)))));
+        // Without results only the pipeline file says what columns there will be.
+        let form = forms().find(|form| form.name == *stage).filter(|_| !has_results(rows));
+        let (rows, columns) = (Arc::clone(rows), form.map(stage_columns).unwrap_or_default());
+        tables.insert_later(stage, move || {
+            Ok(Source::Rows(with_columns(&table_of(&records(&rows)), &columns)))
+        });
     }
     let mut all: Vec<Row> = stages.iter().flat_map(|(_, rows)| rows.iter().cloned()).collect();
     for catalogue in catalogues {
@@ -52,36 +57,27 @@ pub fn tables(store: &Store, catalogues: &[Catalogue], runs: &[RunSummary]) -> T
     }
     all.sort_by(|one, other| one.cell.stage.cmp(&other.cell.stage));
     insert_beside(&mut tables, CELLS, move || Ok(Source::Rows(table_of(&cells::all(&all)))));
-    let runs: Vec<Record> = runs.iter().map(run_record).collect();
-    insert_beside(&mut tables, RUNS, move || Ok(Source::Rows(table_of(&runs))));
+    let records: Vec<Record> = runs.iter().map(run_record).collect();
+    insert_beside(&mut tables, RUNS, move || Ok(Source::Rows(table_of_runs(&records))));
     for (stage, rows) in &stages {
         artifact_tables(&mut tables, store, stage, rows);
     }
-    for stage in catalogues.iter().flat_map(|catalogue| &catalogue.stages) {
-        let has_results = stages.iter().any(|(name, rows)| {
-            *name == stage.name && rows.iter().any(|row| outputs(&row.cell).next().is_some())
-        });
-        if !has_results {
+    for stage in forms() {
+        if !stages.iter().any(|(name, rows)| *name == stage.name && has_results(rows)) {
             empty_tables(&mut tables, stage);
         }
     }
     tables
 }
 
+fn has_results(rows: &[Row]) -> bool {
+    rows.iter().any(|row| outputs(&row.cell).next().is_some())
+}
+
 /// The tables of a stage without results: no rows, but the columns that it will have.
 fn empty_tables(tables: &mut Tables, stage: &StageForm) {
-    let text = |name: &str| (name.to_owned(), ArrowType::Utf8);
-    let real = |name: &str| (name.to_owned(), ArrowType::Float64);
-    let key = |(name, example): &(String, Json)| {
-        (name.clone(), value(example).kind().unwrap_or(ColumnType::Text).arrow())
-    };
-    let cell: Vec<(String, ArrowType)> =
-        std::iter::once(text("cell")).chain(stage.matrix.iter().map(key)).collect();
-    let form = |(port, kind): &'_ (String, String)| Some((port.clone(), hopmap_artifact::form(kind)?));
-    let outputs: Vec<(String, &KindForm)> = stage.outputs.iter().filter_map(form).collect();
-    let metrics = outputs.iter().flat_map(|(_, form)| form.metrics).map(|(name, _)| real(name));
-    let whole = cell.clone().into_iter().chain(metrics);
-    insert_empty(tables, &stage.name, whole.chain([text("state"), real("seconds"), text("digest")]));
+    insert_empty(tables, &stage.name, stage_columns(stage).into_iter());
+    let (cell, outputs) = (cell_columns(stage), output_forms(stage));
     for (port, form) in &outputs {
         for table in form.tables {
             let of_name =
@@ -94,6 +90,58 @@ fn empty_tables(tables: &mut Tables, stage: &StageForm) {
             let own = own.map(|column| (column.name.to_owned(), arrow_type(column.kind)));
             insert_empty(tables, &name, cell.clone().into_iter().chain(own));
         }
+    }
+}
+
+/// A column: its name and type.
+type NamedType = (String, ArrowType);
+
+/// The columns that a stage will have when it has results.
+fn stage_columns(stage: &StageForm) -> Vec<NamedType> {
+    let real = |name: &str| (name.to_owned(), ArrowType::Float64);
+    let text = |name: &str| (name.to_owned(), ArrowType::Utf8);
+    let metrics = stage.metrics.iter().map(|name| real(name));
+    let columns = cell_columns(stage).into_iter().chain(metrics);
+    let mut columns: Vec<NamedType> =
+        columns.chain([text("state"), real("seconds"), text("digest")]).collect();
+    let mut seen = BTreeSet::new();
+    columns.retain(|(name, _)| seen.insert(name.clone()));
+    columns
+}
+
+/// The name of the cell and the keys of its matrix.
+fn cell_columns(stage: &StageForm) -> Vec<NamedType> {
+    let key = |(name, example): &(String, Json)| {
+        (name.clone(), value(example).kind().unwrap_or(ColumnType::Text).arrow())
+    };
+    std::iter::once(("cell".to_owned(), ArrowType::Utf8)).chain(stage.matrix.iter().map(key)).collect()
+}
+
+/// The output ports whose kinds are known.
+fn output_forms(stage: &StageForm) -> Vec<(String, &'static KindForm)> {
+    let form = |(port, kind): &(String, String)| Some((port.clone(), hopmap_artifact::form(kind)?));
+    stage.outputs.iter().filter_map(form).collect()
+}
+
+/// Rows with further columns that are null.
+fn with_columns(rows: &RecordBatch, columns: &[NamedType]) -> RecordBatch {
+    let schema = rows.schema();
+    let new = columns.iter().filter(|(name, _)| schema.index_of(name).is_err());
+    let new: Vec<Field> = new.map(|(name, kind)| Field::new(name, kind.clone(), true)).collect();
+    let arrays = new.iter().map(|field| new_null_array(field.data_type(), rows.num_rows()));
+    let arrays: Vec<ArrayRef> = rows.columns().iter().cloned().chain(arrays).collect();
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone()).chain(new);
+    // All columns have as many rows.
+    RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), arrays)
+        .unwrap_or_else(|_| rows.clone())
+}
+
+/// The table of all runs, which has its columns even before the first one.
+fn table_of_runs(records: &[Record]) -> RecordBatch {
+    let example = RunSummary { seconds: Some(0.0), exit: Some(0), ..RunSummary::default() };
+    match records {
+        [] => table_of(&[run_record(&example)]).slice(0, 0),
+        records => table_of(records),
     }
 }
 

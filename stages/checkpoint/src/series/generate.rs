@@ -247,7 +247,7 @@ fn length(mut file: BufWriter<File>) -> io::Result<u64> {
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum GenerateError {
     /// The parameter `checkpoints` or `ranks` is out of range.
-    #[error("`{key}` asks for {value}")]
+    #[error("`{key}` = {value} is out of range")]
     #[diagnostic(code(checkpoint::number), help("the range is 1 to {MOST}"))]
     Number {
         /// Its name.
@@ -256,12 +256,12 @@ pub enum GenerateError {
         value: u32,
     },
     /// The parameter `bytes` is out of range.
-    #[error("`bytes` asks for {0} bytes of memory")]
+    #[error("`bytes` = {0} is out of range")]
     #[diagnostic(code(checkpoint::bytes), help("a rank has from {} to {} bytes", BYTES.start(), BYTES.end()))]
     Bytes(u64),
     /// A fraction out of range.
-    #[error("`{key}` is {share}")]
-    #[diagnostic(code(checkpoint::share), help("it is a number from 0 to 1"))]
+    #[error("`{key}` = {share} is out of range")]
+    #[diagnostic(code(checkpoint::share), help("the range is 0 to 1"))]
     Share {
         /// Its name.
         key: &'static str,
@@ -276,8 +276,8 @@ pub enum GenerateError {
     )]
     TooMuch(f64),
     /// Too many insertions, or empty ones.
-    #[error("`insertions` asks for {count} of {bytes} bytes")]
-    #[diagnostic(code(checkpoint::insertions), help("up to {} of 1 to {} bytes", MOST_INSERTIONS.0, MOST_INSERTIONS.1))]
+    #[error("`insertions` = {count} of {bytes} bytes each is out of range")]
+    #[diagnostic(code(checkpoint::insertions), help("at most {} insertions of 1 to {} bytes each", MOST_INSERTIONS.0, MOST_INSERTIONS.1))]
     Insertions {
         /// Their number.
         count: u32,

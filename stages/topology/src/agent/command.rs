@@ -15,6 +15,7 @@ use hopmap_model::Context;
 use hopmap_mpi_environment::host_name;
 
 use super::bind::{Bind, default_address};
+use super::cores::ThreadError;
 use super::handshake::Token;
 use super::server::{Agent, AgentSettings, Ending};
 
@@ -80,7 +81,7 @@ impl Command for AgentCommand {
             wait_for_end(io::stdin().lock());
             stopper.stop();
         });
-        watched.map_err(|error| miette::miette!("cannot start a thread: {error}"))?;
+        watched.map_err(|error| Failure::failed(ThreadError(error)))?;
         // The starter of the agent waits for this line, even in quiet mode.
         let _ = writeln!(out, "{}", agent.line());
         let ending = thread::scope(|scope| {

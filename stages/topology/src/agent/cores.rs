@@ -11,6 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
+use miette::Diagnostic;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::protocol::CorePair;
@@ -28,8 +29,18 @@ const SPINS: u32 = 1 << 12;
 /// Sequence number that ends the conversation.
 const END: u64 = u64::MAX;
 
-fn no_thread(error: &std::io::Error) -> MachineError {
-    MachineError::new(format!("cannot start a thread: {error}"), "")
+/// The system refuses to start a thread.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("cannot start a thread: {0}")]
+#[diagnostic(
+    code(topology::thread),
+    help("raise the limits of processes and memory (`ulimit -u`, `ulimit -v`), or end other programs")
+)]
+pub(crate) struct ThreadError(pub(crate) std::io::Error);
+
+fn no_thread(error: std::io::Error) -> MachineError {
+    let error = ThreadError(error);
+    MachineError::new(error.to_string(), error.help().map(|help| help.to_string()).unwrap_or_default())
 }
 
 /// Cores this process may run on, in the numbering of the operating system.
@@ -109,7 +120,7 @@ fn measure_at_once(
             .iter()
             .map(|&(source, destination)| {
                 let pair = move || measure_pair(source, destination, sampling, until);
-                thread::Builder::new().spawn_scoped(scope, pair).map_err(|error| no_thread(&error))
+                thread::Builder::new().spawn_scoped(scope, pair).map_err(no_thread)
             })
             .collect();
         let mut measured = Vec::with_capacity(pairs.len());
@@ -146,7 +157,7 @@ fn measure_pair(
                 memory.answer();
             }
         };
-        thread::Builder::new().spawn_scoped(scope, answering).map_err(|error| no_thread(&error))?;
+        thread::Builder::new().spawn_scoped(scope, answering).map_err(no_thread)?;
         let _ended = EndAtLast(memory);
         pin(source)?;
         is_ready.recv().unwrap_or(Ok(()))?;
