@@ -190,7 +190,7 @@ fn both_stages_say_what_they_take() {
       task-graph       task-graph
 
     parameters
-      algorithms       default {"allgather":null,"allreduce":null,"alltoall":null,"barrier":null,"bcast":null,"gather":null,"reduce":null,"reduce_scatter":null,"scan":null,"scatter":null}
+      algorithms       default {"allgather":null,"allreduce":null,"alltoall":null,"barrier":null,"bcast":null,"gather":null,"reduce":null,"reduce_scatter":null,"rules":"mpich","scan":null,"scatter":null}
           Algorithms for expanding operations, as in `trace/otf2`
       collectives      default "expand"
           Whether collective operations of recordings and OTF2 archives count, as in `trace/otf2`:

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use hopmap_model::Edge;
 
-use crate::{Collective, Convention, Operation, expand};
+use crate::{Algorithms, Collective, Convention, Operation, expand};
 
 /// The calls of an expansion, in order.
 pub(crate) fn calls(collective: &Collective) -> Vec<Edge> {
     let mut calls = Vec::new();
-    expand(collective, None, |edge| calls.push(edge)).unwrap();
+    expand(collective, &Algorithms::default(), |edge| calls.push(edge)).unwrap();
     calls
 }
 

@@ -1,11 +1,13 @@
 //! Expansion of MPI collective operations into point-to-point messages.
 //!
 //! A trace records a collective operation once per process, without its messages. [`expand`] computes the
-//! messages of an [`Algorithm`], by default the one that MPICH would choose: Thakur, Rabenseifner and Gropp,
-//! "Optimization of Collective Communication Operations in MPICH", IJHPCA 19(1), 2005, with the selection
-//! rules of MPICH 5.0.1, `maint/tuning/coll/mpir/generic.json` (unchanged since 4.0 except for the name of
-//! the barrier), and the algorithms of `src/mpi/coll/*/*_intra_*.c` there. With P processes, `block` bytes
-//! per process (or per pair, `MPI_Alltoall`) and `total` bytes in all blocks:
+//! messages of an [`Algorithm`], by default the one that the [`Rules`] of MPICH or Open MPI select.
+//!
+//! MPICH: Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH",
+//! IJHPCA 19(1), 2005, with the selection rules of MPICH 5.0.1, `maint/tuning/coll/mpir/generic.json`
+//! (unchanged since 4.0 except for the name of the barrier), and the algorithms of
+//! `src/mpi/coll/*/*_intra_*.c` there. With P processes, `block` bytes per process (or per pair,
+//! `MPI_Alltoall`) and `total` bytes in all blocks:
 //!
 //! | operation | when | algorithm |
 //! |---|---|---|
@@ -44,10 +46,10 @@
 //! - Nonblocking operations are expanded like blocking ones. Operations on intercommunicators are not
 //!   supported.
 //!
-//! Open MPI uses the same algorithms with other rules (`ompi/mca/coll/tuned/coll_tuned_decision_fixed.c`:
-//! tables over P and bytes that change between releases), and some that MPICH lacks. Of those, [`Algorithm`]
-//! has chains and direct messages for broadcast, rings for allreduce, neighbour exchange for allgather and
-//! tree barriers, but not pipelines, split binary trees and k-nomial trees.
+//! Open MPI 4.1: the table in `rules.rs`, with the algorithms of `ompi/mca/coll/base`. A test with 2 to 16
+//! ranks compares the messages and bytes of every pair with those that `pml/monitoring` counts. The
+//! simplifications are those above; a vector of doubles is cut at bytes too, so its messages differ by less
+//! than an element if the pieces do not divide it.
 //!
 //! [`Call`] is an operation with blocks of equal size; it reports its messages by round.
 
@@ -55,13 +57,16 @@ mod algorithm;
 #[cfg(test)]
 mod checker;
 mod load;
+mod messages;
 mod network;
 mod reduce;
 #[cfg(test)]
 mod round_tests;
+mod rules;
 mod sizes;
 #[cfg(test)]
 mod tests;
+mod trees;
 
 use hopmap_model::Edge;
 
@@ -69,8 +74,9 @@ pub use hopmap_model::CollectiveOperation as Operation;
 
 pub use algorithm::{Algorithm, AlgorithmError, Algorithms};
 use load::Load;
-use network::{Network, Order};
-use sizes::Blocks;
+use messages::send;
+use network::Network;
+pub use rules::Rules;
 pub use sizes::{Collective, Convention, exchanged};
 
 /// A collective operation that cannot be expanded.
@@ -112,20 +118,20 @@ pub enum CollectiveError {
 /// Calls `transfer` with the messages of one collective operation. Ranks are those of the communicator, and
 /// consecutive messages between the same ranks are combined. A pair may occur more than once; a rank never
 /// sends to itself. Without an algorithm, or if it does not support this number of processes or bytes, the
-/// rules of MPICH apply. The same operation always gives the same calls, so callers can expand many
+/// rules of an MPI library apply. The same operation always gives the same calls, so callers can expand many
 /// instances with the same root and sizes once and multiply. Time is proportional to the number of calls,
 /// memory to the number of processes. Byte counts saturate at `u64::MAX`.
 pub fn expand(
     collective: &Collective<'_>,
-    algorithm: Option<Algorithm>,
+    algorithms: &Algorithms,
     mut transfer: impl FnMut(Edge),
 ) -> Result<(), CollectiveError> {
     let operation = collective.operation;
     let (processes, root) = ends(collective)?;
     if processes > 1 {
         let load = Load::recorded(collective, root);
-        let algorithm = algorithm.filter(|algorithm| load.suits(operation, *algorithm, processes));
-        let algorithm = algorithm.unwrap_or_else(|| load::algorithm(operation, &load, processes));
+        let chosen = algorithms.of(operation).filter(|chosen| load.suits(operation, *chosen, processes));
+        let algorithm = chosen.unwrap_or_else(|| algorithms.rules.algorithm(operation, &load, processes));
         let mut network = Network::new(processes, root, |_, edge| transfer(edge));
         send((operation, algorithm), &load, root, &mut network);
     }
@@ -201,11 +207,11 @@ pub struct Call {
 }
 
 impl Call {
-    /// The algorithm that MPICH would choose.
+    /// The algorithm that an MPI library would select; of a single process, any.
     #[must_use]
-    pub fn usual(&self) -> Algorithm {
+    pub fn usual(&self, rules: Rules) -> Algorithm {
         let Self { operation, processes, bytes, .. } = *self;
-        load::algorithm(operation, &Load::equal(operation, bytes, processes), processes)
+        rules.algorithm(operation, &Load::equal(operation, bytes, processes), processes.max(1))
     }
 
     /// Whether the processes can use an algorithm. Some need 2ᵏ or an even number of processes; those that
@@ -222,12 +228,14 @@ impl Call {
         let processes = u64::from(self.processes);
         let pairs = match algorithm {
             Algorithm::Pairwise | Algorithm::NeighbourExchange => true,
-            Algorithm::Linear => !self.operation.has_root(),
+            Algorithm::Linear => {
+                matches!(self.operation, Operation::AllToAll | Operation::AllToAllV | Operation::AllToAllW)
+            }
             _ => false,
         };
         match pairs {
             true => processes * processes,
-            false => processes * (2 * u64::from(u32::BITS) + 3),
+            false => processes * (2 * u64::from(u32::BITS) + 5),
         }
     }
 
@@ -250,106 +258,5 @@ impl Call {
             send((operation, algorithm), &load, root, &mut Network::new(processes, root, transfer));
         }
         Ok(())
-    }
-}
-
-/// Sends the messages of an operation of two or more processes with an algorithm that supports them.
-pub(crate) fn send(
-    (operation, algorithm): (Operation, Algorithm),
-    load: &Load<'_>,
-    root: u32,
-    network: &mut Network<impl FnMut(u32, Edge)>,
-) {
-    match (load, algorithm) {
-        (Load::Nothing, Algorithm::Tree) => network::tree(network),
-        (Load::Nothing, _) => network::disseminate(network),
-        (Load::Vector(bytes), _) => match operation {
-            Operation::Broadcast => broadcast(algorithm, *bytes, network),
-            Operation::Reduce => reduce(algorithm, *bytes, root, network),
-            Operation::AllReduce => all_reduce(algorithm, *bytes, network),
-            _ if algorithm == Algorithm::Chain => network::chain(*bytes, network),
-            _ => reduce::scan(*bytes, network),
-        },
-        (Load::Blocks(blocks), _) => match operation {
-            Operation::AllGather | Operation::AllGatherV => all_gather(algorithm, blocks, network),
-            Operation::ReduceScatter | Operation::ReduceScatterBlock => match algorithm {
-                Algorithm::RecursiveHalving => reduce::reduce_scatter_by_halving(blocks, network),
-                _ => network::to_each(blocks, order(algorithm), network),
-            },
-            Operation::Gather | Operation::GatherV => match algorithm {
-                Algorithm::Linear => network::to_root(blocks, network),
-                _ => network::gather(blocks, network),
-            },
-            _ if algorithm == Algorithm::Linear => network::from_root(blocks, network),
-            _ => network::scatter(blocks, network),
-        },
-        (Load::Pairs(bytes), Algorithm::Bruck) => network::bruck_all_to_all(*bytes, network),
-        (Load::Pairs(bytes), _) => {
-            network::to_each(&Blocks::equal(*bytes, network.processes()), order(algorithm), network);
-        }
-        (Load::Shares(sent, received), _) => network::shares(sent, received, order(algorithm), network),
-    }
-}
-
-/// Order of the messages between all pairs.
-fn order(algorithm: Algorithm) -> Order {
-    if algorithm == Algorithm::Linear { Order::AtOnce } else { Order::InRounds }
-}
-
-fn broadcast(algorithm: Algorithm, bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
-    let equal = |network: &Network<_>| Blocks::equal(bytes, network.processes());
-    match algorithm {
-        Algorithm::Linear => network::from_root(&equal(network), network),
-        Algorithm::Chain => network::chain(bytes, network),
-        Algorithm::ScatterRing | Algorithm::ScatterDoubling => {
-            broadcast_in_pieces(algorithm, &Blocks::rounded_up(bytes, network.processes()), network);
-        }
-        _ => network::broadcast(bytes, network),
-    }
-}
-
-/// A scatter, then an allgather.
-pub(crate) fn broadcast_in_pieces(
-    algorithm: Algorithm,
-    pieces: &Blocks,
-    network: &mut Network<impl FnMut(u32, Edge)>,
-) {
-    network::scatter(pieces, network);
-    network.next_part();
-    match algorithm {
-        Algorithm::ScatterDoubling => network::recursive_doubling(pieces, network),
-        _ => network::ring(pieces, network),
-    }
-}
-
-fn reduce(algorithm: Algorithm, bytes: u64, root: u32, network: &mut Network<impl FnMut(u32, Edge)>) {
-    let processes = network.processes();
-    match algorithm {
-        Algorithm::ReduceScatterGather => {
-            let pieces = Blocks::even(bytes, 1 << processes.ilog2());
-            reduce::reduce_in_pieces(&pieces, root, &mut network.unrotated());
-        }
-        Algorithm::Linear => network::to_root(&Blocks::equal(bytes, processes), network),
-        _ => network::reduce(bytes, network),
-    }
-}
-
-fn all_reduce(algorithm: Algorithm, bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
-    let processes = network.processes();
-    match algorithm {
-        Algorithm::ReduceScatterAllgather => {
-            reduce::all_reduce_in_pieces(&Blocks::even(bytes, 1 << processes.ilog2()), network);
-        }
-        Algorithm::Ring => reduce::all_reduce_in_rings(&Blocks::even(bytes, processes), network),
-        _ => reduce::all_reduce_unsplit(bytes, network),
-    }
-}
-
-fn all_gather(algorithm: Algorithm, blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
-    match algorithm {
-        Algorithm::RecursiveDoubling => network::recursive_doubling(blocks, network),
-        Algorithm::Bruck => network::bruck(blocks, network),
-        Algorithm::NeighbourExchange => network::neighbour_exchange(blocks, network),
-        _ => network::ring(blocks, network),
     }
 }

@@ -61,7 +61,7 @@ impl Load<'_> {
     /// pieces need an element per piece.
     pub(crate) fn suits(&self, operation: Operation, algorithm: Algorithm, processes: u32) -> bool {
         let pieces = match algorithm {
-            Algorithm::ReduceScatterAllgather | Algorithm::ReduceScatterGather => {
+            Algorithm::ReduceScatterAllgather | Algorithm::ReduceScatterGather | Algorithm::Rabenseifner => {
                 1 << processes.max(1).ilog2()
             }
             Algorithm::Ring => u64::from(processes),

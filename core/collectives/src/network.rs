@@ -28,9 +28,12 @@ impl<F: FnMut(u32, Edge)> Network<F> {
         Self { processes, root, rounds: (0, 0, 0), transfer }
     }
 
-    /// The same processes, numbered as in the communicator.
-    pub(crate) fn unrotated(&mut self) -> Network<&mut F> {
-        Network { processes: self.processes, root: 0, rounds: self.rounds, transfer: &mut self.transfer }
+    /// Runs a part in which processes are numbered as in the communicator.
+    pub(crate) fn unrotated(&mut self, part: impl FnOnce(&mut Network<&mut F>)) {
+        let (processes, rounds) = (self.processes, self.rounds);
+        let mut unrotated = Network { processes, root: 0, rounds, transfer: &mut self.transfer };
+        part(&mut unrotated);
+        self.rounds = unrotated.rounds;
     }
 
     /// Number of processes.
@@ -162,6 +165,19 @@ pub(crate) fn to_root(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edg
     }
 }
 
+/// The root asks one process after the other for its block, with an empty message, and each sends it in two
+/// segments, of which the second is empty. 3 · (P − 1) messages. `gather_intra_linear_sync` of Open MPI.
+pub(crate) fn to_root_in_turn(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    for process in (1..network.processes()).filter(|&process| blocks.one(process) > 0) {
+        for (source, destination, bytes) in
+            [(0, process, 0), (process, 0, blocks.one(process)), (process, 0, 0)]
+        {
+            network.send_all(source, destination, 1, bytes);
+            network.next_part();
+        }
+    }
+}
+
 /// The root sends every process its block. P − 1 messages.
 pub(crate) fn from_root(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
     network.round(0);
@@ -196,15 +212,78 @@ pub(crate) fn tree(network: &mut Network<impl FnMut(u32, Edge)>) {
     }
 }
 
-/// 2ᵏ processes exchange all blocks they hold over the distances 1, 2, 4, …: P · k messages.
-pub(crate) fn recursive_doubling(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
-    for (round, distance) in (0..).zip(network.distances()) {
-        network.round(round);
-        for process in 0..network.processes() {
-            let first = process & !(distance - 1);
-            network.send(process, process ^ distance, blocks.several(first..first + distance));
+/// Every process notifies the root, which releases all: 2 · (P − 1) empty messages.
+pub(crate) fn notify_root(network: &mut Network<impl FnMut(u32, Edge)>) {
+    for process in 1..network.processes() {
+        network.send_all(process, 0, 1, 0);
+    }
+    network.next_part();
+    for process in 1..network.processes() {
+        network.send_all(0, process, 1, 0);
+    }
+}
+
+/// The first 2ᵏ processes notify each other over the distances 1, 2, 4, …; each of the others notifies one of
+/// them before, and is released after: 2ᵏ · k + 2 · (P − 2ᵏ) empty messages.
+/// `barrier_intra_recursivedoubling` of Open MPI.
+pub(crate) fn notify_by_doubling(network: &mut Network<impl FnMut(u32, Edge)>) {
+    let members = 1 << network.processes().ilog2();
+    for process in members..network.processes() {
+        network.send_all(process, process - members, 1, 0);
+    }
+    for distance in powers(members.ilog2()) {
+        network.next_part();
+        for process in 0..members {
+            network.send_all(process, process ^ distance, 1, 0);
         }
     }
+    network.next_part();
+    for process in members..network.processes() {
+        network.send_all(process - members, process, 1, 0);
+    }
+}
+
+/// Processes exchange over the distances 1, 2, 4, …, so that after each the two groups of this length know the
+/// same. If the second group is incomplete, some processes of the first have no partner: those that have one
+/// forward to them what they received. `bytes` is what a group with a given range of processes knows and the
+/// other does not. P · k messages for 2ᵏ processes.
+pub(crate) fn exchange_by_doubling(
+    bytes: impl Fn(Range<u32>) -> u64,
+    network: &mut Network<impl FnMut(u32, Edge)>,
+) {
+    let processes = network.processes();
+    for distance in network.distances() {
+        let group = |process: u32| {
+            let first = process & !(distance - 1);
+            first..first.saturating_add(distance).min(processes)
+        };
+        for process in 0..processes {
+            if process ^ distance < processes {
+                network.send(process, process ^ distance, bytes(group(process)));
+            }
+        }
+        network.next_part();
+        let last = group(processes - 1);
+        let partners = last.end - last.start;
+        if last.start & distance == 0 || partners == distance {
+            continue;
+        }
+        for step in powers(distance.ilog2()).rev() {
+            // Of every 2 · step processes without a gap, the first ones know it already.
+            for process in last.start - distance..last.start {
+                let known = process % (2 * step);
+                if known < partners.min(step) && known + step >= partners {
+                    network.send(process, process + step, bytes(last.clone()));
+                }
+            }
+            network.next_part();
+        }
+    }
+}
+
+/// Processes exchange all blocks they hold.
+pub(crate) fn recursive_doubling(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    exchange_by_doubling(|group| blocks.several(group), network);
 }
 
 /// Every process sends all blocks it holds, in the last round only the missing ones, to the processes 1, 2,

@@ -10,6 +10,15 @@ use hopmap_model::Edge;
 use crate::network::{self, Network, powers};
 use crate::sizes::Blocks;
 
+/// What the processes beyond 2ᵏ do with their vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Excess {
+    /// A neighbour receives and reduces it: MPICH.
+    Whole,
+    /// Both neighbours reduce a half, and one passes its half on: Rabenseifner, Open MPI.
+    Halves,
+}
+
 /// The 2ᵏ of P processes that take part, renumbered, and the neighbours that drop out.
 #[derive(Debug, Clone, Copy)]
 struct Fold {
@@ -66,6 +75,21 @@ impl Fold {
         network.next_part();
     }
 
+    /// Every process that drops out leaves its pieces to its neighbour.
+    fn fold_pieces(self, pieces: &Blocks, excess: Excess, network: &mut Network<impl FnMut(u32, Edge)>) {
+        let half = pieces.count() / 2;
+        let (lower, upper) = (pieces.several(0..half), pieces.several(half..pieces.count()));
+        if excess == Excess::Whole {
+            return self.fold(pieces.several(0..pieces.count()), network);
+        }
+        for member in 0..self.excess {
+            network.send(self.left_out(member), self.process(member), lower);
+            network.send(self.process(member), self.left_out(member), upper);
+        }
+        network.next_part();
+        self.fold(upper, network);
+    }
+
     /// Every process that dropped out receives the result.
     fn unfold(self, bytes: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
         network.next_part();
@@ -103,11 +127,16 @@ pub(crate) fn all_reduce_unsplit(bytes: u64, network: &mut Network<impl FnMut(u3
 }
 
 /// Vectors in pieces: a reduce-scatter by halving, then an allgather in reverse order: 2 · 2ᵏ · k messages
-/// and two per dropped process. Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
-pub(crate) fn all_reduce_in_pieces(pieces: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
-    let fold = Fold::new(network.processes(), true);
+/// and two or four per dropped process. Rabenseifner, "Optimization of Collective Reduction Operations",
+/// ICCS 2004.
+pub(crate) fn all_reduce_in_pieces(
+    pieces: &Blocks,
+    excess: Excess,
+    network: &mut Network<impl FnMut(u32, Edge)>,
+) {
+    let fold = Fold::new(network.processes(), excess == Excess::Whole);
     let bytes = pieces.several(0..pieces.count());
-    fold.fold(bytes, network);
+    fold.fold_pieces(pieces, excess, network);
     fold.halve(pieces, network);
     for bit in (0..fold.halvings).rev() {
         network.round(fold.halvings - 1 - bit);
@@ -119,11 +148,16 @@ pub(crate) fn all_reduce_in_pieces(pieces: &Blocks, network: &mut Network<impl F
     fold.unfold(bytes, network);
 }
 
-/// Vectors in pieces: a reduce-scatter by halving, then a gather: 2ᵏ · k + 2ᵏ − 1 messages, one per dropped
-/// process, and one more if the root drops out: it then takes the place of process 0. Rabenseifner, 2004.
-pub(crate) fn reduce_in_pieces(pieces: &Blocks, root: u32, network: &mut Network<impl FnMut(u32, Edge)>) {
+/// Vectors in pieces: a reduce-scatter by halving, then a gather: 2ᵏ · k + 2ᵏ − 1 messages, one or three per
+/// dropped process, and one more if the root drops out: it then takes the place of process 0. Rabenseifner,
+/// 2004.
+pub(crate) fn reduce_in_pieces(
+    pieces: &Blocks,
+    (root, excess): (u32, Excess),
+    network: &mut Network<impl FnMut(u32, Edge)>,
+) {
     let fold = Fold::new(network.processes(), false);
-    fold.fold(pieces.several(0..pieces.count()), network);
+    fold.fold_pieces(pieces, excess, network);
     fold.halve(pieces, network);
 
     let folded = root / 2 < fold.excess;
@@ -175,6 +209,49 @@ pub(crate) fn reduce_scatter_by_halving(blocks: &Blocks, network: &mut Network<i
     for member in 0..fold.excess {
         let left_out = fold.left_out(member);
         network.send(fold.process(member), left_out, blocks.one(left_out));
+    }
+}
+
+/// Every block is reduced around a ring that ends at its owner: P · (P − 1) messages, reported as one round.
+pub(crate) fn reduce_scatter_in_ring(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    network.round(0);
+    network::around(blocks, 0, network);
+}
+
+/// Processes exchange over the distances 1, 2, 4, … what the other side lacks: everything but the blocks of
+/// the own side. `reduce_scatter_block_intra_recursivedoubling` of Open MPI.
+pub(crate) fn reduce_scatter_by_doubling(blocks: &Blocks, network: &mut Network<impl FnMut(u32, Edge)>) {
+    let others = |group: Range<u32>| {
+        blocks.several(0..group.start).saturating_add(blocks.several(group.end..blocks.count()))
+    };
+    network::exchange_by_doubling(others, network);
+}
+
+/// Partners over the distances 1, 2, 4, … exchange halves, so the result of every member is at the process
+/// with its bits in reverse order, which sends it on. With 2ᵏ processes, blocks of equal length may be in that
+/// order from the start. Träff, "An Improved Algorithm for (Non-commutative) Reduce-Scatter with an
+/// Application", EuroPVM/MPI 2005.
+pub(crate) fn reduce_scatter_by_butterfly(
+    blocks: &Blocks,
+    reordered: bool,
+    network: &mut Network<impl FnMut(u32, Edge)>,
+) {
+    let fold = Fold::new(network.processes(), true);
+    let mirror = |member: u32| member.reverse_bits() >> (u32::BITS - fold.halvings);
+    if reordered && fold.excess == 0 {
+        return fold.halve(&Blocks::of((0..fold.members()).map(|place| blocks.one(mirror(place)))), network);
+    }
+    fold.fold(blocks.several(0..blocks.count()), network);
+    let of_member = |member| blocks.several(fold.first(member)..fold.first(member + 1));
+    fold.halve(&Blocks::of((0..fold.members()).map(of_member)), network);
+    for member in 0..fold.excess {
+        let left_out = fold.left_out(member);
+        network.send(fold.process(mirror(member)), left_out, blocks.one(left_out));
+    }
+    network.next_part();
+    for member in (0..fold.members()).filter(|&member| mirror(member) != member) {
+        let owner = fold.process(member);
+        network.send(fold.process(mirror(member)), owner, blocks.one(owner));
     }
 }
 

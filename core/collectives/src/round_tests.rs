@@ -6,9 +6,11 @@ use proptest::prelude::*;
 
 use crate::checker::{Held, Rule, assert_exchanged, follow};
 use crate::load::Load;
+use crate::messages::{broadcast_in_pieces, send};
 use crate::network::Network;
+use crate::reduce::{self, Excess};
 use crate::sizes::Blocks;
-use crate::{Algorithm, Call, CollectiveError, Operation, broadcast_in_pieces, reduce, send};
+use crate::{Algorithm, Algorithms, Call, CollectiveError, Operation, Rules};
 use hopmap_model::Edge;
 
 type Messages = Vec<(u32, Edge)>;
@@ -57,39 +59,59 @@ fn call(operation: Operation, processes: u32, root: u32, bytes: u64) -> Call {
     Call { operation, processes, root: operation.has_root().then_some(root), bytes }
 }
 
+/// One algorithm for an operation.
+fn chosen(operation: Operation, algorithm: Algorithm) -> Algorithms {
+    let name = match operation {
+        Operation::GatherV => Operation::Gather,
+        Operation::ScatterV => Operation::Scatter,
+        Operation::AllGatherV => Operation::AllGather,
+        Operation::ReduceScatterBlock => Operation::ReduceScatter,
+        Operation::ExclusiveScan => Operation::Scan,
+        operation => operation,
+    };
+    serde_json::from_value(serde_json::json!({ name.name(): algorithm })).unwrap()
+}
+
 proptest! {
     #[test]
     fn broadcasts_reach_everybody((processes, root) in group()) {
         let unsplit = held(processes, 1, |rank, _| u64::from(rank == root));
-        for algorithm in [Algorithm::Binomial, Algorithm::Linear, Algorithm::Chain] {
+        let whole = |algorithm: &&Algorithm| {
+            use Algorithm::{ScatterDoubling, ScatterRing, SplitBinary};
+            !matches!(algorithm, ScatterRing | ScatterDoubling | SplitBinary)
+        };
+        for &algorithm in Algorithm::of(Operation::Broadcast).iter().filter(whole) {
             let messages = sent(Operation::Broadcast, algorithm, &Load::Vector(1), processes, root);
             let after = follow(&messages, unsplit.clone(), Rule::Strict);
             prop_assert!(after.iter().all(|held| held[0] == 1), "{}", algorithm);
         }
         let cut = held(processes, processes, |rank, _| u64::from(rank == root));
         for algorithm in [Algorithm::ScatterRing, Algorithm::ScatterDoubling] {
-            if algorithm.fits(Operation::Broadcast, processes) {
-                let messages = record(processes, root, |network| {
-                    broadcast_in_pieces(algorithm, &pieces(processes), network);
-                });
-                // Processes that forward pieces receive them again.
-                let after = follow(&messages, cut.clone(), Rule::Again);
-                prop_assert!(after.iter().flatten().all(|&held| held == 1), "{}", algorithm);
-            }
+            let messages = record(processes, root, |network| {
+                broadcast_in_pieces(algorithm, &pieces(processes), network);
+            });
+            // Processes that forward pieces receive them again.
+            let after = follow(&messages, cut.clone(), Rule::Again);
+            prop_assert!(after.iter().flatten().all(|&held| held == 1), "{}", algorithm);
         }
+        // The halves of three bytes have two bytes and one, as two pieces do.
+        let halves = sent(Operation::Broadcast, Algorithm::SplitBinary, &Load::Vector(3), processes, root);
+        let after = follow(&halves, held(processes, 2, |rank, _| u64::from(rank == root)), Rule::Strict);
+        prop_assert!(after.iter().flatten().all(|&held| held == 1));
     }
 
     #[test]
     fn gathers_and_scatters_bring_every_block_to_its_end((processes, root) in group()) {
         let blocks = Load::Blocks(pieces(processes));
-        for algorithm in [Algorithm::Binomial, Algorithm::Linear] {
+        for &algorithm in Algorithm::of(Operation::Gather) {
             let own = held(processes, processes, |rank, piece| {
                 u64::from(rank == self::rank(piece, root, processes))
             });
             let gather = sent(Operation::Gather, algorithm, &blocks, processes, root);
             let after = follow(&gather, own, Rule::Strict);
             prop_assert!(after[root as usize].iter().all(|&held| held == 1), "{}", algorithm);
-
+        }
+        for algorithm in [Algorithm::Binomial, Algorithm::Linear] {
             let together = held(processes, processes, |rank, _| u64::from(rank == root));
             let scatter = sent(Operation::Scatter, algorithm, &blocks, processes, root);
             let after = follow(&scatter, together, Rule::Strict);
@@ -103,10 +125,14 @@ proptest! {
     fn allgathers_bring_every_block_to_every_process(processes in 2..=64u32) {
         let own = held(processes, processes, |rank, piece| u64::from(rank == piece));
         for &algorithm in Algorithm::of(Operation::AllGather) {
-            if algorithm.fits(Operation::AllGather, processes) {
+            // The parts of a long broadcast, if it is scattered, are not the blocks.
+            let scattered = algorithm == Algorithm::NonOverlapping && (20..32).contains(&processes);
+            if algorithm.fits(Operation::AllGather, processes) && !scattered {
                 let blocks = Load::Blocks(pieces(processes));
                 let messages = sent(Operation::AllGather, algorithm, &blocks, processes, 0);
-                let after = follow(&messages, own.clone(), Rule::Strict);
+                // A broadcast of all blocks brings every process its own.
+                let rule = if algorithm == Algorithm::NonOverlapping { Rule::Again } else { Rule::Strict };
+                let after = follow(&messages, own.clone(), rule);
                 prop_assert!(after.iter().flatten().all(|&held| held == 1), "{}", algorithm);
             }
         }
@@ -116,29 +142,51 @@ proptest! {
     fn reductions_count_everybody_once((processes, root) in group()) {
         let own = |pieces| held(processes, pieces, |rank, _| 1 << rank);
         let power = 1 << processes.ilog2();
-        for algorithm in [Algorithm::Binomial, Algorithm::Linear] {
+        let whole = |algorithm: &&Algorithm| {
+            !matches!(algorithm, Algorithm::ReduceScatterGather | Algorithm::Rabenseifner)
+        };
+        for &algorithm in Algorithm::of(Operation::Reduce).iter().filter(whole) {
             let messages = sent(Operation::Reduce, algorithm, &Load::Vector(1), processes, root);
             prop_assert_eq!(follow(&messages, own(1), Rule::Strict)[root as usize][0], all(processes));
         }
-        let messages = record(processes, root, |network| {
-            reduce::reduce_in_pieces(&pieces(power), root, &mut network.unrotated());
-        });
-        let after = follow(&messages, own(power), Rule::Strict);
-        prop_assert!(after[root as usize].iter().all(|&held| held == all(processes)));
-
-        let unsplit = sent(Operation::AllReduce, Algorithm::RecursiveDoubling, &Load::Vector(1), processes, 0);
-        let halves = record(processes, 0, |network| reduce::all_reduce_in_pieces(&pieces(power), network));
+        for excess in [Excess::Whole, Excess::Halves] {
+            let messages = record(processes, root, |network| {
+                network.unrotated(|network| reduce::reduce_in_pieces(&pieces(power), (root, excess), network));
+            });
+            let after = follow(&messages, own(power), Rule::Strict);
+            prop_assert!(after[root as usize].iter().all(|&held| held == all(processes)));
+        }
+        let cut = |excess| {
+            record(processes, 0, |network| reduce::all_reduce_in_pieces(&pieces(power), excess, network))
+        };
         let rings = record(processes, 0, |network| reduce::all_reduce_in_rings(&pieces(processes), network));
-        for (messages, pieces) in [(unsplit, 1), (halves, power), (rings, processes)] {
+        let unsplit = |algorithm| (sent(Operation::AllReduce, algorithm, &Load::Vector(1), processes, 0), 1);
+        let [doubling, linear, parts] =
+            [Algorithm::RecursiveDoubling, Algorithm::Linear, Algorithm::NonOverlapping].map(unsplit);
+        let [whole, halves] = [Excess::Whole, Excess::Halves].map(|excess| (cut(excess), power));
+        for (messages, pieces) in [doubling, linear, parts, whole, halves, (rings, processes)] {
             let after = follow(&messages, own(pieces), Rule::Strict);
             prop_assert!(after.iter().flatten().all(|&held| held == all(processes)));
         }
+    }
 
+    #[test]
+    fn reduce_scatters_bring_every_process_its_block((processes, _) in group()) {
+        let own = |pieces| held(processes, pieces, |rank, _| 1 << rank);
         for &algorithm in Algorithm::of(Operation::ReduceScatter) {
             let blocks = Load::Blocks(pieces(processes));
             let messages = sent(Operation::ReduceScatter, algorithm, &blocks, processes, 0);
-            let after = follow(&messages, own(processes), Rule::Strict);
+            // Processes without a partner get what another one received, which is not all that it has.
+            let forwards = algorithm == Algorithm::RecursiveDoubling && !processes.is_power_of_two();
+            let rule = if forwards { Rule::Overlap } else { Rule::Strict };
+            let after = follow(&messages, own(processes), rule);
             prop_assert!((0..processes as usize).all(|rank| after[rank][rank] == all(processes)), "{}", algorithm);
+        }
+        if processes.is_power_of_two() {
+            let blocks = Load::Blocks(pieces(processes));
+            let messages = sent(Operation::ReduceScatterBlock, Algorithm::Butterfly, &blocks, processes, 0);
+            let after = follow(&messages, own(processes), Rule::Strict);
+            prop_assert!((0..processes as usize).all(|rank| after[rank][rank] == all(processes)));
         }
     }
 
@@ -174,7 +222,8 @@ proptest! {
     fn every_process_sends_and_receives_one_message_per_round((processes, root) in group(), bytes in 1..5000u64) {
         for operation in Operation::ALL {
             let straight = |algorithm: &&Algorithm| {
-                **algorithm != Algorithm::Linear && call(operation, processes, root, bytes).suits(**algorithm)
+                !matches!(algorithm, Algorithm::Linear | Algorithm::NonOverlapping)
+                    && call(operation, processes, root, bytes).suits(**algorithm)
             };
             for algorithm in Algorithm::of(operation).iter().filter(straight) {
                 let mut busy: BTreeMap<(u32, bool, u32), u32> = BTreeMap::new();
@@ -201,16 +250,20 @@ proptest! {
         if operation != Operation::Barrier && operation != Operation::AllGatherV {
             prop_assert_eq!(crate::summary(&recorded), Ok((call, true)));
         }
-        let expanded = |algorithm| {
+        let expanded = |algorithms: &Algorithms| {
             let mut edges = Vec::new();
-            crate::expand(&recorded, algorithm, |edge| edges.push(edge)).unwrap();
+            crate::expand(&recorded, algorithms, |edge| edges.push(edge)).unwrap();
             edges
         };
-        prop_assert_eq!(expanded(None), expanded(Some(call.usual())));
+        for rules in Rules::ALL {
+            let mut edges = Vec::new();
+            call.messages(call.usual(rules), |_, edge| edges.push(edge)).unwrap();
+            prop_assert_eq!(edges, expanded(&Algorithms { rules, ..Algorithms::default() }), "{:?}", rules);
+        }
         for &algorithm in Algorithm::of(operation).iter().filter(|algorithm| call.suits(**algorithm)) {
             let mut edges = Vec::new();
             call.messages(algorithm, |_, edge| edges.push(edge)).unwrap();
-            prop_assert_eq!(edges, expanded(Some(algorithm)), "{}", algorithm);
+            prop_assert_eq!(edges, expanded(&chosen(operation, algorithm)), "{}", algorithm);
         }
     }
 }
@@ -251,7 +304,10 @@ fn vectors_of_fewer_elements_than_pieces_are_not_split() {
             received: &sizes,
         };
         let mut messages = 0;
-        crate::expand(&recorded, Some(Algorithm::Ring), |edge| messages += edge.messages).unwrap();
+        crate::expand(&recorded, &chosen(Operation::AllReduce, Algorithm::Ring), |edge| {
+            messages += edge.messages
+        })
+        .unwrap();
         messages
     };
     assert_eq!((ring(32), ring(31)), (24, 8));

@@ -169,6 +169,15 @@ impl Blocks {
         Self::of((0..count).map(|block| size + u64::from(u64::from(block) < larger)))
     }
 
+    /// Halves a buffer again and again into 2ᵏ blocks; the first of two halves is rounded down.
+    pub(crate) fn halved(bytes: u64, count: u32) -> Self {
+        let halve = |bytes: u64, upper: bool| if upper { bytes - bytes / 2 } else { bytes / 2 };
+        let levels = || (0..count.ilog2()).rev();
+        Self::of(
+            (0..count).map(|block| levels().fold(bytes, |bytes, bit| halve(bytes, block >> bit & 1 == 1))),
+        )
+    }
+
     /// Splits a buffer into blocks of equal size, rounded up, so the last ones may be short or empty.
     pub(crate) fn rounded_up(bytes: u64, count: u32) -> Self {
         let size = bytes.div_ceil(u64::from(count));
@@ -273,6 +282,7 @@ mod tests {
     #[test]
     fn a_buffer_is_cut_evenly_or_rounded_up() {
         assert_eq!(sizes(&Blocks::even(10, 4)), [3, 3, 2, 2]);
+        assert_eq!(sizes(&Blocks::halved(11, 4)), [2, 3, 3, 3]);
         assert_eq!(sizes(&Blocks::rounded_up(10, 4)), [3, 3, 3, 1]);
         assert_eq!(sizes(&Blocks::rounded_up(9, 8)), [2, 2, 2, 2, 1, 0, 0, 0]);
         assert_eq!(sizes(&Blocks::even(1, 3)), [1, 0, 0]);

@@ -275,7 +275,8 @@ fn inconsistent_calls_are_rejected() {
         sent: &[1, 2],
         received: &[1, 2],
     };
-    let refuse = |collective: &Collective| expand(collective, None, |_| unreachable!()).unwrap_err();
+    let refuse =
+        |collective: &Collective| expand(collective, &Algorithms::default(), |_| unreachable!()).unwrap_err();
     let short = Collective { sent: &[1], ..collective };
     assert_eq!(refuse(&short), CollectiveError::Processes { sent: 1, received: 2 });
     assert_eq!(refuse(&Collective { root: None, ..collective }), CollectiveError::NoRoot);
@@ -283,7 +284,11 @@ fn inconsistent_calls_are_rejected() {
     assert_eq!(error, CollectiveError::Root { root: 2, processes: 2 });
     assert_eq!(error.to_string(), "the root is rank 2, but there are only 2 processes");
     assert_eq!(
-        expand(&Collective { operation: Operation::Barrier, root: None, ..collective }, None, |_| ()),
+        expand(
+            &Collective { operation: Operation::Barrier, root: None, ..collective },
+            &Algorithms::default(),
+            |_| ()
+        ),
         Ok(())
     );
 }
@@ -300,7 +305,7 @@ fn many_processes_and_huge_sizes_do_not_overflow() {
             let collective =
                 Collective { operation, root: Some(255), convention, sent: sizes, received: sizes };
             let mut largest = 0;
-            expand(&collective, None, |edge| largest = largest.max(edge.bytes)).unwrap();
+            expand(&collective, &Algorithms::default(), |edge| largest = largest.max(edge.bytes)).unwrap();
             assert_eq!(largest == 0, operation == Operation::Barrier);
         }
     }

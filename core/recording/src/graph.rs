@@ -220,21 +220,26 @@ impl<'a> Expansion<'a> {
         count.uneven = count.uneven.saturating_add(if even { 0 } else { calls });
     }
 
-    /// The algorithm of a call; `None` if calls are not expanded.
-    fn algorithm(&mut self, call: Call, calls: u64) -> Result<Option<Algorithm>, RecordingError> {
+    /// The algorithms, and that of a call; `None` if calls are not expanded.
+    fn algorithm(
+        &mut self,
+        call: Call,
+        calls: u64,
+    ) -> Result<Option<(Algorithms, Algorithm)>, RecordingError> {
         let Choice::Expand(algorithms) = self.choice else { return Ok(None) };
         let chosen = algorithms.of(call.operation);
         if call.processes > 1 && chosen.is_some_and(|chosen| !call.suits(chosen)) {
             self.unfit = self.unfit.saturating_add(calls);
         }
-        let algorithm = chosen.filter(|chosen| call.suits(*chosen)).unwrap_or_else(|| call.usual());
+        let algorithm =
+            chosen.filter(|chosen| call.suits(*chosen)).unwrap_or_else(|| call.usual(algorithms.rules));
         self.left = self.left.checked_sub(call.most_messages(algorithm)).ok_or_else(too_many)?;
-        Ok(Some(algorithm))
+        Ok(Some((algorithms, algorithm)))
     }
 
     /// Calls with blocks of equal length.
     fn regular(&mut self, members: &[u32], call: Call, calls: u64) -> Result<(), RecordingError> {
-        let Some(algorithm) = self.algorithm(call, calls)? else { return Ok(()) };
+        let Some((_, algorithm)) = self.algorithm(call, calls)? else { return Ok(()) };
         let sent = call.messages(algorithm, |_, edge| self.message(members, edge, calls));
         debug_assert!(sent.is_ok(), "root and algorithm are checked");
         Ok(())
@@ -275,9 +280,9 @@ impl<'a> Expansion<'a> {
             return Ok(());
         }
         self.count(group[0].communicator, (call, even), calls);
-        if let Some(algorithm) = self.algorithm(call, calls)? {
+        if let Some((algorithms, _)) = self.algorithm(call, calls)? {
             let sent =
-                collectives::expand(&collective, Some(algorithm), |edge| self.message(members, edge, calls));
+                collectives::expand(&collective, &algorithms, |edge| self.message(members, edge, calls));
             debug_assert!(sent.is_ok(), "checked by the summary");
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hopmap_collectives::{Algorithm, Call, Operation};
+use hopmap_collectives::{Algorithm, Call, Operation, Rules};
 use hopmap_model::{Context, Costs, Edge, Error, Mapping, SystemGraph, TaskGraph, Weight, WeightChoice};
 use hopmap_objective::{check_weight, linear};
 use rayon::prelude::*;
@@ -128,14 +128,14 @@ impl Calls<'_> {
     /// One row per algorithm that supports the number of processes.
     fn rows(&self, places: [Place<'_>; 2]) -> Vec<Row> {
         let processes = places[0].members.len() as u32;
-        let usual = self.call(None, processes).usual();
+        let [mpich, open_mpi] = Rules::ALL.map(|rules| self.call(None, processes).usual(rules));
         let fits = |algorithm: &&Algorithm| {
             self.call(None, processes).suits(**algorithm)
                 && self.call(None, processes).most_messages(**algorithm) <= MOST_MESSAGES
         };
         let row = |&algorithm: &Algorithm| {
             let [mapped, linear] = places.each_ref().map(|place| self.measure(algorithm, place));
-            Row { algorithm, usual: algorithm == usual, mapped, linear }
+            Row { algorithm, mpich: algorithm == mpich, open_mpi: algorithm == open_mpi, mapped, linear }
         };
         Algorithm::of(self.operation).iter().filter(fits).map(row).collect()
     }
@@ -167,7 +167,7 @@ fn log_left_out(groups: &[Group], graph: &TaskGraph, cx: &Context<'_>) {
 /// Maximum ranks of a communicator that are listed one by one.
 const FEW_RANKS: usize = 4;
 
-const HEADER: [&str; 15] = [
+const HEADER: [&str; 16] = [
     "communicator",
     "ranks",
     "processes",
@@ -176,6 +176,7 @@ const HEADER: [&str; 15] = [
     "calls",
     "algorithm",
     "MPICH",
+    "Open MPI",
     "messages",
     "rounds",
     "total",
@@ -234,7 +235,7 @@ fn line(
     line.push(bytes.map(|bytes| bytes.to_string()).unwrap_or_default());
     line.push(calls.to_string());
     line.push(row.algorithm.to_string());
-    line.push(if row.usual { "yes" } else { "" }.to_owned());
+    line.extend([row.mpich, row.open_mpi].map(|usual| if usual { "yes" } else { "" }.to_owned()));
     line.push(number(row.mapped.messages));
     line.push(row.mapped.rounds.to_string());
     let costs = [row.mapped.total, row.mapped.path, row.linear.total, row.linear.path];
@@ -271,7 +272,9 @@ fn ranks(members: &[u32]) -> String {
 struct Row {
     algorithm: Algorithm,
     /// Whether MPICH would choose it.
-    usual: bool,
+    mpich: bool,
+    /// Whether Open MPI would choose it.
+    open_mpi: bool,
     mapped: Measure,
     linear: Measure,
 }
@@ -292,12 +295,12 @@ impl Group {
     /// The row of an algorithm, or of MPICH's choice if the communicator cannot use it.
     fn row(&self, algorithm: Algorithm) -> Option<&Row> {
         let of = |row: &&Row| row.algorithm == algorithm;
-        self.rows.iter().find(of).or_else(|| self.rows.iter().find(|row| row.usual))
+        self.rows.iter().find(of).or_else(|| self.rows.iter().find(|row| row.mpich))
     }
 
     /// Total of MPICH's choice under the mapping, the sort key of operations.
     fn size(&self) -> f64 {
-        self.rows.iter().find(|row| row.usual).map_or(0.0, |row| row.mapped.total)
+        self.rows.iter().find(|row| row.mpich).map_or(0.0, |row| row.mapped.total)
     }
 }
 
@@ -316,13 +319,15 @@ fn best(row: &Row, rows: &[Row]) -> &'static str {
 }
 
 /// Totals of every algorithm over all operations of a kind. Operations that cannot use it take MPICH's
-/// choice, as in `trace/otf2`; `usual` marks algorithms that MPICH chooses everywhere.
+/// choice, as in `trace/otf2`; an algorithm that a library does not choose everywhere is not marked.
 fn together(groups: &[&Group], operation: Operation) -> Vec<Row> {
     let row = |&algorithm: &Algorithm| {
-        let mut sum = Row { algorithm, usual: true, mapped: Measure::default(), linear: Measure::default() };
+        let (mapped, linear) = (Measure::default(), Measure::default());
+        let mut sum = Row { algorithm, mpich: true, open_mpi: true, mapped, linear };
         for group in groups {
             let row = group.row(algorithm)?;
-            sum.usual &= row.usual;
+            sum.mpich &= row.algorithm == algorithm && row.mpich;
+            sum.open_mpi &= row.algorithm == algorithm && row.open_mpi;
             sum.mapped.add(&row.mapped, 1);
             sum.linear.add(&row.linear, 1);
         }
@@ -399,31 +404,34 @@ impl Measure {
 enum Clock {
     /// Every process has at most one message or one partner per round: messages and cost by round.
     Rounds(Vec<(u64, f64)>),
-    /// All messages are sent at once: messages and cost by process, sent and received.
-    AtOnce { sent: Vec<(u64, f64)>, received: Vec<(u64, f64)> },
+    /// A process may have several per round: messages and cost by round, direction and process.
+    AtOnce { processes: usize, rounds: Vec<[Vec<(u64, f64)>; 2]> },
 }
 
 impl Clock {
     fn new(call: &Call, algorithm: Algorithm) -> Self {
-        let processes = call.processes as usize;
         match algorithm {
-            Algorithm::Linear => {
-                Self::AtOnce { sent: vec![(0, 0.0); processes], received: vec![(0, 0.0); processes] }
+            Algorithm::Linear | Algorithm::NonOverlapping => {
+                Self::AtOnce { processes: call.processes as usize, rounds: Vec::new() }
             }
             _ => Self::Rounds(Vec::new()),
         }
     }
 
     fn add(&mut self, round: u32, edge: &Edge, cost: f64) {
+        let round = round as usize;
         match self {
             Self::Rounds(rounds) => {
-                let round = round as usize;
                 if round >= rounds.len() {
                     rounds.resize(round + 1, (0, 0.0));
                 }
                 rounds[round] = (rounds[round].0.max(edge.messages), rounds[round].1.max(cost));
             }
-            Self::AtOnce { sent, received } => {
+            Self::AtOnce { processes, rounds } => {
+                while round >= rounds.len() {
+                    rounds.push([vec![(0, 0.0); *processes], vec![(0, 0.0); *processes]]);
+                }
+                let [sent, received] = &mut rounds[round];
                 let ends = [&mut sent[edge.source as usize], &mut received[edge.destination as usize]];
                 for (messages, sum) in ends {
                     *messages += edge.messages;
@@ -435,15 +443,15 @@ impl Clock {
 
     /// Sequential messages and their cost.
     fn finish(self) -> (u64, f64) {
-        match self {
-            Self::Rounds(rounds) => {
-                rounds.iter().fold((0, 0.0), |(count, sum), (messages, cost)| (count + messages, sum + cost))
-            }
-            Self::AtOnce { sent, received } => {
-                let all = sent.iter().chain(&received);
-                all.fold((0, 0.0), |(count, most), (messages, cost)| (count.max(*messages), most.max(*cost)))
-            }
-        }
+        let busiest = |[sent, received]: &[Vec<(u64, f64)>; 2]| {
+            let most = |most: (u64, f64), one: &(u64, f64)| (most.0.max(one.0), most.1.max(one.1));
+            sent.iter().chain(received).fold((0, 0.0), most)
+        };
+        let rounds = match self {
+            Self::Rounds(rounds) => rounds,
+            Self::AtOnce { rounds, .. } => rounds.iter().map(busiest).collect(),
+        };
+        rounds.iter().fold((0, 0.0), |(count, sum), (messages, cost)| (count + messages, sum + cost))
     }
 }
 

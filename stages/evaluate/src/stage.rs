@@ -78,7 +78,7 @@ impl Stage for AccuracyStage {
 /// `evaluate/collectives`: comparison of the algorithms for collective operations under a mapping.
 ///
 /// One row per communicator, operation, size and algorithm, after the totals over all communicators and sizes
-/// of each operation. `MPICH` marks the algorithm that MPICH chooses. `total` is Σ weight × cost of all
+/// of each operation. `MPICH` and `Open MPI` mark the algorithm that each library chooses. `total` is Σ weight × cost of all
 /// messages, their contribution to F; `path` estimates the time: the sum over rounds of the largest weight ×
 /// cost that a process sends or receives. `rounds` counts the sequential messages of one call. `total linear`
 /// and `path linear` are for the linear mapping. `best` marks the algorithm with the smallest `total`, `path`
@@ -90,7 +90,7 @@ impl Stage for CollectivesStage {
     type Params = CollectivesParams;
     const KIND: &'static str = "evaluate/collectives";
     const SUMMARY: &'static str = "Compare collective algorithms under a mapping and the linear baseline";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {

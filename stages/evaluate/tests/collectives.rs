@@ -96,13 +96,22 @@ fn broadcasts_counted_by_hand() {
         ("scatter-doubling", 500.0 + 50.0 + 100.0 + 2000.0, 500.0 + 25.0 + 25.0 + 500.0, "path"),
         ("linear", 2100.0, 2100.0, ""),
         ("chain", 1200.0, 1200.0, "total"),
+        // 0 to 1 at cost 1, then 0 to 2 and 1 to 3.
+        ("binomial-doubling", 2100.0, 1100.0, ""),
+        // The same messages; 0 sends the second to 2.
+        ("binary", 2100.0, 1100.0, ""),
+        // Halves to 1, then 2 and 3; then 1 and 2 exchange them, and 0 sends the second to 3.
+        ("split-binary", 50.0 + 1000.0 + 1500.0, 50.0 + 500.0 + 500.0, "path"),
+        // One after the other.
+        ("knomial", 2100.0, 2100.0, ""),
     ];
     assert_eq!(of(&rows, "bcast"), expected);
-    assert_eq!(markdown.lines().count(), 2 + 10);
-    assert_eq!((rows[0]["communicator"].as_str(), rows[5]["ranks"].as_str()), ("all", "0-3"));
-    let usual: Vec<&str> =
-        rows[5..].iter().filter(|row| row["MPICH"] == "yes").map(|row| row["algorithm"].as_str()).collect();
-    assert_eq!(usual, ["binomial"]);
+    assert_eq!(markdown.lines().count(), 2 + 18);
+    assert_eq!((rows[0]["communicator"].as_str(), rows[9]["ranks"].as_str()), ("all", "0-3"));
+    let usual = |library: &str| -> Vec<&str> {
+        rows[9..].iter().filter(|row| row[library] == "yes").map(|row| row["algorithm"].as_str()).collect()
+    };
+    assert_eq!([usual("MPICH"), usual("Open MPI")], [["binomial"], ["binomial-doubling"]]);
 }
 
 #[test]
@@ -112,9 +121,9 @@ fn calls_multiply_and_roots_add_up() {
     let (rows, _) = evaluate(&graph, &[0, 1, 2, 3], CollectivesParams::default(), &Context::detached());
     // From rank 3, process 2 of the tree is rank 1, and process 1 is rank 0: both are on the other host.
     let third = 100.0 * (10.0 + 10.0 + 10.0);
-    assert_eq!(rows[5]["total"], (2.0 * 1200.0 + 3.0 * third).to_string());
+    assert_eq!(rows[9]["total"], (2.0 * 1200.0 + 3.0 * third).to_string());
     assert_eq!(
-        (rows[5]["calls"].as_str(), rows[5]["messages"].as_str(), rows[5]["rounds"].as_str()),
+        (rows[9]["calls"].as_str(), rows[9]["messages"].as_str(), rows[9]["rounds"].as_str()),
         ("5", "15", "2")
     );
 }
@@ -134,7 +143,9 @@ fn a_message_of_a_barrier_weighs_a_byte_and_time_has_a_latency() {
     let graph = program(4, &[calls(CollectiveOperation::Barrier, None, 0, 1)]);
     let (rows, _) = evaluate(&graph, &[0, 1, 2, 3], CollectivesParams::default(), &Context::detached());
     // Round one sends to the next rank, round two to the next but one.
-    assert_eq!(of(&rows, "barrier")[0], ("dissemination", 22.0 + 40.0, 20.0, "path"));
+    assert_eq!(of(&rows, "barrier")[0], ("dissemination", 22.0 + 40.0, 20.0, ""));
+    // Exchanges with the other rank of the host, then with the other host.
+    assert_eq!(of(&rows, "barrier")[2], ("recursive-doubling", 4.0 + 40.0, 1.0 + 10.0, "path"));
     let weight = Some(Weight::Time { latency_s: 0.5, bandwidth_bytes_per_s: 4.0 });
     let (rows, _) = evaluate(
         &graph,
@@ -155,10 +166,10 @@ fn odd_communicators_skip_unsupported_algorithms() {
         let of = rows.iter().filter(|row| row["communicator"] == communicator);
         of.map(|row| row["algorithm"].as_str()).collect()
     };
-    assert_eq!(names("0"), ["recursive-doubling", "bruck", "ring", "neighbour-exchange"]);
-    assert_eq!(names("1"), ["bruck", "ring"]);
+    assert_eq!(names("0"), ["recursive-doubling", "bruck", "ring", "neighbour-exchange", "non-overlapping"]);
+    assert_eq!(names("1"), ["bruck", "ring", "non-overlapping"]);
     // In the totals one uses recursive doubling and the other MPICH's choice.
-    assert_eq!(names("all"), ["recursive-doubling", "bruck", "ring", "neighbour-exchange"]);
+    assert_eq!(names("all"), names("0"));
     let total = |communicator: &str, algorithm: &str| -> u64 {
         let of = |row: &&BTreeMap<String, String>| {
             row["communicator"] == communicator && row["algorithm"] == algorithm

@@ -19,14 +19,14 @@ pub struct Otf2Params {
     /// uses features that only libotf2 may support. The results are identical.
     #[serde(default)]
     pub reader: Reader,
-    /// Whether collective operations count. `expand`: as the messages that MPICH would send for the operation, the size and
-    /// the number of processes, and in separate tables for `evaluate/collectives`. `keep`: only in these tables. `ignore`:
+    /// Whether collective operations count. `expand`: as the messages that MPICH (or Open MPI, with
+    /// `algorithms = { rules = "open-mpi" }`) would send for the operation, the size and the number of processes, and in separate tables for `evaluate/collectives`. `keep`: only in these tables. `ignore`:
     /// not at all. For blocks of different lengths in a ring, `select` and `sizes` use the mean length.
     #[serde(default)]
     pub collectives: Collectives,
-    /// Algorithms for expanding operations, such as `{ allreduce = "ring" }`, instead of the choice of
-    /// MPICH. Operations that do not support an algorithm, such as neighbour exchange with an odd number of
-    /// processes, follow the rules of MPICH.
+    /// Algorithms for expanding operations, such as `{ allreduce = "ring" }`; `rules` (`mpich` or `open-mpi`)
+    /// selects all others. Operations that do not support an algorithm, such as neighbour exchange with an odd
+    /// number of processes, follow the rules too.
     #[serde(default)]
     pub algorithms: Algorithms,
     /// Part of the trace that counts. Everything counts without it.

@@ -90,7 +90,7 @@ impl Stage for Otf2 {
     type Params = Otf2Params;
     const KIND: &'static str = "trace/otf2";
     const SUMMARY: &'static str = "Build the communication matrix of a program from an OTF2 trace";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     reads_otf2!(Otf2Params, "task-graph": TaskGraph);
 
@@ -367,7 +367,7 @@ impl Stage for Import {
     const KIND: &'static str = "trace/import";
     const SUMMARY: &'static str =
         "Import the communication matrix of a recording, or of a file of another tool";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         PORTS

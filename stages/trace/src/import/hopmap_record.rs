@@ -47,8 +47,7 @@ pub(super) fn graph(
     let message =
         "warning: collective operations whose root is not in their communicator, which are not counted";
     log_count(cx, message, without_root);
-    let message =
-        "collective operations that do not support the chosen algorithm and follow the rules of MPICH";
+    let message = "collective operations that do not support the chosen algorithm and follow the rules";
     log_count(cx, message, unfit);
     Ok(graph)
 }

@@ -353,7 +353,7 @@ impl Expansion<'_> {
             expanded.unfit += count;
         }
         let mut outcome = Ok(());
-        let expanded = collectives::expand(collective, chosen, |edge| {
+        let expanded = collectives::expand(collective, &algorithms, |edge| {
             let length = edge.bytes / edge.messages.max(1);
             let counts = self.selection.is_none_or(|selection| selection.counts_length(length));
             if outcome.is_err() || !counts {

@@ -202,7 +202,7 @@ fn report_expanded(expanded: Expanded, are_messages: bool, cx: &Context<'_>) {
             ));
         }
     }
-    let message = "collective operations with too few bytes or processes for the chosen algorithm, which follow the rules of MPICH";
+    let message = "collective operations with too few bytes or processes for the chosen algorithm, which follow the rules";
     log_count(cx, message, unfit);
     let message =
         "records of collective operations on intercommunicators or within a process, which are not counted";
