@@ -77,6 +77,7 @@ use load::Load;
 use messages::send;
 use network::Network;
 pub use rules::Rules;
+use sizes::Blocks;
 pub use sizes::{Collective, Convention, exchanged};
 
 /// A collective operation that cannot be expanded.

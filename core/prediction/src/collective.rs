@@ -37,7 +37,7 @@ impl Schedule {
     fn new(call: Call, algorithms: &Algorithms, members: &[u32]) -> Result<Self, CollectiveError> {
         let chosen = algorithms.of(call.operation).filter(|algorithm| call.suits(*algorithm));
         let mut steps: Vec<(u32, Step)> = Vec::new();
-        call.messages(chosen.unwrap_or_else(|| call.usual()), |round, edge| {
+        call.messages(chosen.unwrap_or_else(|| call.usual(algorithms.rules)), |round, edge| {
             let messages = edge.messages.max(1);
             for part in 0..messages {
                 let bytes = edge.bytes / messages + u64::from(part < edge.bytes % messages);

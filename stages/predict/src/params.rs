@@ -27,8 +27,8 @@ pub struct TimeParams {
     /// Latency and bandwidth between slots of a machine without links, by the level on which they first meet,
     /// innermost first. Messages then do not share anything.
     pub levels: Vec<PairRateParams>,
-    /// Algorithms of collective operations, such as `{ allreduce = "ring" }`. Other operations follow the
-    /// rules of MPICH.
+    /// Algorithms of collective operations, such as `{ allreduce = "ring" }`. All others follow the rules of
+    /// MPICH, or of Open MPI with `{ rules = "open-mpi" }`.
     pub algorithms: Algorithms,
     /// Also predict the linear and the round-robin mapping, to compare with.
     pub baselines: bool,
