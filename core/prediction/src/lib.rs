@@ -13,7 +13,10 @@
 //! 3. The latency of the route passes, times [`Costs::latency_factor`].
 //! 4. Its bytes flow at the rate that the links of the route give to it, times [`Costs::bandwidth_factor`].
 //! 5. The receiver pays its overhead after the arrival, unless the sender waited.
+//!
+//! [`bound::bound`] gives seconds that no mapping can beat in this model.
 
+pub mod bound;
 mod collective;
 mod costs;
 mod error;

@@ -279,7 +279,7 @@ impl PairRates {
         }
     }
 
-    fn between(&self, system: &SystemGraph, from: u32, to: u32) -> Rate {
+    pub(crate) fn between(&self, system: &SystemGraph, from: u32, to: u32) -> Rate {
         match (self, &system.cost) {
             (Self::Levels(rates), CostModel::Levels(levels)) => rates[levels.meeting_level(from, to)],
             (Self::Levels(rates) | Self::Matrix(rates), _) => {
