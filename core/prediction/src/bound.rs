@@ -38,7 +38,7 @@ use crate::{Options, Rate};
 use clocks::{Clocks, clocks};
 use cuts::{Effort, Weights};
 use machine::Machine;
-use steps::Steps;
+use steps::{Step, Steps};
 use windows::Windows;
 
 /// Bounds are lowered by this factor: they are sums of roundings.
@@ -137,8 +137,8 @@ pub enum BoundError {
 
 /// The seconds that no mapping of a program on a machine can beat in a [replay](crate::replay) with these options.
 ///
-/// Takes less than a microsecond per operation, and some tenths of a second for cuts; memory of about 60 bytes
-/// per message. Fails within a second once `stop` returns `true`.
+/// Takes less than a microsecond per operation, and some tenths of a second for cuts; memory of about 100
+/// bytes per message. Fails within a second once `stop` returns `true`.
 pub fn bound(
     program: &Program,
     system: &SystemGraph,
@@ -199,8 +199,8 @@ fn durations(steps: &Steps<'_>, machine: &Machine, windows: &Windows) -> Result<
 
 /// The computation of the slowest rank, in recorded seconds.
 fn computation_s(steps: &Steps<'_>) -> f64 {
-    let of_step = |step: &steps::Step| match *step {
-        steps::Step::Compute(number) => steps.seconds[number as usize],
+    let of_step = |step: &Step| match *step {
+        Step::Compute(number) => steps.seconds[number as usize],
         _ => 0.0,
     };
     (0..steps.ranks() as u32).map(|rank| steps.of_rank(rank).iter().map(of_step).sum()).fold(0.0, f64::max)
@@ -215,7 +215,8 @@ fn weights(steps: &Steps<'_>, bytes: impl IntoIterator<Item = (u32, f64)>) -> We
     Weights::new(steps.ranks(), bytes.into_iter().map(pair))
 }
 
-/// The bytes of the whole program over a cut, after the first message that could be on it.
+/// The bytes of the whole program over a cut, after the first message that could be on it, and before the
+/// computation that follows the last one.
 fn whole_cut(steps: &Steps<'_>, machine: &Machine, clocks: &Clocks) -> (f64, Option<usize>) {
     let mut bytes = vec![0.0; steps.pairs.len()];
     let mut first = f64::INFINITY;
@@ -228,7 +229,23 @@ fn whole_cut(steps: &Steps<'_>, machine: &Machine, clocks: &Clocks) -> (f64, Opt
     }
     let pairs = (0..bytes.len() as u32).zip(bytes.iter().copied());
     let (seconds, slots) = cut(&weights(steps, pairs), machine, steps.least_latency_factor(), Effort::MOST);
-    (if seconds > 0.0 { first + seconds } else { 0.0 }, slots)
+    (if seconds > 0.0 { first + seconds + tail_s(steps) } else { 0.0 }, slots)
+}
+
+/// The least computation of a rank after its last message.
+fn tail_s(steps: &Steps<'_>) -> f64 {
+    let tail = |rank: u32| {
+        let mut tail = 0.0;
+        for step in steps.of_rank(rank).iter().rev() {
+            match step {
+                Step::Compute(number) => tail += steps.seconds[*number as usize],
+                Step::Receive(_) => return Some(tail),
+                _ => {}
+            }
+        }
+        None
+    };
+    (0..steps.ranks() as u32).filter_map(tail).reduce(f64::min).unwrap_or(0.0)
 }
 
 /// The least seconds in which bytes pass the links between groups, and the slots of the groups; none if the
