@@ -43,7 +43,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
             ImportStage, ListStage, GeneticStage, ExactStage, AutoStage, CheckStage, ExportStage, MappingStage
         }
         hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage }
-        hopmap_predict { TimeStage }
+        hopmap_predict { BoundStage, TimeStage }
         hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray }
         hopmap_checkpoint { DeltaStage, StoreStage, Generate }
     };

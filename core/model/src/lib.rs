@@ -51,8 +51,8 @@ pub use routes::{
 };
 pub use schedule::{DelayModel, Processor, Schedule, ScheduleError, ScheduledTask};
 pub use stage::{
-    Arity, Artifact, Direction, Input, Inputs, Library, NotBuilt, Outcome, Outputs, Port, PortError, Stage,
-    Value,
+    Arity, Artifact, BOUND_PORT, Direction, Input, Inputs, Library, MOST_GAIN, NotBuilt, Outcome, Outputs,
+    Port, PortError, Stage, Value,
 };
 pub use system_graph::{
     CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, NodeTraits, RouteCosts,

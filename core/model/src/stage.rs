@@ -58,6 +58,14 @@ pub enum Arity {
     Many,
 }
 
+/// Name of the optional input of mappers that takes a bound on what a placement can gain, from `predict/bound`.
+///
+/// It decides whether the mapper runs, and never what it returns, so it is not part of the key.
+pub const BOUND_PORT: &str = "bound";
+
+/// The metric of a bound: the largest fraction of the run time that a placement can gain.
+pub const MOST_GAIN: &str = "most_gain";
+
 /// A typed input or output of a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Port {

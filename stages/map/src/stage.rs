@@ -1,8 +1,8 @@
 //! The stages of this crate: each runs a mapper on its inputs and measures the result.
 
 use hopmap_model::{
-    Context, Error, InputPath, Inputs, Library, Mapping, Outcome, Outputs, Paths, Port, Stage, SystemGraph,
-    TaskGraph, Weight, WeightChoice,
+    BOUND_PORT, Context, Error, InputPath, Inputs, Library, Mapping, Metrics, Outcome, Outputs, Paths, Port,
+    Stage, SystemGraph, TaskGraph, Weight, WeightChoice,
 };
 use hopmap_objective::{EVALUATIONS, Metric, Quality, check_weight};
 
@@ -18,6 +18,7 @@ use crate::{
 const PORTS: &[Port] = &[
     Port::input::<TaskGraph>("task-graph"),
     Port::input::<SystemGraph>("system"),
+    Port::optional::<Metrics>(BOUND_PORT),
     Port::output::<Mapping>("mapping"),
 ];
 

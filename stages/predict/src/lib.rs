@@ -1,10 +1,12 @@
 //! Predicted run times of programs.
 //!
-//! Stages: [`TimeStage`], `predict/time`.
+//! Stages: [`TimeStage`], `predict/time`; [`BoundStage`], `predict/bound`.
 
+mod bound;
 mod params;
 mod perfetto;
 mod time;
 
-pub use params::{MessageCosts, PairRateParams, SharingName, TimeParams};
+pub use bound::BoundStage;
+pub use params::{BoundParams, MessageCosts, PairRateParams, SharingName, TimeParams};
 pub use time::TimeStage;

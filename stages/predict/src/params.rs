@@ -51,6 +51,38 @@ impl Default for TimeParams {
     }
 }
 
+/// Parameters of `predict/bound`: those of `predict/time` that a bound depends on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BoundParams {
+    /// Costs of messages at both ends. By default only the network costs time.
+    pub costs: MessageCosts,
+    /// Latency of messages within a host, in seconds.
+    pub memory_latency_s: f64,
+    /// Bandwidth of messages within a host, in bytes per second.
+    pub memory_bandwidth_bytes_per_s: f64,
+    /// Latency and bandwidth between slots of a machine without links, by the level on which they first meet.
+    pub levels: Vec<PairRateParams>,
+    /// Algorithms of collective operations, as for `predict/time`.
+    pub algorithms: Algorithms,
+}
+
+impl Default for BoundParams {
+    fn default() -> Self {
+        let TimeParams { costs, memory_latency_s, memory_bandwidth_bytes_per_s, levels, algorithms, .. } =
+            TimeParams::default();
+        Self { costs, memory_latency_s, memory_bandwidth_bytes_per_s, levels, algorithms }
+    }
+}
+
+impl From<BoundParams> for TimeParams {
+    fn from(params: BoundParams) -> Self {
+        let BoundParams { costs, memory_latency_s, memory_bandwidth_bytes_per_s, levels, algorithms } =
+            params;
+        Self { costs, memory_latency_s, memory_bandwidth_bytes_per_s, levels, algorithms, ..Self::default() }
+    }
+}
+
 /// How messages share links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -60,6 +60,9 @@ pub(super) const METRICS: KindForm = KindForm {
         ("F_linear", "the same of the linear mapping"),
         ("F_round_robin", "the same of the round-robin mapping"),
         ("F_random", "mean of the random mappings"),
+        ("most_gain", "of a bound: largest fraction of the run time that a placement can gain"),
+        ("bound_s", "of a bound: no run is shorter; also `bound_computation_s` and other parts"),
+        ("reference_s", "of a bound: the run time that it is compared with"),
         ("F_over_linear", "F / F_linear; also `_over_round_robin` and `_over_random`"),
     ],
 };
