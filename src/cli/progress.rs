@@ -246,7 +246,7 @@ impl Estimate {
         self.failed += usize::from(is_failure(state));
         if let Some(stage) = self.stages.get_mut(name) {
             stage.left = stage.left.saturating_sub(1);
-            if !matches!(state, State::Cached | State::Blocked | State::NotStarted) {
+            if !matches!(state, State::Cached | State::Blocked | State::NotWorthIt | State::NotStarted) {
                 stage.ran += 1;
                 stage.seconds += seconds;
             }

@@ -53,6 +53,9 @@ pub(crate) struct Arguments {
     /// Time limit of the whole run: searches then return their best solution so far.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
+    /// Search no placement that cannot gain this much of the run time, such as 2%, as a stage predict/bound knows it.
+    #[arg(long, value_name = "GAIN", value_parser = gain)]
+    worth: Option<f64>,
     /// Write the HTML report to this file [default: reports/NAME.html in the store].
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -78,6 +81,14 @@ pub(crate) struct Arguments {
 fn some_time(text: &str) -> Result<Duration, String> {
     let time = duration(text)?;
     if time.is_zero() { Err("must be longer than 0 s".to_owned()) } else { Ok(time) }
+}
+
+/// A fraction of a run time: `2%` or `0.02`.
+fn gain(text: &str) -> Result<f64, String> {
+    let (number, unit) =
+        text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |text| (text.trim_end(), 0.01));
+    let gain = number.parse::<f64>().map(|number| number * unit);
+    gain.ok().filter(|gain| (0.0..=1.0).contains(gain)).ok_or_else(|| "give 2% or 0.02".to_owned())
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
@@ -107,6 +118,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         memory: arguments.memory.or_else(engine::memory),
         deadline: arguments.deadline,
         fail_fast: arguments.fail_fast && !arguments.keep_going,
+        worth: arguments.worth,
     };
     engine::check_memory(&pipeline, &mut store, limits.memory).map_err(Failure::usage)?;
     let cancelled = on_interrupt()?;

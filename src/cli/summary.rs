@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use hopmap_command::shown;
-use hopmap_model::{Artifact, Metrics, Prediction, Schedule, TraceSummary};
+use hopmap_model::{Artifact, MOST_GAIN, Metrics, Prediction, Schedule, TraceSummary};
 use hopmap_text::counted;
 use serde_json::json;
 
@@ -108,6 +108,7 @@ pub(crate) fn cell_line(pipeline: &Pipeline, cell: &Cell, settled: &Settled) -> 
     let reason = match settled.state {
         State::Waits => format!("for {other}"),
         State::Blocked => format!("by {other}"),
+        State::NotWorthIt => format!("as {other} shows"),
         _ => match settled.reasons.as_slice() {
             [] => String::new(),
             [reason] => reason.to_string(),
@@ -138,7 +139,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             continue;
         }
         let described = records.into_iter().filter_map(|(id, record)| match record.kind.as_str() {
-            Metrics::KIND => Some(format!("  {id:<12} {}", quality(record))),
+            Metrics::KIND => Some(format!("  {id:<12} {}", bound(record).unwrap_or_else(|| quality(record)))),
             Prediction::KIND => Some(format!("  {id:<12} {}", predicted(record))),
             TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
             Schedule::KIND => {
@@ -200,12 +201,25 @@ pub(crate) fn first_of<T>(mut items: impl Iterator<Item = T>, most: usize) -> (V
 fn headline(pipeline: &Pipeline, report: &RunReport) -> String {
     let name = &pipeline.name;
     let all = pipeline.cells.len();
-    if report.is_success() && report.folder.is_none() {
+    if report.is_success() && report.folder.is_none() && report.count(State::NotWorthIt) == 0 {
         return format!("{name}: nothing to do, {all} of {all} up to date");
     }
     let counts = counts(State::ENDINGS, |state| report.count(state));
     let interrupted = if report.interrupted { ", interrupted" } else { "" };
     format!("{name}: {counts}{interrupted} in {:.2} s", report.seconds)
+}
+
+/// What a placement can gain at most, in one line, if the record is a bound.
+fn bound(record: &OutputRecord) -> Option<String> {
+    let value = |name: &str| record.metrics.get(name).copied();
+    let seconds = value("bound_s")?;
+    let gain = value(MOST_GAIN).zip(value("reference_s"));
+    Some(match gain {
+        Some((gain, reference)) => {
+            format!("a placement gains at most {:.1} % of {reference:.6} s", 100.0 * gain)
+        }
+        None => format!("no run is shorter than {seconds:.6} s"),
+    })
 }
 
 /// The metrics of a mapping relative to linear and random, in one line.

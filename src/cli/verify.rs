@@ -114,7 +114,7 @@ fn again(
     let root = store.root().to_owned();
     let second = SecondStore::new(&root, arguments.keep).map_err(StoreError::from)?;
     let cancelled = on_interrupt()?;
-    let limits = Limits { jobs, memory: engine::memory(), deadline: None, fail_fast: false };
+    let limits = Limits { jobs, memory: engine::memory(), deadline: None, fail_fast: false, worth: None };
     let again = Again::new(pipeline, &mut store, lock, only);
     let progress = Progress::new(output, &again.pipeline, jobs);
     let remade = again.run(&store, second.path(), limits, &cancelled, &progress);

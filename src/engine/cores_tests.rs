@@ -99,7 +99,7 @@ fn noted(name: &str, text: &str, jobs: usize) -> Vec<Note> {
     let root = folder.join("store");
     let mut writer = Writer::open(&root, "test").unwrap();
     let mut store = Store::load(&root).unwrap();
-    let limits = Limits { jobs, memory: None, deadline: None, fail_fast: false };
+    let limits = Limits { jobs, memory: None, deadline: None, fail_fast: false, worth: None };
     let report = run(&pipeline, &mut store, &mut writer, limits, &AtomicBool::new(false), &NoEvents).unwrap();
     assert!(report.cells.iter().all(|settled| settled.state == State::Ran));
     let mut notes = NOTES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -52,7 +52,9 @@ impl RunReport {
     /// Whether every cell has its result.
     #[must_use]
     pub fn is_success(&self) -> bool {
-        self.cells.iter().all(|settled| matches!(settled.state, State::Cached | State::Ran | State::Partial))
+        let is_success =
+            |state| matches!(state, State::Cached | State::Ran | State::Partial | State::NotWorthIt);
+        self.cells.iter().all(|settled| is_success(settled.state))
     }
 
     /// Whether a gate is broken.
@@ -95,6 +97,8 @@ pub enum State {
     Failed,
     /// Something it needs failed or has no solution.
     Blocked,
+    /// No placement gains as much as is wanted, so that none is searched; or it needs such a placement.
+    NotWorthIt,
     /// The run was stopped before it began.
     #[default]
     NotStarted,
@@ -106,13 +110,14 @@ pub enum State {
 
 impl State {
     /// States of a cell when a run has ended, in the order in which reports count them.
-    pub const ENDINGS: [Self; 7] = [
+    pub const ENDINGS: [Self; 8] = [
         Self::Ran,
         Self::Cached,
         Self::Partial,
         Self::Infeasible,
         Self::Failed,
         Self::Blocked,
+        Self::NotWorthIt,
         Self::NotStarted,
     ];
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hopmap_islands::saved_epoch;
-use hopmap_model::Arity;
+use hopmap_model::{Arity, BOUND_PORT, MOST_GAIN};
 use miette::Diagnostic;
 
 use super::key::{InputDigest, Manifest, Reason, differences};
@@ -117,13 +117,20 @@ pub(crate) struct Planner<'a> {
     pub(crate) pipeline: &'a Pipeline,
     /// By what the store knows the pipeline.
     pub(crate) id: PipelineId,
+    /// Least gain for which placements are searched, as a fraction of the run time.
+    worth: Option<f64>,
     pub(crate) settled: Vec<Option<Settled>>,
 }
 
 impl<'a> Planner<'a> {
     pub(crate) fn new(pipeline: &'a Pipeline, store: &Store) -> Self {
         let id = PipelineId::of(pipeline, store.root());
-        Self { pipeline, id, settled: pipeline.cells.iter().map(|_| None).collect() }
+        Self { pipeline, id, worth: None, settled: pipeline.cells.iter().map(|_| None).collect() }
+    }
+
+    /// The same, with the least gain for which placements are searched.
+    pub(crate) fn with_worth(self, worth: Option<f64>) -> Self {
+        Self { worth, ..self }
     }
 
     fn at(&self, cell: usize) -> Option<&Settled> {
@@ -166,7 +173,14 @@ impl<'a> Planner<'a> {
         for need in &cell.needs {
             for origin in &need.origins {
                 let (from, output) = self.origin(origin)?;
+                let is_absent = |settled: &Settled| !settled.outputs.contains_key(output);
+                if need.port.arity == Arity::Optional && self.at(from).is_some_and(is_absent) {
+                    continue;
+                }
                 let record = self.output(from, output)?;
+                if need.port.name == BOUND_PORT && !self.is_worth_it(record) {
+                    return Err(Box::new(Settled::because_of(State::NotWorthIt, from)));
+                }
                 inputs.push(ConnectedInput {
                     port: need.port.name,
                     arity: need.port.arity,
@@ -224,9 +238,16 @@ impl<'a> Planner<'a> {
         let state = match state {
             State::WouldRun | State::Waits => State::Waits,
             State::NotStarted => State::NotStarted,
+            State::NotWorthIt => State::NotWorthIt,
             _ => State::Blocked,
         };
         Err(Box::new(Settled::because_of(state, cell)))
+    }
+
+    /// Whether a placement can gain as much as is wanted; also if it is not known how much that is.
+    fn is_worth_it(&self, bound: &OutputRecord) -> bool {
+        let gain = self.worth.zip(bound.metrics.get(MOST_GAIN).copied());
+        gain.is_none_or(|(worth, most)| most >= worth)
     }
 
     fn output(&self, cell: usize, output: &str) -> Result<&OutputRecord, Box<Settled>> {
@@ -273,7 +294,7 @@ fn manifest(
     store: &mut Store,
 ) -> Result<(Manifest, Vec<SeenFile>), Box<Settled>> {
     let mut ports: BTreeMap<&str, Vec<InputDigest>> = BTreeMap::new();
-    for input in inputs {
+    for input in inputs.iter().filter(|input| input.port != BOUND_PORT) {
         let label = (input.arity == Arity::Many).then(|| input.label.clone());
         ports.entry(input.port).or_default().push(InputDigest { label, digest: input.digest.clone() });
     }

@@ -23,6 +23,8 @@ pub struct Limits {
     pub deadline: Option<Duration>,
     /// Whether the first failure stops everything that has not started.
     pub fail_fast: bool,
+    /// Least gain for which placements are searched, as a fraction of the run time.
+    pub worth: Option<f64>,
 }
 
 /// What a run may use, and what its cells have of it.

@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
         let time = limits.deadline;
         let deadline = time.and_then(|time| Deadline::new(time, pipeline, store, &queue.dependents));
         Self {
-            planner: Planner::new(pipeline, store),
+            planner: Planner::new(pipeline, store).with_worth(limits.worth),
             pipeline,
             store,
             writer,

@@ -64,7 +64,7 @@ fn run_with_seed(folder: &Path, seed: u64) -> State {
     let root = folder.join("store");
     let mut writer = Writer::open(&root, "test").unwrap();
     let mut store = Store::load(&root).unwrap();
-    let limits = Limits { jobs: 1, memory: None, deadline: None, fail_fast: false };
+    let limits = Limits { jobs: 1, memory: None, deadline: None, fail_fast: false, worth: None };
     let report = run(&pipeline, &mut store, &mut writer, limits, &AtomicBool::new(false), &NoEvents).unwrap();
     report.cells[0].state
 }
@@ -177,7 +177,7 @@ fn run_texts(folder: &Path) -> Vec<State> {
     let root = folder.join("store");
     let mut writer = Writer::open(&root, "test").unwrap();
     let mut store = Store::load(&root).unwrap();
-    let limits = Limits { jobs: 1, memory: None, deadline: None, fail_fast: false };
+    let limits = Limits { jobs: 1, memory: None, deadline: None, fail_fast: false, worth: None };
     let report = run(&pipeline, &mut store, &mut writer, limits, &AtomicBool::new(false), &NoEvents).unwrap();
     report.cells.iter().map(|settled| settled.state).collect()
 }

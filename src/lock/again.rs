@@ -305,6 +305,7 @@ fn is_answer_again(settled: &Settled) -> bool {
 fn no_answer(pipeline: &Pipeline, settled: &Settled) -> Verdict {
     let why = match (settled.state, settled.because_of) {
         (State::NotStarted | State::Partial, _) => "the run was stopped first".to_owned(),
+        (State::NotWorthIt, _) => "a placement gains too little to be searched".to_owned(),
         (_, Some(other)) => format!("{} failed or has no solution", pipeline.cells[other].name),
         _ => {
             let cause = settled.error.as_ref().map(|error| error.root_cause().to_string());

@@ -1,11 +1,11 @@
 //! Predicted run times: beside linear and round-robin, the critical path, the time of every rank and the busiest links.
 
-use hopmap_model::{Artifact, LinkUse, Prediction};
+use hopmap_model::{Artifact, LinkUse, MOST_GAIN, Metrics, Prediction};
 use hopmap_views::rank_times;
 
 use super::page::{Page, Results, escape, number};
 use super::solutions::{smallest, with_output};
-use crate::engine::OutputRecord;
+use crate::engine::{OutputRecord, Settled};
 use crate::pipeline::Pipeline;
 
 /// Rows of the table of predictions.
@@ -15,8 +15,9 @@ const MOST_DRAWN: usize = 4;
 /// Links that are listed.
 const MOST_LINKS: usize = 10;
 
-/// Lists all predictions and draws the shortest ones.
+/// Lists what a placement can gain at most and all predictions, and draws the shortest ones.
 pub(crate) fn predictions(page: &mut Page, results: Results<'_>) {
+    bounds(page, results);
     let heading = "Predicted run time";
     let Some(cells) = with_output(page, heading, results, Prediction::KIND) else { return };
     table(page, results.pipeline, &cells);
@@ -29,6 +30,30 @@ pub(crate) fn predictions(page: &mut Page, results: Results<'_>) {
         page.figure(&rank_times(&prediction), "");
         busiest(page, &prediction);
     }
+}
+
+fn bounds(page: &mut Page, results: Results<'_>) {
+    let bound = |(index, settled): (usize, &Settled)| {
+        let metrics = &settled.outputs.values().find(|record| record.kind == Metrics::KIND)?.metrics;
+        let value = |name: &str| metrics.get(name).copied();
+        let amount = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+        Some(vec![
+            escape(&results.pipeline.cells[index].id),
+            value(MOST_GAIN).map_or_else(|| "–".to_owned(), |gain| format!("{:.1} %", 100.0 * gain)),
+            amount(value("reference_s")),
+            number(value("bound_s")?),
+            amount(value("bound_computation_s")),
+            amount(value("bound_cut_s")),
+        ])
+    };
+    let rows: Vec<Vec<String>> = results.report.cells.iter().enumerate().filter_map(bound).collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.heading("What a placement can gain");
+    let head = "stage | at most | of seconds | no run is shorter than | computation alone | bytes over cuts";
+    page.first_rows(head, rows.into_iter(), MOST_ROWS);
+    page.note("The run time is that of the linear mapping, predicted, or of the recorded run if there are no events.");
 }
 
 fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)]) {

@@ -82,7 +82,9 @@ fn launch(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String
 pub(crate) fn quality(page: &mut Page, results: Results<'_>, mappers: &Colours<'_>) {
     let mut compared: Vec<(usize, &OutputRecord)> = Vec::new();
     for (index, (_, settled)) in results.cells().enumerate() {
-        let metrics = settled.outputs.values().find(|record| record.kind == Metrics::KIND);
+        let is_compared =
+            |record: &&OutputRecord| record.kind == Metrics::KIND && record.metrics.contains_key("F");
+        let metrics = settled.outputs.values().find(is_compared);
         compared.extend(metrics.map(|record| (index, record)));
     }
     if compared.is_empty() {
@@ -157,7 +159,7 @@ pub(crate) fn pipeline(page: &mut Page, results: Results<'_>) {
             State::Infeasible => NodeState::Infeasible,
             State::Failed => NodeState::Failed,
             State::Blocked => NodeState::Blocked,
-            State::NotStarted | State::Waits => NodeState::Waiting,
+            State::NotStarted | State::NotWorthIt | State::Waits => NodeState::Waiting,
         },
         label: state_name(settled.state),
         // The text of a picture has no code.

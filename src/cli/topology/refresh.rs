@@ -190,6 +190,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         memory: crate::engine::memory(),
         deadline: arguments.deadline,
         fail_fast: true,
+        worth: None,
     };
     let cancelled = on_interrupt()?;
     // Cron mails whatever is printed: what stages do is shown on a terminal, and is in the log of the store.
