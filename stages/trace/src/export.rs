@@ -1,12 +1,12 @@
 //! Files for other programs: communication matrices as text, and replay programs for simulators.
 
+mod create;
 mod goal;
 mod simgrid;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, Program, TaskDag, TaskGraph, TextFile, TraceArchive};
@@ -130,11 +130,4 @@ fn in_folder(
     let files: BTreeMap<_, _> =
         names.into_iter().map(|name| (name.clone(), folder.path().join(name))).collect();
     Ok(TraceArchive::new(files).kept_by(folder))
-}
-
-/// Creates a file, fills it and flushes it to disk.
-fn create(path: &Path, contents: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
-    contents(&mut file)?;
-    file.flush()
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use hopmap_replay::Step;
 
-use super::create;
+use super::create::create;
 
 /// Name of the GOAL schedule.
 const GOAL_FILE: &str = "program.goal";

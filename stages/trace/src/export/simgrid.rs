@@ -11,7 +11,7 @@ use std::path::Path;
 
 use hopmap_model::{Action, Collective, CollectiveOperation, Context, Envelope, Program};
 
-use super::create;
+use super::create::create;
 use crate::TraceError;
 
 /// Datatype number of `MPI_BYTE`.
