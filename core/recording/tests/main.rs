@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests may")]
 
 mod damage;
+mod events;
 mod graph;
 mod monitoring;
 mod read;

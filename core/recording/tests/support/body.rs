@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use hopmap_collectives::Algorithms;
-use hopmap_recording::{Choice, Recording, RecordingError, files, lines};
+use hopmap_recording::{Choice, EventFile, Recording, RecordingError, files, lines};
 
 /// Reads a folder, and converts and summarises what it has.
 pub(crate) fn recording(folder: &Path) {
@@ -18,6 +18,15 @@ pub(crate) fn recording(folder: &Path) {
 /// The same with profiles of Open MPI's monitoring.
 pub(crate) fn profiles(folder: &Path) {
     convert(Recording::of_profiles(folder, None));
+}
+
+/// Opens the events of rank 2 of 5, and reads them to the end.
+pub(crate) fn events(path: &Path) {
+    let Ok(file) = EventFile::open(path, 2, 5) else { return };
+    for event in file.events() {
+        let Ok(event) = event else { break };
+        assert!(event.enter <= event.leave && event.outside >= 0.0, "{event:?}");
+    }
 }
 
 fn convert(read: Result<Recording, RecordingError>) {
