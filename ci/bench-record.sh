@@ -2,12 +2,13 @@
 # What recording a program costs, as a Markdown table: per message, as CPU time of LAMMPS, and for the files of 4,096 ranks.
 #
 #   bash ci/bench-record.sh [HOPMAP]   about ten minutes; HOPMAP is a release build by default
-#     --only messages|lammps|ranks     one part
+#     --only messages|events|lammps|ranks   one part
 #     --runs N                         runs of each way per message, 15 by default
 #     --blocks N                       blocks of LAMMPS, at least 2; 20 by default
 #
 # Messages: MPI_Sendrecv of one byte with oneself under Open MPI, a million times a run. The ways alternate, and the median of the
-# runs counts; what a way adds is the median of its differences to the run without in the same turn. LAMMPS: a melt of 4,000 atoms
+# runs counts; what a way adds is the median of its differences to the run without in the same turn. Events: the same beside
+# EZTrace, also of a message with three calls, and the bytes that a call takes on disk. LAMMPS: a melt of 4,000 atoms
 # on 2 ranks, recorded (B) or not (A) in blocks ABBA; user and system seconds of all processes, hopmap's own among them, and the
 # interval of Student's t with 95 %. Ranks: made, not run, with 52 pairs each, 3 collective operations and one communicator.
 set -euo pipefail
@@ -17,7 +18,7 @@ usage() { sed -n '4,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 only='' runs=15 blocks=20 hopmap=''
 while [ $# -gt 0 ]; do
   case $1 in
-    --only) only=${2:-}; case $only in messages | lammps | ranks) ;; *) usage ;; esac; shift ;;
+    --only) only=${2:-}; case $only in messages | events | lammps | ranks) ;; *) usage ;; esac; shift ;;
     --runs) runs=${2:?"--runs wants a number"}; shift ;;
     --blocks) blocks=${2:?"--blocks wants a number"}; shift ;;
     -*) usage ;;
@@ -45,7 +46,7 @@ has() { "$hopmap" record --help | grep -q -e "$1"; }
 
 # message WAY: nanoseconds per message. Everything that a way writes goes with its folder.
 message() {
-  local mpi=(mpirun.openmpi -n 1) record=("$hopmap" record -o written) program=(./self_messages)
+  local mpi=(mpirun.openmpi -n 1) record=("$hopmap" record -o written) program=(./self_messages "${arguments[@]}")
   case $1 in
     without) "${mpi[@]}" "${program[@]}" ;;
     counts) "${record[@]}" --method preload --no-times -- "${mpi[@]}" "${program[@]}" ;;
@@ -54,18 +55,27 @@ message() {
     events) "${record[@]}" --method preload --events -- "${mpi[@]}" "${program[@]}" ;;
     eztrace) "${mpi[@]}" eztrace -t openmpi -o written "${program[@]}" ;;
   esac 2> log > out || { cat log >&2; exit 1; }
+  [ ! -e written ] || du -sb written | cut -f1 > "$1.bytes"
   rm -rf written
   sed -n 's/^\([0-9.]*\) ns$/\1/p' out
 }
 
-messages() {
-  local ways=(without counts times openmpi) way turn goal
+# turns WAY…: the times of all runs, in files
+turns() {
+  local way turn
   mpicc.openmpi -O2 -o self_messages "$here/self_messages.c"
+  rm -f ./*.ns
+  for turn in $(seq "$runs"); do
+    for way in "$@"; do message "$way" >> "$way.ns"; done
+  done
+}
+added() { paste without.ns "$1.ns" | awk '{ print $2 - $1 }' | median; }
+
+messages() {
+  local ways=(without counts times openmpi) way goal arguments=()
   ! has --events || ways+=(events)
   ! command -v eztrace > /dev/null || ways+=(eztrace)
-  for turn in $(seq "$runs"); do
-    for way in "${ways[@]}"; do message "$way" >> "$way.ns"; done
-  done
+  turns "${ways[@]}"
   for way in "${ways[@]}"; do
     case $way in
       without) line "1-byte message to self, not recorded" "$(median < without.ns) ns" ""; continue ;;
@@ -74,7 +84,7 @@ messages() {
       events) goal="≤ 100 ns" ;;
       *) goal="" ;;
     esac
-    line "$(name_of "$way")" "+ $(paste without.ns "$way.ns" | awk '{ print $2 - $1 }' | median) ns" "$goal"
+    line "$(name_of "$way")" "+ $(added "$way") ns" "$goal"
   done
 }
 name_of() {
@@ -85,6 +95,21 @@ name_of() {
     events) echo "every call with its times (--events)" ;;
     eztrace) echo "EZTrace" ;;
   esac
+}
+
+events() {
+  local ways=(events) way calls arguments
+  ! command -v eztrace > /dev/null || ways+=(eztrace)
+  for calls in 1 3; do
+    arguments=(1000000)
+    [ "$calls" = 1 ] || arguments+=(nonblocking)
+    turns without "${ways[@]}"
+    for way in "${ways[@]}"; do
+      line "$(name_of "$way"), messages of $calls calls: per call" \
+        "+ $(awk "BEGIN { printf \"%.1f\", $(added "$way") / $calls }") ns, $(awk "{ printf \"%.1f\", \$1 / 1001000 / $calls }" "$way.bytes") bytes" \
+        "$([ "$way" = eztrace ] || echo "≤ 100 ns, ≤ 24 bytes")"
+    done
+  done
 }
 
 lammps() {
@@ -159,5 +184,6 @@ echo
 line "" measured goal
 line --- --- ---
 ! wanted messages || messages
+! wanted events || events
 ! wanted lammps || lammps
 ! wanted ranks || ranks

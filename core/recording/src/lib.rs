@@ -1,7 +1,7 @@
 //! Recordings of MPI programs: reading, merging, task graphs and summaries.
 //!
 //! A recording is a folder with a file `record.json` ([`Description`]) and, with the method `preload`, a file
-//! `rank-N.bin` per rank ([`RankFile`]). With the method `openmpi` it has the profiles of Open MPI's
+//! `rank-N.bin` per rank ([`RankFile`]), and with `--events` a file `events-N.bin` ([`EventFile`]). With the method `openmpi` it has the profiles of Open MPI's
 //! monitoring instead, `monitoring/x.N.prof`. Such profiles are also read without a `record.json`.
 //!
 //! `rank-N.bin`, in little endian:

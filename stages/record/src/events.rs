@@ -29,7 +29,11 @@ impl Event {
 
     /// The statements before the call of MPI, in C or in Fortran.
     pub(crate) fn before(&self, language: &str) -> String {
-        self.kept.iter().map(|name| format!("KEEP_{language}{name}; ")).collect()
+        let mut statements = String::new();
+        for name in &self.kept {
+            statements.extend(["KEEP_", language, name, "; "]);
+        }
+        statements
     }
 }
 
@@ -40,10 +44,9 @@ pub(crate) fn is_kept(procedure: &Procedure, argument: &str) -> bool {
     let takes = name.starts_with("Wait") || name.starts_with("Test") || name == "Request_free";
     procedure.has(argument)
         && match argument {
-            "request" | "requests" => takes,
+            "request" | "requests" | "statuses" => takes,
             "message" => ["Mrecv", "Imrecv"].contains(&name),
             "status" => takes || ["Recv", "Mrecv", "Sendrecv", "Sendrecv_replace"].contains(&name),
-            "statuses" => takes,
             _ => false,
         }
 }
@@ -98,5 +101,42 @@ fn class(procedure: &Procedure) -> &'static str {
         }
         _ if procedure.name.ends_with("probe") => "CLASS_PROBE",
         _ => "CLASS_OTHER",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::procedures;
+
+    fn of(name: &str) -> Event {
+        let procedure = procedures().into_iter().find(|procedure| procedure.name == name).unwrap();
+        Event::of(&procedure).unwrap()
+    }
+
+    #[test]
+    fn what_a_call_takes_away_is_kept_before_it() {
+        assert_eq!(of("Waitall").before(""), "KEEP_requests; KEEP_statuses; ");
+        assert_eq!(of("Testany").before("FORTRAN_"), "KEEP_FORTRAN_requests; KEEP_FORTRAN_status; ");
+        assert_eq!(of("Mrecv").kept, ["message", "status"]);
+        assert_eq!(of("Request_free").kept, ["request"]);
+        assert!(["Isend", "Irecv", "Start", "Cancel", "Iprobe"].iter().all(|name| of(name).kept.is_empty()));
+    }
+
+    #[test]
+    fn every_procedure_has_its_event() {
+        let after = |name: &str| of(name).after.unwrap_or_default();
+        assert_eq!((after("Send"), after("Irsend")), ("EVENT_send(0)".into(), "EVENT_isend(3)".into()));
+        assert_eq!(after("Bsend_init"), "EVENT_send_init(1)");
+        assert_eq!(
+            (after("Bcast"), after("Ibcast")),
+            ("EVENT_collective".into(), "EVENT_icollective".into())
+        );
+        assert_eq!(after("Barrier_init"), "EVENT_collective_init");
+        assert_eq!((after("Put"), of("Put").class), (String::new(), "CLASS_ONE_SIDED"));
+        assert_eq!((after("Psend_init"), of("Psend_init").class), (String::new(), "CLASS_PARTITIONED"));
+        let without = procedures().into_iter().filter(|procedure| Event::of(procedure).is_none());
+        let without: Vec<&str> = without.map(|procedure| procedure.name).collect();
+        assert_eq!(without, ["Init", "Init_thread", "Session_init", "Session_finalize", "Finalize", "Abort"]);
     }
 }
