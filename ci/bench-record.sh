@@ -114,24 +114,8 @@ events() {
 
 lammps() {
   local block way
-  cat > melt.in <<'LAMMPS'
-units lj
-atom_style atomic
-lattice fcc 0.8442
-region box block 0 10 0 10 0 10
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-velocity all create 3.0 87287
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
-neighbor 0.3 bin
-neigh_modify every 20 delay 0 check no
-fix 1 all nve
-thermo 100
-run 1000
-LAMMPS
-  local program=(mpirun.openmpi -n 2 lmp -in melt.in -log none -screen none)
+  local melt=(-in "$here/../../sample-traces/melt.lammps" -var cells 10 -var steps 1000)
+  local program=(mpirun.openmpi -n 2 lmp "${melt[@]}" -log none -screen none)
   seconds_of_A() { ./measure 1 "${program[@]}" | cut -d' ' -f1; }
   seconds_of_B() {
     ./measure 1 "$hopmap" record --method preload -o written -- "${program[@]}" | cut -d' ' -f1

@@ -1,5 +1,5 @@
-//! Warnings in the run summary and the report about misleading results: collective operations that are not counted, programs for which
-//! all mappings are equal, and launch files with placeholders for hosts.
+//! Warnings in the run summary and the report about misleading results: incomplete recordings, collective operations that are not counted,
+//! programs for which all mappings are equal, and launch files with placeholders for hosts.
 
 use hopmap_artifact::Folder;
 use hopmap_model::{Artifact, LaunchFile, Metrics, TaskGraph};
@@ -16,7 +16,12 @@ const LEAST_SHARE: f64 = 0.01;
 
 /// Warnings about programs, one line each.
 pub(crate) fn warnings(pipeline: &Pipeline, store: &Store, report: &RunReport) -> Vec<String> {
-    uncounted_collectives(pipeline, store, report).into_iter().chain(no_messages(pipeline, report)).collect()
+    let all = [
+        incomplete(pipeline, report),
+        uncounted_collectives(pipeline, store, report),
+        no_messages(pipeline, report),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// A line if launch files name hosts that no cluster has.
@@ -73,6 +78,19 @@ fn and_more(first: &str, count: usize) -> String {
         0 => first.to_owned(),
         more => format!("{first} and {more} more"),
     }
+}
+
+/// The programs of which only a part was recorded.
+fn incomplete(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
+    let graphs = records(pipeline, report, TaskGraph::KIND).filter(|(cell, _)| is_read_from_a_trace(cell));
+    let cells: Vec<&Cell> = graphs
+        .filter(|(_, record)| record.metrics.contains_key("incomplete"))
+        .map(|(cell, _)| cell)
+        .collect();
+    let first = and_more(&cells.first()?.name, cells.len());
+    Some(format!(
+        "warning: the recording of {first} is incomplete, so that messages are missing: record the program again"
+    ))
 }
 
 /// The program whose collective operations take the largest share of its communication time, if they do not count.

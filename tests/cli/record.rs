@@ -191,16 +191,16 @@ fn both_methods_count_the_same_messages_to_the_byte() {
     let sandbox = Sandbox::new();
     let halo = compile(&sandbox, "mpicc.openmpi", &shared("halo.c"), &[]);
     let exchange = compile(&sandbox, "mpifort.openmpi", &shared("exchange.F90"), &["-DF08"]);
-    sandbox.write("melt.in", MELT);
-    let programs: [(&str, &[&str]); 3] = [
-        ("16", &[halo.to_str().unwrap()]),
-        ("4", &[exchange.to_str().unwrap()]),
-        ("2", &["lmp", "-in", "melt.in", "-log", "none", "-screen", "none"]),
+    let programs = [
+        ("16", vec![halo.to_str().unwrap().to_owned()]),
+        ("4", vec![exchange.to_str().unwrap().to_owned()]),
+        ("2", lammps()),
     ];
     for (ranks, program) in programs {
+        let program: Vec<&str> = program.iter().map(String::as_str).collect();
         let [preload, openmpi] = ["preload", "openmpi"].map(|method| {
             let launcher = ["mpirun.openmpi", "-n", ranks];
-            succeeded(&record(&sandbox, Form::Outside, &["--method", method], &launcher, program));
+            succeeded(&record(&sandbox, Form::Outside, &["--method", method], &launcher, &program));
             let matrix = matrix(&sandbox, "to");
             std::fs::remove_dir_all(sandbox.path().join("to")).unwrap();
             matrix
@@ -212,20 +212,13 @@ fn both_methods_count_the_same_messages_to_the_byte() {
     }
 }
 
-/// A melt of 500 atoms for LAMMPS.
-const MELT: &str = "units lj
-atom_style atomic
-lattice fcc 0.8442
-region box block 0 5 0 5 0 5
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-velocity all create 3.0 87287
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
-fix 1 all nve
-run 50
-";
+/// LAMMPS with a melt of 500 atoms.
+fn lammps() -> Vec<String> {
+    let input = project().join("sample-traces/melt.lammps");
+    let words =
+        ["lmp", "-in", input.to_str().unwrap(), "-var", "cells", "5", "-var", "steps", "50", "-log", "none"];
+    words.map(str::to_owned).into()
+}
 
 #[test]
 fn lammps_is_recorded_in_both_ways_and_placed() {
@@ -233,8 +226,8 @@ fn lammps_is_recorded_in_both_ways_and_placed() {
         return;
     }
     let sandbox = Sandbox::new();
-    sandbox.write("melt.in", MELT);
-    let (launcher, lammps) = (["mpirun.openmpi", "-n", "2"], ["lmp", "-in", "melt.in", "-log", "none"]);
+    let (launcher, lammps) = (["mpirun.openmpi", "-n", "2"], lammps());
+    let lammps: Vec<&str> = lammps.iter().map(String::as_str).collect();
     let mut seen = Vec::new();
     for form in [Form::Outside, Form::Inside] {
         let said = succeeded(&record(&sandbox, form, &["--method", "preload"], &launcher, &lammps));
@@ -291,6 +284,10 @@ fn what_a_program_counted_before_it_failed_is_kept_as_incomplete() {
             let said = String::from_utf8_lossy(&output.stdout);
             assert!(said.contains("incomplete: "), "{mpi} {ending}: {said}");
             assert_eq!(matrix(&sandbox, "to"), Matrix::from([((1, 0), (1, 1))]), "{mpi} {ending}");
+            let run =
+                ["run", "place", "-p", "trace=to", "-p", "hosts=node[1-2]", "-p", "slots=1", "--no-report"];
+            let said = sandbox.stdout(&run);
+            assert!(said.contains("warning: the recording of "), "{mpi} {ending}: {said}");
         }
     }
 }

@@ -140,6 +140,7 @@ fn every_kind_survives_a_round_trip() {
     round_trip(&dag);
     round_trip(&TaskGraph {
         processes: vec![Process::default(); 2],
+        is_incomplete: true,
         demands: demands(),
         ..TaskGraph::default()
     });

@@ -26,6 +26,8 @@ pub struct TaskGraph {
     pub collectives: CollectiveTable,
     /// Bytes of `edges` that collective operations sent, if known.
     pub collective_bytes: Option<f64>,
+    /// Whether parts of the recording are missing, such as those of a rank that was killed.
+    pub is_incomplete: bool,
     /// Resource demands of processes and streams; empty if none are given.
     pub demands: Demands,
 }

@@ -1,11 +1,17 @@
 //! Detects launchers, compilers and ranks of MPI without linking one. See the `README.md`.
 
+mod preload;
+
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use std::{env, fmt};
 
 use hopmap_process::{Limits, RunError, run};
 use miette::Diagnostic;
+
+pub use preload::{PRELOAD, preload, program_in};
 
 /// Time limit of a version query.
 const TIME: Duration = Duration::from_secs(30);
@@ -34,6 +40,46 @@ impl fmt::Display for Implementation {
     }
 }
 
+/// A binary interface: MPIs that share one have libraries of the same names, so that a program alone does not
+/// say which of them it uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abi {
+    /// That of Open MPI.
+    OpenMpi,
+    /// That of MPICH, which Intel MPI and others share (<https://www.mpich.org/abi/>).
+    Mpich,
+}
+
+impl fmt::Display for Abi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OpenMpi => "Open MPI",
+            Self::Mpich => "MPICH or Intel MPI",
+        })
+    }
+}
+
+/// Beginnings of the names of MPI libraries. `libmpich…` are those of Debian, `libmpi.so.12` and `libmpifort` those
+/// of MPICH and of Intel MPI.
+const LIBRARIES: [(&str, Abi); 8] = [
+    ("libmpi.so.12", Abi::Mpich),
+    ("libmpifort.so", Abi::Mpich),
+    ("libmpich", Abi::Mpich),
+    ("libmpi_cray.so", Abi::Mpich),
+    ("libmpi_gnu", Abi::Mpich),
+    ("libmpi.so", Abi::OpenMpi),
+    ("libmpi_mpifh.so", Abi::OpenMpi),
+    ("libmpi_usempi", Abi::OpenMpi),
+];
+
+impl Abi {
+    /// The interface of a library with this name, such as `libmpi.so.40`; `None` if it is not of MPI.
+    #[must_use]
+    pub fn of_library(name: &str) -> Option<Self> {
+        LIBRARIES.iter().find(|(start, _)| name.starts_with(start)).map(|(_, abi)| *abi)
+    }
+}
+
 /// Implementation and version of a launcher or a compiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -48,9 +94,12 @@ pub struct Identity {
 pub enum MpiError {
     /// It does not run.
     #[error(transparent)]
-    #[diagnostic(help(
-        "install an MPI (on Debian `apt-get install openmpi-bin libopenmpi-dev`, or `mpich`), or load its module"
-    ))]
+    #[diagnostic(
+        code(launcher::run),
+        help(
+            "install an MPI (on Debian `apt-get install openmpi-bin libopenmpi-dev`, or `mpich`), or load its module"
+        )
+    )]
     Run(#[from] RunError),
     /// Its output matches no known implementation.
     #[error("the output of `{command}` names none of Open MPI, MPICH, Intel MPI and Slurm: {first_line}")]
@@ -113,7 +162,26 @@ fn ask(program: &str, option: &str) -> Result<Identity, MpiError> {
     })
 }
 
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.implementation, self.version)
+    }
+}
+
 impl Implementation {
+    /// All MPIs.
+    pub const MPIS: [Self; 3] = [Self::OpenMpi, Self::Mpich, Self::IntelMpi];
+
+    /// The binary interface of its programs; `None` for Slurm, which starts those of any MPI.
+    #[must_use]
+    pub fn abi(self) -> Option<Abi> {
+        match self {
+            Self::OpenMpi => Some(Abi::OpenMpi),
+            Self::Mpich | Self::IntelMpi => Some(Abi::Mpich),
+            Self::Slurm => None,
+        }
+    }
+
     /// The MPI of the launcher that has started this process, if its variables identify it. Hydra's are also
     /// those of Intel MPI, and of a `srun` with PMI2.
     #[must_use]
@@ -152,6 +220,23 @@ impl Implementation {
 /// user.
 pub const AS_ROOT: [(&str, &str); 2] =
     [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")];
+
+/// Variables with which Open MPI writes a profile `PREFIX.RANK.prof` per rank.
+///
+/// Source: `ompi/mca/common/monitoring/HowTo_pml_monitoring.tex` of Open MPI 4.1.
+#[must_use]
+pub fn monitoring_variables(prefix: &Path) -> [(&'static str, OsString); 3] {
+    [
+        ("OMPI_MCA_pml_monitoring_enable", "2".into()),
+        ("OMPI_MCA_pml_monitoring_enable_output", "3".into()),
+        ("OMPI_MCA_pml_monitoring_filename", prefix.into()),
+    ]
+}
+
+/// Variables with which Open MPI waits three seconds, not one, from SIGTERM to SIGKILL, for ranks that write files
+/// at their end. The second one is for Open MPI 5.
+pub const LONGER_GRACE: [(&str, &str); 2] =
+    [("OMPI_MCA_odls_base_sigkill_timeout", "3"), ("PRTE_MCA_odls_base_sigkill_timeout", "3")];
 
 /// What a launcher starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -301,6 +386,27 @@ mod tests {
         }
         assert_eq!(parsed("gcc (Debian 12.2.0-14) 12.2.0\n"), None);
         assert_eq!(parsed("MPICH\n"), None);
+    }
+
+    #[test]
+    fn libraries_have_the_interface_of_their_mpi() {
+        for (name, abi) in [
+            ("libmpi.so.40", Some(Abi::OpenMpi)),
+            ("libmpi_mpifh.so.40", Some(Abi::OpenMpi)),
+            ("libmpi.so.12", Some(Abi::Mpich)),
+            ("libmpich.so.12", Some(Abi::Mpich)),
+            ("libmpichfort.so.12", Some(Abi::Mpich)),
+            ("libmpifort.so.12", Some(Abi::Mpich)),
+            ("libmpfr.so.6", None),
+            ("libc.so.6", None),
+        ] {
+            assert_eq!(Abi::of_library(name), abi, "{name}");
+        }
+        // Either may have started a program of `libmpi.so.12`.
+        for mpi in [Implementation::Mpich, Implementation::IntelMpi] {
+            assert_eq!(mpi.abi(), Abi::of_library("libmpi.so.12"));
+        }
+        assert_eq!(Implementation::Slurm.abi(), None);
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use hopmap_durable::replace_file;
 use hopmap_text::FileError;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RecordingError;
+use crate::names::DESCRIPTION;
 use crate::rank::MAX_RANKS;
 
 /// Value of `format`.
@@ -41,32 +43,18 @@ pub struct Description {
     /// The recorded command.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Host and cores of ranks, where the files of ranks do not have them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hosts: Vec<Host>,
     /// Begin of the recording.
     #[serde(default)]
     pub started: String,
-    /// Whether the program ended without an error.
-    pub complete: bool,
+    /// Whether the program ended without an error; `None` where that is not known, as inside a rank. What is
+    /// missing is then seen in the files of the ranks.
+    pub complete: Option<bool>,
     /// Whether every call was recorded, in the files `events-N.bin`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub events: bool,
     /// Why it is not complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-/// Where a rank ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Host {
-    /// The rank.
-    pub rank: u32,
-    /// Its host.
-    pub host: String,
-    /// Its cores.
-    #[serde(default)]
-    pub cores: Vec<u32>,
 }
 
 impl Description {
@@ -80,12 +68,20 @@ impl Description {
             mpi: String::new(),
             ranks,
             arguments: Vec::new(),
-            hosts: Vec::new(),
             started: String::new(),
-            complete: true,
+            complete: Some(true),
             events: false,
             reason: None,
         }
+    }
+
+    /// Writes it as the `record.json` of a recording.
+    pub fn write(&self, folder: &Path) -> Result<(), RecordingError> {
+        let path = folder.join(DESCRIPTION);
+        let text = serde_json::to_string_pretty(self).map_err(|error| {
+            FileError::new(error.to_string(), "report this as a bug of hopmap").in_file(&path)
+        })?;
+        Ok(replace_file(&path, text.as_bytes())?)
     }
 
     /// Reads `record.json`.
@@ -120,6 +116,6 @@ impl Description {
     /// Why the recording is not complete, if it is not.
     pub(crate) fn incomplete(&self) -> Option<String> {
         let reason = || self.reason.clone().unwrap_or_else(|| "the program did not end regularly".into());
-        (!self.complete).then(reason)
+        (self.complete == Some(false)).then(reason)
     }
 }

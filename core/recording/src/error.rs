@@ -2,12 +2,17 @@
 
 use std::path::PathBuf;
 
+use hopmap_durable::DurableError;
 use hopmap_text::FileError;
 use miette::Diagnostic;
 
 /// A recording that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+#[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum RecordingError {
+    /// A file cannot be written.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Durable(#[from] DurableError),
     /// A text file is invalid, or a file cannot be read.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -75,6 +75,7 @@ impl Recording {
             duration_s: self.processes.iter().filter_map(|process| Some(process.times?.0)).reduce(f64::max),
             processes: self.processes.iter().map(process).collect(),
             collectives: self.table(sums),
+            is_incomplete: self.incomplete.is_some(),
             collective_bytes: expands.then(|| collective_bytes.saturating_add(bytes) as f64),
             ..TaskGraph::default()
         };

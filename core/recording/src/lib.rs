@@ -45,14 +45,16 @@ mod events;
 mod graph;
 mod lengths;
 mod monitoring;
+mod names;
 mod rank;
 mod ranks;
 mod read;
 mod recording;
 mod summary;
+mod totals;
 
 pub use collective::CollectiveKind;
-pub use description::{Description, Host, Method};
+pub use description::{Description, Method};
 pub use error::RecordingError;
 pub use events::{
     Call, CollectiveCall, Event, EventCommunicator, EventFile, Events, Message, Mode, OtherCall,
@@ -60,7 +62,9 @@ pub use events::{
 };
 pub use graph::{Choice, Converted};
 pub use monitoring::{is_profiles, profiles};
+pub use names::{DESCRIPTION, is_of_recording, profile_name, profile_prefix, rank_file_name};
 pub use rank::{Communicator, Kind, MAX_RANKS, Operation, Pair, RankFile};
 pub use read::{files, is_recording};
 pub use recording::{Calls, Process, Recording, Traffic};
 pub use summary::lines;
+pub use totals::summarise;

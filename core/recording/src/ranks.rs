@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use crate::description::Method;
 use crate::error::RecordingError;
+use crate::names::number_in;
 use crate::rank::{MAX_RANKS, Operation, RankFile};
 use crate::recording::{Calls, Process, Recording, Traffic, some, summed};
 
@@ -21,12 +22,8 @@ pub(crate) fn rank_files(folder: &Path) -> Result<Vec<(u32, PathBuf)>, Recording
 pub(crate) fn numbered_files(folder: &Path, prefix: &str) -> Result<Vec<(u32, PathBuf)>, RecordingError> {
     let failed = |error| FileError::unreadable(folder, &error);
     let names = std::fs::read_dir(folder).map_err(failed)?.filter_map(Result::ok);
-    let ranks = names.filter_map(|entry| {
-        let name = entry.file_name();
-        let number = name.to_str()?.strip_prefix(prefix)?.strip_suffix(".bin")?;
-        let rank = number.parse().ok().filter(|rank: &u32| rank.to_string() == number)?;
-        Some((rank, entry.path()))
-    });
+    let ranks =
+        names.filter_map(|entry| Some((number_in(entry.file_name().to_str()?, prefix)?, entry.path())));
     let mut ranks: Vec<(u32, PathBuf)> = ranks.collect();
     ranks.sort_unstable();
     Ok(ranks)

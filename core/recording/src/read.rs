@@ -4,14 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::description::{Description, Method};
 use crate::error::RecordingError;
-use crate::monitoring;
+use crate::monitoring::{is_profiles, profiles};
+use crate::names::{DESCRIPTION, MONITORING};
 use crate::ranks::rank_files;
 use crate::recording::Recording;
-
-const DESCRIPTION: &str = "record.json";
-
-/// Folder and prefix of the profiles of the method `openmpi`.
-const MONITORING: &str = "monitoring";
 
 /// Whether a folder is a recording of `hopmap record`.
 #[must_use]
@@ -32,11 +28,11 @@ pub fn files(folder: &Path) -> Result<Vec<(PathBuf, String)>, RecordingError> {
     };
     let (folder, prefix) = match method {
         Method::Preload => (folder.to_owned(), String::new()),
-        Method::Openmpi => (folder.join(MONITORING), format!("{MONITORING}/")),
+        Method::Openmpi => (monitoring_of(folder)?, format!("{MONITORING}/")),
     };
     let ranks = match method {
         Method::Preload => rank_files(&folder)?,
-        Method::Openmpi => monitoring::profiles(&folder)?,
+        Method::Openmpi => profiles(&folder)?,
     };
     files.extend(ranks.into_iter().map(|(_, path)| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -46,6 +42,12 @@ pub fn files(folder: &Path) -> Result<Vec<(PathBuf, String)>, RecordingError> {
     Ok(files)
 }
 
+/// The folder of the profiles of a recording that has any.
+fn monitoring_of(folder: &Path) -> Result<PathBuf, RecordingError> {
+    let monitoring = folder.join(MONITORING);
+    if is_profiles(&monitoring) { Ok(monitoring) } else { Err(RecordingError::Empty { path: folder.into() }) }
+}
+
 impl Recording {
     /// Reads a folder of `hopmap record`.
     pub fn read(folder: &Path) -> Result<Self, RecordingError> {
@@ -53,25 +55,28 @@ impl Recording {
         let described = description.is_file().then(|| Description::read(&description)).transpose()?;
         let recording = match &described {
             Some(Description { method: Method::Openmpi, ranks, .. }) => {
-                Self::of_profiles(&folder.join(MONITORING), Some(*ranks))?
+                Self::of_profiles(&monitoring_of(folder)?, Some(*ranks))?
             }
             described => Self::of_ranks(folder, described.as_ref().map(|description| description.ranks))?,
         };
         Ok(match described {
-            Some(description) => recording.described(&description),
+            Some(description) => recording.with_reasons(description.incomplete().into_iter().collect()),
             None => recording.with_reasons(vec!["`record.json` is missing".into()]),
         })
     }
 
-    /// Adds what the description knows.
-    fn described(mut self, description: &Description) -> Self {
-        for host in &description.hosts {
-            let process = self.processes.get_mut(host.rank as usize).filter(|process| process.host.is_none());
-            if let Some(process) = process {
-                process.host = Some(host.host.clone());
-                process.cores.clone_from(&host.cores);
-            }
-        }
-        self.with_reasons(description.incomplete().into_iter().collect())
+    /// Ends a recording: reads what the ranks have written, and writes the description with their number. `None`
+    /// if no rank has written anything.
+    pub fn finish(folder: &Path, description: Description) -> Result<Option<Self>, RecordingError> {
+        let monitoring = folder.join(MONITORING);
+        let recording = match description.method {
+            Method::Preload if rank_files(folder)?.is_empty() => return Ok(None),
+            Method::Preload => Self::of_ranks(folder, None)?,
+            Method::Openmpi if !is_profiles(&monitoring) => return Ok(None),
+            Method::Openmpi => Self::of_profiles(&monitoring, None)?,
+        };
+        let description = Description { ranks: recording.processes.len() as u32, ..description };
+        description.write(folder)?;
+        Ok(Some(recording.with_reasons(description.incomplete().into_iter().collect())))
     }
 }

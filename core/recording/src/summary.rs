@@ -24,7 +24,10 @@ pub fn lines(graph: &TaskGraph, recording: Option<&Recording>) -> Vec<String> {
     }
     lines.extend(imbalance(graph));
     lines.extend(inside(graph, recording.map(|recording| recording.method)));
-    let incomplete = recording.and_then(|recording| recording.incomplete.as_deref());
+    let incomplete = match recording {
+        Some(recording) => recording.incomplete.as_deref(),
+        None => graph.is_incomplete.then_some("parts of the recording are missing"),
+    };
     lines.extend(incomplete.map(|reason| format!("incomplete: {reason}")));
     lines
 }

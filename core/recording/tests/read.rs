@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use hopmap_recording::{
-    Description, Host, Kind, Method, Pair, RankFile, Recording, Traffic, files, is_recording,
-};
+use hopmap_recording::{Description, Kind, Method, Pair, RankFile, Recording, Traffic, files, is_recording};
 
 use crate::support::{file, recorded, write};
 
@@ -74,7 +72,7 @@ fn what_is_missing_is_said() {
     let message = "no file of rank 0 and another rank; MPI_Finalize was not reached by rank 2";
     assert_eq!(incomplete(folder.path()), message);
     let reason = Some("rank 0 was killed".to_owned());
-    let description = Description { complete: false, reason, ..Description::new(Method::Preload, 4) };
+    let description = Description { complete: Some(false), reason, ..Description::new(Method::Preload, 4) };
     write(folder.path(), &description, &[RankFile { dropped: true, ..file(2, 4) }]);
     let message = "rank 0 was killed; no file of rank 0 and another rank; messages or calls are missing, because memory or disk space ran out, of rank 2";
     assert_eq!(incomplete(folder.path()), message);
@@ -204,18 +202,25 @@ fn a_wrong_description_is_refused() {
     fs::write(&path, "{\n\"format\": 1}").unwrap();
     assert!(refused(folder.path()).starts_with("record.json:2:"));
     let nothing = tempfile::tempdir().unwrap();
-    write(nothing.path(), &Description::new(Method::Preload, 2), &[]);
-    assert_eq!(refused(nothing.path()), "`FOLDER` has no file of a rank");
+    for method in [Method::Preload, Method::Openmpi] {
+        write(nothing.path(), &Description::new(method, 2), &[]);
+        assert_eq!(refused(nothing.path()), "`FOLDER` has no file of a rank");
+    }
 }
 
 #[test]
-fn hosts_of_the_description_fill_gaps() {
-    let folder = tempfile::tempdir().unwrap();
-    let host = |rank| Host { rank, host: "elsewhere".into(), cores: vec![3] };
-    let description =
-        Description { hosts: vec![host(0), host(1), host(7)], ..Description::new(Method::Preload, 2) };
-    write(folder.path(), &description, &[RankFile { host: String::new(), ..file(0, 2) }, file(1, 2)]);
-    let processes = Recording::read(folder.path()).unwrap().processes;
-    assert_eq!((processes[0].host.as_deref(), &processes[0].cores[..]), (Some("elsewhere"), &[3][..]));
-    assert_eq!(processes[1].host.as_deref(), Some("node1"));
+fn a_recording_is_finished_with_what_its_ranks_wrote() {
+    let folder = recorded(3);
+    fs::remove_file(folder.path().join("record.json")).unwrap();
+    let reason = Some("the launcher failed".to_owned());
+    let description = Description { complete: Some(false), reason, ..Description::new(Method::Preload, 1) };
+    let finished = Recording::finish(folder.path(), description).unwrap().unwrap();
+    assert_eq!(finished.incomplete.as_deref(), Some("the launcher failed"));
+    assert_eq!(Recording::read(folder.path()).unwrap(), finished);
+    assert_eq!(Description::read(&folder.path().join("record.json")).unwrap().ranks, 3);
+    let nothing = tempfile::tempdir().unwrap();
+    for method in [Method::Preload, Method::Openmpi] {
+        assert_eq!(Recording::finish(nothing.path(), Description::new(method, 1)).unwrap(), None);
+    }
+    assert_eq!(fs::read_dir(nothing.path()).unwrap().count(), 0);
 }

@@ -2,12 +2,13 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use hopmap_record::library::Compiler;
+use hopmap_record::library::{Cache, Compiler, Mpi};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, program, cache] = &arguments[..] else { return Err("two arguments: mpicc and cache".into()) };
-    let library = Compiler::find(Some(program), None, None)?.library(cache.as_ref())?;
-    println!("{}", library.display());
+    let cache = Cache::open(Some(cache.as_ref()))?;
+    let library = Compiler::named(program, Mpi::default())?.library(&cache, &|line| println!("{line}"))?;
+    println!("{}", library.path.display());
     Ok(())
 }

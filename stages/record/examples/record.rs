@@ -3,17 +3,40 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command prints")]
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, FromArgMatches};
 use hopmap_command::Command;
-use hopmap_model::Context;
+use hopmap_model::{Context, Observer};
 use hopmap_record::RecordCommand;
+
+/// Whether Ctrl-C was pressed.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+struct Printer;
+
+impl Observer for Printer {
+    fn progress(&self, _: u64, _: u64) {}
+
+    fn log(&self, line: &str) {
+        eprintln!("{line}");
+    }
+
+    fn cancelled(&self) -> bool {
+        STOPPED.load(Ordering::Relaxed)
+    }
+}
 
 fn main() -> ExitCode {
     let matches = RecordCommand::augment_args(clap::Command::new("record")).get_matches();
     let command = RecordCommand::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let (answer, reports, exit) = match command.run(&Context::detached(), &mut std::io::stdout()) {
-        Ok(answer) => (answer.lines, Vec::new(), answer.exit),
+    if let Err(error) = ctrlc::set_handler(|| STOPPED.store(true, Ordering::Relaxed)) {
+        eprintln!("error: {error}");
+        return ExitCode::FAILURE;
+    }
+    let (answer, reports, exit) = match command.run(&Context::new(1, None, &Printer), &mut std::io::stdout())
+    {
+        Ok(answer) => (answer.lines.into_iter().chain(answer.json).collect(), Vec::new(), answer.exit),
         Err(failure) => (failure.answer.lines, failure.reports, failure.exit),
     };
     for line in answer {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_command::Failure;
 use hopmap_durable::DurableError;
-use hopmap_mpi_environment::{Implementation, MpiError};
+use hopmap_mpi_environment::{Abi, Implementation, MpiError};
 use hopmap_process::RunError;
 use hopmap_recording::RecordingError;
 use miette::Diagnostic;
@@ -24,23 +24,39 @@ pub enum RecordError {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder is used for something else.
+    #[error("{} has `{file}`, which is not of a recording", path.display())]
+    #[diagnostic(code(record::not_empty), help("name a new folder with -o"))]
+    NotEmpty {
+        /// The folder.
+        path: PathBuf,
+        /// A file or folder in it.
+        file: String,
+    },
     /// What was recorded cannot be read.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Recording(#[from] RecordingError),
-    /// The compiler of MPI is missing or unknown.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Compiler(#[from] MpiError),
-    /// No compiler belongs to the MPI of the launcher.
-    #[error("no mpicc of {implementation} is installed: {tried}")]
+    /// The compiler that the user has named is missing or unknown.
+    #[error("`{program}` is no compiler of {mpi}")]
+    #[diagnostic(code(record::mpicc), help("name the mpicc of the program's MPI, or leave --mpicc out"))]
+    Mpicc {
+        /// The program.
+        program: String,
+        /// The MPI of the program.
+        mpi: String,
+        /// Why it cannot be used.
+        source: MpiError,
+    },
+    /// No compiler belongs to the MPI of the program.
+    #[error("no mpicc of {mpi} is installed: {tried}")]
     #[diagnostic(
         code(record::compiler),
         help("name it with --mpicc, or record with --method openmpi if the program uses Open MPI")
     )]
     NoCompiler {
-        /// The MPI of the launcher.
-        implementation: Implementation,
+        /// The MPI of the program.
+        mpi: String,
         /// The programs that were tried, and what they are.
         tried: String,
     },
@@ -82,13 +98,13 @@ pub enum RecordError {
         kind: &'static str,
     },
     /// Open MPI's monitoring of another MPI.
-    #[error("--method openmpi needs a program of Open MPI, but `{program}` belongs to {implementation}")]
+    #[error("--method openmpi needs a program of Open MPI, but `{program}` belongs to {mpi}")]
     #[diagnostic(code(record::method), help("use --method preload"))]
     NotOpenMpi {
-        /// The launcher.
+        /// The launcher or the program.
         program: String,
         /// Its MPI.
-        implementation: Implementation,
+        mpi: String,
     },
     /// Open MPI's monitoring only counts.
     #[error("--events needs --method preload: Open MPI's monitoring has no calls and no times")]
@@ -99,7 +115,7 @@ pub enum RecordError {
     #[diagnostic(code(record::other_mpi), help("start it with the launcher of {linked}"))]
     OtherMpi {
         /// The MPI that it is linked with.
-        linked: Implementation,
+        linked: Abi,
         /// The MPI that starts it.
         launcher: Implementation,
     },
@@ -130,26 +146,24 @@ pub enum RecordError {
     },
     /// The program ended, but no rank has left anything.
     #[error("nothing was recorded: {reason}")]
-    #[diagnostic(
-        code(record::nothing),
-        help("check that the program uses MPI, and that of its launcher; that all hosts have {} and can write to {} (else choose other folders with --cache and -o); and if a script starts a launcher, put hopmap inside: mpirun -n 4 hopmap record -o DIR PROGRAM …", library.display(), folder.display())
-    )]
+    #[diagnostic(code(record::nothing), help("{help}"))]
     Nothing {
         /// What is known about it.
         reason: String,
-        /// What ranks load.
-        library: PathBuf,
-        /// Where they write.
-        folder: PathBuf,
+        /// What to do.
+        help: String,
     },
 }
 
 impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
         match error {
-            RecordError::Exists { .. } | RecordError::NotOpenMpi { .. } | RecordError::EventsOfOpenMpi => {
-                Self::usage(error)
-            }
+            RecordError::Exists { .. }
+            | RecordError::NotEmpty { .. }
+            | RecordError::Mpicc { .. }
+            | RecordError::Launcher { .. }
+            | RecordError::EventsOfOpenMpi
+            | RecordError::NotOpenMpi { .. } => Self::usage(error),
             error => Self::failed(error),
         }
     }

@@ -3,7 +3,8 @@
 mod command;
 mod error;
 mod events;
-pub mod launcher;
+mod folder;
+mod launch;
 pub mod library;
 mod program;
 pub mod source;

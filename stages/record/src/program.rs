@@ -1,133 +1,190 @@
 //! What an executable file says about its MPI, and about whether the dynamic loader loads a recorder into it.
 
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::fs::{File, Metadata};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
 
-use hopmap_mpi_environment::Implementation;
+use hopmap_mpi_environment::Abi;
+use hopmap_process::on_path;
 
 use crate::error::RecordError;
 
-/// More of a program is not read.
-const MOST_BYTES: u64 = 256 << 20;
-/// `PT_INTERP`: the program header that names the dynamic loader.
+/// Program headers, from the ELF specification: the dynamic section, and the name of the dynamic loader.
+const LOAD: u32 = 1;
+const DYNAMIC: u32 = 2;
 const INTERPRETER: u32 = 3;
+/// Entries of the dynamic section: a needed library, and the address of the names.
+const NEEDED: u64 = 1;
+const STRINGS: u64 = 5;
+/// Most program headers and dynamic entries, and longest name, that are read. Real programs have tens.
+const MOST_ENTRIES: usize = 4096;
+const MOST_NAME: usize = 256;
 
-/// Names of MPI libraries. `libmpi.so.12` is that of Intel MPI and of the MPIs with MPICH's interface.
-const LIBRARIES: [(&str, Implementation); 6] = [
-    ("libmpich.so", Implementation::Mpich),
-    ("libmpichfort.so", Implementation::Mpich),
-    ("libmpi.so.12", Implementation::IntelMpi),
-    ("libmpi.so.40", Implementation::OpenMpi),
-    ("libmpi.so.20", Implementation::OpenMpi),
-    ("libmpi_mpifh.so", Implementation::OpenMpi),
-];
+/// An executable file.
+#[derive(Debug)]
+pub(crate) struct Program {
+    path: PathBuf,
+    metadata: Metadata,
+    /// `None` for scripts and for damaged files.
+    elf: Option<Elf>,
+}
 
-/// The file of a program's name, as `execvp` finds it.
-#[must_use]
-pub(crate) fn file_of(program: &str) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(PathBuf::from(program)).filter(|path| path.is_file());
+impl Program {
+    /// The program of a word of a command line, if it is one.
+    pub(crate) fn find(word: &str) -> Option<Self> {
+        let path = on_path(word)?;
+        let file = File::open(&path).ok()?;
+        Some(Self { metadata: file.metadata().ok()?, elf: Elf::read(&file), path })
     }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
+
+    /// The interface of the MPI that it is linked with; `None` for scripts, and where libraries of its own are.
+    pub(crate) fn abi(&self) -> Option<Abi> {
+        self.elf.as_ref()?.needed.iter().find_map(|name| Abi::of_library(name))
+    }
+
+    /// Whether it is neither a script nor unreadable.
+    pub(crate) fn is_binary(&self) -> bool {
+        self.elf.is_some()
+    }
+
+    /// Refuses what the dynamic loader loads nothing into: static and setuid programs.
+    pub(crate) fn check(&self) -> Result<(), RecordError> {
+        let Self { path, metadata, elf } = self;
+        let is_of_other_user =
+            metadata.mode() & 0o4000 != 0 && metadata.uid() != rustix::process::geteuid().as_raw();
+        let is_of_other_group =
+            metadata.mode() & 0o2000 != 0 && metadata.gid() != rustix::process::getegid().as_raw();
+        if is_of_other_user || is_of_other_group {
+            let path = path.to_owned();
+            return Err(RecordError::Loader { path, what: "a setuid or setgid program", is_static: false });
+        }
+        match elf {
+            Some(Elf { has_loader: false, .. }) => {
+                Err(RecordError::Loader { path: path.to_owned(), what: "linked statically", is_static: true })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A 64-bit ELF file of little endian.
-struct Elf(Vec<u8>);
+#[derive(Debug)]
+struct Elf {
+    /// Whether a program header names a dynamic loader.
+    has_loader: bool,
+    /// Names of the libraries that it is linked with.
+    needed: Vec<String>,
+}
 
 impl Elf {
-    fn read(path: &Path) -> Option<Self> {
-        let mut bytes = Vec::new();
-        File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-        bytes.starts_with(b"\x7fELF\x02\x01").then_some(Self(bytes))
-    }
-
-    fn number<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
-        self.0.get(at..)?.first_chunk().copied()
-    }
-
-    /// Whether a program header names a loader; `None` if the file is damaged.
-    fn has_loader(&self) -> Option<bool> {
-        let start = usize::try_from(u64::from_le_bytes(self.number(0x20)?)).ok()?;
-        let size = usize::from(u16::from_le_bytes(self.number(0x36)?));
-        let count = usize::from(u16::from_le_bytes(self.number(0x38)?));
-        for header in 0..count {
-            let at = start.checked_add(header * size)?;
-            if u32::from_le_bytes(self.number(at)?) == INTERPRETER {
-                return Some(true);
-            }
+    fn read(file: &File) -> Option<Self> {
+        let header: [u8; 64] = bytes(file, 0)?;
+        if !header.starts_with(b"\x7fELF\x02\x01") {
+            return None;
         }
-        Some(false)
-    }
-
-    fn contains(&self, text: &str) -> bool {
-        let first = text.as_bytes()[0];
-        let mut rest = &self.0[..];
-        while let Some(at) = rest.iter().position(|byte| *byte == first) {
-            rest = &rest[at..];
-            if rest.starts_with(text.as_bytes()) {
-                return true;
-            }
-            rest = &rest[1..];
+        let (start, size, count) = (word(&header, 0x20), half(&header, 0x36), half(&header, 0x38));
+        let headers = (0..u64::from(count))
+            .take(MOST_ENTRIES)
+            .map(|header| -> Option<[u8; 56]> { bytes(file, start.checked_add(header * u64::from(size))?) });
+        let headers: Vec<[u8; 56]> = headers.collect::<Option<_>>()?;
+        let of = |kind: u32| headers.iter().filter(move |header| header[..4] == kind.to_le_bytes());
+        let mut elf = Self { has_loader: of(INTERPRETER).next().is_some(), needed: Vec::new() };
+        if let Some(dynamic) = of(DYNAMIC).next() {
+            let entries = entries(file, word(dynamic, 8), word(dynamic, 32));
+            let address = entries.iter().find(|(tag, _)| *tag == STRINGS).map(|(_, value)| *value)?;
+            // Addresses are those in memory.
+            let strings = of(LOAD).find_map(|load| {
+                let inside = address.checked_sub(word(load, 16)).filter(|inside| *inside < word(load, 32))?;
+                word(load, 8).checked_add(inside)
+            })?;
+            let needed = entries.iter().filter(|(tag, _)| *tag == NEEDED);
+            elf.needed = needed.filter_map(|(_, at)| name(file, strings.checked_add(*at)?)).collect();
         }
-        false
+        Some(elf)
     }
 }
 
-/// The MPI that an executable is linked with; `None` for scripts, and where libraries of its own are.
-#[must_use]
-pub(crate) fn mpi_of(path: &Path) -> Option<Implementation> {
-    let elf = Elf::read(path)?;
-    LIBRARIES.iter().find(|(name, _)| elf.contains(name)).map(|(_, mpi)| *mpi)
+fn bytes<const N: usize>(file: &File, at: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    file.read_exact_at(&mut bytes, at).ok().map(|()| bytes)
 }
 
-/// Refuses what the dynamic loader loads nothing into: static and setuid programs.
-pub(crate) fn check(path: &Path) -> Result<(), RecordError> {
-    let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
-    let is_of_other_user =
-        metadata.mode() & 0o4000 != 0 && metadata.uid() != rustix::process::geteuid().as_raw();
-    let is_of_other_group =
-        metadata.mode() & 0o2000 != 0 && metadata.gid() != rustix::process::getegid().as_raw();
-    if is_of_other_user || is_of_other_group {
-        let path = path.to_owned();
-        return Err(RecordError::Loader { path, what: "a setuid or setgid program", is_static: false });
-    }
-    match Elf::read(path).and_then(|elf| elf.has_loader()) {
-        Some(false) => {
-            Err(RecordError::Loader { path: path.to_owned(), what: "linked statically", is_static: true })
-        }
-        _ => Ok(()),
-    }
+fn word(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    bytes[at..].first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes))
+}
+
+/// Tags and values of a dynamic section.
+fn entries(file: &File, start: u64, size: u64) -> Vec<(u64, u64)> {
+    let entry = |number| {
+        let entry: [u8; 16] = bytes(file, start.checked_add(number * 16)?)?;
+        Some((word(&entry, 0), word(&entry, 8))).filter(|(tag, _)| *tag != 0)
+    };
+    (0..size / 16).take(MOST_ENTRIES).map_while(entry).collect()
+}
+
+fn name(file: &File, at: u64) -> Option<String> {
+    let mut bytes = [0; MOST_NAME];
+    let read = file.read_at(&mut bytes, at).ok()?;
+    let end = bytes[..read].iter().position(|byte| *byte == 0)?;
+    String::from_utf8(bytes[..end].to_vec()).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
     fn this_test_is_dynamic_and_without_mpi() {
         let path = std::env::current_exe().unwrap();
-        check(&path).unwrap();
-        assert!(Elf::read(&path).is_some());
+        let program = Program::find(path.to_str().unwrap()).unwrap();
+        program.check().unwrap();
+        let needed = &program.elf.as_ref().unwrap().needed;
+        assert!(needed.iter().any(|name| name == "libc.so.6"), "{needed:?}");
+        // Although its file contains the names of all MPI libraries.
+        assert_eq!(program.abi(), None);
     }
 
     #[test]
     fn a_program_without_a_loader_is_refused_and_damage_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("program");
+        let check = |bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            Program::find(path.to_str().unwrap()).unwrap().check()
+        };
         let mut bytes = vec![0; 128];
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
         (bytes[0x20], bytes[0x36], bytes[0x38], bytes[0x40]) = (0x40, 0x38, 1, 1);
-        fs::write(&path, &bytes).unwrap();
-        let error = check(&path).unwrap_err().to_string();
+        let error = check(&bytes).unwrap_err().to_string();
         assert!(error.ends_with("is linked statically, into which no recorder can be loaded"), "{error}");
         bytes[0x40] = 3;
-        fs::write(&path, &bytes).unwrap();
-        check(&path).unwrap();
+        check(&bytes).unwrap();
         bytes[0x20..0x28].fill(0xff);
-        fs::write(&path, &bytes).unwrap();
-        check(&path).unwrap();
+        check(&bytes).unwrap();
+        check(b"#!/bin/sh\n").unwrap();
+    }
+
+    #[test]
+    fn damaged_headers_give_no_panic() {
+        let path = std::env::current_exe().unwrap();
+        let mut bytes = vec![0; 1 << 16];
+        let read = File::open(path).unwrap().read_at(&mut bytes, 0).unwrap();
+        let file = tempfile::tempfile().unwrap();
+        for at in 0..read.min(1024) {
+            for value in [0x00, 0x7f, 0xff] {
+                let mut damaged = bytes[..read].to_vec();
+                damaged[at] = value;
+                file.write_all_at(&damaged[..1024.min(read)], 0).unwrap();
+                let _ = Elf::read(&file);
+            }
+        }
     }
 }

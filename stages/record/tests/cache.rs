@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Mutex;
 
-use hopmap_record::library::Compiler;
+use hopmap_record::library::{Cache, Compiler, Mpi};
 
 use crate::support::mpis;
 
@@ -11,17 +12,22 @@ use crate::support::mpis;
 fn a_changed_library_and_an_open_folder_are_refused() {
     for mpi in mpis() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = folder.path().join("cache");
-        let compiler = Compiler::find(Some(&format!("mpicc.{mpi}")), None, None).unwrap();
-        let library = compiler.library(&cache).unwrap();
-        assert_eq!(fs::metadata(&cache).unwrap().permissions().mode() & 0o777, 0o700);
-        assert_eq!(compiler.library(&cache).unwrap(), library);
-        let error = |compiler: &Compiler| compiler.library(&cache).unwrap_err().to_string();
-        fs::write(&library, b"changed").unwrap();
-        assert!(error(&compiler).ends_with(" has been changed"), "{}", error(&compiler));
-        fs::remove_file(&library).unwrap();
-        fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(error(&compiler).ends_with(" can be changed by other users"), "{}", error(&compiler));
+        let path = folder.path().join("cache");
+        let open = || Cache::open(Some(&path));
+        let compiler = Compiler::named(&format!("mpicc.{mpi}"), Mpi::default()).unwrap();
+        let said = Mutex::new(Vec::new());
+        let build = || compiler.library(&open()?, &|line| said.lock().unwrap().push(line));
+        let library = build().unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(build().unwrap(), library);
+        let expected = format!("building the recorder for {} with mpicc.{mpi} (once)", compiler.identity);
+        assert_eq!(*said.lock().unwrap(), [expected]);
+        let error = || build().unwrap_err().to_string();
+        fs::write(&library.path, b"changed").unwrap();
+        assert!(error().ends_with(" has been changed"), "{}", error());
+        fs::remove_file(&library.path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(error().ends_with(" can be changed by other users"), "{}", error());
     }
 }
 
@@ -29,9 +35,10 @@ fn a_changed_library_and_an_open_folder_are_refused() {
 fn many_processes_build_once() {
     for mpi in mpis() {
         let folder = tempfile::tempdir().unwrap();
-        let compiler = Compiler::find(Some(&format!("mpicc.{mpi}")), None, None).unwrap();
+        let cache = Cache::open(Some(folder.path())).unwrap();
+        let compiler = Compiler::named(&format!("mpicc.{mpi}"), Mpi::default()).unwrap();
         let paths: Vec<_> = std::thread::scope(|scope| {
-            let build = || compiler.library(folder.path()).unwrap();
+            let build = || compiler.library(&cache, &|_| {}).unwrap();
             let all: Vec<_> = (0..4).map(|_| scope.spawn(build)).collect();
             all.into_iter().map(|one| one.join().unwrap()).collect()
         });

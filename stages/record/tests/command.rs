@@ -1,10 +1,13 @@
 //! Both forms and both methods of the command, and what it refuses.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hopmap_recording::{Description, Method, Recording};
+use hopmap_test_support::{Cluster, program};
 
-use crate::support::{cache, mpis, prepared, program_of, record, recorder, text};
+use crate::support::{cache, mpis, prepared, program_of, record, recorder, recording, text};
 
 const RING: &str = r"
     #include <mpi.h>
@@ -48,6 +51,8 @@ fn both_forms_record_the_same() {
             assert_eq!(pairs(&recording), EXPECTED, "{mpi} {form}");
             assert_eq!(recording.incomplete, None);
             let description = Description::read(&folder.path().join(form).join("record.json")).unwrap();
+            // Inside, nobody has seen the end of the program.
+            assert_eq!(description.complete, (form == "outside").then_some(true));
             assert_eq!((description.method, description.ranks), (Method::Preload, 3));
             let name = if mpi == "mpich" { "MPICH 4.0.2" } else { "Open MPI 4.1.4" };
             assert_eq!(description.mpi, name);
@@ -87,6 +92,23 @@ fn open_mpi_records_itself() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// A folder for `PATH` with a launcher and without a compiler.
+fn without_compiler(folder: &Path, launcher: &str) -> PathBuf {
+    let programs = folder.join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let mut names = vec![(launcher, launcher), ("sh", "sh")];
+    // Open MPI also wants an ssh, although it does not use it here; Hydra starts ranks with a program beside it.
+    names.push(if launcher.ends_with("mpich") {
+        ("hydra_pmi_proxy", "hydra_pmi_proxy")
+    } else {
+        ("sh", "ssh")
+    });
+    for (file, name) in names {
+        std::os::unix::fs::symlink(program(file).unwrap(), programs.join(name)).unwrap();
+    }
+    programs
+}
+
 #[test]
 fn auto_falls_back_to_open_mpi_where_no_compiler_is() {
     if !mpis().contains(&"openmpi") {
@@ -94,12 +116,96 @@ fn auto_falls_back_to_open_mpi_where_no_compiler_is() {
     }
     let folder = tempfile::tempdir().unwrap();
     let binary = program_of(folder.path(), "mpicc.openmpi", RING, &[]);
-    let arguments =
-        format!("-o to --cache empty --mpicc no-such-mpicc -- mpirun.openmpi -n 3 {}", binary.display());
-    let output = record(folder.path(), &arguments);
+    let arguments = format!("-o to --cache empty -- mpirun.openmpi -n 3 {}", binary.display());
+    let mut command = recording(folder.path(), &arguments);
+    command.env("PATH", without_compiler(folder.path(), "mpirun.openmpi"));
+    let output = command.output().unwrap();
     assert!(output.status.success(), "{}", text(&output));
     let description = Description::read(&folder.path().join("to/record.json")).unwrap();
     assert_eq!(description.method, Method::Openmpi);
+}
+
+/// Also inside ranks, where the program alone says which MPI it uses.
+#[test]
+fn the_cache_serves_hosts_without_a_compiler() {
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), RING, &[]);
+        let launcher = format!("mpirun.{mpi}");
+        let output = record(folder.path(), &format!("-o first -- {launcher} -n 3 {}", binary.display()));
+        assert!(output.status.success(), "{}", text(&output));
+        let programs = without_compiler(folder.path(), &launcher);
+        let mut inside = Command::new(&launcher);
+        inside.args(["-n", "3"]).arg(recorder()).args(["-o", "inside", "--method", "preload"]).arg(&binary);
+        inside.env("XDG_CACHE_HOME", cache()).current_dir(folder.path());
+        let arguments = format!("-o outside --method preload -- {launcher} -n 3 {}", binary.display());
+        let outside = recording(folder.path(), &arguments);
+        for (form, mut command) in [("inside", inside), ("outside", outside)] {
+            let output = prepared(&mut command).env("PATH", &programs).output().unwrap();
+            assert!(output.status.success(), "{mpi} {form}: {}", text(&output));
+            assert_eq!(pairs(&Recording::read(&folder.path().join(form)).unwrap()), EXPECTED);
+        }
+    }
+}
+
+#[test]
+fn what_the_user_names_must_be_usable() {
+    if !mpis().contains(&"openmpi") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let binary = program_of(folder.path(), "mpicc.openmpi", RING, &[]);
+    let open = folder.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+    for (options, status, expected) in [
+        (
+            "--mpicc nosuch",
+            2,
+            "`nosuch` is no compiler of Open MPI\nhelp: name the mpicc of the program's MPI",
+        ),
+        ("--mpicc mpicc.mpich", 1, "no mpicc of Open MPI is installed: mpicc.mpich is of MPICH"),
+        ("--cache open", 1, "can be changed by other users"),
+    ] {
+        if options.ends_with("mpich") && mpis().len() < 2 {
+            continue;
+        }
+        let output =
+            record(folder.path(), &format!("-o to {options} -- mpirun.openmpi -n 3 {}", binary.display()));
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(status), "{options}: {said}");
+        assert!(said.contains(expected), "{options}: {said}");
+        assert!(!folder.path().join("to").exists());
+    }
+}
+
+#[test]
+fn a_folder_with_other_files_is_refused_inside_too() {
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), RING, &[]);
+        let mut inside = Command::new(format!("mpirun.{mpi}"));
+        inside.args(["-n", "2"]).arg(recorder()).args(["-o", "."]).arg(&binary);
+        inside.env("XDG_CACHE_HOME", cache()).current_dir(folder.path());
+        let output = prepared(&mut inside).output().unwrap();
+        assert!(!output.status.success());
+        assert!(text(&output).contains("which is not of a recording"), "{}", text(&output));
+        assert!(!folder.path().join("record.json").exists());
+    }
+}
+
+#[test]
+fn a_program_that_does_not_start_leaves_no_folder() {
+    if mpis().is_empty() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in ["-o to -- ./nosuch", "-o to --inside ./nosuch", "-o to -- nosuch/mpirun -n 2 ./nosuch"]
+    {
+        let output = record(folder.path(), arguments);
+        assert!(!output.status.success() && text(&output).contains("cannot be started"), "{}", text(&output));
+        assert!(!folder.path().join("to").exists(), "{arguments}");
+    }
 }
 
 #[test]
@@ -116,10 +222,20 @@ fn what_cannot_be_recorded_says_why() {
             text(&output)
         };
         let said = run("plain", &binary);
-        assert!(said.contains("nothing was recorded: no rank has called MPI_Init"), "{said}");
+        assert!(said.contains("nothing was recorded: the program is not linked with MPI"), "{said}");
+        let idle = RING.replace("MPI_Init(", "if (argc < 9) return 0; MPI_Init(");
+        let idle = program_of(folder.path(), &compiler, &idle, &[]);
+        let said = run("idle", &idle);
+        assert!(
+            said.contains(
+                "nothing was recorded: no rank has left a file\nhelp: the program must reach MPI_Init"
+            ),
+            "{said}"
+        );
         assert!(!folder.path().join("plain").exists());
         let fixed = folder.path().join("linked");
-        let source = folder.path().join("program.c");
+        let source = folder.path().join("plain.c");
+        std::fs::write(&source, plain).unwrap();
         assert!(
             Command::new("gcc").arg("-static").arg("-o").arg(&fixed).arg(source).status().unwrap().success()
         );
@@ -170,4 +286,23 @@ fn a_launcher_of_another_mpi_is_refused_in_both_forms() {
         assert!(said.contains("the program uses Open MPI, but its launcher belongs to MPICH"), "{said}");
     }
     assert!(!folder.path().join("outside").exists() && !folder.path().join("inside").exists());
+}
+
+/// The variables of the recorder reach tasks that get no others.
+#[test]
+fn a_step_of_slurm_without_variables_is_recorded() {
+    if !mpis().contains(&"mpich") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start();
+    let binary = program_of(folder.path(), "mpicc.mpich", RING, &[]);
+    for export in ["--export=NONE", "--export NONE", "--export=HOME"] {
+        let arguments = format!("-o to -- srun --mpi=pmi2 -N3 -n3 {export} {}", binary.display());
+        let mut command = recording(folder.path(), &arguments);
+        let output = command.env("SLURM_CONF", cluster.configuration()).output().unwrap();
+        assert!(output.status.success(), "{export}: {}", text(&output));
+        assert_eq!(pairs(&Recording::read(&folder.path().join("to")).unwrap()), EXPECTED, "{export}");
+        std::fs::remove_dir_all(folder.path().join("to")).unwrap();
+    }
 }

@@ -1,10 +1,15 @@
 //! Programs that end in other ways than with `MPI_Finalize`, and those with threads.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use hopmap_recording::Recording;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::support::{mpis, program_of, record, text};
+use crate::support::{mpis, program_of, record, recording, text};
 
 /// Rank 1 has sent a message to rank 0 when both run this.
 fn program(ending: &str) -> String {
@@ -303,5 +308,39 @@ fn threads_count_for_themselves() {
         let output = record(folder.path(), &format!("-o to -- mpirun.{mpi} -n 2 {}", binary.display()));
         assert!(output.status.success(), "{}", text(&output));
         assert_eq!(messages(&Recording::read(&folder.path().join("to")).unwrap()), 8000, "{mpi}");
+    }
+}
+
+/// A terminal sends Ctrl-C to all programs in it, `kill` to hopmap alone.
+#[test]
+fn an_interrupted_program_keeps_what_it_has_counted() {
+    for mpi in mpis() {
+        for is_of_terminal in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let ending = r#"if (rank == 1) fclose(fopen("ready", "w")); for (;;) pause();"#;
+            let source = program(ending).replacen("#include", "#include <stdio.h>\n#include", 1);
+            let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), &source, &[]);
+            let arguments = format!("-o to -- mpirun.{mpi} -n 2 {}", binary.display());
+            let mut command = recording(folder.path(), &arguments);
+            command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let child = command.spawn().unwrap();
+            let begin = Instant::now();
+            while !folder.path().join("ready").exists() {
+                assert!(begin.elapsed() < Duration::from_secs(120), "the program does not start");
+                sleep(Duration::from_millis(20));
+            }
+            let id = Pid::from_child(&child);
+            match is_of_terminal {
+                true => kill_process_group(id, Signal::INT).unwrap(),
+                false => kill_process(id, Signal::TERM).unwrap(),
+            }
+            let output = child.wait_with_output().unwrap();
+            let said = text(&output);
+            assert!(!output.status.success(), "{mpi}: {said}");
+            assert!(said.contains("incomplete: it was interrupted"), "{mpi}: {said}");
+            assert!(said.contains(r#""ranks": 2.0"#), "{mpi}: {said}");
+            let recording = Recording::read(&folder.path().join("to")).unwrap();
+            assert_eq!((messages(&recording), recording.processes.len()), (1, 2), "{mpi}");
+        }
     }
 }

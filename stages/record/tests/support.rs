@@ -46,9 +46,15 @@ pub(crate) fn prepared(command: &mut Command) -> &mut Command {
 
 /// `hopmap record` with these arguments, separated by spaces.
 pub(crate) fn record(folder: &Path, arguments: &str) -> Output {
+    recording(folder, arguments).output().unwrap()
+}
+
+/// The same, before it starts.
+pub(crate) fn recording(folder: &Path, arguments: &str) -> Command {
     let mut command = Command::new(recorder());
     command.current_dir(folder).args(arguments.split(' ')).env("XDG_CACHE_HOME", cache());
-    prepared(&mut command).output().unwrap()
+    prepared(&mut command);
+    command
 }
 
 /// The example that is the command.

@@ -40,7 +40,6 @@ mod params;
 mod program;
 mod selection;
 mod stage;
-mod summary;
 
 pub use error::TraceError;
 pub use import::{Format, ImportParams};

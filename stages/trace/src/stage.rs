@@ -8,7 +8,7 @@ use hopmap_model::{
 use crate::{
     Algorithms, Collectives, DagParams, EventsParams, ExportFormat, ExportParams, GenerateParams,
     ImportParams, LIBOTF2, Otf2Params, OtfParams, ProgramParams, Reader, ReplayParams, SummaryParams,
-    TraceError, export, generate, import, otf1, otf2, program, summary,
+    TraceError, export, generate, import, otf1, otf2, program,
 };
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
@@ -309,7 +309,7 @@ impl Stage for Summary {
     fn run(params: SummaryParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
         hopmap_recording::lines(&graph, None).into_iter().for_each(|line| cx.log(line));
-        let summary = summary::summarise(&graph, params.pairs as usize);
+        let summary = hopmap_recording::summarise(&graph, params.pairs as usize);
         Ok(Outcome::Done(Outputs::new().with("summary", summary)))
     }
 }

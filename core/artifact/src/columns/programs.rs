@@ -135,6 +135,7 @@ pub(super) const TASK_GRAPH: KindForm = KindForm {
             "collective_bytes",
             "bytes of collective operations among those of all messages, where `hopmap record` counted them",
         ),
+        ("incomplete", "1 where parts of the recording are missing"),
     ],
 };
 

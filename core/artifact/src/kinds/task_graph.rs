@@ -42,6 +42,9 @@ impl Codec for TaskGraph {
         if let Some(bytes) = self.collective_bytes {
             contents = contents.metric("collective_bytes", bytes);
         }
+        if self.is_incomplete {
+            contents = contents.metric("incomplete", 1.0);
+        }
         match self.duration_s {
             Some(duration_s) => contents.metric("duration_s", duration_s),
             None => contents,
@@ -60,6 +63,7 @@ impl Codec for TaskGraph {
             phases: decode_phases(folder)?,
             collectives: decode_collectives(folder)?,
             collective_bytes: metric("collective_bytes"),
+            is_incomplete: metric("incomplete").is_some(),
             demands: decode_demands(folder)?,
         };
         graph.check().map_err(|error| folder.invalid(error))?;

@@ -9,6 +9,7 @@ use hopmap_text::FileError;
 
 use super::{BLOCK_HEADER, COMMUNICATOR, END, HEADER, MAGIC, RECORDS};
 use crate::error::RecordingError;
+use crate::names::EVENTS;
 use crate::ranks::numbered_files;
 
 /// Largest content of a block with records. The recorder writes 64 KiB.
@@ -302,5 +303,5 @@ fn check_header(header: &[u8], path: &Path, rank: u32, ranks: u32) -> Result<(),
 
 /// The files of events in a recording, by rank.
 pub fn event_files(folder: &Path) -> Result<Vec<(u32, PathBuf)>, RecordingError> {
-    numbered_files(folder, "events-")
+    numbered_files(folder, EVENTS)
 }

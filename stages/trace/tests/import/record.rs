@@ -93,6 +93,7 @@ fn an_incomplete_recording_is_read_with_a_warning() {
     fs::remove_file(files.path("rank-1.bin")).unwrap();
     let read = files.auto();
     assert_eq!(read.log[0], "warning: the recording is incomplete: no file of rank 1");
+    assert!(read.graph().is_incomplete && !sample().auto().graph().is_incomplete);
     assert_eq!(read.graph().ranks(), 3);
 }
 

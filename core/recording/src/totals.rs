@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use hopmap_model::{Edge, Phase, PhaseSummary, RankSummary, TaskGraph, TraceSummary};
 use hopmap_statistics::median;
 
-/// Summarises a task graph with the `pairs` heaviest pairs.
-pub(crate) fn summarise(graph: &TaskGraph, pairs: usize) -> TraceSummary {
+/// Summarises a task graph with the `pairs` heaviest pairs. Its totals are what `hopmap record --json` prints, too.
+#[must_use]
+pub fn summarise(graph: &TaskGraph, pairs: usize) -> TraceSummary {
     let ranks = ranks(graph);
     TraceSummary {
         totals: totals(graph, &ranks),

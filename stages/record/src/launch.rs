@@ -1,0 +1,127 @@
+//! Starting the launcher and the program.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use hopmap_model::Context;
+use hopmap_mpi_environment::{Identity, LONGER_GRACE, PRELOAD, monitoring_variables, preload};
+use hopmap_recording::{Method, profile_prefix};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::library::Library;
+
+/// Variables of the recorder, see `runtime.c`.
+const FOLDER: &str = "HOPMAP_RECORD_DIR";
+const TIMES: &str = "HOPMAP_RECORD_TIMES";
+const EVENTS: &str = "HOPMAP_RECORD_EVENTS";
+
+/// Time in which the launcher ends by itself after Ctrl-C, which the terminal has sent to it too. On a second signal
+/// Open MPI's mpirun kills the ranks at once, and they write nothing.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Time between two looks at the launcher.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// How ranks record.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// With this library.
+    Preload(Library),
+    /// By Open MPI's own monitoring.
+    OpenMpi,
+}
+
+impl Plan {
+    pub(crate) fn method(&self) -> Method {
+        match self {
+            Self::Preload(_) => Method::Preload,
+            Self::OpenMpi => Method::Openmpi,
+        }
+    }
+}
+
+/// A recording that is about to begin.
+pub(crate) struct Launch<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) folder: &'a Path,
+    pub(crate) is_timed: bool,
+    pub(crate) has_events: bool,
+}
+
+impl Launch<'_> {
+    /// The program in this process, or without a launcher: it loads the recorder itself.
+    pub(crate) fn of_program(&self, words: &[String]) -> Command {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).envs(self.variables());
+        if let Plan::Preload(library) = self.plan {
+            command.env(PRELOAD, preload(&library.path.to_string_lossy(), existing().as_deref()));
+        }
+        command
+    }
+
+    /// The launcher, whose ranks load the recorder.
+    pub(crate) fn of_launcher(&self, launcher: &Identity, words: &[String]) -> Command {
+        let (mut command, variables, given) = (Command::new(&words[0]), self.variables(), &words[1..]);
+        match self.plan {
+            Plan::Preload(library) => {
+                let pairs: Vec<(&str, &str)> =
+                    variables.iter().filter_map(|(name, value)| Some((*name, value.to_str()?))).collect();
+                let library = library.path.to_string_lossy();
+                let existing = existing();
+                let implementation = launcher.implementation;
+                command.args(implementation.with_preload(&library, existing.as_deref(), &pairs, given));
+            }
+            // mpirun hands `OMPI_…` on.
+            Plan::OpenMpi => drop(command.args(given)),
+        }
+        let grace = LONGER_GRACE.into_iter().filter(|(name, _)| std::env::var_os(name).is_none());
+        command.envs(variables).envs(grace);
+        command
+    }
+
+    fn variables(&self) -> Vec<(&'static str, OsString)> {
+        match self.plan {
+            Plan::Preload(_) => {
+                let switch = |is_on: bool| if is_on { "1" } else { "0" }.into();
+                vec![
+                    (FOLDER, self.folder.into()),
+                    (TIMES, switch(self.is_timed)),
+                    (EVENTS, switch(self.has_events)),
+                ]
+            }
+            Plan::OpenMpi => monitoring_variables(&profile_prefix(self.folder)).into(),
+        }
+    }
+}
+
+/// Libraries that this process preloads.
+fn existing() -> Option<String> {
+    std::env::var(PRELOAD).ok()
+}
+
+/// Starts the launcher, and waits for it.
+pub(crate) fn run_launcher(mut command: Command, cx: &Context<'_>) -> io::Result<ExitStatus> {
+    wait(command.spawn()?, cx)
+}
+
+/// Waits for the launcher. If only this process was told to stop, it passes that on a little later.
+fn wait(mut child: Child, cx: &Context<'_>) -> io::Result<ExitStatus> {
+    let (mut since, mut is_told) = (None, false);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if cx.should_stop() {
+            let since: &mut Instant = since.get_or_insert_with(Instant::now);
+            if !is_told && since.elapsed() >= PATIENCE {
+                is_told = true;
+                // An error means that it has ended.
+                let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            }
+        }
+        sleep(LOOK);
+    }
+}
