@@ -317,7 +317,7 @@ fn an_interrupted_program_keeps_what_it_has_counted() {
     for mpi in mpis() {
         for is_of_terminal in [true, false] {
             let folder = tempfile::tempdir().unwrap();
-            let ending = r#"if (rank == 1) fclose(fopen("ready", "w")); for (;;) pause();"#;
+            let ending = r#"MPI_Barrier(MPI_COMM_WORLD); if (rank == 1) fclose(fopen("ready", "w")); for (;;) pause();"#;
             let source = program(ending).replacen("#include", "#include <stdio.h>\n#include", 1);
             let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), &source, &[]);
             let arguments = format!("-o to -- mpirun.{mpi} -n 2 {}", binary.display());
