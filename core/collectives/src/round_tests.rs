@@ -305,7 +305,7 @@ fn vectors_of_fewer_elements_than_pieces_are_not_split() {
         };
         let mut messages = 0;
         crate::expand(&recorded, &chosen(Operation::AllReduce, Algorithm::Ring), |edge| {
-            messages += edge.messages
+            messages += edge.messages;
         })
         .unwrap();
         messages

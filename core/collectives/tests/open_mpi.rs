@@ -2,6 +2,8 @@
 //! counts them per pair of ranks. Its profiles have the sums as lines `I`, except that the direct messages of
 //! alltoalls, which Open MPI sends with persistent requests, are lines `E`, as if the program had sent them.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -25,7 +27,7 @@ struct Case {
 const AS_ROOT: [(&str, &str); 2] = [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")];
 
 /// Sizes between the limits of the table for 2 to 31 processes. Those that are not odd are sent as doubles.
-const SIZES: [u64; 9] = [8, 24, 240, 960, 2_041, 5_001, 12_480, 65_537, 280_001];
+const SIZES: [u64; 7] = [8, 120, 960, 5_001, 20_481, 65_537, 280_001];
 
 /// Algorithms of `coll/tuned` by number; a gap is one that hopmap does not have for the operation.
 const NUMBERED: [(Operation, &[&str]); 14] = [
@@ -187,8 +189,8 @@ fn the_rules_give_the_messages_that_open_mpi_sends() {
 fn every_algorithm_sends_the_messages_of_open_mpis() {
     let Some(open_mpi) = OpenMpi::find() else { return };
     let mut problems = String::new();
-    // Some differ with 2ᵏ ranks.
-    for (ranks, number) in (0..9).map(|number| (12, number)).chain((1..4).map(|number| (8, number))) {
+    // The butterfly, number 3, differs with 2ᵏ ranks.
+    for (ranks, number) in (0..9).map(|number| (12, number)).chain([(8, 3)]) {
         let mut parameters = vec![("coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned())];
         let mut cases = Vec::new();
         for (operation, algorithm) in numbered(number, ranks) {
