@@ -80,7 +80,8 @@ impl<'a> Collectives<'a> {
         Self { program, algorithms, bytes, schedules: HashMap::new(), kept: 0 }
     }
 
-    /// The messages of a call, counted among those of its communicator. All blocks have the mean length of those of all members, rounded up.
+    /// The messages of a call, counted among those of its communicator. All blocks have the mean length of those
+    /// of all members, rounded up.
     pub(crate) fn schedule(&mut self, collective: u32, call: usize) -> Result<Rc<Schedule>, CollectiveError> {
         let hopmap_model::Collective { communicator, operation, root } =
             self.program.collectives[collective as usize];
@@ -113,5 +114,45 @@ fn add_bytes(program: &Program, rank: u32, bytes: &mut [Vec<u64>]) {
             }
             *call += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopmap_collectives::Algorithm;
+    use hopmap_model::{Collective, CollectiveOperation, ProgramBuilder};
+
+    use super::*;
+
+    fn program(collective: Collective, bytes: &[u64]) -> Program {
+        let mut program = ProgramBuilder::new(bytes.len() as u32);
+        (0..).zip(bytes).for_each(|(rank, bytes)| program.collective(rank, collective, *bytes));
+        program.finish().unwrap()
+    }
+
+    #[test]
+    fn the_messages_of_a_ring_follow_each_other() {
+        let ring = Algorithms { allgather: Some(Algorithm::Ring), ..Algorithms::default() };
+        let collective =
+            Collective { communicator: 0, operation: CollectiveOperation::AllGather, root: None };
+        let program = program(collective, &[8; 4]);
+        let schedule = Collectives::new(&program, ring).schedule(0, 0).unwrap();
+        let steps = schedule.of_member(0);
+        let rounds: Vec<u32> = steps.iter().map(|step| step.round.1).collect();
+        assert_eq!(rounds, [0, 0, 1, 1, 2, 2]);
+        let ends: Vec<(bool, u32, u64)> =
+            steps[..2].iter().map(|step| (step.is_send, step.peer, step.bytes)).collect();
+        assert_eq!(ends, [(false, 3, 8), (true, 1, 8)]);
+    }
+
+    #[test]
+    fn blocks_of_different_lengths_have_their_mean() {
+        let collective =
+            Collective { communicator: 0, operation: CollectiveOperation::GatherV, root: Some(1) };
+        let program = program(collective, &[10, 0, 5]);
+        let mut collectives = Collectives::new(&program, Algorithms::default());
+        let schedule = collectives.schedule(0, 0).unwrap();
+        assert_eq!(schedule.of_member(0)[0].bytes, 5);
+        assert!(Rc::ptr_eq(&schedule, &collectives.schedule(0, 0).unwrap()));
     }
 }

@@ -25,8 +25,8 @@ pub struct Costs {
     pub envelope_bytes: u64,
     /// Shorter messages are eager: they are transferred at once, and the sender does not wait.
     pub eager_limit: u64,
-    /// Shorter messages that are not eager are detached: they are transferred when the receive is posted, but the sender does
-    /// not wait. All others are rendezvous: both ends wait for the end of the transfer.
+    /// Shorter messages that are not eager are detached: they are transferred when the receive is posted, but
+    /// the sender does not wait. All others are rendezvous: both ends wait for the end of the transfer.
     pub detached_limit: u64,
     /// Seconds of an `MPI_Test`, after which it looks for the message.
     pub test_s: f64,
@@ -92,8 +92,8 @@ struct Segment {
 }
 
 impl Overhead {
-    /// From segments: lengths above which a segment applies, seconds, and seconds per byte. The first segment applies to
-    /// all shorter messages, too.
+    /// From segments: lengths above which a segment applies, seconds, and seconds per byte. The first segment
+    /// applies to all shorter messages, too.
     #[must_use]
     pub fn new(segments: impl IntoIterator<Item = (u64, f64, f64)>) -> Self {
         let segment = |(above, start_s, per_byte_s)| Segment { above, start_s, per_byte_s };

@@ -50,7 +50,7 @@ pub(crate) struct Message {
     pub(crate) end: f64,
     /// To the start of the transfer; when it has started, to its end.
     pub(crate) path: Path,
-    pub(crate) route: u32,
+    queue: u32,
     pub(crate) protocol: Protocol,
     pub(crate) is_sender_blocked: bool,
     pub(crate) is_receiver_blocked: bool,
@@ -103,6 +103,8 @@ struct Queue {
     first: u32,
     last: u32,
     is_sends: bool,
+    /// Of its messages, once known.
+    route: Option<u32>,
 }
 
 /// What posting an end leads to.
@@ -122,16 +124,27 @@ impl Messages {
         &mut self.messages[message as usize]
     }
 
+    /// The route of a message, if it or one with the same key was given one.
+    pub(crate) fn route(&self, message: u32) -> Option<u32> {
+        self.queues[self.get(message).queue as usize].route
+    }
+
+    /// Sets the route of all messages with the key of a message.
+    pub(crate) fn set_route(&mut self, message: u32, route: u32) {
+        let queue = self.get(message).queue;
+        self.queues[queue as usize].route = Some(route);
+    }
+
     /// Posts a send, or a receive if `send` is empty.
     pub(crate) fn post(&mut self, key: Key, send: Option<Send>, time: f64, path: &Path) -> Posted {
         let queues = &mut self.queues;
         let queue = *self.keys.entry(key).or_insert_with(|| {
-            queues.push(Queue { first: NONE, last: NONE, is_sends: false });
+            queues.push(Queue { first: NONE, last: NONE, is_sends: false, route: None });
             queues.len() as u32 - 1
         });
         let Queue { first, is_sends, .. } = self.queues[queue as usize];
         if first == NONE || is_sends == send.is_some() {
-            let message = self.add(key, send, time, *path);
+            let message = self.add((key, queue), send, time, *path);
             self.enqueue(queue, message, send.is_some());
             return Posted { message, is_matched: false };
         }
@@ -152,7 +165,7 @@ impl Messages {
         Posted { message: first, is_matched: true }
     }
 
-    fn add(&mut self, key: Key, send: Option<Send>, start: f64, path: Path) -> u32 {
+    fn add(&mut self, (key, queue): (Key, u32), send: Option<Send>, start: f64, path: Path) -> u32 {
         let protocol = send.map_or(Protocol::Rendezvous, |send| send.protocol);
         let is_awaited = send.is_some() && protocol == Protocol::Rendezvous;
         let message = Message {
@@ -162,7 +175,7 @@ impl Messages {
             start,
             end: f64::NAN,
             path,
-            route: NONE,
+            queue,
             protocol,
             is_sender_blocked: false,
             is_receiver_blocked: false,

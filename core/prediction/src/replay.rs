@@ -15,7 +15,7 @@ use crate::costs::Costs;
 use crate::error::{Cycle, ReplayError, Wait};
 use crate::flows::{Demand, Flows};
 use crate::message::{Message, Messages};
-use crate::network::{Network, PairRates, Rate};
+use crate::network::{Network, PairRates, Rate, Route};
 use crate::rank::Rank;
 use crate::sharing::Sharing;
 
@@ -51,9 +51,10 @@ impl Default for Options {
 
 /// Replays a program on a machine with its ranks on the slots of a mapping.
 ///
-/// Hosts with different [`performance`](hopmap_model::NodeTraits::performance) compute at different speed; the seconds of
-/// the program are those of the fastest host that has a rank. Ranks whose slots have the same core share it. `should_stop` is called about every
-/// millisecond; when it returns `true`, the prediction is that of the time reached, and not complete.
+/// Hosts with different [`performance`](hopmap_model::NodeTraits::performance) compute at different speed; the
+/// seconds of the program are those of the fastest host that has a rank. Ranks whose slots have the same core
+/// share it. `should_stop` is called every few thousand operations and events; when it returns `true`, the
+/// prediction is that of the time reached, and not complete.
 pub fn replay(
     program: &Program,
     system: &SystemGraph,
@@ -191,8 +192,9 @@ impl<'a> Replay<'a> {
 
     fn execute(&mut self) -> Result<(), ReplayError> {
         while !self.is_stopped {
-            while let Some(rank) = self.ready.pop_front() {
+            if let Some(rank) = self.ready.pop_front() {
                 self.run(rank)?;
+                continue;
             }
             let event = self.events.peek().map(|Reverse((bits, ..))| f64::from_bits(*bits));
             let end = self.flows.next_end();
@@ -261,22 +263,28 @@ impl<'a> Replay<'a> {
     }
 
     /// Bytes in the network, factor of the bandwidth, and highest rate before the factor.
-    fn load(&self, message: &Message) -> (u64, f64, f64) {
+    fn load(&self, bytes: u64, route: &Route) -> (u64, f64, f64) {
         let costs = &self.options.costs;
-        let bytes = message.bytes.saturating_add(costs.envelope_bytes);
-        let latency = self.network.route(message.route).latency_s;
-        let bound = costs.window_bytes.filter(|_| latency > 0.0).map(|window| window / (2.0 * latency));
-        (bytes, costs.bandwidth_factor.of(bytes), bound.unwrap_or(f64::INFINITY))
+        let bytes = bytes.saturating_add(costs.envelope_bytes);
+        let window = costs.window_bytes.filter(|_| route.latency_s > 0.0);
+        let bound = window.map_or(f64::INFINITY, |window| window / (2.0 * route.latency_s));
+        (bytes, costs.bandwidth_factor.of(bytes), bound)
     }
 
     /// Starts the transfer of a message at its start, which is known and not before the clock.
     pub(crate) fn start_transfer(&mut self, index: u32) -> Result<(), ReplayError> {
         let message = self.messages.get(index);
-        let [from, to] = [message.source, message.destination].map(|rank| self.slots[rank as usize]);
-        let route = self.network.between(from, to)?;
-        self.messages.get_mut(index).route = route;
-        let (bytes, factor, bound) = self.load(self.messages.get(index));
+        let route = match self.messages.route(index) {
+            Some(route) => route,
+            None => {
+                let [from, to] = [message.source, message.destination].map(|rank| self.slots[rank as usize]);
+                let route = self.network.between(from, to)?;
+                self.messages.set_route(index, route);
+                route
+            }
+        };
         let route = self.network.route(route);
+        let (bytes, factor, bound) = self.load(self.messages.get(index).bytes, route);
         let latency = route.latency_s * self.options.costs.latency_factor.of(bytes);
         let seconds = bytes as f64 / (route.bandwidth.min(bound) * factor);
         let message = self.messages.get_mut(index);
@@ -292,18 +300,19 @@ impl<'a> Replay<'a> {
     }
 
     fn start_flow(&mut self, index: u32) {
-        let message = self.messages.get(index);
-        let (bytes, factor, bound) = self.load(message);
-        let route = self.network.route(message.route);
+        let Some(route) = self.messages.route(index) else { return };
+        let links = self.network.links(route);
+        let route = self.network.route(route);
+        let message_bytes = self.messages.get(index).bytes;
+        let (bytes, factor, bound) = self.load(message_bytes, route);
         let penalty = match self.options.sharing {
             Sharing::MaxMin => 1.0,
             Sharing::Rtt { bytes_per_link } => route.latency_s + bytes_per_link * route.inverse_bandwidths,
         };
         let penalty = if penalty > 0.0 { penalty } else { 1.0 };
         let bound = if bound < route.bandwidth { bound } else { f64::INFINITY };
-        let links = self.network.links(message.route);
         for &link in links {
-            self.bytes[link as usize] += message.bytes as f64;
+            self.bytes[link as usize] += message_bytes as f64;
         }
         let demand = Demand { amount: bytes as f64, factor, penalty, bound, owner: index };
         self.flows.start(demand, links);
@@ -325,8 +334,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Checks that nobody waits and no message is left.
-    fn check_end(&mut self) -> Result<(), ReplayError> {
-        self.is_stopped = false;
+    fn check_end(&self) -> Result<(), ReplayError> {
         let waits = |rank: &Rank| !rank.is_finished();
         if let Some(rank) = self.ranks.iter().position(waits) {
             return Err(self.deadlock(rank as u32));

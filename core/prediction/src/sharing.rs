@@ -45,6 +45,8 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     links: Vec<Link>,
+    /// Of the links; apart from them, because solutions seldom need it.
+    saturation: Vec<Saturation>,
     flows: Vec<Flow>,
     vacant: Vec<u32>,
     /// Flows added since the last solution.
@@ -57,6 +59,8 @@ pub(crate) struct Shares {
     involved: Vec<u32>,
     /// Links by level, the lowest first; levels only rise, and entries are renewed when they are reached.
     queue: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Released flows whose levels are not set in this round.
+    open: usize,
     solution: u32,
     round: u32,
 }
@@ -84,9 +88,13 @@ struct Link {
     level: f64,
     round: u32,
     is_saturated: bool,
-    /// When it became saturated, and for how long it was before.
+}
+
+/// When a link became saturated last, and for how long it was before.
+#[derive(Debug, Clone, Copy, Default)]
+struct Saturation {
     since: f64,
-    saturated_s: f64,
+    before_s: f64,
 }
 
 #[derive(Debug, Default)]
@@ -111,13 +119,17 @@ struct Hop {
 impl Shares {
     /// Links of positive, finite capacities in bytes per second.
     pub(crate) fn new(capacities: impl IntoIterator<Item = f64>) -> Self {
-        let link = |capacity| Link { capacity, ..Link::default() };
-        Self { links: capacities.into_iter().map(link).collect(), ..Self::default() }
+        let mut shares = Self::default();
+        for capacity in capacities {
+            shares.add_link(capacity);
+        }
+        shares
     }
 
     /// Adds a link.
     pub(crate) fn add_link(&mut self, capacity: f64) -> u32 {
         self.links.push(Link { capacity, ..Link::default() });
+        self.saturation.push(Saturation::default());
         self.links.len() as u32 - 1
     }
 
@@ -181,8 +193,8 @@ impl Shares {
 
     /// For how long a link was saturated until now.
     pub(crate) fn saturated_s(&self, link: u32, now: f64) -> f64 {
-        let link = &self.links[link as usize];
-        link.saturated_s + if link.is_saturated { now - link.since } else { 0.0 }
+        let Saturation { since, before_s } = self.saturation[link as usize];
+        before_s + if self.links[link as usize].is_saturated { now - since } else { 0.0 }
     }
 
     /// Computes all rates; `changed` gets the flows whose rates changed.
@@ -258,24 +270,32 @@ impl Shares {
     /// saturated.
     fn fill(&mut self) {
         self.round += 1;
-        self.queue.clear();
+        self.open = self.released.len();
+        let mut queue = std::mem::take(&mut self.queue).into_vec();
+        queue.clear();
         for &index in &self.involved {
             let link = &mut self.links[index as usize];
             let left = if link.kept() == 0 { link.capacity } else { link.left };
             (link.open_count, link.open_weight, link.open_left) = (link.count, link.weight, left);
             if link.count > 0 {
-                self.queue.push(Reverse((key(link.open_level()), index)));
+                queue.push(Reverse((key(link.open_level()), index)));
             }
         }
-        while let Some(Reverse((bits, index))) = self.queue.pop() {
+        self.queue = BinaryHeap::from(queue);
+        while self.open > 0
+            && let Some(Reverse((bits, index))) = self.queue.peek().copied()
+        {
             self.avoid_cancellation(index);
             let link = &mut self.links[index as usize];
-            if link.open_count == 0 {
+            let level = link.open_level();
+            if link.open_count > 0 && key(level) > bits {
+                if let Some(mut first) = self.queue.peek_mut() {
+                    *first = Reverse((key(level), index));
+                }
                 continue;
             }
-            let level = link.open_level();
-            if key(level) > bits {
-                self.queue.push(Reverse((key(level), index)));
+            self.queue.pop();
+            if link.open_count == 0 {
                 continue;
             }
             (link.level, link.round) = (level, self.round);
@@ -294,6 +314,7 @@ impl Shares {
             return;
         }
         (flow.level, flow.bottleneck, flow.round) = (level, bottleneck, self.round);
+        self.open -= 1;
         for hop in &flow.hops {
             let link = &mut self.links[hop.link as usize];
             link.open_count -= 1;
@@ -367,12 +388,14 @@ impl Shares {
             let link = &mut self.links[index as usize];
             let is_saturated = link.is_filled();
             link.used = if link.members.is_empty() { 0.0 } else { link.capacity - link.open_left };
-            match (link.is_saturated, is_saturated) {
-                (false, true) => link.since = now,
-                (true, false) => link.saturated_s += now - link.since,
-                _ => {}
+            if link.is_saturated != is_saturated {
+                let saturation = &mut self.saturation[index as usize];
+                match is_saturated {
+                    true => saturation.since = now,
+                    false => saturation.before_s += now - saturation.since,
+                }
+                link.is_saturated = is_saturated;
             }
-            link.is_saturated = is_saturated;
         }
         changed.clear();
         for &index in &self.released {

@@ -118,3 +118,52 @@ fn changes_give_the_rates_of_a_solution_from_scratch() {
         }
     }
 }
+
+/// Whether every flow has a saturated link on which no flow has a higher level, and no link carries too much.
+fn assert_fair(capacities: &[f64], flows: &[(u32, f64, Vec<u32>)], shares: &Shares) {
+    let mut used = vec![0.0; capacities.len()];
+    let mut highest = vec![0.0_f64; capacities.len()];
+    for (flow, penalty, route) in flows {
+        for &link in route {
+            used[link as usize] += shares.rate(*flow);
+            highest[link as usize] = highest[link as usize].max(shares.rate(*flow) * penalty);
+        }
+    }
+    for (flow, penalty, route) in flows {
+        let level = shares.rate(*flow) * penalty;
+        let is_bottleneck = |link: &u32| {
+            let link = *link as usize;
+            used[link] >= capacities[link] * (1.0 - 1e-9) && level >= highest[link] * (1.0 - 1e-9)
+        };
+        assert!(route.iter().any(is_bottleneck), "flow {flow} of level {level} has no bottleneck");
+    }
+    assert!(used.iter().zip(capacities).all(|(used, capacity)| *used <= capacity * (1.0 + 1e-9)));
+}
+
+/// Systems as large as those of hundreds of ranks, with thousands of changes: rounding errors do not add up.
+#[test]
+fn large_systems_stay_fair_however_long_they_change() {
+    let mut random = Pcg64::seed_from_u64(7);
+    for spread in [0.0, 1e3] {
+        let capacities: Vec<f64> = (0..80).map(|_| 1.0 + spread * random.unit()).collect();
+        let mut shares = Shares::new(capacities.iter().copied());
+        let mut flows: Vec<(u32, f64, Vec<u32>)> = Vec::new();
+        let all: Vec<u32> = (0..80).collect();
+        for step in 0..6000 {
+            while flows.len() > 200 || (!flows.is_empty() && random.below(2) == 0) {
+                let (flow, ..) = flows.swap_remove(random.below(flows.len()));
+                shares.remove(flow);
+            }
+            for _ in 0..1 + random.below(3) {
+                let hops = 1 + random.below(6);
+                let route = random.choose(&all, hops);
+                let penalty = if step % 2 == 0 { 1.0 } else { 1e-6 + 1e-3 * random.unit() };
+                flows.push((shares.add(penalty, route.iter().copied()), penalty, route));
+            }
+            shares.solve(0.0, &mut Vec::new());
+            if step % 20 == 0 {
+                assert_fair(&capacities, &flows, &shares);
+            }
+        }
+    }
+}
