@@ -103,6 +103,9 @@ fn measure(
     messages: u64,
     mut run: impl FnMut() -> Result<f64, Error>,
 ) -> Result<(), Error> {
+    if !is_wanted(name) {
+        return Ok(());
+    }
     let (mut best, mut seconds) = (f64::INFINITY, 0.0);
     for _ in 0..runs {
         let before = cpu()?;
@@ -115,6 +118,14 @@ fn measure(
         "{name:48} {messages:9} messages {best:7.2} s CPU {rate:12.0} messages/s, predicted {seconds:.6} s"
     ));
     Ok(())
+}
+
+/// Whether the name of a case contains the argument, if there is one.
+fn is_wanted(name: &str) -> bool {
+    std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with("--"))
+        .is_none_or(|part| name.contains(&part))
 }
 
 #[expect(clippy::print_stdout, reason = "the output of the benchmark")]
@@ -159,6 +170,30 @@ fn main() -> Result<(), Error> {
             predicted(&program, &alone, &linear, &options)
         })?;
     }
+    memory()
+}
+
+/// Peak memory of a replay of ten million messages, with the program.
+fn memory() -> Result<(), Error> {
+    let name = "1024 ranks, linear, memory";
+    if !is_wanted(name) {
+        return Ok(());
+    }
+    let system = fat_tree(32);
+    let (program, messages) = halo(32, 2521, BYTES, 0.0)?;
+    // Resets the peak.
+    fs::write("/proc/self/clear_refs", "5")?;
+    measure((name, 1), messages, || {
+        let linear = Mapping::new(&(0..1024).collect::<Vec<_>>(), &system, Weight::Bytes)?;
+        predicted(&program, &system, &linear, &Options::default())
+    })?;
+    let status = fs::read_to_string("/proc/self/status")?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("?");
+    report(&format!(
+        "peak memory {}, {} MB of it the program",
+        peak.trim(),
+        program.operations.len() * 16 / 1_000_000
+    ));
     Ok(())
 }
 

@@ -80,7 +80,7 @@ impl Costs {
     }
 }
 
-/// Time by length of the message, piecewise linear: start + per_byte · bytes.
+/// Time by length of the message, piecewise linear: start + bytes · time per byte.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overhead(Vec<Segment>);
 
@@ -180,6 +180,7 @@ fn parse(text: &str) -> Result<Vec<(u64, Vec<f64>)>, CostsSyntaxError> {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "the compared values are exact")]
 mod tests {
     use super::*;
 

@@ -192,6 +192,7 @@ impl Ends {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "the compared values are exact")]
 mod tests {
     use hopmap_random::{Draw, Pcg64, SeedableRng};
 

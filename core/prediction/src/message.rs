@@ -91,7 +91,7 @@ pub(crate) struct Send {
 /// Messages in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
-    messages: Vec<Message>,
+    slab: Vec<Message>,
     vacant: Vec<u32>,
     queues: Vec<Queue>,
     keys: HashMap<Key, u32, FixedState>,
@@ -117,11 +117,11 @@ pub(crate) struct Posted {
 
 impl Messages {
     pub(crate) fn get(&self, message: u32) -> &Message {
-        &self.messages[message as usize]
+        &self.slab[message as usize]
     }
 
     pub(crate) fn get_mut(&mut self, message: u32) -> &mut Message {
-        &mut self.messages[message as usize]
+        &mut self.slab[message as usize]
     }
 
     /// The route of a message, if it or one with the same key was given one.
@@ -148,7 +148,7 @@ impl Messages {
             self.enqueue(queue, message, send.is_some());
             return Posted { message, is_matched: false };
         }
-        let message = &mut self.messages[first as usize];
+        let message = &mut self.slab[first as usize];
         self.queues[queue as usize].first = message.next;
         if let Some(Send { bytes, protocol }) = send {
             (message.bytes, message.protocol) = (bytes, protocol);
@@ -183,11 +183,11 @@ impl Messages {
             next: NONE,
         };
         if let Some(place) = self.vacant.pop() {
-            self.messages[place as usize] = message;
+            self.slab[place as usize] = message;
             return place;
         }
-        self.messages.push(message);
-        self.messages.len() as u32 - 1
+        self.slab.push(message);
+        self.slab.len() as u32 - 1
     }
 
     fn enqueue(&mut self, queue: u32, message: u32, is_send: bool) {
@@ -195,14 +195,14 @@ impl Messages {
         if queue.first == NONE {
             (queue.first, queue.is_sends) = (message, is_send);
         } else {
-            self.messages[queue.last as usize].next = message;
+            self.slab[queue.last as usize].next = message;
         }
         queue.last = message;
     }
 
     /// Ends the use of a message by its transfer, sender or receiver.
     pub(crate) fn release(&mut self, message: u32) {
-        let references = &mut self.messages[message as usize].references;
+        let references = &mut self.slab[message as usize].references;
         *references -= 1;
         if *references == 0 {
             self.vacant.push(message);

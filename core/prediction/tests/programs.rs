@@ -44,7 +44,7 @@ fn pair(shape: Shape, random: &mut Pcg64) -> (u32, u32) {
 }
 
 fn blocking(shape: Shape, program: &mut ProgramBuilder, tag: &mut u32, random: &mut Pcg64) {
-    for _ in 0..1 + random.below(4) {
+    for _ in 0..=random.below(4) {
         let (source, destination) = pair(shape, random);
         let bytes = bytes(shape, random);
         *tag += 1;
@@ -55,7 +55,7 @@ fn blocking(shape: Shape, program: &mut ProgramBuilder, tag: &mut u32, random: &
 
 fn nonblocking(shape: Shape, program: &mut ProgramBuilder, tag: &mut u32, random: &mut Pcg64) {
     let mut requests = vec![Vec::new(); shape.ranks as usize];
-    for _ in 0..1 + random.below(3 * shape.ranks as usize) {
+    for _ in 0..=random.below(3 * shape.ranks as usize) {
         let (source, destination) = pair(shape, random);
         let bytes = bytes(shape, random);
         *tag += 1;

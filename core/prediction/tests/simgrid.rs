@@ -40,11 +40,11 @@ fn case(seed: u64) -> Case {
     let (hosts, slots, has_one_core) =
         (2 + random.below(8) as u32, 1 + random.below(3) as u32, random.below(4) == 0);
     let is_uniform = random.below(2) == 0;
-    let mut speed = |random: &mut Pcg64| match is_uniform {
+    let mut link_speed = |random: &mut Pcg64| match is_uniform {
         true => (1e-4, 1e6),
         false => (1e-5 + 1e-2 * random.unit(), 1e6 * (0.1 + random.unit())),
     };
-    let mut system = machines::machine(shape, hosts, (slots, has_one_core), &mut random, &mut speed);
+    let mut system = machines::machine(shape, hosts, (slots, has_one_core), &mut random, &mut link_speed);
     if random.below(2) == 0 {
         for node in &mut system.nodes[..hosts as usize] {
             node.traits.performance = Some(1.0 + random.below(3) as f64);
@@ -112,7 +112,7 @@ fn platform(case: &Case) -> String {
                 true => vec![format!("m{from}")],
                 false => paths.path(from, to).unwrap().into_iter().map(|link| format!("l{link}")).collect(),
             };
-            let links: String = links.iter().map(|link| format!("<link_ctn id=\"{link}\"/>")).collect();
+            let links = lines(links.iter().map(|link| format!("<link_ctn id=\"{link}\"/>")));
             let _ = writeln!(text, "<route src=\"h{from}\" dst=\"h{to}\" symmetrical=\"NO\">{links}</route>");
         }
     }
@@ -169,16 +169,20 @@ fn trace(case: &Case, rank: u32) -> String {
     text + &format!("{rank} finalize\n")
 }
 
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.map(|line| line + "\n").collect()
+}
+
 /// Seconds that SimGrid takes.
 fn simulated(case: &Case, folder: &Path) -> f64 {
     let ranks = case.program.ranks();
     fs::write(folder.join("platform.xml"), platform(case)).unwrap();
-    let hosts: String = (0..ranks as usize).map(|rank| format!("{}\n", case.mapping.host_of(rank))).collect();
+    let hosts = lines((0..ranks as usize).map(|rank| case.mapping.host_of(rank).to_owned()));
     fs::write(folder.join("hosts"), hosts).unwrap();
     for rank in 0..ranks {
         fs::write(folder.join(format!("{rank}.txt")), trace(case, rank)).unwrap();
     }
-    let traces: String = (0..ranks).map(|rank| format!("{rank}.txt\n")).collect();
+    let traces = lines((0..ranks).map(|rank| format!("{rank}.txt")));
     fs::write(folder.join("traces"), traces).unwrap();
     let mut smpirun = Command::new("smpirun");
     smpirun.args(["-replay", "traces", "-platform", "platform.xml", "-hostfile", "hosts"]);
