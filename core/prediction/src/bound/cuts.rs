@@ -1,5 +1,6 @@
 //! Least traffic between groups of ranks, over all ways to form groups.
 
+mod flows;
 #[cfg(test)]
 mod tests;
 
@@ -16,21 +17,23 @@ pub(super) struct Effort {
     /// Ranks up to which the best division into groups is computed exactly, by dynamic programming over
     /// subsets: up to 3ⁿ / 2 operations.
     subset_ranks: usize,
-    /// Ranks up to which eigenvalues are bounded: a Cholesky decomposition takes n³ / 3 operations.
-    spectral_ranks: usize,
+    /// Pairs that all flows may pass.
+    flows: usize,
     /// Ranks and pairs that all searches for the best group may look at.
     search: usize,
 }
 
 impl Effort {
     /// Tenths of a second.
-    pub(super) const MOST: Self = Self { subset_ranks: 16, spectral_ranks: 256, search: 1 << 21 };
+    pub(super) const MOST: Self = Self { subset_ranks: 16, flows: 1 << 22, search: 1 << 21 };
 
     /// A part of it for each of several bounds.
     pub(super) fn shared(count: usize) -> Self {
         match count {
             0..=4 => Self::MOST,
-            _ => Self { subset_ranks: 12, spectral_ranks: 64, search: Self::MOST.search / count },
+            _ => {
+                Self { subset_ranks: 12, flows: Self::MOST.flows / count, search: Self::MOST.search / count }
+            }
         }
     }
 }
@@ -98,9 +101,8 @@ impl Weights {
     /// most `ball` − 1 others can be near a rank, and chains of near ranks connect at most `group` ranks.
     /// Needs [symmetric](Weights::symmetric) weights.
     ///
-    /// The largest of three bounds: every rank has its heaviest partners near; for few ranks the best division
-    /// into groups; and λ₂ (n − group) / 2, where λ₂ is the second smallest eigenvalue of the
-    /// Laplacian (Donath and Hoffman 1973: a group of s ranks has a cut of at least λ₂ s (n − s) / n).
+    /// Every rank has its heaviest partners near. For few ranks, the best division into groups is computed;
+    /// for others, flows between ranks that cannot all be in one group bound it ([`flows`]).
     pub(super) fn crossing(&self, ball: usize, group: usize, effort: Effort) -> f64 {
         let ranks = self.ranks();
         if self.to.iter().all(Vec::is_empty) {
@@ -110,13 +112,10 @@ impl Weights {
         if group >= ranks {
             return local;
         }
-        if ranks <= effort.subset_ranks {
-            local.max(self.best_division(group))
-        } else if ranks <= effort.spectral_ranks {
-            local.max(self.algebraic_connectivity() * (ranks - group) as f64 / 2.0)
-        } else {
-            local
-        }
+        local.max(match ranks <= effort.subset_ranks {
+            true => self.best_division(group),
+            false => flows::crossing(self, group, effort.flows),
+        })
     }
 
     /// The least weight between groups of at most `most` ranks.
@@ -149,36 +148,6 @@ impl Weights {
             inside[subset] = sum.next_up();
         }
         inside
-    }
-
-    /// A lower bound of the second smallest eigenvalue of the Laplacian L. λ₂ > σ if L − σ I + μ J is positive
-    /// definite, which a Cholesky decomposition proves; J projects on the vector of ones.
-    fn algebraic_connectivity(&self) -> f64 {
-        let ranks = self.ranks();
-        let degree = |rank: usize| self.to[rank].iter().map(|&(_, weight)| weight).sum::<f64>();
-        let least = (0..ranks).map(degree).fold(f64::INFINITY, f64::min);
-        let largest = (0..ranks).map(degree).fold(0.0, f64::max);
-        // λ₂ ≤ n / (n − 1) · least degree (Fiedler 1973).
-        let mut proven = 0.0;
-        let mut above = least * ranks as f64 / (ranks as f64 - 1.0) * (1.0 + 1e-9);
-        if above <= 0.0 {
-            return 0.0;
-        }
-        for _ in 0..12 {
-            let shift = f64::midpoint(proven, above);
-            let mut matrix = vec![2.0 * largest / ranks as f64; ranks * ranks];
-            for rank in 0..ranks {
-                matrix[rank * ranks + rank] += degree(rank) - shift;
-                for &(other, weight) in &self.to[rank] {
-                    matrix[rank * ranks + other as usize] -= weight;
-                }
-            }
-            match is_positive_definite(&mut matrix, ranks, largest * 1e-9) {
-                true => proven = shift,
-                false => above = shift,
-            }
-        }
-        proven
     }
 
     /// A lower bound of the weight out of some group that no division avoids: the largest over ranks of the
@@ -224,37 +193,6 @@ fn best_group(
         value = value.max(best_group(inside, best, group | rank, rest ^ rank, candidates, left - 1));
     }
     value
-}
-
-fn is_positive_definite(matrix: &mut [f64], size: usize, margin: f64) -> bool {
-    for row in 0..size {
-        for column in 0..=row {
-            let (before, own) = matrix.split_at(row * size);
-            let other = if column == row { own } else { &before[column * size..] };
-            let value = own[column] - dot(&own[..column], &other[..column]);
-            if column < row {
-                matrix[row * size + column] = value / matrix[column * size + column];
-            } else if value <= margin {
-                return false;
-            } else {
-                matrix[row * size + row] = value.sqrt();
-            }
-        }
-    }
-    true
-}
-
-/// The sum of products, in an order that can be vectorised.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
-    for (a, b) in a.zip(b) {
-        for index in 0..8 {
-            sums[index] += a[index] * b[index];
-        }
-    }
-    sums.iter().sum::<f64>() + rest
 }
 
 /// Branch and bound for the least weight out of a group with a given rank.

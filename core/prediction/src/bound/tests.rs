@@ -284,9 +284,13 @@ fn a_program_without_messages_takes_its_computation() {
 fn a_second_is_enough_for_a_million_operations() {
     let fat_tree = machines::fat_tree(16, 16, 16, 1, (1e-6, 1.25e9));
     let large = machines::fat_tree(16, 16, 16, 4, (1e-6, 1.25e9));
+    let wide = machines::fat_tree(4, 8, 4, 32, (1e-6, 1.25e9));
+    let torus = machines::torus((32, 32), 1, (1e-6, 1.25e9));
     let cases = [
         ("halo, 256 ranks", programs::halo(16, false, 65536, 1e-4, 500), &fat_tree),
-        ("halo, 1024 ranks", programs::halo(32, false, 1024, 1e-4, 100), &large),
+        ("halo, 1024 ranks", programs::halo(32, false, 1024, 1e-4, 300), &large),
+        ("halo, 1024 ranks on 32 hosts", programs::halo(32, false, 65536, 1e-4, 300), &wide),
+        ("halo, torus of 1024 hosts", programs::halo(32, true, 1024, 1e-4, 300), &torus),
         ("all-to-all, 256 ranks", programs::all_to_all(256, 256, 1024, 0.0, 10), &fat_tree),
         ("butterfly, 256 ranks", programs::butterfly(256, 1024, 1e-4, 300), &fat_tree),
         ("wavefront, 256 ranks", programs::wavefront(16, 1024, 1e-4, 500), &fat_tree),
