@@ -40,7 +40,7 @@ fn weight_between(weights: &Weights, groups: &[usize]) -> f64 {
 
 #[test]
 fn the_weight_between_groups_is_the_least_of_all_divisions() {
-    for seed in 0..60 {
+    for seed in 0..300 {
         let (ranks, most) = (6 + seed as usize % 3, 2 + seed as usize % 3);
         let weights = random(ranks, seed);
         let mut least = f64::INFINITY;
