@@ -18,6 +18,7 @@ struct events {
     struct { uint64_t calls, enter, end, inside, own; } polls;
     struct { int is_set, communicator; uint64_t kind, root, bytes; } noted; /* the collective of this call */
     uintptr_t *handles;         /* of requests, which MPI sets to null */
+    uint32_t *numbers;          /* theirs, if several threads call MPI */
     MPI_Status *statuses, status;
     int capacity;
     struct block block;         /* the bytes of `content` follow it in the file */
@@ -205,7 +206,7 @@ static void end_event(struct thread *self, int class)
 struct request {
     uint32_t next, other;       /* of the same handle, or free; the receive of a MPI_Isendrecv */
     int communicator;
-    unsigned char kind, is_persistent, is_active, is_cancelled, is_posted;
+    unsigned char kind, is_persistent, is_active, is_cancelled, is_posted, is_displaced;
     uint64_t values[3];
 };
 #define NONE UINT32_MAX
@@ -214,7 +215,7 @@ struct request {
 /* MPI gives all requests that complete at once the same handle: the list of a handle is a queue. */
 static struct { uintptr_t handle; uint32_t first, last; } *places;
 static struct request *requests;
-static uint32_t place_bits, place_count, request_capacity, request_count, first_free = NONE;
+static uint32_t place_bits, place_count, request_capacity, request_count, first_free = NONE, last_free;
 
 static void lock_requests(void) { if (stream.is_shared) pthread_mutex_lock(&request_lock); }
 static void unlock_requests(void) { if (stream.is_shared) pthread_mutex_unlock(&request_lock); }
@@ -252,10 +253,12 @@ COLD static int grow_requests(void)
     return 1;
 }
 
-static uint32_t new_request(struct request request)
+/* A number is used again only by calls that begin after it was freed: the events of all threads are read in the order in
+ * which their calls began. */
+static uint32_t new_request(struct thread *self, struct request request)
 {
     uint32_t number = first_free;
-    if (number != NONE) first_free = requests[number].next;
+    if (number != NONE && requests[number].values[0] < self->entered) first_free = requests[number].next;
     else if (request_count == request_capacity && !grow_requests()) return NONE;
     else number = request_count++;
     requests[number] = request;
@@ -263,11 +266,14 @@ static uint32_t new_request(struct request request)
     return number;
 }
 
-static void free_request(uint32_t number)
+static void free_request(struct thread *self, uint32_t number)
 {
     if (number == NONE) return;
-    requests[number].next = first_free;
-    first_free = number;
+    requests[number].values[0] = self->events->end;
+    requests[number].next = NONE;
+    if (first_free == NONE) first_free = number;
+    else requests[last_free].next = number;
+    last_free = number;
 }
 
 /* The oldest request of a handle leaves its queue. */
@@ -285,14 +291,19 @@ static void dequeue(uint32_t at)
     }
 }
 
-static void release_request(struct thread *self, uint32_t at)
+static void forget_request(struct thread *self, uint32_t number, uint32_t at)
 {
-    uint32_t number = places[at].first, other = requests[number].other;
+    if (at != NONE) dequeue(at);
+    free_request(self, requests[number].other);
+    free_request(self, number);
+}
+
+static void release_request(struct thread *self, uint32_t number, uint32_t at)
+{
+    uint32_t other = requests[number].other;
     if (requests[number].is_active && requests[number].kind != OTHER) RECORD(FREED, number);
     if (other != NONE) RECORD(FREED, other);
-    dequeue(at);
-    free_request(other);
-    free_request(number);
+    forget_request(self, number, at);
 }
 
 static int is_shareable(const struct request *request) { return !request->is_persistent && request->kind != IRECEIVE; }
@@ -300,15 +311,17 @@ static int is_shareable(const struct request *request) { return !request->is_per
 static uint32_t enqueue(struct thread *self, uintptr_t handle, struct request request)
 {
     uint32_t number = NONE;
-    if ((place_bits && 2 * place_count < 1u << place_bits) || grow_places()) number = new_request(request);
+    if ((place_bits && 2 * place_count < 1u << place_bits) || grow_places()) number = new_request(self, request);
     if (number == NONE) {
         self->lost++;
         return NONE;
     }
     uint32_t at = request_place(handle);
-    /* What has completed unseen is not there any more. */
+    /* What has completed unseen is not there any more; but another thread may be about to see it. */
     while (places[at].first != NONE && !(is_shareable(&request) && is_shareable(&requests[places[at].first]))) {
-        release_request(self, at);
+        requests[places[at].first].is_displaced = stream.is_shared;
+        if (stream.is_shared) dequeue(at);
+        else release_request(self, places[at].first, at);
         at = request_place(handle);
     }
     if (places[at].first == NONE) {
@@ -389,21 +402,27 @@ static void put_completion(struct thread *self, uint32_t number, const MPI_Statu
         received_bytes(status));
 }
 
+/* The number of a request whose handle was kept at this index, and its place; NONE as place if it has none any more:
+ * once MPI has taken the handle back, it may have given it to another thread already. */
+static uint32_t kept_request(struct thread *self, int index, uint32_t *at)
+{
+    uint32_t number = stream.is_shared ? self->events->numbers[index] : NONE;
+    int is_gone = stream.is_shared && (number == NONE || requests[number].is_displaced);
+    *at = is_gone || !place_bits ? NONE : request_place(self->events->handles[index]);
+    return *at == NONE ? number : places[*at].first;
+}
+
 /* A request has completed, of which MPI has left this status. */
-static void complete_request(struct thread *self, uintptr_t handle, const MPI_Status *status)
+static void complete_request(struct thread *self, int index, const MPI_Status *status)
 {
     lock_requests();
-    uint32_t at = place_bits ? request_place(handle) : 0, number = place_bits ? places[at].first : NONE;
+    uint32_t at, number = kept_request(self, index, &at);
     if (number != NONE && requests[number].is_active) {
         uint32_t other = requests[number].other;
         put_completion(self, number, status);
         if (other != NONE) put_completion(self, other, status);
         requests[number].is_active = requests[number].is_cancelled = 0;
-        if (!requests[number].is_persistent) {
-            dequeue(at);
-            free_request(other);
-            free_request(number);
-        }
+        if (!requests[number].is_persistent) forget_request(self, number, at);
     }
     unlock_requests();
 }
@@ -417,7 +436,7 @@ static int taken_message(struct thread *self)
     int communicator = number == NONE ? -1 : requests[number].communicator;
     if (number != NONE) {
         dequeue(at);
-        free_request(number);
+        free_request(self, number);
     }
     unlock_requests();
     return communicator;
@@ -431,9 +450,11 @@ COLD static int make_room(struct thread *self, int length)
     int capacity = length < 64 ? 64 : 2 * length;
     uintptr_t *handles = realloc(events->handles, sizeof *handles * (size_t) capacity);
     if (handles) events->handles = handles;
+    uint32_t *numbers = realloc(events->numbers, sizeof *numbers * (size_t) capacity);
+    if (numbers) events->numbers = numbers;
     MPI_Status *statuses = realloc(events->statuses, sizeof *statuses * (size_t) capacity);
     if (statuses) events->statuses = statuses;
-    if (!handles || !statuses) {
+    if (!handles || !numbers || !statuses) {
         self->lost++;
         return 0;
     }
@@ -446,17 +467,28 @@ static int has_room(struct thread *self, int length)
     return length <= self->events->capacity || make_room(self, length);
 }
 
+static void keep_numbers(struct thread *self, int length)
+{
+    if (!stream.is_shared) return;
+    pthread_mutex_lock(&request_lock);
+    for (int at = 0; at < length; at++)
+        self->events->numbers[at] = place_bits ? places[request_place(self->events->handles[at])].first : NONE;
+    pthread_mutex_unlock(&request_lock);
+}
+
 /* MPI sets handles of completed requests to null. Without memory for them, none completes. */
 static void keep_handles(struct thread *self, int length, const MPI_Request *handles)
 {
     if (!has_room(self, length)) return;
     for (int at = 0; at < length; at++) self->events->handles[at] = (uintptr_t) handles[at];
+    keep_numbers(self, length);
 }
 
 static void keep_fortran_handles(struct thread *self, int length, const MPI_Fint *handles)
 {
     if (!has_room(self, length)) return;
     for (int at = 0; at < length; at++) self->events->handles[at] = (uintptr_t) FROM_FORTRAN(Request, handles[at]);
+    keep_numbers(self, length);
 }
 
 #if MPI_VERSION >= 3
@@ -559,7 +591,7 @@ static void event_isendrecv(struct thread *self, MPI_Comm comm, int dest, int ta
         return;
     }
     lock_requests();
-    other = new_request((struct request) {
+    other = new_request(self, (struct request) {
         .kind = IRECEIVE, .communicator = requests[number].communicator, .is_posted = source >= 0 && rtag >= 0,
         .values = { (uint64_t) source, (uint64_t) rtag, room } });
     requests[number].other = other;
@@ -619,8 +651,8 @@ static void event_request_free(struct thread *self)
 {
     if (!self->events->capacity) return;
     lock_requests();
-    uint32_t at = place_bits ? request_place(self->events->handles[0]) : 0;
-    if (place_bits && places[at].first != NONE) release_request(self, at);
+    uint32_t at, number = kept_request(self, 0, &at);
+    if (number != NONE) release_request(self, number, at);
     unlock_requests();
 }
 
@@ -630,7 +662,7 @@ static void completed(struct thread *self, unsigned kind, int length, const int 
     put_event(self, kind, 0, NULL);
     for (int at = 0; at < length; at++) {
         int index = indices ? indices[at] - base : at;
-        if (index >= 0 && index < self->events->capacity) complete_request(self, self->events->handles[index], &statuses[at]);
+        if (index >= 0 && index < self->events->capacity) complete_request(self, index, &statuses[at]);
     }
 }
 
