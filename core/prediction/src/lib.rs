@@ -24,6 +24,7 @@ mod error;
 mod flows;
 mod message;
 mod network;
+mod operation;
 mod rank;
 mod replay;
 mod sharing;

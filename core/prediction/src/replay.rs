@@ -143,7 +143,6 @@ impl<'a> Replay<'a> {
         options: &'a Options,
         should_stop: &'a dyn Fn() -> bool,
     ) -> Self {
-        let communicators = program.communicators.len();
         let operations = program.starts.windows(2).map(|pair| pair[0]..pair[1]);
         let capacities = network.capacities();
         Self {
@@ -152,7 +151,7 @@ impl<'a> Replay<'a> {
             slots,
             pace: vec![1.0; program.ranks() as usize],
             cores: vec![NONE; program.ranks() as usize],
-            ranks: operations.map(|operations| Rank::new(operations, communicators)).collect(),
+            ranks: operations.map(Rank::new).collect(),
             messages: Messages::default(),
             collectives: Collectives::new(program, options.algorithms),
             intervals: Intervals { most: options.intervals, intervals: Vec::new() },
