@@ -1,6 +1,6 @@
 //! Messages per CPU second: halo exchange of 64 KiB messages on a fat tree, with and without contention, and SimGrid's
 //! `smpirun -replay` of the same program on a fat tree of the same size with
-//! `HOPMAP_SYSTEM_TESTS=1`.
+//! `HOPMAP_SYSTEM_TESTS=1`; and the bound of all mappings.
 //!
 //! CPU time is that of `/proc/self/stat`, which has steps of 10 ms; the best of several runs counts.
 
@@ -13,6 +13,7 @@ use hopmap_model::{
     CostModel, Envelope, Levels, Link, Mapping, Node, Program, ProgramBuilder, RouteCosts, RouteMetric,
     Routing, Slot, SystemGraph, Weight,
 };
+use hopmap_prediction::bound::bound;
 use hopmap_prediction::{Costs, Options, PairRates, Rate, Sharing, replay};
 
 type Error = Box<dyn std::error::Error>;
@@ -162,6 +163,10 @@ fn main() -> Result<(), Error> {
                 smpirun(&name, &program, messages, (&system, mapping))?;
             }
         }
+        let (program, messages) = halo(width, 5 * iterations, BYTES, 1e-4)?;
+        measure((&format!("{ranks} ranks, bound of all mappings"), 1), messages, || {
+            Ok(bound(&program, &system, &Options::default(), &|| false)?.seconds())
+        })?;
         let pairs = Some(PairRates::Matrix(vec![RATE; (ranks * ranks) as usize]));
         let options = Options { pairs, ..Options::default() };
         let alone = SystemGraph { links: Vec::new(), ..system };

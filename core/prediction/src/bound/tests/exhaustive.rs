@@ -162,8 +162,5 @@ proptest! {
             best = best.min(seconds(&program, &system, &options, mapping));
         });
         prop_assert!(bound.seconds() <= best, "{bound:?} is above {best}");
-        if std::env::var_os("HOPMAP_BOUND_RATIOS").is_some() && best > 0.0 {
-            eprintln!("ratio {}", bound.seconds() / best);
-        }
     }
 }
