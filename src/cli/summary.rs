@@ -218,7 +218,8 @@ fn bound(record: &OutputRecord) -> Option<String> {
         Some((gain, reference)) => {
             format!("a placement gains at most {:.1} % of {reference:.6} s", 100.0 * gain)
         }
-        None => format!("no run is shorter than {seconds:.6} s"),
+        None if seconds > 0.0 => format!("no run is shorter than {seconds:.6} s"),
+        None => "the recording has no times: what a placement gains is not bounded".to_owned(),
     })
 }
 

@@ -90,6 +90,8 @@ fn without_a_word_the_project_places() {
     | `slots` | `0` | slots per host; 0: as in the shape or the host file |
     | `shape` | `"auto"` | such as tree:40x16x2: 40 slots per host, 16 hosts per switch, 2 switches |
     | `costs` | `[]` | cost per byte on each level, innermost first; [] is [1, 10, 100, …] |
+    | `latency` | `[]` | latency of links in seconds, one for all or by level of switches |
+    | `bandwidth` | `[]` | and their bandwidth in bytes per second; with both, seconds are bounded too |
     | `launch` | `"open-mpi-4"` | or open-mpi-5, mpich, intel-mpi, slurm, cray-slurm, cray-pals |
     | `collectives` | `"expand"` | count collective operations; "ignore": only point-to-point messages |
     | `out` | `"out"` | output folder |
@@ -159,12 +161,12 @@ fn a_trace_and_a_shape_become_defaults() {
     assert_snapshot!(sandbox.seen(&["init", "c", "--shape", "tree:4x4", "-p", "costs=[1, 10, 100]"]), @r#"
     ------- stderr -------
     error[pipeline::invalid]: shape `tree:4x4` has 2 levels, but costs are [1.0, 10.0, 100.0]
-        ,-[place.toml:29:1]
-     28 | uses = "topology/synthetic"
-     29 | with.shape = "${params.shape}"
+        ,-[place.toml:31:1]
+     30 | uses = "topology/synthetic"
+     31 | with.shape = "${params.shape}"
         : ^^|^
         :   `-- here
-     30 | with.costs = "${params.costs}"
+     32 | with.costs = "${params.costs}"
         `----
       help: give one cost for every level of the shape, innermost first, or omit `costs` for 1, 10, 100, and so on
     [exit code 2]
@@ -288,12 +290,12 @@ fn mistakes_make_nothing() {
     assert_snapshot!(sandbox.seen(&["init", "x", "--shape", "tree:"]), @r#"
     ------- stderr -------
     error[pipeline::invalid]: level 0 of shape `tree:` is ``, which is not a positive integer
-        ,-[place.toml:29:1]
-     28 | uses = "topology/synthetic"
-     29 | with.shape = "${params.shape}"
+        ,-[place.toml:31:1]
+     30 | uses = "topology/synthetic"
+     31 | with.shape = "${params.shape}"
         : ^^|^
         :   `-- here
-     30 | with.costs = "${params.costs}"
+     32 | with.costs = "${params.costs}"
         `----
       help: give the branches of every level, innermost first: `tree:2x4x2`
     [exit code 2]

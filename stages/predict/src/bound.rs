@@ -153,6 +153,9 @@ fn report(bound: &Bound, reference: Option<&Reference>, cx: &Context<'_>) {
              ({kind})",
             100.0 * gain
         )),
+        None if seconds <= 0.0 => {
+            cx.log("the recording has no times: what a placement gains is not bounded");
+        }
         None => cx.log(format_args!(
             "no run is shorter than {seconds:.6} s ({kind}); the recording has no times to compare with"
         )),
