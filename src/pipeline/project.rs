@@ -132,6 +132,7 @@ pub struct Embedded {
 pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "place", text: include_str!("../../pipelines/place.toml") },
     Embedded { name: "place-netloc", text: include_str!("../../pipelines/place-netloc.toml") },
+    Embedded { name: "predict", text: include_str!("../../pipelines/predict.toml") },
     Embedded { name: "full", text: include_str!("../../pipelines/full.toml") },
     Embedded { name: "schedule", text: include_str!("../../pipelines/schedule.toml") },
     Embedded { name: "route", text: include_str!("../../pipelines/route.toml") },

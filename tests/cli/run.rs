@@ -424,6 +424,7 @@ fn an_embedded_pipeline_without_its_samples_asks_for_files_of_ones_own() {
     let sandbox = Sandbox::new();
     let parameters = [
         ("place", "trace"),
+        ("predict", "program"),
         ("place-netloc", "fabric"),
         ("schedule", "trace"),
         ("route", "trace"),
