@@ -52,6 +52,7 @@ mod mpi;
 mod packaging;
 mod pages;
 mod plan;
+mod predict;
 mod probe;
 mod provenance;
 mod query;
