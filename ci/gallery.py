@@ -20,6 +20,7 @@ GALLERY = PROJECT / "docs/gallery"
 ENTRIES = [
     ("demo", ["hopmap run pipelines/demo.toml"], "Mapping compared with linear and random"),
     ("place", ["hopmap run pipelines/place.toml"], "This mapping"),
+    ("predict", ["hopmap run pipelines/predict.toml"], "Time of every rank"),
     ("place-netloc", ["hopmap run pipelines/place-netloc.toml"], "Mapping compared with linear and random"),
     ("full", ["hopmap run pipelines/full.toml"], "Schedule"),
     ("batch", ["hopmap run pipelines/batch.toml"], "Communication matrices"),

@@ -96,5 +96,5 @@ fn busiest(page: &mut Page, prediction: &Prediction) {
             format!("{:.1} %", 100.0 * link.saturated),
         ]
     };
-    page.first_rows("link | bytes | at full capacity", links.iter().map(row), MOST_LINKS);
+    page.first_rows("busiest link | bytes | at full capacity", links.iter().map(row), MOST_LINKS);
 }
