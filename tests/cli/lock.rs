@@ -103,14 +103,14 @@ fn a_lock_file_lists_inputs_and_outputs() {
 
     [stages.program]
     uses = "trace/import"
-    revision = 2
+    revision = 3
     files = [
       { name = "matrix.csv", bytes = 130, blake3 = "DIGEST" },
     ]
     outputs = { task-graph = "DIGEST" }
 
     [stages.program.parameters]
-    algorithms = {}
+    algorithms = { rules = "mpich" }
     collectives = "expand"
     format = "csv"
     path = "(path)"
