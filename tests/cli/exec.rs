@@ -47,10 +47,10 @@ fn what_is_wrong_is_said() {
       help: add --in task-graph=ARTIFACT with a task-graph
     [exit code 2]
     ");
-    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "sytem=m", "--out", "a"]), @r"
+    insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "sytem=m", "--out", "a"]), @"
     ------- stderr -------
     error[command::mistake]: map/linear has no input `sytem`
-      help: did you mean `system`? inputs: task-graph, system
+      help: did you mean `system`? inputs: task-graph, system, bound
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["exec", "map/linear", "--in", "task-graph=m", "--in", "system=m", "--out", "a"]), @r"

@@ -9,7 +9,7 @@ use super::with_query;
 fn tables_are_listed() {
     let Some(sandbox) = with_query() else { return };
     sandbox.stdout(&["run", "ring.toml", "--no-report"]);
-    insta::assert_snapshot!(sandbox.seen(&["query", "--tables"]), @r"
+    insta::assert_snapshot!(sandbox.seen(&["query", "--tables"]), @"
     cells: 5 rows
       cell                         TEXT
       stage                        TEXT
@@ -280,6 +280,7 @@ fn tables_are_listed() {
       algorithms.gather            TEXT
       algorithms.reduce            TEXT
       algorithms.reduce_scatter    TEXT
+      algorithms.rules             TEXT
       algorithms.scan              TEXT
       algorithms.scatter           TEXT
       collectives                  TEXT
@@ -307,6 +308,7 @@ fn tables_are_listed() {
       algorithms.gather            TEXT
       algorithms.reduce            TEXT
       algorithms.reduce_scatter    TEXT
+      algorithms.rules             TEXT
       algorithms.scan              TEXT
       algorithms.scatter           TEXT
       collectives                  TEXT
@@ -328,6 +330,7 @@ fn tables_are_listed() {
       algorithms.gather            TEXT
       algorithms.reduce            TEXT
       algorithms.reduce_scatter    TEXT
+      algorithms.rules             TEXT
       algorithms.scan              TEXT
       algorithms.scatter           TEXT
       collectives                  TEXT
