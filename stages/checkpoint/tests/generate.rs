@@ -217,7 +217,7 @@ fn invalid_parameters_are_rejected() {
     assert_eq!(refused(|params| params.ranks = 0), "`ranks` = 0 is out of range");
     assert_eq!(refused(|params| params.checkpoints = 10_000), "`checkpoints` = 10000 is out of range");
     assert_eq!(refused(|params| params.bytes = 1 << 60), "`bytes` = 1152921504606846976 is out of range");
-    assert_eq!(refused(|params| params.shared = f64::NAN), "`shared` is NaN");
+    assert_eq!(refused(|params| params.shared = f64::NAN), "`shared` = NaN is out of range");
     assert_eq!(
         refused(|params| params.changes = vec![Change::Zeros { pages: 1.5 }]),
         "`zeros: pages` = 1.5 is out of range"
