@@ -7,8 +7,6 @@ use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::Rules;
-
 /// Algorithm that implements a collective operation with messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -157,6 +155,17 @@ impl fmt::Display for Algorithm {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         text.write_str(self.name())
     }
+}
+
+/// MPI library whose rules select algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rules {
+    /// MPICH 4.0 and later.
+    #[default]
+    Mpich,
+    /// Open MPI 4.1.
+    OpenMpi,
 }
 
 /// Algorithm per operation; operations without one follow the rules of an MPI library.

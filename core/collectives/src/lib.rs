@@ -72,11 +72,10 @@ use hopmap_model::Edge;
 
 pub use hopmap_model::CollectiveOperation as Operation;
 
-pub use algorithm::{Algorithm, AlgorithmError, Algorithms};
+pub use algorithm::{Algorithm, AlgorithmError, Algorithms, Rules};
 use load::Load;
 use messages::send;
 use network::Network;
-pub use rules::Rules;
 use sizes::Blocks;
 pub use sizes::{Collective, Convention, exchanged};
 

@@ -3,10 +3,10 @@
 use hopmap_model::{CollectiveOperation as Operation, Edge};
 
 use crate::algorithm::Algorithm;
+use crate::algorithm::Rules;
 use crate::load::Load;
 use crate::network::{self, Network, Order};
 use crate::reduce::{self, Excess};
-use crate::rules::Rules;
 use crate::sizes::{Blocks, saturate};
 use crate::trees;
 

@@ -16,23 +16,10 @@
 use std::sync::LazyLock;
 
 use hopmap_model::CollectiveOperation as Operation;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, Rules};
 use crate::load::{self, Load};
 use crate::sizes::saturate;
-
-/// MPI library whose rules select algorithms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Rules {
-    /// MPICH 4.0 and later.
-    #[default]
-    Mpich,
-    /// Open MPI 4.1.
-    OpenMpi,
-}
 
 impl Rules {
     /// All rules.

@@ -21,6 +21,7 @@
 
 mod clocks;
 mod cuts;
+mod error;
 mod expand;
 mod flow;
 mod machine;
@@ -28,17 +29,18 @@ mod pairs;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod weights;
 mod windows;
 
-use hopmap_collectives::CollectiveError;
-use hopmap_model::{Program, ProgramError, SystemGraph, TaskGraph};
-use miette::Diagnostic;
+use hopmap_model::{Program, SystemGraph, TaskGraph};
 
 use crate::{Options, Rate};
 use clocks::{Clocks, clocks};
-use cuts::{Effort, Weights};
+use cuts::Effort;
+pub use error::BoundError;
 use machine::Machine;
 use steps::{Step, Steps};
+use weights::Weights;
 use windows::Windows;
 
 /// Bounds are lowered by this factor: they are sums of roundings.
@@ -97,42 +99,6 @@ impl Bound {
     pub fn seconds(&self) -> f64 {
         self.largest().0
     }
-}
-
-/// A program that has no bound.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum BoundError {
-    /// There are more ranks than slots.
-    #[error("{ranks} ranks do not fit {slots} slots")]
-    #[diagnostic(code(prediction::bound_slots), help("choose more hosts"))]
-    TooFewSlots {
-        /// Number of ranks.
-        ranks: usize,
-        /// Number of slots.
-        slots: usize,
-    },
-    /// Ranks wait for each other.
-    #[error("rank {rank} waits for ever: ranks wait for each other in a cycle")]
-    #[diagnostic(
-        code(prediction::bound_deadlock),
-        help("the replay of a mapping names the cycle; messages above the eager limit need their receive")
-    )]
-    Deadlock {
-        /// One of the ranks.
-        rank: u32,
-    },
-    /// The program is inconsistent.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Program(#[from] ProgramError),
-    /// A collective operation has no messages.
-    #[error(transparent)]
-    #[diagnostic(code(prediction::bound_collective))]
-    Collective(#[from] CollectiveError),
-    /// Stopped.
-    #[error("stopped before the bound was known")]
-    #[diagnostic(code(prediction::bound_stopped))]
-    Stopped,
 }
 
 /// The seconds that no mapping of a program on a machine can beat in a [replay](crate::replay) with these options.

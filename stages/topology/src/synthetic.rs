@@ -2,6 +2,7 @@
 
 mod named;
 mod network;
+mod rates;
 #[cfg(test)]
 mod tests;
 mod tree;

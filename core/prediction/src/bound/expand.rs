@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hopmap_collectives::Algorithms;
 use hopmap_model::{Action, Envelope, Program, ProgramBuilder};
 
-use super::BoundError;
+use super::error::BoundError;
 use crate::collective::Collectives;
 use crate::message::COLLECTIVE_TAG;
 

@@ -10,9 +10,10 @@
 //! The paths are those that are the longest ones if all messages cost the same, with equal shares where several
 //! are.
 
-use super::cuts::{Effort, Weights};
+use super::cuts::Effort;
 use super::machine::{Level, Machine};
 use super::steps::{Step, Steps};
+use super::weights::Weights;
 
 /// Relative difference up to which times are the same.
 const SAME: f64 = 1e-9;

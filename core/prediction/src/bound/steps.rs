@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use hopmap_model::{Action, Program};
 
-use super::BoundError;
+use super::error::BoundError;
 use crate::Costs;
 
 /// A step of a rank; the numbers are indices into the tables of [`Steps`].

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use hopmap_model::{CostModel, Forward, Levels, Link, Node, RouteCosts, Routing, Slot, SystemGraph, Ties};
 
+use super::rates::{cable, check_rates};
 use super::tree::{check_names, host_nodes};
 use crate::MachineError;
 use crate::params::{
@@ -85,34 +86,6 @@ pub(super) fn check(network: &dyn Network, params: &SyntheticParams) -> Result<(
         return wrong("shape", &format!("has more than {MAX_ENTRIES} entries in its forwarding tables"));
     }
     check_costs(params)
-}
-
-/// Checks that latencies and bandwidths are in range, and given for all links or for every kind of them.
-pub(super) fn check_rates(params: &SyntheticParams, kinds: usize) -> Result<(), MachineError> {
-    for (parameter, values) in
-        [("bandwidth_bytes_per_s", &params.bandwidth_bytes_per_s), ("link_latency_s", &params.link_latency_s)]
-    {
-        if !(values.len() <= 1 || values.len() == kinds) {
-            let problem = format!("has {} values, but there are {kinds} kinds of links", values.len());
-            return Err(unfit(&params.shape, parameter, &problem));
-        }
-        let least = if parameter == "bandwidth_bytes_per_s" { f64::MIN_POSITIVE } else { 0.0 };
-        if values.iter().any(|value| !(value.is_finite() && *value >= least)) {
-            return Err(unfit(&params.shape, parameter, "has an invalid value"));
-        }
-    }
-    Ok(())
-}
-
-/// The links of a cable, one in each direction, with the rates of its kind.
-pub(super) fn cable((a, b, kind): (u32, u32, usize), params: &SyntheticParams) -> [Link; 2] {
-    let value = |values: &[f64]| values.get(kind.min(values.len().max(1) - 1)).copied();
-    let link = Link {
-        latency_s: value(&params.link_latency_s),
-        bandwidth_bytes_per_s: value(&params.bandwidth_bytes_per_s),
-        ..Link::new(a, b)
-    };
-    [link, link.reversed()]
 }
 
 fn check_costs(params: &SyntheticParams) -> Result<(), MachineError> {

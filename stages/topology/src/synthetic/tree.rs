@@ -4,7 +4,7 @@ use std::num::IntErrorKind;
 
 use hopmap_model::{CostModel, Levels, Link, Node, Routing, Slot, SystemGraph};
 
-use super::network::{cable, check_rates};
+use super::rates::{cable, check_rates};
 use crate::MachineError;
 use crate::params::{MAX_LEVELS, MAX_SLOTS, SyntheticParams, too_many_levels, too_many_slots, unfit};
 

@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Weights;
+use crate::bound::weights::Weights;
 
 /// Sizes of surroundings in groups.
 const SURROUNDINGS: [f64; 3] = [1.6, 2.5, 4.0];

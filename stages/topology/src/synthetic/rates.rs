@@ -1,0 +1,34 @@
+//! Latencies and bandwidths of links.
+
+use hopmap_model::Link;
+
+use crate::MachineError;
+use crate::params::{SyntheticParams, unfit};
+
+/// Checks that latencies and bandwidths are in range, and given for all links or for every kind of them.
+pub(super) fn check_rates(params: &SyntheticParams, kinds: usize) -> Result<(), MachineError> {
+    for (parameter, values) in
+        [("bandwidth_bytes_per_s", &params.bandwidth_bytes_per_s), ("link_latency_s", &params.link_latency_s)]
+    {
+        if !(values.len() <= 1 || values.len() == kinds) {
+            let problem = format!("has {} values, but there are {kinds} kinds of links", values.len());
+            return Err(unfit(&params.shape, parameter, &problem));
+        }
+        let least = if parameter == "bandwidth_bytes_per_s" { f64::MIN_POSITIVE } else { 0.0 };
+        if values.iter().any(|value| !(value.is_finite() && *value >= least)) {
+            return Err(unfit(&params.shape, parameter, "has an invalid value"));
+        }
+    }
+    Ok(())
+}
+
+/// The links of a cable, one in each direction, with the rates of its kind.
+pub(super) fn cable((a, b, kind): (u32, u32, usize), params: &SyntheticParams) -> [Link; 2] {
+    let value = |values: &[f64]| values.get(kind.min(values.len().max(1) - 1)).copied();
+    let link = Link {
+        latency_s: value(&params.link_latency_s),
+        bandwidth_bytes_per_s: value(&params.bandwidth_bytes_per_s),
+        ..Link::new(a, b)
+    };
+    [link, link.reversed()]
+}
