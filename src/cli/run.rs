@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
     /// Search no placement that cannot gain this much of the run time, such as 2%, as a stage predict/bound knows it.
-    #[arg(long, value_name = "GAIN", value_parser = gain)]
+    #[arg(long, value_name = "GAIN", value_parser = gain, allow_hyphen_values = true)]
     worth: Option<f64>,
     /// Write the HTML report to this file [default: reports/NAME.html in the store].
     #[arg(long, value_name = "FILE")]

@@ -241,6 +241,9 @@ fn predicted(record: &OutputRecord) -> String {
         let value = value(&format!("seconds_over_{}", beside.replace('-', "_")))?;
         Some(format!("{value:.3} × {beside}"))
     };
+    if let Some(replayed) = value("replayed_s") {
+        return format!("stopped after the first {replayed:.6} s of the program");
+    }
     let contention = (value("contended") == Some(0.0)).then(|| "without contention".to_owned());
     let seconds = value("seconds").map(|seconds| format!("predicted {seconds:.6} s"));
     let parts = [seconds, ratio("linear"), ratio("round-robin"), contention];

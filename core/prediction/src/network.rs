@@ -48,7 +48,7 @@ pub enum NetworkError {
     #[diagnostic(
         code(prediction::no_rates),
         help(
-            "predict with a machine topology that has links with latency and bandwidth, or with measurements of topology/probe"
+            "predict with a machine topology that has links with latency and bandwidth, or give `levels`, those between slots by level"
         )
     )]
     NoRates,
@@ -117,7 +117,8 @@ pub(crate) struct Network<'a> {
 enum Kind<'a> {
     Links {
         system: &'a SystemGraph,
-        paths: Box<Paths>,
+        /// None of a single host.
+        paths: Option<Box<Paths>>,
     },
     Pairs {
         system: &'a SystemGraph,
@@ -150,11 +151,12 @@ impl<'a> Network<'a> {
         pairs: Option<&'a PairRates>,
     ) -> Result<Self, NetworkError> {
         let kind = match (Paths::new(system), pairs) {
-            (Some(paths), _) => Kind::Links { system, paths: Box::new(paths) },
+            (Some(paths), _) => Kind::Links { system, paths: Some(Box::new(paths)) },
             (None, Some(rates)) => {
                 rates.check(system)?;
                 Kind::Pairs { system, rates }
             }
+            (None, None) if system.hosts().count() == 1 => Kind::Links { system, paths: None },
             (None, None) => return Err(NetworkError::NoRates),
         };
         check(memory)?;
@@ -243,7 +245,8 @@ impl<'a> Network<'a> {
             Kind::Links { system, paths } => {
                 let name = |node: u32| system.nodes[node as usize].name.clone();
                 let no_route = || NetworkError::NoRoute { from: name(from), to: name(to) };
-                for link in paths.path(from, to).ok_or_else(no_route)? {
+                let path = paths.as_ref().and_then(|paths| paths.path(from, to));
+                for link in path.ok_or_else(no_route)? {
                     route.extend(rate(system, link)?);
                     self.hops.push(link);
                 }

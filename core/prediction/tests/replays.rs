@@ -253,6 +253,20 @@ fn a_deadlock_names_the_ranks_of_its_cycle() {
 }
 
 #[test]
+fn a_single_host_needs_no_links() {
+    let mut program = ProgramBuilder::new(2);
+    program.send(0, to(1), 1000);
+    program.recv(1, to(0), 1000);
+    let options =
+        Options { memory: Rate { latency_s: 1.0, bandwidth_bytes_per_s: 1000.0 }, ..Options::default() };
+    let mut system = unlinked(2);
+    system.nodes.truncate(1);
+    system.slots = vec![Slot { host: 0, core: 0 }, Slot { host: 0, core: 1 }];
+    let prediction = run(program, &system, &options).unwrap();
+    assert_eq!(prediction.seconds(), 2.0);
+}
+
+#[test]
 fn a_machine_that_lacks_a_rate_or_route_is_refused_by_name() {
     let error = |system: &SystemGraph| {
         let mut program = ProgramBuilder::new(2);

@@ -21,7 +21,8 @@ const PARTS: [(usize, &str); 4] =
 pub fn rank_times(prediction: &Prediction) -> String {
     let seconds = prediction.seconds();
     let ranks = prediction.ranks.len();
-    let subtitle = format!("{}, predicted {}", count_of(ranks, "rank"), quantity(seconds, Unit::Seconds));
+    let what = if prediction.complete { "predicted" } else { "stopped after" };
+    let subtitle = format!("{}, {what} {}", count_of(ranks, "rank"), quantity(seconds, Unit::Seconds));
     let mut svg = Svg::new("Time of every rank", &subtitle);
     if ranks == 0 || seconds <= 0.0 {
         return svg.finish(LEFT + WIDTH, 40.0);

@@ -67,6 +67,7 @@ impl Stage for BoundStage {
         let (bound, reference) = match (of_program, graph) {
             (Some(found), _) => found,
             (None, Some(graph)) => of_totals(&graph.value, &system)?,
+            (None, None) if program.is_some() => return Err(NetworkError::NoRates.into()),
             (None, None) => return Err(NothingGiven.into()),
         };
         let metrics = metrics(&bound, reference.as_ref());
@@ -83,11 +84,15 @@ fn of_program(
     cx: &Context<'_>,
 ) -> Result<Option<(Bound, Option<Reference>)>, Error> {
     let should_stop = || cx.should_stop();
-    let bound = bound(program, system, options, &should_stop)?;
+    if program.ranks() as usize > system.slots.len() {
+        let (ranks, slots) = (program.ranks() as usize, system.slots.len());
+        return Err(BoundError::TooFewSlots { ranks, slots }.into());
+    }
     let mapping = Mapping::new(&linear(program.ranks() as usize), system, Weight::Bytes)?;
     match replay(program, system, &mapping, options, &should_stop) {
         Ok(linear) if linear.complete => {
             let reference = Reference { seconds: linear.seconds(), name: "the linear mapping" };
+            let bound = bound(program, system, options, &should_stop)?;
             Ok(Some((bound, Some(reference))))
         }
         Ok(_) => Err(BoundError::Stopped.into()),
@@ -104,6 +109,10 @@ fn of_program(
 /// The bound without events, and the recorded run time if there is one.
 fn of_totals(graph: &TaskGraph, system: &SystemGraph) -> Result<(Bound, Option<Reference>), Error> {
     graph.check()?;
+    let (ranks, slots) = (graph.ranks(), system.slots.len());
+    if ranks > slots {
+        return Err(BoundError::TooFewSlots { ranks, slots }.into());
+    }
     let seconds = graph.processes.iter().map(|process| Some(process.compute_s? + process.communication_s?));
     let seconds: Option<Vec<f64>> = seconds.collect();
     let longest = seconds.and_then(|seconds| seconds.into_iter().reduce(f64::max));

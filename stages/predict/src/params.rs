@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Longest timeline.
-const MOST_INTERVALS: usize = 1_000_000;
+const MOST_INTERVALS: usize = 200_000;
 
 /// Parameters of `predict/time`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub struct TimeParams {
     pub algorithms: Algorithms,
     /// Also predict the linear and the round-robin mapping, to compare with.
     pub baselines: bool,
-    /// Record what every rank does when, for the report and ui.perfetto.dev; at most 1,000,000 intervals.
+    /// Record what every rank does when, for the report and ui.perfetto.dev; at most 200,000 intervals.
     pub timeline: bool,
 }
 

@@ -6,6 +6,7 @@ use hopmap_model::{
 };
 use hopmap_objective::{linear, round_robin};
 use hopmap_prediction::{Options, replay};
+use miette::Diagnostic;
 
 use crate::{TimeParams, perfetto};
 
@@ -40,6 +41,7 @@ impl Stage for TimeStage {
         let program = inputs.one::<Program>("program")?.value;
         let system = inputs.one::<SystemGraph>("system")?.value;
         let mapping = inputs.one::<Mapping>("mapping")?.value;
+        check(&mapping, &system)?;
         let options = params.options(&system)?;
         let should_stop = || cx.should_stop();
         let mut prediction = replay(&program, &system, &mapping, &options, &should_stop)?;
@@ -52,9 +54,12 @@ impl Stage for TimeStage {
             add_baselines(&mut prediction, &mapping, &system, seconds)?;
         }
         prediction.metrics.insert("contended".to_owned(), f64::from(u8::from(prediction.is_contended)));
+        if !prediction.complete {
+            mark_partial(&mut prediction);
+        }
         report(&prediction, cx);
         let mut outputs = Outputs::new();
-        if params.timeline {
+        if params.timeline && prediction.complete {
             let text = perfetto::write(&prediction, &mapping);
             outputs = outputs.with("perfetto", TextFile { name: "timeline.json".to_owned(), text });
         }
@@ -87,8 +92,36 @@ fn add_baselines(
     Ok(())
 }
 
+/// Checks that a mapping is for the hosts of a machine.
+fn check(mapping: &Mapping, system: &SystemGraph) -> Result<(), OtherMachine> {
+    let hosts = system.hosts().map(|(node, _, slots)| (system.nodes[node as usize].name.as_str(), slots));
+    let mapped = mapping.hosts.iter().map(|host| (host.host.as_str(), host.slots));
+    match mapped.eq(hosts) {
+        true => Ok(()),
+        false => Err(OtherMachine),
+    }
+}
+
+/// A mapping for other hosts.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("the hosts and slots of the mapping are not those of the machine")]
+#[diagnostic(code(predict::other_machine), help("connect the machine for which the mapping was computed"))]
+struct OtherMachine;
+
+/// A replay that was stopped says how far it came, and predicts nothing.
+fn mark_partial(prediction: &mut Prediction) {
+    let replayed = prediction.seconds();
+    prediction.metrics.retain(|name, _| name == "contended");
+    prediction.metrics.insert("replayed_s".to_owned(), replayed);
+}
+
 /// Logs the run time beside that of the linear mapping.
 fn report(prediction: &Prediction, cx: &Context<'_>) {
+    if let Some(replayed) = prediction.metrics.get("replayed_s") {
+        return cx.log(format_args!(
+            "stopped after the first {replayed:.6} s of the program: nothing is predicted"
+        ));
+    }
     let contention = match prediction.is_contended {
         true => "",
         false => "; without contention, because the machine has no links",

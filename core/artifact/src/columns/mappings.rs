@@ -106,6 +106,7 @@ pub(super) const PREDICTION: KindForm = KindForm {
     ],
     metrics: &[
         ("seconds", "predicted run time"),
+        ("replayed_s", "instead, if the replay was stopped: how far it came"),
         ("seconds_linear", "the same of the linear mapping; also `_round_robin`"),
         ("seconds_over_linear", "seconds / seconds_linear; also `_over_round_robin`"),
         ("contended", "1 if messages share links, 0 if the machine has no links"),
