@@ -8,7 +8,7 @@ use miette::Diagnostic;
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum BoundError {
     /// There are more ranks than slots.
-    #[error("{ranks} ranks do not fit {slots} slots")]
+    #[error("{ranks} ranks do not fit on {slots} slots")]
     #[diagnostic(code(prediction::bound_slots), help("choose more hosts"))]
     TooFewSlots {
         /// Number of ranks.
