@@ -20,6 +20,7 @@
 //! | u64, 32 each | number of pairs, and the pairs |
 //! | u64, 40 each | number of collective operations, and the operations |
 //! | u64, each | number of communicators, and the communicators |
+//! | u64 | checksum of all bytes before it, FNV-1a |
 //!
 //! A pair is u32 world rank of the partner, u32 [`Kind`], u32 length of the messages (0 for empty ones, else
 //! 1 + ⌊log₂ bytes⌋), u32 reserved, u64 messages, u64 bytes of all of them, which lie between both ends of

@@ -229,7 +229,15 @@ impl RankFile {
             return Err(RecordingError::Version { path: path.into(), version });
         }
         match file.fill(&mut cursor) {
-            Ok(()) => Ok(file),
+            Ok(checksum) => {
+                let (content, _) = bytes.split_at(bytes.len() - CHECKSUM_BYTES);
+                let (offset, what) =
+                    (content.len() as u64, "the checksum is that of other content".to_owned());
+                match checksum == fnv_1a(content) {
+                    true => Ok(file),
+                    false => Err(RecordingError::Damaged { path: path.into(), offset, what }),
+                }
+            }
             Err(Stop::End) => Ok(Self { truncated: true, ..file }),
             Err(Stop::Wrong(what)) => {
                 let offset = (bytes.len() - cursor.rest.len()) as u64;
@@ -238,7 +246,8 @@ impl RankFile {
         }
     }
 
-    fn fill(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    /// Reads everything; the checksum at the end.
+    fn fill(&mut self, cursor: &mut Cursor<'_>) -> Result<u64, Stop> {
         self.header(cursor)?;
         let length = cursor.length(PAIR_BYTES, "pairs")?;
         let pairs = cursor.rest;
@@ -261,7 +270,8 @@ impl RankFile {
         let mut sizes = HashMap::new();
         let item = |cursor: &mut Cursor<'_>| communicator(cursor, self.ranks, &mut sizes);
         cursor.list((length, 16), &mut self.communicators, item)?;
-        check(cursor.rest.is_empty(), || "more bytes than the file should have".into())?;
+        check(cursor.rest.len() <= CHECKSUM_BYTES, || "more bytes than the file should have".into())?;
+        let checksum = cursor.u64()?;
         for (place, operation) in self.operations.iter().enumerate() {
             let Operation { communicator, size, kind, .. } = operation;
             let name = kind.name();
@@ -270,7 +280,7 @@ impl RankFile {
             })
             .inspect_err(|_| cursor.rest = &operations[place * OPERATION_BYTES..])?;
         }
-        Ok(())
+        Ok(checksum)
     }
 
     fn header(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
@@ -329,6 +339,8 @@ impl RankFile {
             bytes.extend((members.len() as u32).to_le_bytes());
             bytes.extend(members.iter().flat_map(|rank| rank.to_le_bytes()));
         }
+        let checksum = fnv_1a(&bytes);
+        bytes.extend(checksum.to_le_bytes());
         bytes
     }
 }
@@ -352,6 +364,14 @@ impl Operation {
     }
 }
 
+/// The hash FNV-1a of 64 bits (Fowler, Noll and Vo): it needs no table, so the recorder computes it as it writes.
+fn fnv_1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+const CHECKSUM_BYTES: usize = 8;
 const PAIR_BYTES: usize = 32;
 const OPERATION_BYTES: usize = 40;
 

@@ -132,6 +132,23 @@ fn damaged_files_are_refused_with_their_place() {
     assert!(refused(folder.path()).ends_with("more bytes than the file should have"));
 }
 
+#[test]
+fn no_changed_byte_goes_unnoticed() {
+    let whole = file(1, 3).encode();
+    for place in 0..whole.len() {
+        for bit in 0..8 {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 1 << bit;
+            let is_noticed = match RankFile::parse(&damaged, Path::new("x"), 1, 3) {
+                // A length that points beyond the end.
+                Ok(file) => file.truncated,
+                Err(_) => true,
+            };
+            assert!(is_noticed, "byte {place}, bit {bit}");
+        }
+    }
+}
+
 /// What no recorder writes is damage with its place, not the end of a truncated file.
 #[test]
 fn implausible_numbers_are_refused_with_their_place() {
@@ -141,7 +158,7 @@ fn implausible_numbers_are_refused_with_their_place() {
         change(&mut file);
         RankFile::parse(&file.encode(), Path::new("x"), 1, 3).unwrap_err().to_string()
     };
-    let pairs = whole.encode().len() - 24 - 2 * 40 - 16 - 4 * 32;
+    let pairs = whole.encode().len() - 8 - 24 - 2 * 40 - 16 - 4 * 32;
     let at = |place: usize, what: &str| format!("`x` is damaged at byte {place}: {what}");
     let first =
         |messages, bytes| refused(&|file| (file.pairs[0].messages, file.pairs[0].bytes) = (messages, bytes));

@@ -783,7 +783,7 @@ static void start_request(struct thread *self, uintptr_t request)
 
 /* The file of this rank --------------------------------------------------------------------------------------------- */
 
-static struct { int file, failed; size_t length; char bytes[65536]; } output;
+static struct { int file, failed; size_t length; uint64_t checksum; char bytes[65536]; } output;
 
 static void flush(void)
 {
@@ -797,6 +797,8 @@ static void flush(void)
 
 static void put(const void *bytes, size_t length)
 {
+    /* FNV-1a */
+    for (size_t at = 0; at < length; at++) output.checksum = (output.checksum ^ ((const unsigned char *) bytes)[at]) * 0x100000001b3u;
     for (const char *from = bytes; length;) {
         size_t part = sizeof output.bytes - output.length;
         if (part > length) part = length;
@@ -922,6 +924,7 @@ static void put_record(int is_complete)
         entries_of(&all, (uint64_t) 1 << bit, 1);
     }
     put_groups();
+    put64(output.checksum);
     munmap(all.entries, sizeof *all.entries << all.bits);
 }
 
@@ -932,6 +935,7 @@ static void finish(int is_complete)
     static int is_writing, is_ours;
     if (!is_recording || getpid() != process || __atomic_exchange_n(&is_writing, 1, __ATOMIC_ACQ_REL)) return;
     output.length = 0;
+    output.checksum = 0xcbf29ce484222325u;
     output.failed = 0;
     finish_events(is_complete);
     output.file = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
