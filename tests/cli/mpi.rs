@@ -120,6 +120,7 @@ const SCHEDULES: &str = r#"name = "schedules"
 
 [params]
 launcher = ""
+bred = ""
 
 [stages.graph]
 uses = "schedule/import"
@@ -135,7 +136,7 @@ launcher = "${params.launcher}"
 uses     = "schedule/genetic"
 with     = { processors = 3, evaluations = 5000, islands = 3 }
 needs    = { task-dag = "graph" }
-launcher = "${params.launcher}"
+launcher = "${params.bred}"
 "#;
 
 #[test]
@@ -153,7 +154,10 @@ fn any_number_of_mpi_ranks_gives_the_same_schedules() {
     sandbox.write("graph.dot", format!("digraph g {{ {tasks} {edges} }}"));
     sandbox.write("p.toml", SCHEDULES);
     let digests = |launcher: &str, store: &str| {
-        let output = run(&sandbox, launcher, &["--store", store]).output().unwrap();
+        // Both stages run at the same time, so that each needs a folder of its own.
+        let own = format!("mpirun --mca orte_tmpdir_base {}", session_folder(&sandbox).display());
+        let bred = format!("bred={}", launcher.replace("mpirun", &own));
+        let output = run(&sandbox, launcher, &["--store", store, "-p", &bred]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
         let digest = |stage: &str| {
