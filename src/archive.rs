@@ -198,7 +198,7 @@ pub enum ArchiveError {
     #[diagnostic(transparent)]
     Durable(#[from] DurableError),
     /// There is no such file.
-    #[error("there is no archive {}", .0.display())]
+    #[error("the archive {} does not exist", .0.display())]
     #[diagnostic(code(archive::missing), help("check the path; `hopmap export` writes an archive"))]
     Missing(PathBuf),
     /// It is not an archive, or its directory is damaged.

@@ -496,7 +496,7 @@ fn a_missing_archive_is_called_one() {
     let seen = sandbox.seen(&["verify", "lu.crate.zip"]);
     insta::assert_snapshot!(seen, @"
     ------- stderr -------
-    error[archive::missing]: there is no archive DIR/lu.crate.zip
+    error[archive::missing]: the archive DIR/lu.crate.zip does not exist
       help: check the path; `hopmap export` writes an archive
     [exit code 2]
     ");

@@ -66,7 +66,7 @@ const WITH_ONE_VALUE: [&str; 37] = [
     "--comment",
 ];
 
-/// The value of `LD_PRELOAD`: a library, and what is there already.
+/// The value of `LD_PRELOAD`: a library, before those that are preloaded already.
 #[must_use]
 pub fn preload(library: &str, existing: Option<&str>) -> String {
     match existing.filter(|existing| !existing.is_empty()) {

@@ -102,7 +102,7 @@ impl Overhead {
         Self(segments)
     }
 
-    /// Seconds for a message of so many bytes.
+    /// Seconds for a message of this length.
     #[must_use]
     pub fn of(&self, bytes: u64) -> f64 {
         let later = self.0.iter().skip(1).take_while(|segment| bytes > segment.above).last();
@@ -136,7 +136,7 @@ impl Factors {
         Self(factors)
     }
 
-    /// The factor for a message of so many bytes.
+    /// The factor for a message of this length.
     #[must_use]
     pub fn of(&self, bytes: u64) -> f64 {
         self.0.iter().take_while(|(above, _)| bytes > *above).last().map_or(1.0, |(_, factor)| *factor)

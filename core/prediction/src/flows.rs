@@ -39,7 +39,7 @@ pub(crate) struct Demand {
 }
 
 impl Flows {
-    /// Links of so many bytes per second.
+    /// Links with these capacities, in bytes per second.
     pub(crate) fn new(capacities: Vec<f64>) -> Self {
         let (progress, changed, spare_bounds) = (Vec::new(), Vec::new(), Vec::new());
         Self { shares: Shares::new(capacities), progress, ends: Ends::default(), changed, spare_bounds }

@@ -114,7 +114,7 @@ pub(crate) struct Replay<'a> {
     slots: Vec<u32>,
     /// Time of a second of computation of every rank.
     pub(crate) pace: Vec<f64>,
-    /// The link that stands for the core of every rank, if others share it.
+    /// The link that models the core of every rank, if others share it.
     pub(crate) cores: Vec<u32>,
     pub(crate) ranks: Vec<Rank>,
     pub(crate) messages: Messages,

@@ -17,7 +17,7 @@
 //! | kind | content |
 //! |---|---|
 //! | 0 | records |
-//! | 1 | a communicator, whose number in the file stands for the thread: u64 [`EventCommunicator::id`], u32 first member that messages and roots count from, u32 number of those, u32 world rank of each member |
+//! | 1 | a communicator, whose number in the file is in the place of the thread: u64 [`EventCommunicator::id`], u32 first member that messages and roots count from, u32 number of those, u32 world rank of each member |
 //! | 2 | nothing: the end. Dropped records stand for the ticks, and 1 for the records if `MPI_Finalize` was reached |
 //!
 //! A record is a byte with its kind, and numbers in LEB128. With bit 7 of the kind it belongs to the call before.

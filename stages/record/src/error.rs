@@ -38,7 +38,7 @@ pub enum RecordError {
     #[diagnostic(transparent)]
     Recording(#[from] RecordingError),
     /// The compiler that the user has named is missing or unknown.
-    #[error("`{program}` is no compiler of {mpi}")]
+    #[error("`{program}` is not a compiler of {mpi}")]
     #[diagnostic(code(record::mpicc), help("name the mpicc of the program's MPI, or leave --mpicc out"))]
     Mpicc {
         /// The program.

@@ -581,7 +581,7 @@ static void event_irecv(struct thread *self, MPI_Comm comm, int source, MPI_Requ
     if (request.kind != OTHER || is_persistent) open_request(self, (uintptr_t) handle, request);
 }
 
-/* Its request stands for a message sent and one received. */
+/* Its request covers a message sent and one received. */
 static void event_isendrecv(struct thread *self, MPI_Comm comm, int dest, int tag, uint64_t bytes, int source, int rtag,
                             uint64_t room, MPI_Request handle)
 {

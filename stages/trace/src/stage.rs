@@ -223,7 +223,7 @@ impl Stage for ProgramStage {
             (path, _) => {
                 let both = path.is_some();
                 let problem =
-                    if both { "both `path` and `task-dag` are given" } else { "there is no program" };
+                    if both { "both `path` and `task-dag` are given" } else { "no program is given" };
                 let help = "set `path` to a trace, or connect `task-dag`";
                 return Err(TraceError::refused(problem, help).into());
             }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::support::writer::Archive;
 use crate::support::writer::Part::{Byte, Number};
+use crate::support::writer::{ranks, receive};
 use crate::support::{Listener, OTHER, archives, read_with, sample};
 use hopmap_model::{Context, InputPath, Inputs, Outcome, Stage, TaskDag, TaskGraph, TraceArchive};
 use hopmap_trace::{Dag, DagParams, Generate, GenerateParams, Pattern, Reader};
@@ -61,25 +62,6 @@ fn shape(archive: &Archive, ask: impl Fn(&mut DagParams)) -> Result<Shape, Strin
         dag.tasks.iter().map(task).collect(),
         dag.dependencies.iter().map(|edge| (edge.source, edge.destination, edge.bytes)).collect(),
     ))
-}
-
-/// Ranks on locations 1, 2, …; communicator 0 is all of them. Regions 1 `main`, 2 `MPI`.
-fn ranks(count: u64) -> Archive {
-    let mut archive = Archive::default();
-    archive.string("");
-    archive.clock(1000);
-    for process in 0..count {
-        archive.process(process);
-    }
-    let locations: Vec<u64> = (1..=count).collect();
-    let members: Vec<u64> = (0..count).collect();
-    archive.group(4, 0, 0, &locations).group(5, 1, 0, &members);
-    archive.named_communicator(0, "world", 1).region(1, "main").region(2, "MPI_Any");
-    archive
-}
-
-fn receive(from: u64, bytes: u64) -> [crate::support::writer::Part<'static>; 4] {
-    [Number(from), Number(0), Number(7), Number(bytes)]
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::support::writer::Archive;
 use crate::support::writer::Part::{Byte, Number};
+use crate::support::writer::{ranks, receive};
 use crate::support::{Copy, Listener, OTHER, archives, graph, read_with, sample};
 use hopmap_model::{
     Action, CollectiveOperation, Context, Dependency, InputPath, Inputs, Outcome, Program, Stage, Task,
@@ -111,25 +112,6 @@ fn read_written(
 
 fn operations(archive: &Archive) -> Vec<String> {
     read_written(archive, |_| ()).0.unwrap()
-}
-
-/// Ranks on locations 1, 2, …; communicator 0 is all of them. Regions 1 `main`, 2 `MPI`. A tick is 1 ms.
-fn ranks(count: u64) -> Archive {
-    let mut archive = Archive::default();
-    archive.string("");
-    archive.clock(1000);
-    for process in 0..count {
-        archive.process(process);
-    }
-    let locations: Vec<u64> = (1..=count).collect();
-    let members: Vec<u64> = (0..count).collect();
-    archive.group(4, 0, 0, &locations).group(5, 1, 0, &members);
-    archive.named_communicator(0, "world", 1).region(1, "main").region(2, "MPI_Any");
-    archive
-}
-
-fn receive(from: u64, bytes: u64) -> [crate::support::writer::Part<'static>; 4] {
-    [Number(from), Number(0), Number(7), Number(bytes)]
 }
 
 #[test]
@@ -447,7 +429,7 @@ fn a_task_dag_becomes_a_program_of_eager_messages() {
     );
     assert_eq!(of_dag(dag, Some("x")).unwrap_err(), "both `path` and `task-dag` are given");
     let nothing = run(ProgramParams::new(None), Inputs::new(), &Context::detached()).unwrap_err();
-    assert_eq!(nothing.to_string(), "there is no program");
+    assert_eq!(nothing.to_string(), "no program is given");
 }
 
 #[test]

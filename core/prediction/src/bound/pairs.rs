@@ -14,7 +14,7 @@ use super::clocks::{Clocks, RankClock, Transfer, partners};
 use super::machine::{Level, Machine};
 use super::steps::{Step, Steps};
 
-/// Steps that may be followed for all pairs: a multiple of those of the program, or so many.
+/// Steps that may be followed for all pairs: a multiple of those of the program, or this number.
 const EFFORT: usize = 4;
 const LEAST_EFFORT: usize = 1 << 20;
 

@@ -50,7 +50,7 @@ pub(super) struct Length {
 }
 
 impl Length {
-    /// The least costs of messages of so many bytes.
+    /// The least costs of messages by length.
     pub(super) fn new(bytes: u64, costs: &Costs) -> Self {
         let in_network = bytes.saturating_add(costs.envelope_bytes);
         let is_rendezvous = bytes >= costs.eager_limit && bytes >= costs.detached_limit;

@@ -151,7 +151,7 @@ impl Windows {
     fn assign(&mut self, steps: &Steps<'_>) {
         let ranks = steps.ranks();
         let mut of_message = vec![NO_WINDOW; steps.messages.len()];
-        // After the last entry there is no window.
+        // The last entry closes the last window.
         let mut epochs: Vec<usize> = self.entries.iter().map(Vec::len).collect();
         let mut dependants: Vec<Ranks> = vec![empty(ranks); ranks];
         let mut is_closed = vec![false; ranks];

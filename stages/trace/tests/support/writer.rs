@@ -270,3 +270,23 @@ impl Archive {
         }
     }
 }
+
+/// Ranks on locations 1, 2, …; communicator 0 is all of them. Regions 1 `main`, 2 `MPI_Any`. A tick is 1 ms.
+pub(crate) fn ranks(count: u64) -> Archive {
+    let mut archive = Archive::default();
+    archive.string("");
+    archive.clock(1000);
+    for process in 0..count {
+        archive.process(process);
+    }
+    let locations: Vec<u64> = (1..=count).collect();
+    let members: Vec<u64> = (0..count).collect();
+    archive.group(4, 0, 0, &locations).group(5, 1, 0, &members);
+    archive.named_communicator(0, "world", 1).region(1, "main").region(2, "MPI_Any");
+    archive
+}
+
+/// Fields of a receive from a rank in communicator 0 with tag 7.
+pub(crate) fn receive(from: u64, bytes: u64) -> [Part<'static>; 4] {
+    [Number(from), Number(0), Number(7), Number(bytes)]
+}

@@ -135,8 +135,8 @@ impl<'a> Spread<'a> {
         Some(flow)
     }
 
-    /// The ranks around a source by distance, at least so many if there are, with all that are as far as the
-    /// last one (Dijkstra).
+    /// The ranks around a source by distance, at least `size` of them unless fewer can be reached, with all that
+    /// are as far as the last one (Dijkstra).
     fn surrounding(&mut self, source: usize, size: usize) -> Vec<usize> {
         let mut order: Vec<usize> = Vec::with_capacity(2 * size);
         let mut queue = BinaryHeap::from([Reverse((0_u64, source))]);
