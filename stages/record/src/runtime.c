@@ -982,6 +982,14 @@ static void keep_record(int is_end)
     finish(0);
 }
 
+/* A launcher kills the remaining ranks as soon as the first one ends, so a signal to all of them leaves each the time to
+ * write its file. */
+static void wait_for_other_ranks(int number)
+{
+    struct timespec time = { 0, 500000000 };
+    if (number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGXCPU) nanosleep(&time, NULL);
+}
+
 /* Keeps what was counted, and goes on with what would have happened without us. */
 static void on_signal(int number, siginfo_t *information, void *context)
 {
@@ -991,6 +999,7 @@ static void on_signal(int number, siginfo_t *information, void *context)
     const struct sigaction *previous = &previous_actions[at];
     int has_handler = previous->sa_flags & SA_SIGINFO || previous->sa_handler != SIG_DFL;
     keep_record(!has_handler);
+    if (!has_handler && getpid() == process) wait_for_other_ranks(number);
     if (!has_handler || previous->sa_flags & SA_RESETHAND) signal(number, SIG_DFL);
     errno = error;
     if (!has_handler) raise(number);
