@@ -1,6 +1,7 @@
 //! Messages per CPU second: halo exchange of 64 KiB messages on a fat tree, with and without contention, and SimGrid's
 //! `smpirun -replay` of the same program on a fat tree of the same size with
-//! `HOPMAP_SYSTEM_TESTS=1`; and the bound of all mappings.
+//! `HOPMAP_SYSTEM_TESTS=1`; all-to-all on a tree, with all messages in progress at once; and the bound of all
+//! mappings.
 //!
 //! CPU time is that of `/proc/self/stat`, which has steps of 10 ms; the best of several runs counts.
 
@@ -15,6 +16,7 @@ use hopmap_model::{
 };
 use hopmap_prediction::bound::bound;
 use hopmap_prediction::{Costs, Options, PairRates, Rate, Sharing, replay};
+use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 type Error = Box<dyn std::error::Error>;
 
@@ -24,6 +26,9 @@ const RUNS: usize = 5;
 const SMPIRUN_RUNS: usize = 2;
 /// Bandwidth and latency of all links.
 const RATE: Rate = Rate { latency_s: 1e-6, bandwidth_bytes_per_s: 1e9 };
+
+const SHARING: [(&str, Sharing); 2] =
+    [("max-min", Sharing::MaxMin), ("rtt", Sharing::Rtt { bytes_per_link: 0.0 })];
 
 /// Halo exchange in a grid without wrap-around, row by row.
 fn halo(width: u32, iterations: u32, bytes: u64, compute: f64) -> Result<(Program, u64), Error> {
@@ -54,6 +59,42 @@ fn halo(width: u32, iterations: u32, bytes: u64, compute: f64) -> Result<(Progra
     Ok((program, messages))
 }
 
+/// All ranks to all ranks, eager messages of 8 bytes to 32 KiB sent with a little computation between them, as
+/// `trace/generate` makes them.
+fn all_to_all(ranks: u32) -> Result<(Program, u64), Error> {
+    let mut program = ProgramBuilder::new(ranks);
+    let mut random = Pcg64::seed_from_u64(33);
+    let sizes: Vec<u64> = (0..ranks * ranks).map(|_| 8 * (1 + random.below(4096) as u64)).collect();
+    let size = |source: u32, destination: u32| sizes[(source * ranks + destination) as usize];
+    for rank in 0..ranks {
+        let seconds = 1e-9 * (200 + random.below(800)) as f64;
+        let peers = || (1..ranks).map(|step| (rank + step) % ranks);
+        let envelope = |peer| Envelope { peer, tag: 0, communicator: 0 };
+        for peer in peers() {
+            program.compute(rank, seconds);
+            program.send(rank, envelope(peer), size(rank, peer));
+        }
+        for peer in peers() {
+            program.recv(rank, envelope(peer), size(peer, rank));
+            program.compute(rank, seconds);
+        }
+    }
+    let program = program.finish()?;
+    let messages = program.totals().messages;
+    Ok((program, messages))
+}
+
+/// Hosts of four slots, three per switch, switches below a root.
+fn tree(switches: u32) -> SystemGraph {
+    let hosts = 3 * switches;
+    let host = (0..hosts).map(|host| Node::host(format!("h{host}")));
+    let switch = (0..=switches).map(|switch| Node::switch(format!("s{switch}")));
+    let links = (0..hosts).map(|host| (host, hosts + host / 3));
+    let up = (0..switches).map(|switch| (hosts + switch, hosts + switches));
+    let slots = (0..4 * hosts).map(|slot| Slot { host: slot / 4, core: slot % 4 });
+    machine(host.chain(switch).collect(), links.chain(up), slots.collect())
+}
+
 /// Two levels: as many hosts per leaf switch as leaf switches, half as many spines.
 fn fat_tree(width: u32) -> SystemGraph {
     let (hosts, spines) = (width * width, width / 2);
@@ -61,6 +102,11 @@ fn fat_tree(width: u32) -> SystemGraph {
     let switches = (0..width + spines).map(|switch| Node::switch(format!("s{switch}")));
     let links = (0..hosts).map(|host| (host, hosts + host / width));
     let up = (0..width).flat_map(|leaf| (0..spines).map(move |spine| (hosts + leaf, hosts + width + spine)));
+    let slots = (0..hosts).map(|host| Slot { host, core: 0 }).collect();
+    machine(host.chain(switches).collect(), links.chain(up), slots)
+}
+
+fn machine(nodes: Vec<Node>, links: impl Iterator<Item = (u32, u32)>, slots: Vec<Slot>) -> SystemGraph {
     let link = |(a, b): (u32, u32)| {
         let link = Link {
             latency_s: Some(RATE.latency_s),
@@ -69,11 +115,11 @@ fn fat_tree(width: u32) -> SystemGraph {
         };
         [link, link.reversed()]
     };
-    let inside = Levels { costs: vec![0.0], groups: vec![(0..hosts).collect()] };
+    let inside = Levels { costs: vec![0.0], groups: vec![slots.iter().map(|slot| slot.host).collect()] };
     SystemGraph {
-        nodes: host.chain(switches).collect(),
-        links: links.chain(up).flat_map(link).collect(),
-        slots: (0..hosts).map(|host| Slot { host, core: 0 }).collect(),
+        nodes,
+        links: links.flat_map(link).collect(),
+        slots,
         cost: CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside }),
         routing: Routing::default(),
     }
@@ -116,7 +162,7 @@ fn measure(
     }
     let rate = messages as f64 / best;
     report(&format!(
-        "{name:48} {messages:9} messages {best:7.2} s CPU {rate:12.0} messages/s, predicted {seconds:.6} s"
+        "{name:48} {messages:9} messages {best:7.2} s CPU {rate:12.0} messages/s, predicted {seconds} s"
     ));
     Ok(())
 }
@@ -152,9 +198,7 @@ fn main() -> Result<(), Error> {
             for (what, compute) in [("", 0.0), (" with computation", 1e-4)] {
                 let (program, messages) = halo(width, iterations, BYTES, compute)?;
                 let name = format!("{ranks} ranks, {placement}{what}");
-                for (kind, sharing) in
-                    [("max-min", Sharing::MaxMin), ("rtt", Sharing::Rtt { bytes_per_link: 0.0 })]
-                {
+                for (kind, sharing) in SHARING {
                     let options = Options { sharing, costs: Costs::smpi_protocols(), ..Options::default() };
                     measure((&format!("{name}, {kind}"), RUNS), messages, || {
                         predicted(&program, &system, mapping, &options)
@@ -174,6 +218,16 @@ fn main() -> Result<(), Error> {
         measure((&format!("{ranks} ranks, no contention"), RUNS), messages, || {
             predicted(&program, &alone, &linear, &options)
         })?;
+    }
+    let (system, (program, messages)) = (tree(10), all_to_all(120)?);
+    let linear = Mapping::new(&(0..120).collect::<Vec<_>>(), &system, Weight::Bytes)?;
+    for (placement, mapping) in [("linear", &linear), ("scattered", &scattered(&system)?)] {
+        for (kind, sharing) in SHARING {
+            let options = Options { sharing, ..Options::default() };
+            measure((&format!("all-to-all of 120 ranks, {placement}, {kind}"), 2), messages, || {
+                predicted(&program, &system, mapping, &options)
+            })?;
+        }
     }
     memory()
 }
