@@ -1,4 +1,12 @@
-//! Flows in progress: their remaining bytes, and when they end if no rate changes.
+//! Flows in progress, and when they end if no rate changes.
+//!
+//! Flows on the same path have the same rate, so they are one class: it counts the service, the bytes that each
+//! of its flows has got, and a flow ends when the service reaches its goal. A changed rate then costs one update
+//! per path, however many flows are on it (the virtual time of fair queueing: Demers, Keshav and Shenker,
+//! *Analysis and Simulation of a Fair Queueing Algorithm*, SIGCOMM 1989).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::sharing::Shares;
 
@@ -7,21 +15,29 @@ const NONE: u32 = u32::MAX;
 /// Flows in progress on shared links.
 pub(crate) struct Flows {
     shares: Shares,
-    progress: Vec<Progress>,
+    classes: Vec<Class>,
+    /// Class of the flows on each path.
+    of_path: Vec<u32>,
     ends: Ends,
     changed: Vec<u32>,
-    /// Links that bound the rate of one flow each, not in use.
+    /// Links that bound the rates of one class each, not in use.
     spare_bounds: Vec<u32>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Progress {
-    left: f64,
-    rate: f64,
+/// The flows on a path.
+#[derive(Debug, Default)]
+struct Class {
+    /// What each of its flows got since the class has flows, at the time `since`.
+    service: f64,
     since: f64,
-    factor: f64,
-    owner: u32,
-    bound: u32,
+    /// Of each flow.
+    rate: f64,
+    path: u32,
+    /// Highest rate of a flow, and the link that models it.
+    bound: f64,
+    bound_link: u32,
+    /// Service at which a flow ends, as bits, and its owner.
+    goals: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 /// What a flow needs.
@@ -31,18 +47,31 @@ pub(crate) struct Demand {
     pub(crate) amount: f64,
     /// Multiplies the share of the links.
     pub(crate) factor: f64,
+    /// Returned when the flow ends.
+    pub(crate) owner: u32,
+}
+
+/// The way of flows. All flows with the same number have the same way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Path<'a> {
+    pub(crate) number: u32,
+    pub(crate) links: &'a [u32],
     pub(crate) penalty: f64,
     /// Highest rate before the factor; infinite if the links alone bound it.
     pub(crate) bound: f64,
-    /// Returned when the flow ends.
-    pub(crate) owner: u32,
 }
 
 impl Flows {
     /// Links with these capacities, in bytes per second.
     pub(crate) fn new(capacities: Vec<f64>) -> Self {
-        let (progress, changed, spare_bounds) = (Vec::new(), Vec::new(), Vec::new());
-        Self { shares: Shares::new(capacities), progress, ends: Ends::default(), changed, spare_bounds }
+        Self {
+            shares: Shares::new(capacities),
+            classes: Vec::new(),
+            of_path: Vec::new(),
+            ends: Ends::default(),
+            changed: Vec::new(),
+            spare_bounds: Vec::new(),
+        }
     }
 
     /// Adds a link.
@@ -50,16 +79,45 @@ impl Flows {
         self.shares.add_link(capacity)
     }
 
-    /// Starts a flow. It makes progress after the next [`solve`](Self::solve).
-    pub(crate) fn start(&mut self, demand: Demand, links: &[u32]) {
-        let Demand { amount, factor, penalty, bound, owner } = demand;
-        let bound = if bound.is_finite() { self.bound(bound) } else { NONE };
-        let flow = self.shares.add(penalty, links.iter().copied().chain((bound != NONE).then_some(bound)));
-        let place = flow as usize;
-        if place >= self.progress.len() {
-            self.progress.resize(place + 1, Progress::default());
+    /// Starts a flow. Its rate is known after the next [`solve`](Self::solve).
+    pub(crate) fn start(&mut self, demand: Demand, path: Path<'_>, now: f64) {
+        let number = path.number as usize;
+        if number >= self.of_path.len() {
+            self.of_path.resize(number + 1, NONE);
         }
-        self.progress[place] = Progress { left: amount, rate: 0.0, since: 0.0, factor, owner, bound };
+        let index = match self.of_path[number] {
+            NONE => self.add(path, now),
+            index => {
+                self.shares.join(index);
+                index
+            }
+        };
+        let class = &mut self.classes[index as usize];
+        class.advance(now);
+        let goal = class.service + demand.amount / demand.factor;
+        class.goals.push(Reverse((goal.to_bits(), demand.owner)));
+        // The others may keep their rate, which then has no update to come.
+        if class.rate > 0.0
+            && let Some(end) = class.end()
+        {
+            self.ends.set(index, end);
+        }
+        class.set_bound(&mut self.shares);
+    }
+
+    fn add(&mut self, path: Path<'_>, now: f64) -> u32 {
+        let Path { number, links, penalty, bound } = path;
+        let bound_link = if bound.is_finite() { self.bound(bound) } else { NONE };
+        let links = links.iter().copied().chain((bound_link != NONE).then_some(bound_link));
+        let index = self.shares.add(penalty, links);
+        self.of_path[number as usize] = index;
+        if index as usize >= self.classes.len() {
+            self.classes.resize_with(index as usize + 1, Class::default);
+        }
+        let class = &mut self.classes[index as usize];
+        (class.path, class.bound, class.bound_link) = (number, bound, bound_link);
+        (class.service, class.since, class.rate) = (0.0, now, 0.0);
+        index
     }
 
     fn bound(&mut self, bound: f64) -> u32 {
@@ -79,12 +137,23 @@ impl Flows {
 
     /// Ends the next flow; gives its owner.
     pub(crate) fn end(&mut self) -> Option<u32> {
-        let (_, flow) = self.ends.first()?;
-        self.ends.remove(flow);
-        self.shares.remove(flow);
-        let Progress { owner, bound, .. } = self.progress[flow as usize];
-        if bound != NONE {
-            self.spare_bounds.push(bound);
+        let (time, index) = self.ends.first()?;
+        self.shares.remove(index);
+        let class = &mut self.classes[index as usize];
+        let Reverse((goal, owner)) = class.goals.pop()?;
+        (class.service, class.since) = (f64::from_bits(goal), time);
+        match class.end() {
+            Some(end) => {
+                self.ends.set(index, end);
+                class.set_bound(&mut self.shares);
+            }
+            None => {
+                self.ends.remove(index);
+                self.of_path[class.path as usize] = NONE;
+                if class.bound_link != NONE {
+                    self.spare_bounds.push(class.bound_link);
+                }
+            }
         }
         Some(owner)
     }
@@ -97,12 +166,13 @@ impl Flows {
     /// Shares the links among the flows of now.
     pub(crate) fn solve(&mut self, now: f64) {
         self.shares.solve(now, &mut self.changed);
-        for &flow in &self.changed {
-            let progress = &mut self.progress[flow as usize];
-            progress.left = (progress.left - progress.rate * (now - progress.since)).max(0.0);
-            progress.rate = self.shares.rate(flow) * progress.factor;
-            progress.since = now;
-            self.ends.set(flow, now + progress.left / progress.rate);
+        for &index in &self.changed {
+            let class = &mut self.classes[index as usize];
+            class.advance(now);
+            class.rate = self.shares.rate(index);
+            if let Some(end) = class.end() {
+                self.ends.set(index, end);
+            }
         }
     }
 
@@ -112,11 +182,31 @@ impl Flows {
     }
 }
 
-/// Binary heap of flows by time, then by number, in which times can change.
+impl Class {
+    fn advance(&mut self, now: f64) {
+        self.service += self.rate * (now - self.since);
+        self.since = now;
+    }
+
+    /// Gives the link that bounds the rate of its flows the capacity for all of them.
+    fn set_bound(&self, shares: &mut Shares) {
+        if self.bound_link != NONE {
+            shares.set_capacity(self.bound_link, self.bound * self.goals.len() as f64);
+        }
+    }
+
+    /// When its next flow ends.
+    fn end(&self) -> Option<f64> {
+        let Reverse((goal, _)) = self.goals.peek()?;
+        Some(self.since + (f64::from_bits(*goal) - self.service).max(0.0) / self.rate)
+    }
+}
+
+/// Binary heap of classes by time, then by number, in which times can change.
 #[derive(Debug, Default)]
 struct Ends {
     heap: Vec<(u64, u32)>,
-    /// Place of a flow in the heap.
+    /// Place of a class in the heap.
     places: Vec<u32>,
 }
 
@@ -125,7 +215,7 @@ impl Ends {
         self.heap.first().map(|(bits, flow)| (f64::from_bits(*bits), *flow))
     }
 
-    /// Sets the time of a flow, non-negative.
+    /// Sets the time of a class, non-negative.
     fn set(&mut self, flow: u32, time: f64) {
         let entry = (time.to_bits(), flow);
         if flow as usize >= self.places.len() {
@@ -222,31 +312,49 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_flow_keeps_the_bytes_it_sent_when_its_rate_changes() {
-        let mut flows = Flows::new(vec![10.0]);
-        let demand =
-            |amount, owner| Demand { amount, factor: 1.0, penalty: 1.0, bound: f64::INFINITY, owner };
-        flows.start(demand(100.0, 1), &[0]);
-        flows.solve(0.0);
-        assert_eq!(flows.next_end(), Some(10.0));
-        flows.start(demand(25.0, 2), &[0]);
-        flows.solve(5.0);
-        assert_eq!((flows.next_end(), flows.end()), (Some(10.0), Some(2)));
-        flows.solve(10.0);
-        assert_eq!((flows.next_end(), flows.end(), flows.next_end()), (Some(12.5), Some(1), None));
-        assert_eq!(flows.saturated_s(0, 12.5), 12.5);
+    fn start(flows: &mut Flows, (amount, owner): (f64, u32), number: u32, bound: f64, now: f64) {
+        let path = Path { number, links: &[0], penalty: 1.0, bound };
+        flows.start(Demand { amount, factor: 1.0, owner }, path, now);
     }
 
     #[test]
-    fn a_bound_holds_for_one_flow_only() {
+    fn a_flow_keeps_the_bytes_it_sent_when_its_rate_changes() {
+        for second_path in [0, 1] {
+            let mut flows = Flows::new(vec![10.0]);
+            start(&mut flows, (100.0, 1), 0, f64::INFINITY, 0.0);
+            flows.solve(0.0);
+            assert_eq!(flows.next_end(), Some(10.0));
+            start(&mut flows, (25.0, 2), second_path, f64::INFINITY, 5.0);
+            flows.solve(5.0);
+            assert_eq!((flows.next_end(), flows.end()), (Some(10.0), Some(2)));
+            flows.solve(10.0);
+            assert_eq!((flows.next_end(), flows.end(), flows.next_end()), (Some(12.5), Some(1), None));
+            assert_eq!(flows.saturated_s(0, 12.5), 12.5);
+        }
+    }
+
+    #[test]
+    fn a_bound_holds_for_the_flows_of_one_path_only() {
         let mut flows = Flows::new(vec![10.0]);
-        for bound in [2.0, f64::INFINITY] {
-            flows.start(Demand { amount: 8.0, factor: 1.0, penalty: 1.0, bound, owner: bound as u32 }, &[0]);
+        for (owner, bound) in [(0, 2.0), (1, f64::INFINITY)] {
+            start(&mut flows, (8.0, owner), owner, bound, 0.0);
         }
         flows.solve(0.0);
-        assert_eq!((flows.next_end(), flows.end()), (Some(1.0), Some(u32::MAX)));
+        assert_eq!((flows.next_end(), flows.end()), (Some(1.0), Some(1)));
         flows.solve(1.0);
-        assert_eq!((flows.next_end(), flows.end()), (Some(4.0), Some(2)));
+        assert_eq!((flows.next_end(), flows.end(), flows.next_end()), (Some(4.0), Some(0), None));
+    }
+
+    /// The rate stays at the bound, so that only the new flow changes when the next one ends.
+    #[test]
+    fn every_flow_of_a_path_gets_its_bound() {
+        let mut flows = Flows::new(vec![10.0]);
+        start(&mut flows, (8.0, 0), 0, 2.0, 0.0);
+        flows.solve(0.0);
+        start(&mut flows, (2.0, 1), 0, 2.0, 1.0);
+        flows.solve(1.0);
+        assert_eq!((flows.next_end(), flows.end()), (Some(2.0), Some(1)));
+        flows.solve(2.0);
+        assert_eq!((flows.next_end(), flows.end(), flows.next_end()), (Some(4.0), Some(0), None));
     }
 }

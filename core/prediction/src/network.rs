@@ -141,6 +141,8 @@ pub(crate) struct Route {
     pub(crate) bandwidth: f64,
     /// Sum of the inverse bandwidths of its links.
     pub(crate) inverse_bandwidths: f64,
+    /// Bytes of its messages.
+    bytes: u64,
 }
 
 impl<'a> Network<'a> {
@@ -212,6 +214,21 @@ impl<'a> Network<'a> {
         &self.routes[route as usize]
     }
 
+    /// Counts the bytes of a message on a route.
+    pub(crate) fn count(&mut self, route: u32, bytes: u64) {
+        let route = &mut self.routes[route as usize];
+        route.bytes = route.bytes.saturating_add(bytes);
+    }
+
+    /// Bytes of all messages on every link.
+    pub(crate) fn bytes_of_links(&self) -> Vec<f64> {
+        let mut bytes = vec![0.0; self.capacities().len()];
+        for route in (0..).zip(&self.routes) {
+            self.links(route.0).iter().for_each(|link| bytes[*link as usize] += route.1.bytes as f64);
+        }
+        bytes
+    }
+
     /// Index of the route from one slot to another.
     pub(crate) fn between(&mut self, from: u32, to: u32) -> Result<u32, NetworkError> {
         let key = match &self.kind {
@@ -232,7 +249,7 @@ impl<'a> Network<'a> {
 
     fn begin(&self) -> Route {
         let first = self.hops.len() as u32;
-        Route { first, hops: 0, latency_s: 0.0, bandwidth: f64::INFINITY, inverse_bandwidths: 0.0 }
+        Route { first, hops: 0, latency_s: 0.0, bandwidth: f64::INFINITY, inverse_bandwidths: 0.0, bytes: 0 }
     }
 
     fn find(&mut self, (from, to): (u32, u32)) -> Result<Route, NetworkError> {

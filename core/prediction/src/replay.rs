@@ -13,7 +13,7 @@ use hopmap_model::{Activity, Interval, Mapping, Prediction, Program, SystemGraph
 use crate::collective::Collectives;
 use crate::costs::Costs;
 use crate::error::{Cycle, ReplayError, Wait};
-use crate::flows::{Demand, Flows};
+use crate::flows::{Demand, Flows, Path};
 use crate::message::{Message, Messages};
 use crate::network::{Network, PairRates, Rate, Route};
 use crate::rank::Rank;
@@ -129,7 +129,6 @@ pub(crate) struct Replay<'a> {
     pub(crate) clock: f64,
     /// Length of the next test, in tests.
     pub(crate) tests: u32,
-    bytes: Vec<f64>,
     should_stop: &'a dyn Fn() -> bool,
     steps: u32,
     is_stopped: bool,
@@ -155,7 +154,6 @@ impl<'a> Replay<'a> {
             messages: Messages::default(),
             collectives: Collectives::new(program, options.algorithms),
             intervals: Intervals { most: options.intervals, intervals: Vec::new() },
-            bytes: vec![0.0; capacities.len()],
             flows: Flows::new(capacities),
             network,
             computing: vec![0.0; program.ranks() as usize],
@@ -236,9 +234,10 @@ impl<'a> Replay<'a> {
             Event::Compute { rank, seconds } => {
                 let seconds = f64::from_bits(seconds);
                 self.computing[rank as usize] = seconds;
-                let (owner, bound) = (rank | COMPUTATION, f64::INFINITY);
-                let demand = Demand { amount: seconds, factor: 1.0, penalty: 1.0, bound, owner };
-                self.flows.start(demand, &[self.cores[rank as usize]]);
+                let demand = Demand { amount: seconds, factor: 1.0, owner: rank | COMPUTATION };
+                let core = self.cores[rank as usize];
+                let path = Path { number: core << 1 | 1, links: &[core], penalty: 1.0, bound: f64::INFINITY };
+                self.flows.start(demand, path, self.clock);
             }
             Event::Test { rank, request } => self.begin_test(rank, request),
             Event::EndTest { rank, request } => {
@@ -299,9 +298,9 @@ impl<'a> Replay<'a> {
     }
 
     fn start_flow(&mut self, index: u32) {
-        let Some(route) = self.messages.route(index) else { return };
-        let links = self.network.links(route);
-        let route = self.network.route(route);
+        let Some(number) = self.messages.route(index) else { return };
+        let links = self.network.links(number);
+        let route = self.network.route(number);
         let message_bytes = self.messages.get(index).bytes;
         let (bytes, factor, bound) = self.load(message_bytes, route);
         let penalty = match self.options.sharing {
@@ -310,11 +309,9 @@ impl<'a> Replay<'a> {
         };
         let penalty = if penalty > 0.0 { penalty } else { 1.0 };
         let bound = if bound < route.bandwidth { bound } else { f64::INFINITY };
-        for &link in links {
-            self.bytes[link as usize] += message_bytes as f64;
-        }
-        let demand = Demand { amount: bytes as f64, factor, penalty, bound, owner: index };
-        self.flows.start(demand, links);
+        let demand = Demand { amount: bytes as f64, factor, owner: index };
+        self.flows.start(demand, Path { number: number << 1, links, penalty, bound }, self.clock);
+        self.network.count(number, message_bytes);
     }
 
     fn end_transfer(&mut self, index: u32, end: f64) {

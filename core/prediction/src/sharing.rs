@@ -4,10 +4,20 @@
 //! add up to its capacity. Levels are max-min fair if and only if every flow has a *bottleneck*: a saturated
 //! link of its route on which no flow has a higher level (Bertsekas and Gallager, *Data Networks*, section
 //! 6.5.2). SimGrid's solver (`maxmin.cpp`) has the same solution, and solves the connected part of all changed
-//! links again. In a fat tree under load that part is nearly everything, so this solver
-//! releases only the flows that have their bottleneck on a changed link, fills the links with the released ones
-//! while the others keep their rates (water-filling), and checks the condition on all links that it touched.
-//! Flows that violate it are released too, until there are none: the condition then holds everywhere.
+//! links again. In a fat tree under load that part is nearly everything, so this solver keeps levels while their
+//! condition holds. It fills links with the *open* flows, whose levels are not known, by water-filling: one level
+//! rises for all of them, and on the links that they use it comes to
+//!
+//! - the level of the flows that have their bottleneck there. If the link has room at that level, these flows
+//!   are opened, too, to rise with the others;
+//! - the level at which the open flows use what the others leave. Flows above it are opened, to be lowered; without
+//!   them, the link is the bottleneck of its open flows, which get this level.
+//!
+//! Links are reached in the order of these levels, and an opened flow never had a level below the current one. So
+//! what was filled stays valid, and every flow is opened and filled at most once per solution.
+//!
+//! Flows with the same links and penalty have the same level. They are one *class*, whose cost does not depend
+//! on their number.
 
 #[cfg(test)]
 mod tests;
@@ -35,59 +45,54 @@ pub enum Sharing {
 const TOLERANCE: f64 = 1e-11;
 /// Changes of rates below this have no effect: they are rounding errors.
 const UNCHANGED: f64 = 1e-13;
-/// Solutions after which the use of a link is summed again, lest rounding errors add up.
+/// Solutions after which the rest of a link is summed again, lest rounding errors add up.
 const MOST_UPDATES: u8 = 64;
-/// A difference this much smaller than its operands is computed again without cancellation.
-const CANCELLATION: f64 = 1e-6;
 const NONE: u32 = u32::MAX;
+/// Of a link without a place in the queue.
+const NOT_QUEUED: u64 = u64::MAX;
 
-/// Flows on links and their rates.
+/// Flows on links and their rates. Flows with the same links and penalty are one class.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     links: Vec<Link>,
     /// Of the links; apart from them, because solutions seldom need it.
     saturation: Vec<Saturation>,
-    flows: Vec<Flow>,
+    classes: Vec<Class>,
     vacant: Vec<u32>,
-    /// Flows added since the last solution.
+    /// Classes with flows added since the last solution.
     added: Vec<u32>,
-    /// Links of flows added or removed since the last solution.
+    /// Links of flows removed since the last solution.
     touched: Vec<u32>,
-    /// Flows whose levels are not known yet.
-    released: Vec<u32>,
-    /// Links of released flows, and changed links.
+    /// Classes opened in this solution.
+    opened: Vec<u32>,
+    /// Links of opened classes, and changed links.
     involved: Vec<u32>,
-    /// Links by level, the lowest first; levels only rise, and entries are renewed when they are reached.
-    queue: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Released flows whose levels are not set in this round.
-    open: usize,
+    /// Links whose next level may be lower than the queued one.
+    dirty: Vec<u32>,
+    /// Links by their next level, above their number; two words compare faster than a pair. A level that has risen
+    /// since is renewed when it is reached; entries that are not the `queued` level of their link are void.
+    queue: BinaryHeap<Reverse<u128>>,
     solution: u32,
-    round: u32,
 }
 
 #[derive(Debug, Default)]
 struct Link {
     capacity: f64,
-    members: Vec<u32>,
-    /// Sum of the rates of its flows in the last solution, and updates since it was computed as a sum.
-    used: f64,
-    updates: u8,
-    /// Flows that have their bottleneck here and are not released.
+    /// Capacity less the rates of all classes that are not open.
+    left: f64,
+    /// Weight of the open classes, and their number.
+    weight: f64,
+    open: u32,
+    /// Classes that have their bottleneck here, and their level: the highest on the link.
     owners: u32,
+    level: f64,
+    queued: u64,
     /// Last solution that involved it.
     solution: u32,
-    /// Released flows, the sum of their weights, and the capacity that the others leave to them.
-    count: u32,
-    weight: f64,
-    left: f64,
-    /// The same for released flows whose levels are not known yet.
-    open_count: u32,
-    open_weight: f64,
-    open_left: f64,
-    /// Level of the flows that have their bottleneck here in a round.
-    level: f64,
-    round: u32,
+    updates: u8,
+    is_dirty: bool,
     is_saturated: bool,
+    members: Vec<u32>,
 }
 
 /// When a link became saturated last, and for how long it was before.
@@ -98,18 +103,23 @@ struct Saturation {
 }
 
 #[derive(Debug, Default)]
-struct Flow {
+struct Class {
+    /// Of each flow, and of all together.
     weight: f64,
+    total_weight: f64,
+    flows: u32,
     level: f64,
+    /// Level in the last solution.
     before: f64,
     bottleneck: u32,
-    /// Last solution that released it, and last round that set its level.
+    /// Last solution that opened it.
     solution: u32,
-    round: u32,
+    /// Whether its level is not known yet.
+    is_open: bool,
     hops: Vec<Hop>,
 }
 
-/// A link of a flow, and the place of the flow among its members.
+/// A link of a class, and the place of the class among its members.
 #[derive(Debug, Clone, Copy)]
 struct Hop {
     link: u32,
@@ -128,67 +138,98 @@ impl Shares {
 
     /// Adds a link.
     pub(crate) fn add_link(&mut self, capacity: f64) -> u32 {
-        self.links.push(Link { capacity, ..Link::default() });
+        self.links.push(Link { capacity, left: capacity, ..Link::default() });
         self.saturation.push(Saturation::default());
         self.links.len() as u32 - 1
     }
 
-    /// Changes the capacity of a link that no flow uses.
-    pub(crate) fn set_capacity(&mut self, link: u32, capacity: f64) {
-        self.links[link as usize].capacity = capacity;
+    /// Changes the capacity of a link whose flows changed since the last solution, or that has none.
+    pub(crate) fn set_capacity(&mut self, index: u32, capacity: f64) {
+        let link = &mut self.links[index as usize];
+        link.left += capacity - link.capacity;
+        link.capacity = capacity;
+        if link.members.is_empty() {
+            link.left = capacity;
+        }
     }
 
-    /// Adds a flow of positive penalty on at least one link, all distinct. Its rate is zero until the next solution.
+    /// Adds a class of one flow, of positive penalty on at least one link, all distinct. Its rate is zero until the
+    /// next solution.
     pub(crate) fn add(&mut self, penalty: f64, links: impl IntoIterator<Item = u32>) -> u32 {
         let index = self.vacant.pop().unwrap_or_else(|| {
-            self.flows.push(Flow::default());
-            self.flows.len() as u32 - 1
+            self.classes.push(Class::default());
+            self.classes.len() as u32 - 1
         });
-        let flow = &mut self.flows[index as usize];
-        (flow.weight, flow.level, flow.bottleneck) = (penalty.recip(), 0.0, NONE);
+        let class = &mut self.classes[index as usize];
+        class.weight = penalty.recip();
+        (class.total_weight, class.flows) = (class.weight, 1);
+        (class.level, class.before, class.bottleneck) = (0.0, 0.0, NONE);
         for link in links {
             let members = &mut self.links[link as usize].members;
-            flow.hops.push(Hop { link, place: members.len() as u32 });
+            class.hops.push(Hop { link, place: members.len() as u32 });
             members.push(index);
-            self.touched.push(link);
         }
         self.added.push(index);
         index
     }
 
-    /// Removes a flow that was part of a solution.
+    /// Adds a flow to a class, whose rate is zero until the next solution.
+    pub(crate) fn join(&mut self, index: u32) {
+        self.withdraw(index);
+        let class = &mut self.classes[index as usize];
+        class.flows += 1;
+        class.total_weight = class.weight * f64::from(class.flows);
+        self.added.push(index);
+    }
+
+    /// Removes a flow of a class. The class ends with its last flow.
     pub(crate) fn remove(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        let rate = flow.rate();
-        let mut hops = std::mem::take(&mut flow.hops);
-        if let Some(link) = self.links.get_mut(flow.bottleneck as usize) {
+        let class = &mut self.classes[index as usize];
+        let rate = class.level * class.weight;
+        class.flows -= 1;
+        class.total_weight = class.weight * f64::from(class.flows);
+        let is_last = class.flows == 0;
+        for &Hop { link, .. } in &class.hops {
+            self.links[link as usize].left += rate;
+            self.touched.push(link);
+        }
+        if is_last {
+            self.end(index);
+        }
+    }
+
+    fn end(&mut self, index: u32) {
+        let class = &mut self.classes[index as usize];
+        if let Some(link) = self.links.get_mut(class.bottleneck as usize) {
             link.owners -= 1;
         }
-        for &Hop { link, place } in &hops {
-            let Link { members, used, .. } = &mut self.links[link as usize];
+        let mut hops = std::mem::take(&mut class.hops);
+        for Hop { link, place } in hops.drain(..) {
+            let Link { members, left, capacity, .. } = &mut self.links[link as usize];
             members.swap_remove(place as usize);
-            *used = if members.is_empty() { 0.0 } else { *used - rate };
+            if members.is_empty() {
+                *left = *capacity;
+            }
             if let Some(&moved) = members.get(place as usize) {
-                let hops = &mut self.flows[moved as usize].hops;
+                let hops = &mut self.classes[moved as usize].hops;
                 if let Some(hop) = hops.iter_mut().find(|hop| hop.link == link) {
                     hop.place = place;
                 }
             }
-            self.touched.push(link);
         }
-        hops.clear();
-        self.flows[index as usize].hops = hops;
+        self.classes[index as usize].hops = hops;
         self.vacant.push(index);
     }
 
-    /// The rate of a flow in bytes per second.
-    pub(crate) fn rate(&self, flow: u32) -> f64 {
-        self.flows[flow as usize].rate()
+    /// The rate of each flow of a class in bytes per second.
+    pub(crate) fn rate(&self, class: u32) -> f64 {
+        let class = &self.classes[class as usize];
+        class.level * class.weight
     }
 
     /// Whether flows were added or removed since the last solution.
     pub(crate) fn is_changed(&self) -> bool {
-        !self.touched.is_empty()
+        !self.touched.is_empty() || !self.added.is_empty()
     }
 
     /// For how long a link was saturated until now.
@@ -197,197 +238,209 @@ impl Shares {
         before_s + if self.links[link as usize].is_saturated { now - since } else { 0.0 }
     }
 
-    /// Computes all rates; `changed` gets the flows whose rates changed.
+    /// Computes all rates; `changed` gets the classes whose rates changed.
     pub(crate) fn solve(&mut self, now: f64, changed: &mut Vec<u32>) {
         self.solution += 1;
-        self.released.clear();
+        self.opened.clear();
         self.involved.clear();
-        for index in std::mem::take(&mut self.added) {
-            self.release(index);
-        }
-        for link in std::mem::take(&mut self.touched) {
+        while let Some(link) = self.touched.pop() {
             self.involve(link);
-            self.release_members(link, |flow| flow.bottleneck == link);
+            self.mark(link);
         }
-        while {
-            self.fill();
-            self.release_unfair()
-        } {}
+        while let Some(class) = self.added.pop() {
+            if self.classes[class as usize].flows > 0 {
+                self.open(class);
+            }
+        }
+        self.enqueue();
+        while let Some(Reverse(entry)) = self.queue.pop() {
+            let (bits, index) = ((entry >> 32) as u64, entry as u32);
+            let link = &mut self.links[index as usize];
+            if link.queued != bits {
+                continue;
+            }
+            link.queued = NOT_QUEUED;
+            if link.next_level() > bits {
+                self.mark(index);
+            } else {
+                self.reach(index);
+            }
+            self.enqueue();
+        }
         self.settle(now, changed);
     }
 
-    /// Takes a flow out of the solution.
-    fn release(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
-        if flow.solution == self.solution {
+    /// Gives the rates of a class back to its links.
+    fn withdraw(&mut self, index: u32) {
+        let class = &mut self.classes[index as usize];
+        let Some(link) = self.links.get_mut(class.bottleneck as usize) else { return };
+        link.owners -= 1;
+        let rate = class.level * class.total_weight;
+        for hop in &class.hops {
+            self.links[hop.link as usize].left += rate;
+        }
+        (class.before, class.level, class.bottleneck) = (class.level, 0.0, NONE);
+    }
+
+    /// Makes the level of a class unknown, unless this solution did before.
+    fn open(&mut self, index: u32) {
+        if self.classes[index as usize].solution == self.solution {
             return;
         }
-        flow.solution = self.solution;
-        flow.before = flow.level;
-        let (weight, rate) = (flow.weight, flow.rate());
-        self.released.push(index);
-        let hops = std::mem::take(&mut flow.hops);
-        if let Some(link) = self.links.get_mut(flow.bottleneck as usize) {
-            link.owners -= 1;
-        }
+        self.withdraw(index);
+        let class = &mut self.classes[index as usize];
+        (class.solution, class.is_open) = (self.solution, true);
+        let weight = class.total_weight;
+        self.opened.push(index);
+        let hops = std::mem::take(&mut class.hops);
         for hop in &hops {
             self.involve(hop.link);
+            self.mark(hop.link);
             let link = &mut self.links[hop.link as usize];
-            link.count += 1;
+            link.open += 1;
             link.weight += weight;
-            link.left += rate;
-        }
-        self.flows[index as usize].hops = hops;
-    }
-
-    fn release_members(&mut self, link: u32, is_wanted: impl Fn(&Flow) -> bool) {
-        let members = std::mem::take(&mut self.links[link as usize].members);
-        for &index in &members {
-            if is_wanted(&self.flows[index as usize]) {
-                self.release(index);
+            if link.open as usize == link.members.len() {
+                link.left = link.capacity;
             }
         }
-        self.links[link as usize].members = members;
+        self.classes[index as usize].hops = hops;
     }
 
-    /// Makes a link part of the solution, before any of its flows is.
+    /// Releases members of a link that keep their levels; whether there are any.
+    fn open_members(&mut self, link: u32, is_wanted: impl Fn(&Class) -> bool) -> bool {
+        let before = self.opened.len();
+        let members = std::mem::take(&mut self.links[link as usize].members);
+        let count = members.len();
+        for &index in &members {
+            if is_wanted(&self.classes[index as usize]) {
+                self.open(index);
+            }
+        }
+        let link = &mut self.links[link as usize];
+        link.members = members;
+        if link.open as usize == count {
+            link.left = link.capacity;
+        }
+        self.opened.len() > before
+    }
+
+    /// Makes a link part of the solution.
     fn involve(&mut self, index: u32) {
         let link = &mut self.links[index as usize];
         if link.solution == self.solution {
             return;
         }
         link.solution = self.solution;
+        (link.open, link.weight, link.queued) = (0, 0.0, NOT_QUEUED);
         link.updates += 1;
         if link.updates == MOST_UPDATES {
             link.updates = 0;
-            link.used = link.members.iter().map(|&member| self.flows[member as usize].rate()).sum();
+            let rates = link.members.iter().map(|&member| self.classes[member as usize].total_rate());
+            link.left = link.capacity - rates.sum::<f64>();
         }
-        (link.count, link.weight, link.left) = (0, 0.0, link.capacity - link.used);
         self.involved.push(index);
     }
 
-    /// Water-filling: raises the levels of all released flows together, and ends with those of a link when it is
-    /// saturated.
-    fn fill(&mut self) {
-        self.round += 1;
-        self.open = self.released.len();
-        let mut queue = std::mem::take(&mut self.queue).into_vec();
-        queue.clear();
-        for &index in &self.involved {
+    fn mark(&mut self, index: u32) {
+        let link = &mut self.links[index as usize];
+        if !link.is_dirty {
+            link.is_dirty = true;
+            self.dirty.push(index);
+        }
+    }
+
+    /// Gives marked links their places in the queue.
+    fn enqueue(&mut self) {
+        while let Some(index) = self.dirty.pop() {
             let link = &mut self.links[index as usize];
-            let left = if link.kept() == 0 { link.capacity } else { link.left };
-            (link.open_count, link.open_weight, link.open_left) = (link.count, link.weight, left);
-            if link.count > 0 {
-                queue.push(Reverse((key(link.open_level()), index)));
+            link.is_dirty = false;
+            let level = link.next_level();
+            if level < link.queued {
+                link.queued = level;
+                self.queue.push(Reverse(u128::from(level) << 32 | u128::from(index)));
             }
         }
-        self.queue = BinaryHeap::from(queue);
-        while self.open > 0
-            && let Some(Reverse((bits, index))) = self.queue.peek().copied()
+    }
+
+    /// Does what happens on a link when the rising level of the open classes reaches its next level.
+    fn reach(&mut self, index: u32) {
+        let link = &self.links[index as usize];
+        let solution = self.solution;
+        // At the level of the classes that have their bottleneck here, the link must be saturated.
+        if link.owners > 0
+            && link.has_room_at(link.level)
+            && self.open_members(index, |class| class.bottleneck == index && class.solution != solution)
         {
-            self.avoid_cancellation(index);
-            let link = &mut self.links[index as usize];
-            let level = link.open_level();
-            if link.open_count > 0 && key(level) > bits {
-                if let Some(mut first) = self.queue.peek_mut() {
-                    *first = Reverse((key(level), index));
-                }
+            return;
+        }
+        if self.links[index as usize].open > 0 {
+            self.fill(index);
+        }
+    }
+
+    /// Gives the open classes of a link the level at which they use what is left, unless others have higher levels:
+    /// these are opened.
+    fn fill(&mut self, index: u32) {
+        let link = &self.links[index as usize];
+        let limit = link.open_level() * (1.0 + TOLERANCE);
+        let (mut weight, mut used) = (0.0, 0.0);
+        let (mut higher_weight, mut higher_used) = (0.0, 0.0);
+        for &member in &link.members {
+            let class = &self.classes[member as usize];
+            if class.is_open {
+                weight += class.total_weight;
                 continue;
             }
-            self.queue.pop();
-            if link.open_count == 0 {
-                continue;
+            used += class.total_rate();
+            if class.level > limit && class.solution != self.solution {
+                higher_weight += class.total_weight;
+                higher_used += class.total_rate();
             }
-            (link.level, link.round) = (level, self.round);
-            let members = std::mem::take(&mut link.members);
-            for &member in &members {
+        }
+        let (owners, owned) = (link.owners, link.level);
+        let mut level = ((link.capacity - used) / weight).max(0.0);
+        if higher_weight > 0.0 {
+            // Classes below this level stay below the level of the link, however many of the others are opened.
+            let least = (link.capacity - used + higher_used) / (weight + higher_weight);
+            let limit = least * (1.0 + TOLERANCE);
+            let solution = self.solution;
+            if self.open_members(index, |class| class.level > limit && class.solution != solution) {
+                return;
+            }
+            level = least;
+        }
+        if owners > 0 && (level - owned).abs() <= 2.0 * TOLERANCE * owned {
+            level = owned;
+        }
+        let link = &mut self.links[index as usize];
+        link.left = link.capacity - used;
+        link.level = level;
+        link.owners += link.open;
+        let members = std::mem::take(&mut link.members);
+        for &member in &members {
+            if self.classes[member as usize].is_open {
                 self.set_level(member, level, index);
             }
-            self.links[index as usize].members = members;
         }
+        self.links[index as usize].members = members;
     }
 
-    /// Sets the level of a released flow, unless this round did before.
     fn set_level(&mut self, index: u32, level: f64, bottleneck: u32) {
-        let flow = &mut self.flows[index as usize];
-        if flow.solution != self.solution || flow.round == self.round {
-            return;
-        }
-        (flow.level, flow.bottleneck, flow.round) = (level, bottleneck, self.round);
-        self.open -= 1;
-        for hop in &flow.hops {
+        let class = &mut self.classes[index as usize];
+        (class.level, class.bottleneck, class.is_open) = (level, bottleneck, false);
+        for hop in &class.hops {
             let link = &mut self.links[hop.link as usize];
-            link.open_count -= 1;
-            link.open_weight -= flow.weight;
-            link.open_left -= level * flow.weight;
+            link.open -= 1;
+            link.weight -= class.total_weight;
+            link.left -= level * class.total_weight;
         }
-    }
-
-    fn avoid_cancellation(&mut self, index: u32) {
-        let link = &mut self.links[index as usize];
-        let is_exact =
-            link.open_left > CANCELLATION * link.left && link.open_weight > CANCELLATION * link.weight;
-        if is_exact || link.open_count == 0 {
-            return;
-        }
-        (link.open_weight, link.open_left) = (0.0, link.capacity);
-        for &member in &link.members {
-            let flow = &self.flows[member as usize];
-            match flow.solution == self.solution && flow.round != self.round {
-                true => link.open_weight += flow.weight,
-                false => link.open_left -= flow.level * flow.weight,
-            }
-        }
-    }
-
-    /// Releases the flows that violate the condition for fairness on an involved link; `false` if there are none.
-    fn release_unfair(&mut self) -> bool {
-        let before = self.released.len();
-        for place in 0..self.involved.len() {
-            let index = self.involved[place];
-            let link = &self.links[index as usize];
-            // Only flows that keep their levels can violate it, and only on a bottleneck.
-            if link.kept() == 0 || (link.owners == 0 && link.round != self.round) {
-                continue;
-            }
-            let Summary { highest, highest_kept, lowest_own } = self.summary(index);
-            let link = &self.links[index as usize];
-            let is_saturated = link.is_filled();
-            let own = if is_saturated { highest * (1.0 - TOLERANCE) } else { f64::INFINITY };
-            let others =
-                if link.round == self.round { link.level * (1.0 + TOLERANCE) } else { f64::INFINITY };
-            if lowest_own < own || highest_kept > others {
-                let solution = self.solution;
-                self.release_members(index, |flow| {
-                    flow.solution != solution
-                        && (flow.level > others || (flow.bottleneck == index && flow.level < own))
-                });
-            }
-        }
-        self.released.len() > before
-    }
-
-    fn summary(&self, index: u32) -> Summary {
-        let mut summary = Summary { highest: 0.0, highest_kept: 0.0, lowest_own: f64::INFINITY };
-        for &member in &self.links[index as usize].members {
-            let flow = &self.flows[member as usize];
-            summary.highest = summary.highest.max(flow.level);
-            if flow.solution != self.solution {
-                summary.highest_kept = summary.highest_kept.max(flow.level);
-                if flow.bottleneck == index {
-                    summary.lowest_own = summary.lowest_own.min(flow.level);
-                }
-            }
-        }
-        summary
     }
 
     /// Reports the changes of a solution.
     fn settle(&mut self, now: f64, changed: &mut Vec<u32>) {
         for &index in &self.involved {
             let link = &mut self.links[index as usize];
-            let is_saturated = link.is_filled();
-            link.used = if link.members.is_empty() { 0.0 } else { link.capacity - link.open_left };
+            let is_saturated = link.is_full();
             if link.is_saturated != is_saturated {
                 let saturation = &mut self.saturation[index as usize];
                 match is_saturated {
@@ -398,45 +451,48 @@ impl Shares {
             }
         }
         changed.clear();
-        for &index in &self.released {
-            let flow = &mut self.flows[index as usize];
-            self.links[flow.bottleneck as usize].owners += 1;
-            match (flow.level - flow.before).abs() > UNCHANGED * flow.before {
+        for &index in &self.opened {
+            let class = &mut self.classes[index as usize];
+            match (class.level - class.before).abs() > UNCHANGED * class.before {
                 true => changed.push(index),
-                false => flow.level = flow.before,
+                false => class.level = class.before,
             }
         }
     }
 }
 
-struct Summary {
-    /// Highest level of all flows.
-    highest: f64,
-    /// Highest level of flows that are not released.
-    highest_kept: f64,
-    /// Lowest level of flows that are not released and have their bottleneck here.
-    lowest_own: f64,
-}
-
 impl Link {
-    /// Number of flows that keep their levels.
-    fn kept(&self) -> usize {
-        self.members.len() - self.count as usize
+    fn is_full(&self) -> bool {
+        self.left <= TOLERANCE * self.capacity
     }
 
-    /// Whether its flows use its capacity at the end of a round.
-    fn is_filled(&self) -> bool {
-        self.open_left <= TOLERANCE * self.capacity
-    }
-
+    /// The level at which the open classes use what is left.
     fn open_level(&self) -> f64 {
-        (self.open_left / self.open_weight).max(0.0)
+        (self.left / self.weight).max(0.0)
+    }
+
+    /// Whether its classes do not use its capacity if the open ones have a level.
+    fn has_room_at(&self, level: f64) -> bool {
+        match self.open {
+            0 => !self.is_full(),
+            _ => self.open_level() > level * (1.0 + TOLERANCE),
+        }
+    }
+
+    /// The level at which it has to be looked at.
+    fn next_level(&self) -> u64 {
+        match (self.open, self.owners) {
+            (0, 0) => NOT_QUEUED,
+            (0, _) => key(self.level),
+            (_, 0) => key(self.open_level()),
+            _ => key(self.open_level().min(self.level)),
+        }
     }
 }
 
-impl Flow {
-    fn rate(&self) -> f64 {
-        self.level * self.weight
+impl Class {
+    fn total_rate(&self) -> f64 {
+        self.level * self.total_weight
     }
 }
 

@@ -33,15 +33,15 @@ impl Replay<'_> {
 
     fn link_uses(&self, system: &SystemGraph, seconds: f64) -> Vec<LinkUse> {
         let name = |node: u32| system.nodes[node as usize].name.clone();
-        let links = system.links.iter().zip(&self.bytes).enumerate();
-        let used = links.filter(|(_, (_, bytes))| **bytes > 0.0);
+        let links = system.links.iter().zip(self.network.bytes_of_links()).enumerate();
+        let used = links.filter(|(_, (_, bytes))| *bytes > 0.0);
         used.map(|(link, (ends, bytes))| {
             let saturated = self.flows.saturated_s(link as u32, self.clock) / seconds;
             LinkUse {
                 link: link as u32,
                 source: name(ends.source),
                 destination: name(ends.destination),
-                bytes: *bytes,
+                bytes,
                 saturated: if saturated.is_finite() { saturated.clamp(0.0, 1.0) } else { 0.0 },
             }
         })

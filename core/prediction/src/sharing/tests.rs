@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 use super::Shares;
@@ -91,30 +93,39 @@ fn changes_give_the_rates_of_a_solution_from_scratch() {
         let capacities: Vec<f64> = (0..links).map(|_| 1.0 + spread * random.unit()).collect();
         let mut shares = Shares::new(capacities.iter().copied());
         let mut flows: Vec<(u32, f64, Vec<u32>)> = Vec::new();
-        let mut changed = Vec::new();
+        let (mut changed, mut before) = (Vec::new(), BTreeMap::new());
         for _ in 0..40 {
-            for _ in 0..=random.below(3) {
-                if random.below(3) == 0 && !flows.is_empty() {
-                    let (flow, ..) = flows.swap_remove(random.below(flows.len()));
-                    shares.remove(flow);
+            for _ in 0..random.below(6) {
+                match random.below(3) {
+                    0 if !flows.is_empty() => {
+                        let (flow, ..) = flows.swap_remove(random.below(flows.len()));
+                        shares.remove(flow);
+                        if flows.iter().all(|(other, ..)| *other != flow) {
+                            before.remove(&flow);
+                        }
+                    }
+                    1 if !flows.is_empty() => {
+                        let same = flows[random.below(flows.len())].clone();
+                        shares.join(same.0);
+                        flows.push(same);
+                    }
+                    _ => {
+                        let all: Vec<u32> = (0..links as u32).collect();
+                        let hops = 1 + random.below(4);
+                        let route = random.choose(&all, hops);
+                        let penalty = if case % 3 == 0 { 1.0 } else { 1e-6 + random.unit() };
+                        flows.push((shares.add(penalty, route.iter().copied()), penalty, route));
+                    }
                 }
             }
-            for _ in 0..random.below(4) {
-                let all: Vec<u32> = (0..links as u32).collect();
-                let hops = 1 + random.below(4);
-                let route = random.choose(&all, hops);
-                let penalty = if case % 3 == 0 { 1.0 } else { 1e-6 + random.unit() };
-                flows.push((shares.add(penalty, route.iter().copied()), penalty, route));
-            }
-            let before: Vec<f64> = flows.iter().map(|(flow, ..)| shares.rate(*flow)).collect();
             shares.solve(0.0, &mut changed);
             let system: Vec<_> = flows.iter().map(|(_, penalty, route)| (*penalty, route.clone())).collect();
-            for (((flow, ..), expected), before) in
-                flows.iter().zip(expected(&capacities, &system)).zip(before)
-            {
-                assert_close(shares.rate(*flow), expected);
-                assert!(before.to_bits() == shares.rate(*flow).to_bits() || changed.contains(flow));
+            for ((flow, ..), expected) in flows.iter().zip(expected(&capacities, &system)) {
+                let rate = shares.rate(*flow);
+                assert_close(rate, expected);
+                assert!(before.get(flow) == Some(&rate.to_bits()) || changed.contains(flow));
             }
+            before = flows.iter().map(|(flow, ..)| (*flow, shares.rate(*flow).to_bits())).collect();
         }
     }
 }
