@@ -1,7 +1,8 @@
 //! The steps of every rank of a program, for replay by simulators.
 //!
 //! Every rank runs its tasks in a topological order. A dependency between two ranks is a message with its
-//! own tag, so messages cannot be mismatched; one within a rank is program order.
+//! own tag, so messages cannot be mismatched; one within a rank is program order. Where both ends post their
+//! messages in order, the few channels identify them as well, and a program needs no envelope for each message.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,8 @@ pub struct Message {
     pub peer: u32,
     /// Number of the message among those between sender and receiver.
     pub tag: u32,
+    /// The messages of a channel between sender and receiver have the same order at both ends. Most pairs need one.
+    pub channel: u32,
     /// Its size in bytes.
     pub bytes: u64,
 }
@@ -61,7 +64,8 @@ pub fn steps(dag: &TaskDag) -> Result<Vec<Vec<Step>>, Refusal> {
         of_rank.push(Step { task, work: dag.tasks[task as usize].work, ..Step::default() });
     }
     let mut tags: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-    for edge in &dag.dependencies {
+    let channels = channels(dag, &rank_of, &places);
+    for (edge, channel) in dag.dependencies.iter().zip(channels) {
         let (source, destination) = (rank_of[edge.source as usize], rank_of[edge.destination as usize]);
         if source == destination {
             steps[destination as usize][places[edge.destination as usize]].after.push(edge.source);
@@ -70,9 +74,33 @@ pub fn steps(dag: &TaskDag) -> Result<Vec<Vec<Step>>, Refusal> {
         let next = tags.entry((source, destination)).or_default();
         let (tag, bytes) = (*next, edge.bytes);
         *next += 1;
-        let message = |peer| Message { peer, tag, bytes };
+        let message = |peer| Message { peer, tag, channel, bytes };
         steps[source as usize][places[edge.source as usize]].sent.push(message(destination));
         steps[destination as usize][places[edge.destination as usize]].received.push(message(source));
     }
     Ok(steps)
+}
+
+/// The channel of every dependency: the first in which it is later at the receiver than those sent before it.
+fn channels(dag: &TaskDag, rank_of: &[u32], places: &[usize]) -> Vec<u32> {
+    let edges = &dag.dependencies;
+    let pair =
+        |index: usize| [edges[index].source, edges[index].destination].map(|task| rank_of[task as usize]);
+    let mut sent: Vec<usize> = (0..edges.len()).collect();
+    sent.sort_unstable_by_key(|&index| (pair(index), places[edges[index].source as usize], index));
+    let mut channels = vec![0; edges.len()];
+    let mut lasts = Vec::new();
+    for of_pair in sent.chunk_by(|a, b| pair(*a) == pair(*b)) {
+        lasts.clear();
+        for &index in of_pair {
+            let received = (places[edges[index].destination as usize], index);
+            let channel = lasts.iter().position(|last| *last < received).unwrap_or(lasts.len());
+            match lasts.get_mut(channel) {
+                Some(last) => *last = received,
+                None => lasts.push(received),
+            }
+            channels[index] = channel as u32;
+        }
+    }
+    channels
 }

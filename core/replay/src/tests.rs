@@ -103,26 +103,27 @@ proptest! {
         }
     }
 
-    /// Every message between two ranks is sent and received once, with its own tag; all other dependencies
-    /// are program order.
+    /// Every message between two ranks is sent and received once, with its own tag, and in the same order among
+    /// those of its channel; all other dependencies are program order.
     #[test]
     fn steps_have_matching_messages(mut dag in small_programs()) {
         dag.unit = WorkUnit::Seconds;
         let steps = steps(&dag).unwrap();
         let of_rank = |(rank, steps): (u32, &Vec<crate::Step>)| {
             let steps = steps.iter();
-            let sent = steps.clone().flat_map(|step| &step.sent).map(|one| (rank, one.peer, one.tag, one.bytes));
-            let received = steps.flat_map(|step| &step.received).map(|one| (one.peer, rank, one.tag, one.bytes));
+            let sent = steps.clone().flat_map(|step| &step.sent).map(|one| (rank, one.peer, one.channel, one.tag, one.bytes));
+            let received = steps.flat_map(|step| &step.received).map(|one| (one.peer, rank, one.channel, one.tag, one.bytes));
             (sent.collect::<Vec<_>>(), received.collect::<Vec<_>>())
         };
         let (sent, received): (Vec<_>, Vec<_>) = (0..).zip(&steps).map(of_rank).unzip();
         let [mut sent, mut received] = [sent.concat(), received.concat()];
-        sent.sort_unstable();
-        received.sort_unstable();
+        sent.sort_by_key(|one| (one.0, one.1, one.2));
+        received.sort_by_key(|one| (one.0, one.1, one.2));
         prop_assert_eq!(&sent, &received);
         let order: usize = steps.iter().flatten().map(|step| step.after.len()).sum();
         prop_assert_eq!(sent.len() + order, dag.dependencies.len());
-        sent.dedup_by_key(|one| (one.0, one.1, one.2));
+        sent.sort_unstable_by_key(|one| (one.0, one.1, one.3));
+        sent.dedup_by_key(|one| (one.0, one.1, one.3));
         prop_assert_eq!(sent.len(), received.len());
     }
 }
