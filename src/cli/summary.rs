@@ -246,7 +246,8 @@ fn predicted(record: &OutputRecord) -> String {
     }
     let contention = (value("contended") == Some(0.0)).then(|| "without contention".to_owned());
     let seconds = value("seconds").map(|seconds| format!("predicted {seconds:.6} s"));
-    let parts = [seconds, ratio("linear"), ratio("round-robin"), contention];
+    let calibration = (value("calibrated") == Some(0.0)).then(|| "not calibrated".to_owned());
+    let parts = [seconds, ratio("linear"), ratio("round-robin"), contention, calibration];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

@@ -139,6 +139,7 @@ fn hosts_of(measured: &Measurements) -> SystemGraph {
         links: Vec::new(),
         slots: Vec::new(),
         cost: CostModel::Levels(Levels::default()),
+        calibration: Vec::new(),
     }
 }
 

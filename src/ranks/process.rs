@@ -247,6 +247,7 @@ impl Every {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hopmap_model::Timed;
     use serde_json::json;
 
     /// One process, alone.
@@ -277,11 +278,11 @@ mod tests {
             Err(miette::miette!("there is only one process"))
         }
 
-        fn time(&self, _: u32, _: u64, _: u32) -> Result<Vec<f64>, Report> {
+        fn time(&self, _: u32, _: Timed) -> Result<Vec<f64>, Report> {
             Err(miette::miette!("there is only one process"))
         }
 
-        fn answer(&self, _: u32, _: u64, _: u32) -> Result<(), Report> {
+        fn answer(&self, _: u32, _: Timed) -> Result<(), Report> {
             Err(miette::miette!("there is only one process"))
         }
     }

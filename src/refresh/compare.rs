@@ -142,6 +142,7 @@ pub(super) mod tests {
             links: Vec::new(),
             slots: hosts.clone().map(|host| Slot { host, core: 0 }).collect(),
             cost: CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 3]] }),
+            calibration: Vec::new(),
         };
         let endpoint = |host| Endpoint { host: format!("h{host}"), core: 0, state: NodeState::Up };
         let sample = |(source, destination)| {
@@ -162,7 +163,7 @@ pub(super) mod tests {
         let measurements = Measurements {
             endpoints: hosts.map(endpoint).collect(),
             samples: [(0, 1), (0, 2), (1, 2)].map(sample).to_vec(),
-            fits: Vec::new(),
+            ..Measurements::default()
         };
         Machine { system, measurements: Some(measurements) }
     }

@@ -267,6 +267,7 @@ mod tests {
             endpoints: vec![endpoint("a", 0), endpoint("a", 1), endpoint("b", 0), endpoint("b", 1)],
             samples: vec![sample(0, 1, 4e-7), sample(0, 2, 6e-6), sample(2, 3, 5e-7)],
             fits: vec![fit],
+            ..Measurements::default()
         };
         let groups = vec![vec![0, 0, 1], vec![0; 3]];
         let system = SystemGraph {
@@ -275,6 +276,7 @@ mod tests {
             links: Vec::new(),
             slots: vec![Slot { host: 0, core: 0 }, Slot { host: 0, core: 1 }, Slot { host: 1, core: 0 }],
             cost: CostModel::Levels(Levels { costs: vec![0.2, 3.0], groups }),
+            calibration: Vec::new(),
         };
         let mut page = Page::new(1_000_000);
         draw(&mut page, Some(&measured), Some(&system));

@@ -27,6 +27,9 @@ pub(crate) fn predictions(page: &mut Page, results: Results<'_>) {
         if !prediction.is_contended {
             page.note("Without contention: the machine has no links.");
         }
+        if !prediction.is_calibrated {
+            page.note("Not calibrated: messages cost no time at their ends.");
+        }
         page.figure(&rank_times(&prediction), "");
         busiest(page, &prediction);
     }

@@ -86,6 +86,7 @@ fn machine(hosts: u32, switches: u32, ends: &[(u32, u32)]) -> SystemGraph {
         slots: (0..hosts).map(|host| Slot { host, core: 0 }).collect(),
         cost: CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; hosts as usize]] }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 

@@ -31,7 +31,7 @@ fn measured() -> Measurements {
     Measurements {
         endpoints: (0..4).map(endpoint).collect(),
         samples: pairs.map(sample).collect(),
-        fits: Vec::new(),
+        ..Measurements::default()
     }
 }
 

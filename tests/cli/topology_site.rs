@@ -72,7 +72,14 @@ impl Plan {
         let group = |of: &dyn Fn(u32) -> u32| slots.iter().map(|slot| of(slot.host)).collect();
         let groups = vec![group(&|host| host), group(&|host| host / 4), group(&|_| 0)];
         let cost = CostModel::Levels(Levels { costs: vec![1.0, 10.0, self.far], groups });
-        let machine = SystemGraph { routing: hopmap_model::Routing::default(), nodes, links, slots, cost };
+        let machine = SystemGraph {
+            routing: hopmap_model::Routing::default(),
+            nodes,
+            links,
+            slots,
+            cost,
+            calibration: Vec::new(),
+        };
         machine.check().unwrap();
         machine
     }
@@ -112,7 +119,7 @@ pub(crate) fn measured(hosts: u32, slow: (u32, u32), micros: f64) -> Measurement
     Measurements {
         endpoints: (0..hosts).map(endpoint).collect(),
         samples: pairs.map(sample).collect(),
-        fits: Vec::new(),
+        ..Measurements::default()
     }
 }
 

@@ -8,13 +8,13 @@ use std::fs;
 use arrow_schema::DataType;
 use hopmap_artifact::{ArtifactError, Codec, Folder, TableReader, form};
 use hopmap_model::{
-    Activity, Cause, CheckpointDelta, CollectiveCalls, CollectiveOperation, CollectiveTable,
+    Activity, Call, CallTime, Cause, CheckpointDelta, CollectiveCalls, CollectiveOperation, CollectiveTable,
     ConvergencePoint, CostModel, Counting, DelayModel, DeltaRule, Deltas, Demands, Dependency, Diagnosis,
     Edge, Endpoint, Failure, Failures, Fit, Forward, Interval, LaunchFile, Levels, Link, LinkState, LinkUse,
     Mapping, Matrix, Measurements, Metrics, Node, NodeState, NodeTraits, Part, PhaseSummary,
     PlacementMetrics, PlacementOrigin, Prediction, ProbePhase, Process, ProcessDemand, Processor,
     ProgramBuilder, RankSummary, RankTimes, Route, RouteCosts, RouteMetric, Routes, Routing, RuleTotals,
-    Sample, Schedule, ScheduledTask, Slot, Stream, SwitchType, SystemGraph, TableEntry, Tables, Task,
+    Sample, Schedule, ScheduledTask, Slot, StreamRate, SwitchType, SystemGraph, TableEntry, Tables, Task,
     TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
 };
 use proptest::prelude::*;
@@ -35,6 +35,7 @@ fn system(hosts: u32, cores: u32) -> SystemGraph {
                 vec![0; (hosts * cores) as usize],
             ],
         }),
+        calibration: Vec::new(),
     }
 }
 
@@ -68,6 +69,16 @@ fn measurements() -> Measurements {
         latency_s: 5e-7,
         bandwidth_bytes_per_s,
     };
+    let call = CallTime {
+        source: 0,
+        destination: 2,
+        call: Call::Isend,
+        bytes: 1,
+        messages: 30,
+        minimum_s: 1e-6,
+        median_s: 2e-6,
+        maximum_s: 3e-6,
+    };
     let (latency, isolated, loaded) = (ProbePhase::Latency, ProbePhase::Isolated, ProbePhase::Loaded);
     Measurements {
         endpoints: vec![
@@ -82,6 +93,9 @@ fn measurements() -> Measurements {
             sample(loaded, 1),
         ],
         fits: vec![fit(1, None), fit(1024, Some(1e9))],
+        calls: vec![call],
+        streams: vec![StreamRate { step: 0, source: 0, destination: 1, bytes_per_s: 1e9 }],
+        eager_limit: Some(65_486),
     }
 }
 
@@ -318,6 +332,7 @@ fn prediction() -> Prediction {
         intervals: vec![interval(Activity::Computing, None), interval(Activity::Waiting, Some(0))],
         metrics: BTreeMap::from([("seconds".to_owned(), 1.75)]),
         is_contended: true,
+        is_calibrated: true,
         complete: true,
     }
 }
@@ -351,7 +366,7 @@ fn demands() -> Demands {
         devices: BTreeMap::from([("camera".into(), 1)]),
         host: host.map(str::to_owned),
     };
-    let streams = vec![Stream { source: 1, destination: 0, bandwidth_bytes_per_s: 40.0 }; 2];
+    let streams = vec![StreamRate { source: 1, destination: 0, bandwidth_bytes_per_s: 40.0 }; 2];
     Demands { processes: vec![demand("P0", None), demand("P1", Some("h1"))], streams }
 }
 

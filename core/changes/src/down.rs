@@ -4,7 +4,9 @@ mod system;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use hopmap_model::{Endpoint, Fit, Measurements, NodeKind, NodeState, Sample, SystemGraph};
+use hopmap_model::{
+    CallTime, Endpoint, Fit, Measurements, NodeKind, NodeState, Sample, StreamRate, SystemGraph,
+};
 
 use crate::snapshot::{Host, hosts};
 use crate::{Machine, Snapshot, Thresholds};
@@ -151,7 +153,21 @@ fn restore(before: &Measurements, after: &Measurements) -> Measurements {
     let of_after = after.fits.iter().filter_map(|f| moved_fit(f, new(f.source, f.destination)));
     let mut fits: Vec<Fit> = of_before.chain(of_after).collect();
     fits.sort_by_key(|fit| (fit.source, fit.destination, fit.from_bytes));
-    Measurements { endpoints, samples, fits }
+    let moved_call = |call: &CallTime, ends: Option<(u32, u32)>| {
+        ends.map(|(source, destination)| CallTime { source, destination, ..*call })
+    };
+    let of_before = before.calls.iter().filter_map(|c| moved_call(c, old(c.source, c.destination)));
+    let of_after = after.calls.iter().filter_map(|c| moved_call(c, new(c.source, c.destination)));
+    let mut calls: Vec<CallTime> = of_before.chain(of_after).collect();
+    calls.sort_by_key(|call| (call.source, call.destination, call.call, call.bytes));
+    // Those of a step belong together: streams of before would be added to others.
+    let moved_stream = |stream: &StreamRate| {
+        let (source, destination) = new(stream.source, stream.destination)?;
+        Some(StreamRate { source, destination, ..*stream })
+    };
+    let mut streams: Vec<StreamRate> = after.streams.iter().filter_map(moved_stream).collect();
+    streams.sort_by_key(|stream| (stream.step, stream.source));
+    Measurements { endpoints, samples, fits, calls, streams, eager_limit: after.eager_limit }
 }
 
 /// Hosts that were queried, did not answer and have no samples now, but had some before.

@@ -24,6 +24,7 @@ fn machine() -> SystemGraph {
                 vec![0; 8],
             ],
         }),
+        calibration: Vec::new(),
     }
 }
 

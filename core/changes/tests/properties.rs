@@ -58,6 +58,7 @@ fn system(switches: &[Vec<u32>], made_up: bool, form: Form) -> SystemGraph {
         links,
         slots,
         cost: CostModel::Levels(Levels { costs: vec![1.0, 10.0, 100.0], groups }),
+        calibration: Vec::new(),
     };
     match form {
         Form::Matrix => {
@@ -171,6 +172,7 @@ fn shuffled(machine: &Machine, seed: u64) -> Machine {
             })
             .collect(),
         cost,
+        calibration: Vec::new(),
     };
     system.check().unwrap();
     Machine {
@@ -198,6 +200,7 @@ fn shuffled_measurements(old: &Measurements, order: &dyn Fn(usize) -> Vec<u32>) 
         endpoints: endpoints.iter().map(|&id| old.endpoints[id as usize].clone()).collect(),
         samples,
         fits,
+        ..Measurements::default()
     }
 }
 
@@ -235,6 +238,7 @@ fn silent(machine: &Machine, host: &str, named: bool, wired: bool) -> Machine {
         links: links.collect(),
         slots: kept.iter().map(slot).collect(),
         cost,
+        calibration: Vec::new(),
     };
     system.check().unwrap();
     let measurements = machine.measurements.clone().map(|mut measured| {

@@ -301,6 +301,7 @@ mod tests {
                 costs: vec![1.0, 10.0, 100.0],
                 groups: [2, 4, 8].map(groups).to_vec(),
             }),
+            calibration: Vec::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The error type of stages: any diagnostic, so that source position and hint reach the user.
 pub type Error = miette::Report;
@@ -155,13 +155,39 @@ pub trait Communicator: Sync {
     /// Receives the next bytes from one process.
     fn receive(&self, process: u32) -> Result<Vec<u8>, Error>;
 
-    /// Ping-pong: sends `messages` messages of `bytes` bytes to a process, each after the one-byte reply to
-    /// the previous one, and returns the round-trip times in seconds. The other process calls
-    /// [`answer`](Self::answer) at the same time.
-    fn time(&self, process: u32, bytes: u64, messages: u32) -> Result<Vec<f64>, Error>;
+    /// Measures a call with a process, which calls [`answer`](Self::answer) with the same arguments at the same
+    /// time; returns the seconds of every repetition.
+    fn time(&self, process: u32, timed: Timed) -> Result<Vec<f64>, Error>;
 
-    /// The replying side of [`time`](Self::time).
-    fn answer(&self, process: u32, bytes: u64, messages: u32) -> Result<(), Error>;
+    /// The other side of [`time`](Self::time).
+    fn answer(&self, process: u32, timed: Timed) -> Result<(), Error>;
+}
+
+/// Messages that are timed between two processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timed {
+    /// What is timed.
+    pub what: TimedCall,
+    /// Bytes of a message.
+    pub bytes: u64,
+    /// Number of repetitions.
+    pub messages: u32,
+    /// A pause in every repetition during which neither MPI nor anything else is called: of the receiver before
+    /// it receives, or of the caller before its timed receive.
+    pub pause: Duration,
+}
+
+/// What is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimedCall {
+    /// A message and its one-byte reply.
+    RoundTrip,
+    /// A blocking send.
+    Send,
+    /// A nonblocking send.
+    Isend,
+    /// A receive.
+    Recv,
 }
 
 /// The seed of a random stream: BLAKE3 over the stage kind, its `seed` parameter and the island.

@@ -162,7 +162,14 @@ impl SystemGraph {
             None => return Err(CostsError::TooMany { slots: self.slots.len(), most }),
         };
         let (nodes, links, slots) = (self.nodes.clone(), self.links.clone(), self.slots.clone());
-        Ok(Cow::Owned(Self { nodes, links, slots, cost, routing: self.routing.clone() }))
+        Ok(Cow::Owned(Self {
+            nodes,
+            links,
+            slots,
+            cost,
+            routing: self.routing.clone(),
+            calibration: self.calibration.clone(),
+        }))
     }
 
     /// The costs of all ordered pairs of slots.

@@ -5,6 +5,7 @@
 //!
 //! Units are seconds, bytes and bytes per second throughout. Ranks, slots and nodes are dense indexes from zero.
 
+mod calibration;
 mod collectives;
 mod context;
 mod costs;
@@ -25,8 +26,9 @@ mod task_dag;
 mod task_graph;
 mod weight;
 
+pub use calibration::{CalibratedCost, CalibrationError, CostName};
 pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, CollectiveTableError};
-pub use context::{Communicator, Context, Error, Observer, seed_stream};
+pub use context::{Communicator, Context, Error, Observer, Timed, TimedCall, seed_stream};
 pub use costs::{Costs, CostsError};
 pub use deltas::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
 pub use faults::{InternalError, OutOfRange, require, require_above_zero};
@@ -39,7 +41,9 @@ pub use input_file::{
 pub use mapping::{
     ConvergencePoint, HostSlots, Mapping, MappingError, Metrics, Placement, PlacementMetrics, PlacementOrigin,
 };
-pub use measurements::{Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample};
+pub use measurements::{
+    Call, CallTime, Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample, StreamRate,
+};
 pub use paths::{Paths, Tree};
 pub use prediction::{Activity, Interval, LinkUse, Prediction, PredictionError, RankTimes};
 pub use program::{

@@ -18,6 +18,12 @@ pub struct Measurements {
     pub samples: Vec<Sample>,
     /// Fitted latency and bandwidth, by source, destination and first size.
     pub fits: Vec<Fit>,
+    /// Times of MPI calls, by source, destination, call and bytes.
+    pub calls: Vec<CallTime>,
+    /// Rates of streams, by step and source. Those of a step ran at once.
+    pub streams: Vec<StreamRate>,
+    /// Bytes of the shortest message whose blocking send waits for its receiver, between hosts.
+    pub eager_limit: Option<u64>,
 }
 
 /// A process or core that took part in the measurement.
@@ -40,6 +46,53 @@ pub enum ProbePhase {
     Isolated,
     /// All pairs exchanged messages at once; every endpoint had one partner.
     Loaded,
+    /// One pair exchanged messages, and nobody else.
+    Alone,
+}
+
+/// A call of MPI that costs its caller time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Call {
+    /// A blocking send to a process that receives at once.
+    Send,
+    /// A nonblocking send.
+    Isend,
+    /// A receive of a message that has arrived.
+    Recv,
+}
+
+/// Times that a call takes for messages of one size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CallTime {
+    /// Endpoint that called.
+    pub source: u32,
+    /// The other endpoint of the message.
+    pub destination: u32,
+    /// The call.
+    pub call: Call,
+    /// Message size in bytes.
+    pub bytes: u64,
+    /// Number of measured calls.
+    pub messages: u64,
+    /// Shortest time, in seconds.
+    pub minimum_s: f64,
+    /// Median, in seconds.
+    pub median_s: f64,
+    /// Longest time, in seconds.
+    pub maximum_s: f64,
+}
+
+/// Messages that one endpoint sent to another as fast as it could, while the other streams of its step ran.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StreamRate {
+    /// Streams with the same number ran at once.
+    pub step: u32,
+    /// Sending endpoint.
+    pub source: u32,
+    /// Receiving endpoint.
+    pub destination: u32,
+    /// Mean rate.
+    pub bytes_per_s: f64,
 }
 
 /// Times of messages of one size from one endpoint to another, each including the one-byte reply.
@@ -165,8 +218,43 @@ impl Measurements {
             return Err(MeasurementsError::Row { what: "fit", index });
         }
         let key = |fit: &Fit| (fit.source, fit.destination, fit.from_bytes);
-        match self.fits.windows(2).position(|pair| key(&pair[0]) >= key(&pair[1])) {
-            Some(index) => Err(MeasurementsError::Order { what: "fit", index: index + 1 }),
+        if let Some(index) = self.fits.windows(2).position(|pair| key(&pair[0]) >= key(&pair[1])) {
+            return Err(MeasurementsError::Order { what: "fit", index: index + 1 });
+        }
+        self.check_calls(is_pair)?;
+        self.check_streams(is_pair)
+    }
+
+    fn check_calls(&self, is_pair: impl Fn(u32, u32) -> bool) -> Result<(), MeasurementsError> {
+        let right = |call: &CallTime| {
+            let times = [call.minimum_s, call.median_s, call.maximum_s];
+            is_pair(call.source, call.destination)
+                && call.messages > 0
+                && times.iter().all(|time| time.is_finite() && *time >= 0.0)
+                && times.is_sorted()
+        };
+        if let Some(index) = self.calls.iter().position(|call| !right(call)) {
+            return Err(MeasurementsError::Row { what: "overhead", index });
+        }
+        let key = |call: &CallTime| (call.source, call.destination, call.call, call.bytes);
+        match self.calls.windows(2).position(|pair| key(&pair[0]) >= key(&pair[1])) {
+            Some(index) => Err(MeasurementsError::Order { what: "overhead", index: index + 1 }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_streams(&self, is_pair: impl Fn(u32, u32) -> bool) -> Result<(), MeasurementsError> {
+        let right = |stream: &StreamRate| {
+            is_pair(stream.source, stream.destination)
+                && stream.bytes_per_s.is_finite()
+                && stream.bytes_per_s > 0.0
+        };
+        if let Some(index) = self.streams.iter().position(|stream| !right(stream)) {
+            return Err(MeasurementsError::Row { what: "stream", index });
+        }
+        let key = |stream: &StreamRate| (stream.step, stream.source);
+        match self.streams.windows(2).position(|pair| key(&pair[0]) >= key(&pair[1])) {
+            Some(index) => Err(MeasurementsError::Order { what: "stream", index: index + 1 }),
             None => Ok(()),
         }
     }
@@ -191,20 +279,20 @@ pub enum MeasurementsError {
     #[error("the endpoints of host `{0}` are not consecutive")]
     #[diagnostic(code(model::scattered_endpoints))]
     ScatteredEndpoints(String),
-    /// A sample or fit does not refer to two endpoints, or has an invalid value.
+    /// A row does not refer to two endpoints, or has an invalid value.
     #[error("{what} {index} does not refer to two endpoints, or has invalid values")]
     #[diagnostic(code(model::row))]
     Row {
-        /// `sample` or `fit`.
+        /// What the row is, such as `sample`.
         what: &'static str,
         /// Its index.
         index: usize,
     },
-    /// Samples or fits are not sorted or not unique.
+    /// Rows are not sorted or not unique.
     #[error("{what} {index} is out of order or a duplicate")]
     #[diagnostic(code(model::order))]
     Order {
-        /// `sample` or `fit`.
+        /// What the row is, such as `sample`.
         what: &'static str,
         /// Its index.
         index: usize,
@@ -243,6 +331,7 @@ mod tests {
             endpoints: vec![endpoint("a", 0), endpoint("a", 1), endpoint("b", 0)],
             samples: vec![sample(0, 2, 1, 8e-6), sample(0, 2, 64, 2e-6), sample(2, 0, 1, 6e-6)],
             fits: vec![fit(0, 2, 1, 1e9), fit(0, 2, 65536, 2e9)],
+            ..Measurements::default()
         }
     }
 

@@ -22,6 +22,8 @@ pub struct Prediction {
     pub metrics: BTreeMap<String, f64>,
     /// Whether messages share links. Without links every message has the bandwidth of its pair to itself.
     pub is_contended: bool,
+    /// Whether costs of messages were measured or given. Otherwise only links and memory cost time.
+    pub is_calibrated: bool,
     /// Whether the replay reached the end of the program.
     pub complete: bool,
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use miette::Diagnostic;
 
 use crate::Artifact;
+use crate::calibration::{self, CalibratedCost, CalibrationError};
 
 /// A machine topology: nodes connected by directed links, slots on its hosts, and the cost between slots.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,8 @@ pub struct SystemGraph {
     pub cost: CostModel,
     /// Which links messages take if there are several paths.
     pub routing: Routing,
+    /// Measured costs of messages that do not belong to a link, by cost and bytes; empty if unknown.
+    pub calibration: Vec<CalibratedCost>,
 }
 
 /// A host or a switch.
@@ -243,7 +246,8 @@ impl SystemGraph {
             CostModel::Matrix(matrix) => matrix.check(self.slots.len()),
             CostModel::Routes(routes) => routes.check(self),
         }?;
-        self.routing.check(self)
+        self.routing.check(self)?;
+        Ok(calibration::check(&self.calibration)?)
     }
 
     fn check_nodes(&self) -> Result<(), SystemGraphError> {
@@ -484,6 +488,10 @@ impl Artifact for SystemGraph {
 /// An inconsistent machine topology.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum SystemGraphError {
+    /// The calibration is not in order, or has invalid values.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Calibration(#[from] CalibrationError),
     /// Two nodes have the same name.
     #[error("two nodes are named `{0}`")]
     #[diagnostic(code(model::repeated_name))]

@@ -23,6 +23,7 @@ fn machine(slots: u32) -> SystemGraph {
             costs: vec![1.0, 10.0, 100.0],
             groups: [4, 64, slots].map(groups).to_vec(),
         }),
+        calibration: Vec::new(),
     }
 }
 

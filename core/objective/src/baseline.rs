@@ -71,6 +71,7 @@ mod tests {
             slots: slots.collect(),
             cost: hopmap_model::CostModel::Levels(hopmap_model::Levels::default()),
             routing: hopmap_model::Routing::default(),
+            calibration: Vec::new(),
         };
         assert_eq!(round_robin(&system), [0, 1, 4, 2, 5, 3]);
         assert!(round_robin(&SystemGraph { slots: Vec::new(), ..system }).is_empty());

@@ -452,6 +452,7 @@ mod tests {
                 costs: costs.to_vec(),
                 groups: vec![(0..slots).map(|slot| slot / 2).collect(), vec![0; slots as usize]],
             }),
+            calibration: Vec::new(),
         }
     }
 

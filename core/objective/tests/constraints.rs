@@ -19,6 +19,7 @@ fn machine() -> SystemGraph {
             costs: vec![1.0, 10.0],
             groups: vec![(0..12).map(|slot| slot / 3).collect(), vec![0; 12]],
         }),
+        calibration: Vec::new(),
     }
 }
 

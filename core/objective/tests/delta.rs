@@ -30,6 +30,7 @@ fn machine(slots: usize, branches: &[Vec<u32>], steps: &[f64]) -> SystemGraph {
         links: Vec::new(),
         slots: (0..slots as u32).map(|core| Slot { host: 0, core }).collect(),
         cost: CostModel::Levels(Levels { costs: costs.collect(), groups }),
+        calibration: Vec::new(),
     }
 }
 

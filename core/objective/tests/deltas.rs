@@ -35,6 +35,7 @@ impl Instance {
                 costs: (0..self.sizes.len()).map(|level| (level * level + 1) as f64).collect(),
                 groups: self.sizes.iter().map(groups).collect(),
             }),
+            calibration: Vec::new(),
         };
         Problem::new(&graph, &system, Weight::Bytes).unwrap()
     }

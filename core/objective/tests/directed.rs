@@ -35,6 +35,7 @@ impl Instance {
             links: Vec::new(),
             slots: (0..self.slots as u32).map(|core| Slot { host: 0, core }).collect(),
             cost: CostModel::Matrix(Matrix { costs: self.costs.iter().map(|&cost| cost as f64).collect() }),
+            calibration: Vec::new(),
         }
     }
 

@@ -65,6 +65,7 @@ fn machine(network: Network, costs: &Costs) -> SystemGraph {
                 CostModel::Matrix(Matrix { costs: costs.iter().map(|&cost| f64::from(cost)).collect() })
             }
         },
+        calibration: Vec::new(),
     }
 }
 

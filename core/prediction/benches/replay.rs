@@ -122,6 +122,7 @@ fn machine(nodes: Vec<Node>, links: impl Iterator<Item = (u32, u32)>, slots: Vec
         slots,
         cost: CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 

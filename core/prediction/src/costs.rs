@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use hopmap_model::{CalibratedCost, CostName};
 use miette::Diagnostic;
 
 /// Costs of messages at both ends: overheads, protocols, and factors of the network by length. By default
@@ -57,6 +58,34 @@ impl Default for Costs {
 }
 
 impl Costs {
+    /// Those of the calibration of a machine.
+    #[must_use]
+    pub fn calibrated(calibration: &[CalibratedCost]) -> Self {
+        let rows = |cost| calibration.iter().filter(move |row| row.cost == cost);
+        let overhead = |cost| Overhead::new(rows(cost).map(|row| (row.above_bytes, row.value, row.per_byte)));
+        let factors = |cost| Factors::new(rows(cost).map(|row| (row.above_bytes, row.value)));
+        let eager_limit =
+            rows(CostName::EagerLimit).next().map_or(Self::default().eager_limit, |row| row.value as u64);
+        Self {
+            send: overhead(CostName::Send),
+            isend: overhead(CostName::Isend),
+            recv: overhead(CostName::Recv),
+            latency_factor: factors(CostName::LatencyFactor),
+            bandwidth_factor: factors(CostName::BandwidthFactor),
+            eager_limit,
+            detached_limit: eager_limit,
+            ..Self::default()
+        }
+    }
+
+    /// Whether anything but links and memory costs time.
+    #[must_use]
+    pub fn has_overheads(&self) -> bool {
+        let Self { send, isend, recv, latency_factor, bandwidth_factor, .. } = self;
+        [send, isend, recv].iter().any(|overhead| **overhead != Overhead::default())
+            || [latency_factor, bandwidth_factor].iter().any(|factors| **factors != Factors::default())
+    }
+
     /// Only the protocols of SMPI: no factors, no overheads.
     #[must_use]
     pub fn smpi_protocols() -> Self {

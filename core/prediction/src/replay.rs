@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 use hopmap_collectives::Algorithms;
-use hopmap_model::{Activity, Interval, Mapping, Prediction, Program, SystemGraph};
+use hopmap_model::{Activity, CostName, Interval, Mapping, Prediction, Program, SystemGraph};
 
 use crate::collective::Collectives;
 use crate::costs::Costs;
@@ -46,6 +46,20 @@ impl Default for Options {
             algorithms: Algorithms::default(),
             intervals: 0,
         }
+    }
+}
+
+impl Options {
+    /// The defaults with the calibration of a machine, if it has one.
+    #[must_use]
+    pub fn of_machine(system: &SystemGraph) -> Self {
+        let value = |cost| system.calibration.iter().find(|row| row.cost == cost).map(|row| row.value);
+        let memory = Rate {
+            latency_s: value(CostName::MemoryLatency).unwrap_or(Rate::MEMORY.latency_s),
+            bandwidth_bytes_per_s: value(CostName::MemoryBandwidth)
+                .unwrap_or(Rate::MEMORY.bandwidth_bytes_per_s),
+        };
+        Self { costs: Costs::calibrated(&system.calibration), memory, ..Self::default() }
     }
 }
 

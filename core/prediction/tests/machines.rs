@@ -101,6 +101,7 @@ pub(crate) fn machine<'a>(
         slots: (0..count).map(slot).collect(),
         cost: CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     };
     system.check().unwrap();
     system

@@ -24,6 +24,7 @@ fn unlinked(slots: u32) -> SystemGraph {
         slots: (0..slots).map(|host| Slot { host, core: 0 }).collect(),
         cost: CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; slots as usize]] }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 

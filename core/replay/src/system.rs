@@ -254,6 +254,7 @@ mod tests {
                 groups: vec![vec![0, 0, 1, 2], vec![0, 0, 0, 1], vec![0; 4]],
             }),
             routing: Routing::default(),
+            calibration: Vec::new(),
         }
     }
 
@@ -307,6 +308,7 @@ mod tests {
             slots: vec![Slot { host: 0, core: 0 }, Slot { host: 1, core: 0 }],
             cost: CostModel::Matrix(Matrix { costs }),
             routing: Routing::default(),
+            calibration: Vec::new(),
         };
         let machine = Machine::of_system(&system, None, linear(0.0, 16.0), None).unwrap();
         assert_eq!((times(&machine, 0), times(&machine, 1)), (vec![0.0, 1.0], vec![2.0, 4.0]));

@@ -170,6 +170,7 @@ fn tree(leaves: u32, hosts: u32, cores: u32) -> SystemGraph {
             ],
         }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 
@@ -284,6 +285,7 @@ fn of_hosts(nodes: Vec<Node>, links: Vec<Link>) -> SystemGraph {
         slots: (0..hosts).map(|host| Slot { host, core: 0 }).collect(),
         cost: CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; hosts as usize]] }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 
@@ -348,7 +350,7 @@ fn measured(system: &SystemGraph, down: Option<u32>) -> Measurements {
     Measurements {
         endpoints: hosts.iter().map(endpoint).collect(),
         samples: samples.collect(),
-        fits: Vec::new(),
+        ..Measurements::default()
     }
 }
 

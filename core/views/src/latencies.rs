@@ -216,7 +216,7 @@ mod tests {
                 });
             }
         }
-        Measurements { endpoints: (0..hosts).map(endpoint).collect(), samples, fits: Vec::new() }
+        Measurements { endpoints: (0..hosts).map(endpoint).collect(), samples, ..Measurements::default() }
     }
 
     fn system(groups: &[u32]) -> SystemGraph {
@@ -230,6 +230,7 @@ mod tests {
                 groups: vec![groups.to_vec(), vec![0; groups.len()]],
             }),
             routing: hopmap_model::Routing::default(),
+            calibration: Vec::new(),
         }
     }
 

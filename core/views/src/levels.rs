@@ -342,6 +342,7 @@ mod tests {
             slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
             cost: CostModel::Levels(Levels { costs: vec![0.0, 1.0, 10.0, 100.0], groups: groups.into() }),
             routing: hopmap_model::Routing::default(),
+            calibration: Vec::new(),
         }
     }
 
@@ -387,6 +388,7 @@ mod tests {
             slots: (0..hosts * cores).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),
             cost: CostModel::Levels(Levels { costs: costs.to_vec(), groups }),
             routing: hopmap_model::Routing::default(),
+            calibration: Vec::new(),
         }
     }
 

@@ -460,6 +460,7 @@ mod tests {
                 groups: vec![vec![3, 3, 1, 1, 0, 0, 2, 2], vec![1, 1, 0, 0, 1, 1, 0, 0], vec![0; 8]],
             }),
             routing: hopmap_model::Routing::default(),
+            calibration: Vec::new(),
         }
     }
 

@@ -71,7 +71,7 @@ fn machine(leaves: u32, hosts: u32, cores: u32, linked: bool, name: &str) -> Sys
     let groups = [cores, cores * hosts, slots].map(|size| (0..slots).map(|slot| slot / size).collect());
     let cost = CostModel::Levels(Levels { costs: vec![1.0, 10.0, 100.0], groups: groups.into() });
     let slots = (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect();
-    SystemGraph { nodes, links, slots, cost, routing: Routing::default() }
+    SystemGraph { nodes, links, slots, cost, routing: Routing::default(), calibration: Vec::new() }
 }
 
 fn scattered(system: &SystemGraph) -> Mapping {
@@ -109,7 +109,11 @@ fn measured(system: &SystemGraph, down: u32) -> Measurements {
         }
     };
     let samples = pairs.filter(|&(a, b)| is_up(a) && is_up(b)).map(sample).collect();
-    Measurements { endpoints: hosts.iter().enumerate().map(endpoint).collect(), samples, fits: Vec::new() }
+    Measurements {
+        endpoints: hosts.iter().enumerate().map(endpoint).collect(),
+        samples,
+        ..Measurements::default()
+    }
 }
 
 #[test]
@@ -261,6 +265,7 @@ fn nothing_and_one_rank_have_a_picture() {
         slots: Vec::new(),
         cost: CostModel::Levels(Levels::default()),
         routing: Routing::default(),
+        calibration: Vec::new(),
     };
     check(&topology(&nothing, None, None), 10_000);
     check(&topology(&machine(1, 1, 1, false, ""), None, None), 10_000);
@@ -426,6 +431,7 @@ fn machines_that_are_no_trees_are_small() {
         slots: slots(),
         cost: flat(),
         routing: Routing::default(),
+        calibration: Vec::new(),
     };
     let chain = host_and_switches(
         (1..9000).flat_map(|index| [link(index - 1, index), link(index, index - 1)]).collect(),

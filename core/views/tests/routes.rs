@@ -53,6 +53,7 @@ fn machine(hosts: u32, switches: u32, cables: &[(u32, u32)], name: &str) -> Syst
         slots: (0..hosts).map(|host| Slot { host, core: 0 }).collect(),
         cost: CostModel::Matrix(Matrix { costs: vec![0.0; (hosts * hosts) as usize] }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 

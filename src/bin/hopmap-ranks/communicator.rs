@@ -5,7 +5,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use hopmap_model::{Communicator, Error, InternalError};
+use hopmap_model::{Communicator, Error, InternalError, Timed, TimedCall};
 use miette::Diagnostic;
 use mpi::Count;
 use mpi::datatype::PartitionMut;
@@ -19,16 +19,8 @@ pub(crate) enum Request {
     Gather(Vec<u8>, Sender<Result<Vec<Vec<u8>>, Error>>),
     Send(u32, Vec<u8>, Sender<Result<(), Error>>),
     Receive(u32, Sender<Result<Vec<u8>, Error>>),
-    Time(Timing, Sender<Result<Vec<f64>, Error>>),
-    Answer(Timing, Sender<Result<(), Error>>),
-}
-
-/// Messages that are timed between this process and another.
-#[derive(Clone, Copy)]
-pub(crate) struct Timing {
-    process: u32,
-    bytes: u64,
-    messages: u32,
+    Time(u32, Timed, Sender<Result<Vec<f64>, Error>>),
+    Answer(u32, Timed, Sender<Result<(), Error>>),
 }
 
 /// Hands requests over to the thread that calls MPI.
@@ -80,12 +72,12 @@ impl Communicator for Relay {
         self.ask(|answer| Request::Receive(process, answer))
     }
 
-    fn time(&self, process: u32, bytes: u64, messages: u32) -> Result<Vec<f64>, Error> {
-        self.ask(|answer| Request::Time(Timing { process, bytes, messages }, answer))
+    fn time(&self, process: u32, timed: Timed) -> Result<Vec<f64>, Error> {
+        self.ask(|answer| Request::Time(process, timed, answer))
     }
 
-    fn answer(&self, process: u32, bytes: u64, messages: u32) -> Result<(), Error> {
-        self.ask(|answer| Request::Answer(Timing { process, bytes, messages }, answer))
+    fn answer(&self, process: u32, timed: Timed) -> Result<(), Error> {
+        self.ask(|answer| Request::Answer(process, timed, answer))
     }
 }
 
@@ -98,8 +90,8 @@ pub(crate) fn serve(world: &SimpleCommunicator, requests: &Receiver<Request>) {
             Request::Gather(bytes, answer) => drop(answer.send(all_gather(world, &bytes))),
             Request::Send(process, bytes, answer) => drop(answer.send(send(world, process, &bytes))),
             Request::Receive(process, answer) => drop(answer.send(receive(world, process))),
-            Request::Time(timing, answer) => drop(answer.send(time(world, timing))),
-            Request::Answer(timing, answer) => drop(answer.send(answer_all(world, timing))),
+            Request::Time(process, timed, answer) => drop(answer.send(time(world, process, timed))),
+            Request::Answer(process, timed, answer) => drop(answer.send(answer_all(world, process, timed))),
         }
     }
 }
@@ -159,31 +151,70 @@ fn receive(world: &SimpleCommunicator, process: u32) -> Result<Vec<u8>, Error> {
     Ok(other(world, process)?.receive_vec().0)
 }
 
-/// Sends, waits for the answer, and looks at the clock: nothing else is between two messages.
-fn time(world: &SimpleCommunicator, timing: Timing) -> Result<Vec<f64>, Error> {
-    let other = other(world, timing.process)?;
-    count(timing.bytes)?;
-    let message = vec![0_u8; timing.bytes as usize];
+/// Times a call. Nothing but the clock is between two round trips; around other calls, the other process is made
+/// ready and asked for an answer, so that messages do not pile up.
+fn time(world: &SimpleCommunicator, process: u32, timed: Timed) -> Result<Vec<f64>, Error> {
+    let other = other(world, process)?;
+    count(timed.bytes)?;
+    let mut message = vec![0_u8; timed.bytes as usize];
     let mut answer = [0_u8];
-    let mut times = Vec::with_capacity(timing.messages as usize);
+    let mut times = Vec::with_capacity(timed.messages as usize);
     let mut before = mpi::time();
-    for _ in 0..timing.messages {
-        other.send(&message[..]);
-        other.receive_into(&mut answer[..]);
-        let now = mpi::time();
+    for _ in 0..timed.messages {
+        let now = match timed.what {
+            TimedCall::RoundTrip => {
+                other.send(&message[..]);
+                other.receive_into(&mut answer[..]);
+                mpi::time()
+            }
+            TimedCall::Send => {
+                before = mpi::time();
+                other.send(&message[..]);
+                let now = mpi::time();
+                other.receive_into(&mut answer[..]);
+                now
+            }
+            TimedCall::Isend => mpi::request::scope(|scope| {
+                before = mpi::time();
+                let request = other.immediate_send(scope, &message[..]);
+                let now = mpi::time();
+                request.wait();
+                other.receive_into(&mut answer[..]);
+                now
+            }),
+            TimedCall::Recv => {
+                other.send(&answer[..]);
+                std::thread::sleep(timed.pause);
+                before = mpi::time();
+                other.receive_into(&mut message[..]);
+                mpi::time()
+            }
+        };
         times.push(now - before);
         before = now;
     }
     Ok(times)
 }
 
-fn answer_all(world: &SimpleCommunicator, timing: Timing) -> Result<(), Error> {
-    let other = other(world, timing.process)?;
-    count(timing.bytes)?;
-    let mut message = vec![0_u8; timing.bytes as usize];
-    for _ in 0..timing.messages {
-        other.receive_into(&mut message[..]);
-        other.send(&[0_u8][..]);
+fn answer_all(world: &SimpleCommunicator, process: u32, timed: Timed) -> Result<(), Error> {
+    let other = other(world, process)?;
+    count(timed.bytes)?;
+    let mut message = vec![0_u8; timed.bytes as usize];
+    let mut answer = [0_u8];
+    for _ in 0..timed.messages {
+        match timed.what {
+            TimedCall::Recv => {
+                other.receive_into(&mut answer[..]);
+                other.send(&message[..]);
+            }
+            _ => {
+                if !timed.pause.is_zero() {
+                    std::thread::sleep(timed.pause);
+                }
+                other.receive_into(&mut message[..]);
+                other.send(&answer[..]);
+            }
+        }
     }
     Ok(())
 }

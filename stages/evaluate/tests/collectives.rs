@@ -21,6 +21,7 @@ fn machine(cores: u32) -> SystemGraph {
             costs: vec![1.0, 10.0],
             groups: vec![(0..slots).map(|slot| slot / cores).collect(), vec![0; slots as usize]],
         }),
+        calibration: Vec::new(),
     }
 }
 

@@ -24,6 +24,7 @@ fn machine(hosts: u32) -> SystemGraph {
             costs: vec![1.0, 10.0],
             groups: vec![(0..slots).map(|slot| slot / 2).collect(), vec![0; slots as usize]],
         }),
+        calibration: Vec::new(),
     }
 }
 

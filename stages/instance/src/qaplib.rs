@@ -106,6 +106,7 @@ impl AssignmentProblem {
             links: Vec::new(),
             slots: (0..self.size as u32).map(|host| Slot { host, core: 0 }).collect(),
             cost: CostModel::Matrix(Matrix { costs: self.costs.clone() }),
+            calibration: Vec::new(),
         }
     }
 }

@@ -368,6 +368,7 @@ fn grid(width: u32) -> Result<Problem, Error> {
             costs: vec![1.0, 10.0, 100.0],
             groups: [16, switch, ranks].map(|size| (0..ranks).map(|slot| slot / size).collect()).to_vec(),
         }),
+        calibration: Vec::new(),
     };
     Ok(Problem::new(&graph, &system, Weight::Bytes)?)
 }
@@ -395,6 +396,7 @@ fn instance(text: &str) -> Result<Problem, Error> {
         links: Vec::new(),
         slots: (0..size as u32).map(|host| Slot { host, core: 0 }).collect(),
         cost: CostModel::Matrix(Matrix { costs: costs.iter().map(|&cost| cost as f64).collect() }),
+        calibration: Vec::new(),
     };
     Ok(Problem::new(&graph, &system, Weight::Bytes)?)
 }

@@ -193,5 +193,6 @@ fn machine(slots: u32) -> SystemGraph {
             costs: vec![1.0, 10.0, 100.0],
             groups: vec![group(4), group(64), vec![0; slots as usize]],
         }),
+        calibration: Vec::new(),
     }
 }

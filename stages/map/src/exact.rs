@@ -163,6 +163,7 @@ mod tests {
             cost: CostModel::Matrix(Matrix {
                 costs: (0..slots * slots).map(|at| cost(place(at)) as f64).collect(),
             }),
+            calibration: Vec::new(),
         };
         Problem::new(&graph, &system, Weight::Bytes).unwrap()
     }

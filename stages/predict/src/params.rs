@@ -18,12 +18,14 @@ pub struct TimeParams {
     /// How messages share a link. `max-min`: equally. `rtt`: in inverse proportion to the latency of their
     /// routes, as TCP connections do and as in the model CM02 of `SimGrid`.
     pub sharing: SharingName,
-    /// Costs of messages at both ends. By default only the network costs time.
+    /// Costs of messages at both ends. By default those of the machine if it is calibrated (`topology/probe`);
+    /// otherwise only the network costs time.
     pub costs: MessageCosts,
-    /// Latency of messages within a host, in seconds.
-    pub memory_latency_s: f64,
-    /// Bandwidth of messages within a host, in bytes per second; all ranks of the host share it.
-    pub memory_bandwidth_bytes_per_s: f64,
+    /// Latency of messages within a host, in seconds. By default that of the calibration, or 500 ns.
+    pub memory_latency_s: Option<f64>,
+    /// Bandwidth of messages within a host, in bytes per second; all ranks of the host share it. By default that
+    /// of the calibration, or 10 GB/s.
+    pub memory_bandwidth_bytes_per_s: Option<f64>,
     /// Latency and bandwidth between slots of a machine without links, by the level on which they first meet,
     /// innermost first. Messages then do not share anything.
     pub levels: Vec<PairRateParams>,
@@ -41,8 +43,8 @@ impl Default for TimeParams {
         Self {
             sharing: SharingName::default(),
             costs: MessageCosts::default(),
-            memory_latency_s: Rate::MEMORY.latency_s,
-            memory_bandwidth_bytes_per_s: Rate::MEMORY.bandwidth_bytes_per_s,
+            memory_latency_s: None,
+            memory_bandwidth_bytes_per_s: None,
             levels: Vec::new(),
             algorithms: Algorithms::default(),
             baselines: true,
@@ -55,12 +57,12 @@ impl Default for TimeParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BoundParams {
-    /// Costs of messages at both ends. By default only the network costs time.
+    /// Costs of messages at both ends, as for `predict/time`.
     pub costs: MessageCosts,
-    /// Latency of messages within a host, in seconds.
-    pub memory_latency_s: f64,
+    /// Latency of messages within a host, in seconds, as for `predict/time`.
+    pub memory_latency_s: Option<f64>,
     /// Bandwidth of messages within a host, in bytes per second.
-    pub memory_bandwidth_bytes_per_s: f64,
+    pub memory_bandwidth_bytes_per_s: Option<f64>,
     /// Latency and bandwidth between slots of a machine without links, by the level on which they first meet.
     pub levels: Vec<PairRateParams>,
     /// Algorithms of collective operations, as for `predict/time`.
@@ -94,8 +96,8 @@ pub enum SharingName {
     Rtt,
 }
 
-/// Costs of messages at both ends, in the notation of SMPI.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Costs of messages at both ends, in the notation of SMPI. Each replaces that of the calibration.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MessageCosts {
     /// Time in a blocking send, by bytes of the message: `bytes:seconds:seconds_per_byte;…`. A segment applies
@@ -109,22 +111,9 @@ pub struct MessageCosts {
     pub latency_factor: String,
     /// Factor of the bandwidth, by bytes, in the same format. `smpi/bw-factor` of SMPI.
     pub bandwidth_factor: String,
-    /// Shorter messages do not wait for their receive; longer ones do. Open MPI over TCP: 65536.
-    pub eager_limit: u64,
-}
-
-impl Default for MessageCosts {
-    fn default() -> Self {
-        let none = String::new;
-        Self {
-            send: none(),
-            isend: none(),
-            recv: none(),
-            latency_factor: none(),
-            bandwidth_factor: none(),
-            eager_limit: Costs::default().eager_limit,
-        }
-    }
+    /// Shorter messages do not wait for their receive; longer ones do. By default that of the calibration, or
+    /// 65536, that of Open MPI over TCP.
+    pub eager_limit: Option<u64>,
 }
 
 /// Latency and bandwidth between slots.
@@ -139,13 +128,13 @@ pub struct PairRateParams {
 
 impl TimeParams {
     pub(crate) fn check(&self) -> Result<(), Error> {
-        self.costs.costs()?;
-        let latencies = self.levels.iter().map(|level| level.latency_s).chain([self.memory_latency_s]);
+        self.costs.replace(Costs::default())?;
+        let latencies = self.levels.iter().map(|level| level.latency_s).chain(self.memory_latency_s);
         for latency in latencies {
             require(latency.is_finite() && latency >= 0.0, "latency_s", latency, "0 or more")?;
         }
         let bandwidths = self.levels.iter().map(|level| level.bandwidth_bytes_per_s);
-        for bandwidth in bandwidths.chain([self.memory_bandwidth_bytes_per_s]) {
+        for bandwidth in bandwidths.chain(self.memory_bandwidth_bytes_per_s) {
             let is_right = bandwidth.is_finite() && bandwidth > 0.0;
             require(is_right, "bandwidth_bytes_per_s", bandwidth, "more than 0")?;
         }
@@ -160,13 +149,19 @@ impl TimeParams {
             rates.map(|level| rate(level.latency_s, level.bandwidth_bytes_per_s)).collect()
         };
         let has_pairs = matches!(system.cost, CostModel::Levels(_)) && !self.levels.is_empty();
+        let Options { costs, memory, .. } = Options::of_machine(system);
         Ok(Options {
             sharing: match self.sharing {
                 SharingName::MaxMin => Sharing::MaxMin,
                 SharingName::Rtt => Sharing::Rtt { bytes_per_link: 0.0 },
             },
-            costs: self.costs.costs()?,
-            memory: rate(self.memory_latency_s, self.memory_bandwidth_bytes_per_s),
+            costs: self.costs.replace(costs)?,
+            memory: Rate {
+                latency_s: self.memory_latency_s.unwrap_or(memory.latency_s),
+                bandwidth_bytes_per_s: self
+                    .memory_bandwidth_bytes_per_s
+                    .unwrap_or(memory.bandwidth_bytes_per_s),
+            },
             pairs: has_pairs.then(|| PairRates::Levels(levels())),
             algorithms: self.algorithms,
             intervals: if self.timeline { MOST_INTERVALS } else { 0 },
@@ -175,18 +170,20 @@ impl TimeParams {
 }
 
 impl MessageCosts {
-    fn costs(&self) -> Result<Costs, CostsSyntaxError> {
-        fn parsed<T: FromStr<Err = CostsSyntaxError>>(text: &str) -> Result<T, CostsSyntaxError> {
-            text.parse()
+    /// Replaces the costs that are given.
+    fn replace(&self, costs: Costs) -> Result<Costs, CostsSyntaxError> {
+        fn parsed<T: FromStr<Err = CostsSyntaxError>>(text: &str, known: T) -> Result<T, CostsSyntaxError> {
+            if text.trim().is_empty() { Ok(known) } else { text.parse() }
         }
+        let eager_limit = self.eager_limit.unwrap_or(costs.eager_limit);
         Ok(Costs {
-            send: parsed(&self.send)?,
-            isend: parsed(&self.isend)?,
-            recv: parsed(&self.recv)?,
-            latency_factor: parsed(&self.latency_factor)?,
-            bandwidth_factor: parsed(&self.bandwidth_factor)?,
-            eager_limit: self.eager_limit,
-            detached_limit: self.eager_limit,
+            send: parsed(&self.send, costs.send)?,
+            isend: parsed(&self.isend, costs.isend)?,
+            recv: parsed(&self.recv, costs.recv)?,
+            latency_factor: parsed(&self.latency_factor, costs.latency_factor)?,
+            bandwidth_factor: parsed(&self.bandwidth_factor, costs.bandwidth_factor)?,
+            eager_limit,
+            detached_limit: eager_limit,
             ..Costs::default()
         })
     }

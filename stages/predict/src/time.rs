@@ -53,7 +53,8 @@ impl Stage for TimeStage {
             };
             add_baselines(&mut prediction, &mapping, &system, seconds)?;
         }
-        prediction.metrics.insert("contended".to_owned(), f64::from(u8::from(prediction.is_contended)));
+        let flags = [("contended", prediction.is_contended), ("calibrated", prediction.is_calibrated)];
+        prediction.metrics.extend(flags.map(|(name, flag)| (name.to_owned(), f64::from(u8::from(flag)))));
         if !prediction.complete {
             mark_partial(&mut prediction);
         }
@@ -111,7 +112,7 @@ struct OtherMachine;
 /// A replay that was stopped says how far it came, and predicts nothing.
 fn mark_partial(prediction: &mut Prediction) {
     let replayed = prediction.seconds();
-    prediction.metrics.retain(|name, _| name == "contended");
+    prediction.metrics.retain(|name, _| name == "contended" || name == "calibrated");
     prediction.metrics.insert("replayed_s".to_owned(), replayed);
 }
 
@@ -129,4 +130,7 @@ fn report(prediction: &Prediction, cx: &Context<'_>) {
     let linear = prediction.metrics.get("seconds_linear");
     let linear = linear.map_or_else(String::new, |linear| format!(", linear mapping {linear:.6} s"));
     cx.log(format_args!("predicted run time {:.6} s{linear}{contention}", prediction.seconds()));
+    if !prediction.is_calibrated {
+        cx.log("not calibrated: messages cost no time at their ends; topology/probe measures what they cost");
+    }
 }

@@ -412,7 +412,7 @@ mod tests {
         let slots: Vec<Slot> =
             [0, 0, 1, 2].into_iter().zip([0, 1, 0, 0]).map(|(host, core)| Slot { host, core }).collect();
         let cost = CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 4]] });
-        SystemGraph { nodes, links, slots, cost, routing: Routing::default() }
+        SystemGraph { nodes, links, slots, cost, routing: Routing::default(), calibration: Vec::new() }
     }
 
     fn is_tidy(system: &SystemGraph) -> bool {

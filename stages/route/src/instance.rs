@@ -308,7 +308,7 @@ pub(crate) fn switch(name: &str, number: u32) -> Result<Node> {
 /// A machine whose costs are hops, still without slots.
 pub(crate) fn without_slots(nodes: Vec<Node>, links: Vec<Link>) -> SystemGraph {
     let (slots, cost) = slots_of(Vec::new());
-    SystemGraph { nodes, links, slots, cost, routing: Routing::default() }
+    SystemGraph { nodes, links, slots, cost, routing: Routing::default(), calibration: Vec::new() }
 }
 
 /// Slots and their costs: 0 within a host, otherwise hops.

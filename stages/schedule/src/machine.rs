@@ -252,6 +252,7 @@ mod tests {
             slots: Vec::new(),
             cost,
             routing: Routing::default(),
+            calibration: Vec::new(),
         };
         let both = params.machine(Some(&system), WorkUnit::Seconds);
         assert!(both.unwrap_err().to_string().starts_with("a `system` cannot be combined"));

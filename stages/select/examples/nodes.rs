@@ -37,6 +37,7 @@ fn machine(hosts: u32, cost: CostModel) -> SystemGraph {
         links: Vec::new(),
         slots: (0..hosts).map(|host| Slot { host, core: 0 }).collect(),
         cost,
+        calibration: Vec::new(),
     }
 }
 

@@ -211,6 +211,7 @@ fn trim(system: &SystemGraph) -> SystemGraph {
             forwarding: system.routing.forwarding.iter().filter_map(entry).collect(),
             ties: system.routing.ties,
         },
+        calibration: system.calibration.clone(),
     }
 }
 
@@ -295,5 +296,6 @@ fn with_slots(system: &SystemGraph, kept: &[u32]) -> SystemGraph {
         routing: system.routing.clone(),
         slots: kept.iter().map(|&slot| system.slots[slot as usize]).collect(),
         cost,
+        calibration: system.calibration.clone(),
     }
 }

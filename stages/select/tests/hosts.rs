@@ -31,6 +31,7 @@ fn fat_tree(leaves: u32, hosts_of_leaf: u32, spines: u32) -> SystemGraph {
         slots: (0..2 * hosts).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
         cost: CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 

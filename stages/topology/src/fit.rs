@@ -21,7 +21,8 @@ const SHORTEST: f64 = 1e-12;
 ///
 /// A sample is a round trip of a message with a one-byte reply; the reply takes half of the shortest time of
 /// the smallest message of the pair. For the smallest size, the shortest time of both directions is used, as
-/// in [`hopmap_model::Measurements::latencies`]. For larger sizes, isolated samples take precedence over
+/// in [`hopmap_model::Measurements::latencies`]. For larger sizes, samples of a pair alone take precedence over
+/// isolated ones, which take precedence over
 /// those under load, which take precedence over those of the latency phase.
 #[must_use]
 pub fn fits(samples: &[Sample]) -> Vec<Fit> {
@@ -56,9 +57,10 @@ struct Row {
 /// One row per size and ordered pair, in order.
 fn rows(samples: &[Sample]) -> Vec<Row> {
     let preference = |phase| match phase {
-        ProbePhase::Isolated => 0,
-        ProbePhase::Loaded => 1,
-        ProbePhase::Latency => 2,
+        ProbePhase::Alone => 0,
+        ProbePhase::Isolated => 1,
+        ProbePhase::Loaded => 2,
+        ProbePhase::Latency => 3,
     };
     let key = |sample: &Sample| (sample.source, sample.destination, sample.bytes);
     let mut sorted: Vec<&Sample> = samples.iter().collect();
@@ -104,14 +106,25 @@ fn noise(pairs: &[&[Row]]) -> f64 {
     (decile / (1.645 * std::f64::consts::SQRT_2)).max(LEAST_NOISE)
 }
 
-/// Time of messages of one size.
+/// Time of messages of one size: `latency · unit + load / bandwidth`.
 #[derive(Debug, Clone, Copy)]
-struct Point {
-    bytes: u64,
+pub(crate) struct Point {
+    pub(crate) bytes: u64,
+    /// What the latency is a multiple of; 1 if it is in seconds.
+    pub(crate) unit: f64,
+    /// What is transferred; the bytes if the bandwidth is in bytes per second.
+    pub(crate) load: f64,
     /// One-way time in seconds.
-    way_s: f64,
-    /// Measured round-trip time in seconds, to which errors are relative.
-    measured_s: f64,
+    pub(crate) way_s: f64,
+    /// Measured time in seconds, to which errors are relative.
+    pub(crate) measured_s: f64,
+}
+
+impl Point {
+    /// A time whose latency is in seconds and whose load is the bytes.
+    pub(crate) fn new(bytes: u64, way_s: f64, measured_s: f64) -> Self {
+        Self { bytes, unit: 1.0, load: bytes as f64, way_s, measured_s: measured_s.max(SHORTEST) }
+    }
 }
 
 /// The points of a pair.
@@ -123,29 +136,40 @@ fn one_way(pair: &[Row], other: Option<&[Row]>) -> Vec<Point> {
     let way = |(index, row): (usize, &Row)| {
         let both = if index == 0 { shortest } else { row.minimum_s };
         // A message takes at least as long as its reply, thus at least half of the round trip.
-        Point { bytes: row.bytes, way_s: (both - answer).max(both / 2.0), measured_s: both.max(SHORTEST) }
+        Point::new(row.bytes, (both - answer).max(both / 2.0), both)
     };
     pair.iter().enumerate().map(way).collect()
 }
 
 /// L and S from some size on.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Piece {
-    from_bytes: u64,
-    latency_s: f64,
-    bandwidth_bytes_per_s: Option<f64>,
+pub(crate) struct Piece {
+    pub(crate) from_bytes: u64,
+    pub(crate) latency_s: f64,
+    pub(crate) bandwidth_bytes_per_s: Option<f64>,
+}
+
+/// The pieces of points whose noise is unknown, which are sorted by size.
+pub(crate) fn pieces_of(points: &[Point]) -> Vec<Piece> {
+    pieces(points, PENALTY * UNKNOWN_NOISE.powi(2))
 }
 
 /// The segmentation of the sizes with the smallest sum of squared relative errors and penalties. A piece has
 /// at least two sizes.
 fn pieces(points: &[Point], penalty: f64) -> Vec<Piece> {
-    let count = points.len();
+    let mut ends = vec![0];
+    ends.extend(points.chunk_by(|a, b| a.bytes == b.bytes).scan(0, |end, size| {
+        *end += size.len();
+        Some(*end)
+    }));
+    let count = ends.len() - 1;
+    let of = |begin: usize, end: usize| &points[ends[begin]..ends[end]];
     let mut best: Vec<(f64, usize)> = vec![(f64::INFINITY, 0); count + 1];
     best[0].0 = 0.0;
     for end in 1..=count {
         let begins = (0..end).filter(|&begin| end - begin > 1 || count == 1);
         for begin in begins.filter(|&begin| best[begin].0.is_finite()).collect::<Vec<_>>() {
-            let (_, error) = line(&points[begin..end]);
+            let (_, error) = line(of(begin, end));
             let total = best[begin].0 + error + penalty;
             if total < best[end].0 {
                 best[end] = (total, begin);
@@ -156,7 +180,7 @@ fn pieces(points: &[Point], penalty: f64) -> Vec<Piece> {
     let mut end = count;
     while end > 0 {
         let begin = best[end].1;
-        pieces.push(line(&points[begin..end]).0);
+        pieces.push(line(of(begin, end)).0);
         end = begin;
     }
     pieces.reverse();
@@ -167,9 +191,9 @@ fn pieces(points: &[Point], penalty: f64) -> Vec<Piece> {
 fn line(points: &[Point]) -> (Piece, f64) {
     let mut sums = [0.0; 5];
     for point in points {
-        let (bytes, time) = (point.bytes as f64, point.way_s);
+        let Point { unit, load, way_s: time, .. } = *point;
         let weight = point.measured_s.powi(-2);
-        let terms = [1.0, bytes, bytes * bytes, time, bytes * time];
+        let terms = [unit * unit, unit * load, load * load, unit * time, load * time];
         sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += weight * term);
     }
     let [one, x, xx, y, xy] = sums;
@@ -181,8 +205,9 @@ fn line(points: &[Point]) -> (Piece, f64) {
         (_, latency) if latency < 0.0 => (0.0, xy / xx),
         (slope, latency) => (latency, slope),
     };
-    let error =
-        |point: &Point| ((latency + slope * point.bytes as f64 - point.way_s) / point.measured_s).powi(2);
+    let error = |point: &Point| {
+        ((latency * point.unit + slope * point.load - point.way_s) / point.measured_s).powi(2)
+    };
     let bandwidth = (slope > 0.0).then(|| 1.0 / slope).filter(|bandwidth| bandwidth.is_finite());
     let piece = Piece { from_bytes: points[0].bytes, latency_s: latency, bandwidth_bytes_per_s: bandwidth };
     (piece, points.iter().map(error).sum())
@@ -232,7 +257,7 @@ mod tests {
         let endpoint =
             |core| hopmap_model::Endpoint { host: "a".into(), core, state: hopmap_model::NodeState::Up };
         let endpoints = (0..64).map(endpoint).collect();
-        Measurements { endpoints, samples, fits: fits.to_vec() }.check().unwrap();
+        Measurements { endpoints, samples, fits: fits.to_vec(), ..Measurements::default() }.check().unwrap();
     }
 
     #[test]

@@ -26,7 +26,10 @@
 //! The distance of an unmeasured pair is the bottleneck of the best path over other pairs. The latency of a
 //! link is half of the difference between its level and the level below, so that latencies on a path add up
 //! to the measured ones. A host that is down is attached to the last switch.
+//!
+//! If pairs were measured alone, the links get capacities and the machine a calibration (`levels/calibration.rs`).
 
+mod calibration;
 mod cluster;
 mod graph;
 mod machine;
@@ -60,7 +63,9 @@ pub fn levels(measured: &Measurements, params: &LevelsParams) -> Result<SystemGr
 pub fn levels_of_measurements(measured: &Measurements, params: &LevelsParams) -> Result<Found, LevelsError> {
     params.check()?;
     measured.check().map_err(LevelsError::Measurements)?;
-    find(Machine::measured(measured, params)?, params)
+    let mut found = find(Machine::measured(measured, params)?, params)?;
+    calibration::calibrate(&mut found.system, measured);
+    Ok(found)
 }
 
 /// Replaces a cost matrix by levels, which keep its unit.

@@ -339,6 +339,10 @@ pub struct ProbeParams {
     pub start_timeout_s: f64,
     /// Minimum ratio of the latencies of adjacent levels.
     pub level_ratio: Option<f64>,
+    /// Whether to measure what predictions need, once the levels are known: two pairs of every level alone, the
+    /// rate of all hosts of a group that send at once, and between MPI ranks the overheads of calls and the
+    /// eager limit.
+    pub calibrate: bool,
 }
 
 impl Default for ProbeParams {
@@ -355,7 +359,16 @@ impl Default for ProbeParams {
             size_time_limit_s: 0.1,
             start_timeout_s: 60.0,
             level_ratio: None,
+            calibrate: true,
         }
+    }
+}
+
+impl ProbeParams {
+    /// How the levels of the machine are found.
+    pub(crate) fn levels(&self) -> LevelsParams {
+        let defaults = LevelsParams::default();
+        LevelsParams { level_ratio: self.level_ratio.unwrap_or(defaults.level_ratio), ..defaults }
     }
 }
 

@@ -16,6 +16,8 @@
 //! met, is given up and its measurements are discarded.
 
 mod agents;
+mod calibrate;
+mod calls;
 mod hosts;
 mod ranks;
 mod sampling;
@@ -30,7 +32,7 @@ use hopmap_model::{
 };
 
 use crate::MachineError;
-use crate::levels::{LevelsParams, levels_of_measurements};
+use crate::levels::levels_of_measurements;
 use agents::host_names;
 use start::Template;
 
@@ -71,7 +73,7 @@ impl Stage for Probe {
         if cx.communicator().is_some_and(|communicator| communicator.process() > 0) {
             return Ok(Outcome::Done(Outputs::new()));
         }
-        let found = levels_of_measurements(&measured, &levels(&params))?;
+        let found = levels_of_measurements(&measured, &params.levels())?;
         found.notes.iter().for_each(|note| cx.log(note));
         let outputs = Outputs::new().with("measurements", measured).with("system", found.system);
         Ok(if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
@@ -93,15 +95,9 @@ fn probe(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool),
     Ok((measured, complete))
 }
 
-/// How the levels of the machine are found.
-fn levels(params: &ProbeParams) -> LevelsParams {
-    let defaults = LevelsParams::default();
-    LevelsParams { level_ratio: params.level_ratio.unwrap_or(defaults.level_ratio), ..defaults }
-}
-
 /// Checks the parameters.
 fn check(params: &ProbeParams) -> Result<(), Error> {
-    levels(params).check()?;
+    params.levels().check()?;
     Ok(check_own(params)?)
 }
 

@@ -21,6 +21,7 @@ fn machine(count: usize, one_host: bool, costs: Vec<f64>) -> SystemGraph {
         slots: (0..count as u32).map(slot).collect(),
         cost: CostModel::Matrix(Matrix { costs }),
         routing: hopmap_model::Routing::default(),
+        calibration: Vec::new(),
     }
 }
 

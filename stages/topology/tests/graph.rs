@@ -109,7 +109,14 @@ fn any_machine() -> impl Strategy<Value = SystemGraph> {
             let cost = cost(&slots, &links, seed);
             let forwarding = if seed % 4 == 0 { forwarding(&nodes, &links) } else { Vec::new() };
             let ties = if seed % 8 < 4 { Ties::Spread } else { Ties::First };
-            let system = SystemGraph { nodes, links, slots, cost, routing: Routing { forwarding, ties } };
+            let system = SystemGraph {
+                nodes,
+                links,
+                slots,
+                cost,
+                routing: Routing { forwarding, ties },
+                calibration: Vec::new(),
+            };
             system.check().unwrap();
             system
         })
@@ -160,6 +167,7 @@ fn cost_parameters_are_rejected_for_machines_with_costs() {
         slots: vec![Slot { host: 0, core: 0 }],
         cost: CostModel::Matrix(Matrix { costs: vec![0.0] }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     };
     let (file, _) = write(&system, &ExportParams { format: ExportFormat::GraphJson }).unwrap();
     let path = tempfile::NamedTempFile::new().unwrap();

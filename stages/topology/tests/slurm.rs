@@ -42,6 +42,7 @@ fn network(hosts: &[&str], switches: &[&str], ends: &[(u32, u32)]) -> SystemGrap
             inside: Levels { costs: vec![0.0], groups: vec![(0..count).collect()] },
         }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     };
     system.check().unwrap();
     system

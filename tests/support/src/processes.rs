@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use hopmap_model::{Communicator, Context, Error};
+use hopmap_model::{Communicator, Context, Error, Timed};
 
 /// A process that communicates with others through channels.
 struct Process {
@@ -50,18 +50,18 @@ impl Communicator for Process {
         self.receive_from(process as usize)
     }
 
-    fn time(&self, process: u32, bytes: u64, messages: u32) -> Result<Vec<f64>, Error> {
+    fn time(&self, process: u32, timed: Timed) -> Result<Vec<f64>, Error> {
         let message = |_| {
             let begin = std::time::Instant::now();
-            self.send(process, vec![0; bytes as usize])?;
+            self.send(process, vec![0; timed.bytes as usize])?;
             self.receive(process)?;
             Ok(begin.elapsed().as_secs_f64())
         };
-        (0..messages).map(message).collect()
+        (0..timed.messages).map(message).collect()
     }
 
-    fn answer(&self, process: u32, _: u64, messages: u32) -> Result<(), Error> {
-        (0..messages).try_for_each(|_| {
+    fn answer(&self, process: u32, timed: Timed) -> Result<(), Error> {
+        (0..timed.messages).try_for_each(|_| {
             self.receive(process)?;
             self.send(process, vec![0])
         })

@@ -72,6 +72,21 @@ pub(super) const SYSTEM_GRAPH: KindForm = KindForm {
             ],
         ),
         given(
+            "calibration",
+            "for a measured machine (`topology/probe`, `topology/levels`)",
+            &[
+                column(
+                    "cost",
+                    "text",
+                    "`send`, `isend`, `recv`: seconds at the ends; `latency-factor`, `bandwidth-factor`; `eager-limit` in \
+                     bytes; `memory-latency` and `memory-bandwidth` within a host",
+                ),
+                column("above_bytes", "u64", "the row applies to longer messages, up to the next row"),
+                column("value", "f64", "value for an empty message"),
+                column("per_byte", "f64", "what every byte adds"),
+            ],
+        ),
+        given(
             "traits",
             "where nodes have traits (`route/*`)",
             &[
@@ -120,7 +135,7 @@ pub(super) const MEASUREMENTS: KindForm = KindForm {
             &[
                 column("source", "u32", "endpoint that sends first"),
                 column("destination", "u32", "endpoint that replies"),
-                column("phase", "text", "`latency`, `isolated` or `loaded`"),
+                column("phase", "text", "`latency`, `isolated`, `loaded` or `alone`"),
                 column("bytes", "u64", "length of the messages"),
                 column("messages", "u64", "number of messages"),
                 column("minimum_s", "f64", "shortest time, in seconds"),
@@ -140,10 +155,35 @@ pub(super) const MEASUREMENTS: KindForm = KindForm {
                 column("bandwidth_bytes_per_s", "f64?", "S of t = L + D / S"),
             ],
         ),
+        given(
+            "overheads",
+            "where MPI calls were measured",
+            &[
+                column("source", "u32", "endpoint that calls"),
+                column("destination", "u32", "the other endpoint"),
+                column("call", "text", "`send`, `isend`, or `recv` of a message that has arrived"),
+                column("bytes", "u64", "length of the messages"),
+                column("messages", "u64", "number of messages"),
+                column("minimum_s", "f64", "shortest time of the call, in seconds"),
+                column("median_s", "f64", "median"),
+                column("maximum_s", "f64", "longest time"),
+            ],
+        ),
+        given(
+            "streams",
+            "where all hosts of a group sent at once",
+            &[
+                column("step", "u32", "streams with the same number ran at once"),
+                column("source", "u32", "endpoint that sends"),
+                column("destination", "u32", "endpoint that receives"),
+                column("bytes_per_s", "f64", "mean rate"),
+            ],
+        ),
     ],
     metrics: &[
         ("hosts", "number of hosts"),
         ("pairs", "pairs with a latency"),
         ("coverage", "fraction of the hosts that were measured"),
+        ("eager_limit_bytes", "length from which a send between hosts waits for its receiver, if found"),
     ],
 };

@@ -110,6 +110,7 @@ pub(super) const PREDICTION: KindForm = KindForm {
         ("seconds_linear", "the same of the linear mapping; also `_round_robin`"),
         ("seconds_over_linear", "seconds / seconds_linear; also `_over_round_robin`"),
         ("contended", "1 if messages share links, 0 if the machine has no links"),
+        ("calibrated", "1 if costs of messages were measured or given, 0 if only the network costs time"),
         ("critical_computation_s", "computation on the critical path"),
         ("critical_overhead_s", "overheads of messages on the critical path"),
         ("critical_latency_s", "latency of links on the critical path"),

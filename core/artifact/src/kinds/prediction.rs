@@ -17,6 +17,7 @@ impl Codec for Prediction {
             .table(encode_links(Table::new("links"), &self.links))
             .metrics(&self.metrics)
             .attribute("contended", self.is_contended.into())
+            .attribute("calibrated", self.is_calibrated.into())
             .attribute("complete", self.complete.into());
         match self.intervals.is_empty() {
             true => contents,
@@ -34,6 +35,7 @@ impl Codec for Prediction {
             intervals: intervals.map_or_else(|| Ok(Vec::new()), |table| decode_intervals(&table))?,
             metrics: folder.description().metrics.clone(),
             is_contended: folder.attribute("contended")?,
+            is_calibrated: folder.attribute::<Option<bool>>("calibrated")?.unwrap_or(false),
             complete: folder.attribute("complete")?,
         };
         prediction.check().map_err(|error| folder.invalid(error))?;

@@ -1,11 +1,12 @@
 //! `system-graph`: tables `nodes`, `links`, `slots`; `levels` with `groups` for costs by level and for costs
 //! inside hosts with routed costs; `costs` for a matrix; `forwarding` for static tables; `traits`,
-//! `capabilities` and `devices` where nodes have any. `measurements`: tables `endpoints`, `samples` and
-//! `fits`.
+//! `capabilities` and `devices` where nodes have any; `calibration` if costs of messages are known.
+//! `measurements`: tables `endpoints`, `samples` and `fits`; `overheads` and `streams` if they were measured.
 
 use hopmap_model::{
-    CostModel, Endpoint, Fit, Forward, Levels, Link, LinkState, Matrix, Measurements, Node, NodeKind,
-    NodeState, ProbePhase, RouteCosts, RouteMetric, Routing, Sample, Slot, SystemGraph, Ties,
+    CalibratedCost, Call, CallTime, CostModel, CostName, Endpoint, Fit, Forward, Levels, Link, LinkState,
+    Matrix, Measurements, Node, NodeKind, NodeState, ProbePhase, RouteCosts, RouteMetric, Routing, Sample,
+    Slot, StreamRate, SystemGraph, Ties,
 };
 
 use super::traits::{decode_traits, encode_traits};
@@ -39,6 +40,10 @@ impl Codec for SystemGraph {
             .metric("links", self.links.len() as f64)
             .metric("slots", self.slots.len() as f64);
         let contents = encode_routing(encode_traits(contents, &self.nodes), &self.routing);
+        let contents = match self.calibration.is_empty() {
+            true => contents,
+            false => contents.table(encode_calibration(Table::new("calibration"), &self.calibration)),
+        };
         match &self.cost {
             CostModel::Levels(levels) => encode_levels(contents, levels).attribute("cost", "levels".into()),
             CostModel::Matrix(matrix) => encode_matrix(contents, matrix, self.slots.len()),
@@ -69,14 +74,26 @@ impl Codec for SystemGraph {
             slots,
             cost,
             routing: decode_routing(folder)?,
+            calibration: match folder.optional_table("calibration")? {
+                Some(table) => decode_calibration(&table)?,
+                None => Vec::new(),
+            },
         };
         system.check().map_err(|error| folder.invalid(error))?;
         Ok(system)
     }
 }
 
+const COSTS: [(CostName, &str); 8] = CostName::NAMES;
 const KINDS: [(NodeKind, &str); 2] = [(NodeKind::Host, "host"), (NodeKind::Switch, "switch")];
 const LINK_STATES: [(LinkState, &str); 2] = [(LinkState::Up, "up"), (LinkState::Down, "down")];
+
+rows!(encode_calibration, decode_calibration: CalibratedCost {
+    text cost in COSTS,
+    u64 above_bytes,
+    f64 value,
+    f64 per_byte,
+});
 
 rows!(encode_slots, decode_slots: Slot { u32 host, u32 core });
 
@@ -279,13 +296,23 @@ impl Codec for Measurements {
 
     fn encode(&self) -> Contents {
         let endpoints = Table::new("endpoints").u32("endpoint", 0..self.endpoints.len() as u32);
-        Contents::new()
+        let mut contents = Contents::new()
             .table(encode_endpoints(endpoints, &self.endpoints))
             .table(encode_samples(Table::new("samples"), &self.samples))
             .table(encode_fits(Table::new("fits"), &self.fits))
             .metric("hosts", self.hosts().count() as f64)
             .metric("pairs", self.latencies().len() as f64)
-            .metric("coverage", self.coverage())
+            .metric("coverage", self.coverage());
+        if let Some(bytes) = self.eager_limit {
+            contents = contents.metric(EAGER_LIMIT, bytes as f64);
+        }
+        if !self.calls.is_empty() {
+            contents = contents.table(encode_calls(Table::new("overheads"), &self.calls));
+        }
+        if !self.streams.is_empty() {
+            contents = contents.table(encode_streams(Table::new("streams"), &self.streams));
+        }
+        contents
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
@@ -295,6 +322,15 @@ impl Codec for Measurements {
             endpoints: decode_endpoints(&endpoints)?,
             samples: decode_samples(&folder.table("samples")?)?,
             fits: decode_fits(&folder.table("fits")?)?,
+            calls: match folder.optional_table("overheads")? {
+                Some(table) => decode_calls(&table)?,
+                None => Vec::new(),
+            },
+            streams: match folder.optional_table("streams")? {
+                Some(table) => decode_streams(&table)?,
+                None => Vec::new(),
+            },
+            eager_limit: folder.description().metrics.get(EAGER_LIMIT).map(|bytes| *bytes as u64),
         };
         measured.check().map_err(|error| folder.invalid(error))?;
         Ok(measured)
@@ -302,8 +338,15 @@ impl Codec for Measurements {
 }
 
 const STATES: [(NodeState, &str); 2] = [(NodeState::Up, "up"), (NodeState::Down, "down")];
-const PHASES: [(ProbePhase, &str); 3] =
-    [(ProbePhase::Latency, "latency"), (ProbePhase::Isolated, "isolated"), (ProbePhase::Loaded, "loaded")];
+const PHASES: [(ProbePhase, &str); 4] = [
+    (ProbePhase::Latency, "latency"),
+    (ProbePhase::Isolated, "isolated"),
+    (ProbePhase::Loaded, "loaded"),
+    (ProbePhase::Alone, "alone"),
+];
+const CALLS: [(Call, &str); 3] = [(Call::Send, "send"), (Call::Isend, "isend"), (Call::Recv, "recv")];
+/// The metric with the eager limit in bytes.
+const EAGER_LIMIT: &str = "eager_limit_bytes";
 
 rows!(encode_endpoints, decode_endpoints: Endpoint { text host, u32 core, text state in STATES });
 
@@ -327,3 +370,16 @@ rows!(encode_fits, decode_fits: Fit {
     f64 latency_s,
     optional_f64 bandwidth_bytes_per_s,
 });
+
+rows!(encode_calls, decode_calls: CallTime {
+    u32 source,
+    u32 destination,
+    text call in CALLS,
+    u64 bytes,
+    u64 messages,
+    f64 minimum_s,
+    f64 median_s,
+    f64 maximum_s,
+});
+
+rows!(encode_streams, decode_streams: StreamRate { u32 step, u32 source, u32 destination, f64 bytes_per_s });

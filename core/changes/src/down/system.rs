@@ -77,6 +77,7 @@ pub(super) fn restore(before: &Snapshot<'_>, after: &Snapshot<'_>, hosts: &BTree
         links: links.into_iter().map(|(_, link)| link).collect(),
         slots: slots.iter().map(slot).collect(),
         cost: restore_costs(old, new, &slots),
+        calibration: new.calibration.clone(),
     }
 }
 

@@ -43,6 +43,7 @@ fn ring(hosts: u32) -> SystemGraph {
             inside: Levels { costs: vec![0.0], groups: vec![(0..hosts).collect()] },
         }),
         routing: Routing { ties: Ties::First, ..Routing::default() },
+        calibration: Vec::new(),
     }
 }
 
@@ -76,6 +77,7 @@ fn two_spines() -> SystemGraph {
         slots: (0..4).map(|host| Slot { host, core: 0 }).collect(),
         cost: CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) fn small_tree() -> SystemGraph {
             ],
         }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 

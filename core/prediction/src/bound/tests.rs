@@ -37,6 +37,7 @@ pub(super) fn pairs(hosts: u32, rates: Vec<Rate>) -> (SystemGraph, Options) {
         cost: CostModel::Levels(Levels { costs, groups: groups.collect() }),
         slots,
         routing: Routing { forwarding: Vec::new(), ties: Ties::Spread },
+        calibration: Vec::new(),
     };
     system.check().unwrap();
     (system, Options { pairs: Some(PairRates::Levels(rates)), ..Options::default() })

@@ -27,6 +27,7 @@ impl Replay<'_> {
             links,
             intervals,
             is_contended: self.network.is_contended(),
+            is_calibrated: self.options.costs.has_overheads(),
             complete: !self.is_stopped,
         }
     }

@@ -135,6 +135,7 @@ fn machine(costs: &[i64], groups: usize) -> SystemGraph {
         links: Vec::new(),
         slots: (0..groups as u32).map(|core| Slot { host: 0, core }).collect(),
         cost: CostModel::Matrix(Matrix { costs: costs.iter().map(|&cost| cost as f64).collect() }),
+        calibration: Vec::new(),
     }
 }
 

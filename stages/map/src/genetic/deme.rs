@@ -255,6 +255,7 @@ mod tests {
             links: Vec::new(),
             slots: (0..6).map(|host| Slot { host, core: 0 }).collect(),
             cost: CostModel::Matrix(Matrix { costs: (0..36).map(cost).collect() }),
+            calibration: Vec::new(),
         };
         Problem::new(&graph, &system, Weight::Bytes).unwrap()
     }

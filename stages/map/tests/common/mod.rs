@@ -28,6 +28,7 @@ pub(crate) fn tree(shape: &[u32]) -> SystemGraph {
             costs: (0..shape.len()).map(|level| (0..level).fold(1.0, |cost, _| 10.0 * cost)).collect(),
             groups: sizes.iter().map(|size| (0..slots).map(|slot| slot / size).collect()).collect(),
         }),
+        calibration: Vec::new(),
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) fn machine() -> SystemGraph {
             costs: vec![1.0, 2.0, 10.0],
             groups: vec![vec![0, 0, 1, 1, 2, 3, 3, 3], vec![0, 0, 0, 0, 1, 2, 2, 2], vec![0; 8]],
         }),
+        calibration: Vec::new(),
     }
 }
 

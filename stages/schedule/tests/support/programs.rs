@@ -169,5 +169,6 @@ pub(crate) fn tree(sizes: &[u32], costs: &[f64]) -> SystemGraph {
         slots: (0..slots).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),
         cost: CostModel::Levels(Levels { costs: costs.to_vec(), groups: groups.collect() }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }

@@ -37,7 +37,14 @@ pub(crate) fn tree(leaf_of: &[usize], pod_of: &[usize], slots: &[u32], widths: &
         group(&|_| 0),
     ];
     let cost = CostModel::Levels(Levels { costs: vec![0.5, 1.0, 10.0, 25.0], groups });
-    SystemGraph { routing: hopmap_model::Routing::default(), nodes, links, slots: list, cost }
+    SystemGraph {
+        routing: hopmap_model::Routing::default(),
+        nodes,
+        links,
+        slots: list,
+        cost,
+        calibration: Vec::new(),
+    }
 }
 
 /// A machine of hosts with one slot each and any costs, without links.
@@ -49,5 +56,6 @@ pub(crate) fn matrix(costs: Vec<f64>) -> SystemGraph {
         links: Vec::new(),
         slots: (0..hosts as u32).map(|host| Slot { host, core: 0 }).collect(),
         cost: CostModel::Matrix(Matrix { costs }),
+        calibration: Vec::new(),
     }
 }

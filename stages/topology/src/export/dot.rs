@@ -195,6 +195,7 @@ mod tests {
             slots: (0..3).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
             cost: CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 3]] }),
             routing: Routing::default(),
+            calibration: Vec::new(),
         }
     }
 

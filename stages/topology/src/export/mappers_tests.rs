@@ -32,6 +32,7 @@ fn of_matrix(count: usize, costs: Vec<f64>) -> SystemGraph {
         slots: (0..count as u32).map(|host| Slot { host, core: 0 }).collect(),
         cost: CostModel::Matrix(Matrix { costs }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 

@@ -90,7 +90,14 @@ pub(super) fn machine(mut parts: Parts, params: &ImportParams) -> Result<SystemG
             CostModel::Levels(inside)
         }
     };
-    let system = SystemGraph { nodes: parts.nodes, links, slots, cost, routing: parts.routing };
+    let system = SystemGraph {
+        nodes: parts.nodes,
+        links,
+        slots,
+        cost,
+        routing: parts.routing,
+        calibration: Vec::new(),
+    };
     system.check().map_err(ImportError::machine)?;
     Ok(system)
 }

@@ -283,6 +283,7 @@ fn read_lossless(root: &Map<String, Value>, params: &ImportParams) -> Result<Imp
         })?,
         cost: cost(root)?,
         routing: routing(root)?,
+        calibration: Vec::new(),
     };
     system.check().map_err(ImportError::machine)?;
     Ok(Imported { system, notes: Vec::new() })

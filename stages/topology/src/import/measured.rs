@@ -68,8 +68,14 @@ impl Measured {
             }
         };
         let cost = CostModel::Matrix(Matrix { costs });
-        let system =
-            SystemGraph { nodes: known, links: Vec::new(), slots, cost, routing: Routing::default() };
+        let system = SystemGraph {
+            nodes: known,
+            links: Vec::new(),
+            slots,
+            cost,
+            routing: Routing::default(),
+            calibration: Vec::new(),
+        };
         system.check().map_err(ImportError::machine)?;
         Ok(system)
     }

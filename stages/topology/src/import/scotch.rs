@@ -300,7 +300,14 @@ fn complete(weights: &[u32], params: &ImportParams, notes: &mut Vec<String>) -> 
     }
     let cost = CostModel::Levels(levels);
     Ok((
-        SystemGraph { nodes: hosts, links: Vec::new(), slots, cost, routing: Routing::default() },
+        SystemGraph {
+            nodes: hosts,
+            links: Vec::new(),
+            slots,
+            cost,
+            routing: Routing::default(),
+            calibration: Vec::new(),
+        },
         by_terminal,
     ))
 }
@@ -324,7 +331,14 @@ fn listed(
     let costs = slots.iter().flat_map(|a| slots.iter().map(move |b| cost(a, b))).collect();
     let cost = CostModel::Matrix(Matrix { costs });
     Ok((
-        SystemGraph { nodes: hosts, links: Vec::new(), slots, cost, routing: Routing::default() },
+        SystemGraph {
+            nodes: hosts,
+            links: Vec::new(),
+            slots,
+            cost,
+            routing: Routing::default(),
+            calibration: Vec::new(),
+        },
         by_terminal,
     ))
 }

@@ -40,6 +40,7 @@ pub(super) fn system(machine: &Machine, joins: &[Join], level_of_join: &[usize])
         slots,
         cost: CostModel::Levels(Levels { costs, groups }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     }
 }
 

@@ -62,7 +62,7 @@ impl Truth {
                 }
             }
         }
-        Measurements { endpoints: (0..count).map(endpoint).collect(), samples, fits: Vec::new() }
+        Measurements { endpoints: (0..count).map(endpoint).collect(), samples, ..Measurements::default() }
     }
 }
 
@@ -318,6 +318,7 @@ fn matrix(count: usize, one_host: bool, cost: impl Fn(usize, usize) -> f64) -> S
             .map(|slot| if one_host { Slot { host: 0, core: slot } } else { Slot { host: slot, core: 0 } })
             .collect(),
         cost: CostModel::Matrix(Matrix { costs: costs.collect() }),
+        calibration: Vec::new(),
     }
 }
 

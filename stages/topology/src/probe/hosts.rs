@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use hopmap_model::{Context, Endpoint, NodeState, Pair, ProbePhase};
 
+use super::calibrate::{Plan, Stream, alone_sampling, stream_sampling};
 use super::ranks::groups;
 use super::sampling::{Record, Sampling, Timing};
 use super::tournament::{Part, Steps, parts, phases};
@@ -87,6 +88,7 @@ pub(crate) fn probe_hosts(
             steps.done();
         }
     }
+    complete = complete && (!params.calibrate || probing.calibrate(params));
     (probing.finish(), complete)
 }
 
@@ -175,6 +177,41 @@ impl<'a> Probing<'a> {
             self.take((a, b), part.phase, there);
             self.take((b, a), part.phase, back);
         }
+    }
+
+    /// Measures pairs alone and groups that send at once; `false` if it was stopped early.
+    fn calibrate(&mut self, params: &ProbeParams) -> bool {
+        let plan = Plan::new(&self.record.clone().finish(), params);
+        let sampling = alone_sampling(params);
+        for &(source, destination) in &plan.alone {
+            if self.cx.should_stop() {
+                return false;
+            }
+            if self.record.is_up(source) && self.record.is_up(destination) {
+                let timings = self.agents.measure(self.host(source), self.host(destination), &sampling);
+                self.take((source, destination), ProbePhase::Alone, timings);
+            }
+        }
+        for (step, streams) in (0..).zip(&plan.steps) {
+            if self.cx.should_stop() {
+                return false;
+            }
+            let measure = |stream: &Stream| {
+                let ends = (self.host(stream.source), self.host(stream.destination));
+                self.agents.measure(ends.0, ends.1, &stream_sampling(params, stream))
+            };
+            let rates = side_by_side(streams, measure);
+            for (&Stream { source, destination, .. }, timings) in streams.iter().zip(rates) {
+                let added = timings.and_then(|timings| {
+                    self.record.add_stream((source, destination), step, &timings).map_err(Fault::Host)
+                });
+                if let Err(Fault::Way(problem) | Fault::Host(problem)) = added {
+                    let [one, other] = [source, destination].map(|end| &self.hosts[self.host(end)].name);
+                    self.cx.log(format!("the stream from {one} to {other} is not measured: {problem}"));
+                }
+            }
+        }
+        true
     }
 
     fn take(&mut self, (a, b): Pair, phase: ProbePhase, answer: Result<Vec<Timing>, Fault>) {

@@ -1,49 +1,24 @@
 //! Probing between the processes that run the stage together, such as MPI ranks.
 //!
-//! All processes execute the same steps. In a step two partners measure each other one after the other; the
-//! replying side receives a header before every batch.
+//! All processes execute the same steps. In a step two partners measure each other one after the other.
 
 use std::collections::HashMap;
 
 use hopmap_model::{Communicator, Context, Endpoint, Error, Measurements, NodeState, Pair, ProbePhase};
 use serde::{Deserialize, Serialize};
 
-use super::sampling::{Record, Sampling, Timing, Wire, sample};
+use super::calibrate::{Plan, alone_sampling, stream_sampling};
+use super::calls::{CALLS, RankWire, What, answer, measure_alone, nonsense};
+use super::sampling::{Record, Sampling, Timing, sample};
 use super::tournament::{Part, Steps, parts};
 use crate::MachineError;
 use crate::params::ProbeParams;
-
-/// A connection to another process.
-struct RankWire<'a> {
-    communicator: &'a dyn Communicator,
-    process: u32,
-}
-
-impl Wire for RankWire<'_> {
-    type Error = Error;
-
-    fn time(&mut self, bytes: u64, messages: u32, times: &mut Vec<f64>) -> Result<(), Error> {
-        self.communicator.send(self.process, header(bytes, messages))?;
-        times.extend(self.communicator.time(self.process, bytes, messages)?);
-        Ok(())
-    }
-}
-
-/// Bytes per message and number of messages of a batch; zero messages end the measurement of a pair.
-fn header(bytes: u64, messages: u32) -> Vec<u8> {
-    [&bytes.to_le_bytes()[..], &messages.to_le_bytes()[..]].concat()
-}
-
-fn read_header(header: &[u8]) -> Option<(u64, u32)> {
-    let (bytes, messages) = header.split_first_chunk::<8>()?;
-    Some((u64::from_le_bytes(*bytes), u32::from_le_bytes(messages.try_into().ok()?)))
-}
 
 /// Results of one endpoint with another.
 #[derive(Serialize, Deserialize)]
 struct Measured {
     pair: Pair,
-    part: usize,
+    what: What,
     timings: Vec<Timing>,
 }
 
@@ -72,7 +47,7 @@ pub(crate) fn probe_ranks(
         return Err(alone(&placed.endpoints[0].host).into());
     }
     let mut steps = Steps::new(&all, cx);
-    let mut measured = Vec::new();
+    let mut probing = Probing { placed, communicator, cx, measured: Vec::new() };
     let mut complete = true;
     'all: for (part, plan) in all.iter().enumerate() {
         for pairs in plan.steps() {
@@ -80,26 +55,26 @@ pub(crate) fn probe_ranks(
                 complete = false;
                 break 'all;
             }
-            if let Some(timings) = meet(&placed, communicator, &pairs, &plan.sampling)? {
-                measured.push(Measured { pair: timings.0, part, timings: timings.1 });
-            }
+            probing.meet(&pairs, What::Part(part), &plan.sampling)?;
             steps.done();
         }
     }
     let phases: Vec<ProbePhase> = all.iter().map(|part| part.phase).collect();
-    Ok((gather(placed, communicator, measured, &phases)?, complete))
+    let mut record = Record::new(probing.placed.endpoints.clone());
+    probing.gather(&mut record, &phases)?;
+    if params.calibrate && complete {
+        complete = probing.calibrate(params, &record)?;
+        probing.gather(&mut record, &phases)?;
+    }
+    // Only the first process has a record of all.
+    let is_first = communicator.process() == 0;
+    Ok((if is_first { record.finish() } else { Measurements::default() }, complete))
 }
 
 /// There is no partner.
 pub(super) fn alone(name: &str) -> MachineError {
     let help = "give at least two hosts, or start at least two processes";
     MachineError::new(format!("`{name}` has no partner: a measurement needs two hosts or cores"), help)
-}
-
-/// A process sent invalid data.
-fn nonsense(process: u32) -> MachineError {
-    let help = "build or install hopmap-ranks from the same sources on every host";
-    MachineError::new(format!("process {process} sent invalid measurements"), help)
 }
 
 /// Assigns endpoints host by host, with hosts ordered by their first processes.
@@ -150,71 +125,122 @@ fn any_stops(communicator: &dyn Communicator, cx: &Context<'_>) -> Result<bool, 
     Ok(all.iter().any(|stops| stops.contains(&1)))
 }
 
-/// Measures with the partner of a step, if there is one.
-fn meet(
-    placed: &Placed,
-    communicator: &dyn Communicator,
-    pairs: &[Pair],
-    sampling: &Sampling,
-) -> Result<Option<(Pair, Vec<Timing>)>, Error> {
-    let own = placed.own;
-    let Some(&(first, second)) = pairs.iter().find(|pair| pair.0 == own || pair.1 == own) else {
-        return Ok(None);
-    };
-    let other = if own == first { second } else { first };
-    let process = placed.processes[other as usize];
-    let mut wire = RankWire { communicator, process };
-    if own == second {
-        answer(communicator, process)?;
-    }
-    let timings = sample(&mut wire, sampling)?;
-    communicator.send(process, header(0, 0))?;
-    if own == first {
-        answer(communicator, process)?;
-    }
-    Ok(Some(((own, other), timings)))
-}
-
-/// Replies to the batches of a partner until it is done.
-fn answer(communicator: &dyn Communicator, process: u32) -> Result<(), Error> {
-    loop {
-        let header = communicator.receive(process)?;
-        let Some((bytes, messages)) = read_header(&header) else {
-            return Err(nonsense(process).into());
-        };
-        if messages == 0 {
-            return Ok(());
-        }
-        communicator.answer(process, bytes, messages)?;
-    }
-}
-
-/// Gathers all results on the first process, one process after the other to limit memory.
-fn gather(
+/// A probing of one process.
+struct Probing<'a> {
     placed: Placed,
-    communicator: &dyn Communicator,
+    communicator: &'a dyn Communicator,
+    cx: &'a Context<'a>,
+    /// Results that were not gathered yet.
     measured: Vec<Measured>,
-    phases: &[ProbePhase],
-) -> Result<Measurements, Error> {
-    if communicator.process() > 0 {
-        let text = serde_json::to_vec(&measured).map_err(|error| Error::msg(error.to_string()))?;
-        communicator.send(0, text)?;
-        return Ok(Measurements::default());
-    }
-    let mut record = Record::new(placed.endpoints);
-    let mut add = |process: u32, all: Vec<Measured>| {
-        for one in all {
-            let phase = *phases.get(one.part).ok_or_else(|| nonsense(process))?;
-            record.add(one.pair, phase, &one.timings).map_err(|_| nonsense(process))?;
+}
+
+impl Probing<'_> {
+    /// Measures with the partner of a step, if there is one: first in one direction, then in the other.
+    fn meet(&mut self, pairs: &[Pair], what: What, sampling: &Sampling) -> Result<(), Error> {
+        let own = self.placed.own;
+        let Some(&(first, second)) = pairs.iter().find(|pair| pair.0 == own || pair.1 == own) else {
+            return Ok(());
+        };
+        for (source, destination) in [(first, second), (second, first)] {
+            self.direct((source, destination), |wire| Ok(vec![(what, sample(wire, sampling)?)]))?;
         }
-        Ok::<_, MachineError>(())
-    };
-    add(0, measured)?;
-    for process in 1..communicator.processes() {
-        let text = communicator.receive(process)?;
-        add(process, serde_json::from_slice(&text).map_err(|_| nonsense(process))?)?;
+        Ok(())
     }
-    Ok(record.finish())
+
+    /// Measures from one endpoint to another if this process is one of them.
+    fn direct(
+        &mut self,
+        (source, destination): Pair,
+        measure: impl FnOnce(&mut RankWire<'_>) -> Result<Vec<(What, Vec<Timing>)>, Error>,
+    ) -> Result<(), Error> {
+        let (own, communicator) = (self.placed.own, self.communicator);
+        if own == source {
+            let process = self.placed.processes[destination as usize];
+            let mut wire = RankWire { communicator, process };
+            let results = measure(&mut wire)?;
+            wire.end()?;
+            let pair = (source, destination);
+            self.measured.extend(results.into_iter().map(|(what, timings)| Measured { pair, what, timings }));
+        } else if own == destination {
+            answer(communicator, self.placed.processes[source as usize])?;
+        }
+        Ok(())
+    }
+
+    /// Measures what predictions need; `false` if it was stopped early.
+    fn calibrate(&mut self, params: &ProbeParams, record: &Record) -> Result<bool, Error> {
+        let plan = self.share_plan(params, record)?;
+        let sampling = alone_sampling(params);
+        for (index, &pair) in plan.alone.iter().enumerate() {
+            if any_stops(self.communicator, self.cx)? {
+                return Ok(false);
+            }
+            let is_last = index + 1 == plan.alone.len();
+            self.direct(pair, |wire| measure_alone(wire, &sampling, is_last))?;
+        }
+        for (step, streams) in (0..).zip(&plan.steps) {
+            if any_stops(self.communicator, self.cx)? {
+                return Ok(false);
+            }
+            let own = self.placed.own;
+            if let Some(stream) =
+                streams.iter().find(|stream| [stream.source, stream.destination].contains(&own))
+            {
+                let sampling = stream_sampling(params, stream);
+                let measure =
+                    |wire: &mut RankWire<'_>| Ok(vec![(What::Stream(step), sample(wire, &sampling)?)]);
+                self.direct((stream.source, stream.destination), measure)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The plan of the first process, which has the measurements.
+    fn share_plan(&self, params: &ProbeParams, record: &Record) -> Result<Plan, Error> {
+        let plan = match self.communicator.process() {
+            0 => {
+                let plan = Plan::new(&record.clone().finish(), params);
+                serde_json::to_vec(&plan).map_err(|error| Error::msg(error.to_string()))?
+            }
+            _ => Vec::new(),
+        };
+        let all = self.communicator.all_gather(plan)?;
+        Ok(all.first().and_then(|plan| serde_json::from_slice(plan).ok()).ok_or_else(|| nonsense(0))?)
+    }
+
+    /// Moves all results to the record of the first process, one process after the other to limit memory.
+    fn gather(&mut self, record: &mut Record, phases: &[ProbePhase]) -> Result<(), Error> {
+        let measured = std::mem::take(&mut self.measured);
+        if self.communicator.process() > 0 {
+            let text = serde_json::to_vec(&measured).map_err(|error| Error::msg(error.to_string()))?;
+            return self.communicator.send(0, text);
+        }
+        add(record, phases, measured).ok_or_else(|| nonsense(0))?;
+        for process in 1..self.communicator.processes() {
+            let text = self.communicator.receive(process)?;
+            let measured = serde_json::from_slice(&text).map_err(|_| nonsense(process))?;
+            add(record, phases, measured).ok_or_else(|| nonsense(process))?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds results to a record; none if they are invalid.
+fn add(record: &mut Record, phases: &[ProbePhase], measured: Vec<Measured>) -> Option<()> {
+    for Measured { pair, what, timings } in measured {
+        let added = match what {
+            What::Part(part) => record.add(pair, *phases.get(part)?, &timings),
+            What::Alone => record.add(pair, ProbePhase::Alone, &timings),
+            What::Call(call) => record.add_calls(pair, CALLS.get(call)?.0, &timings),
+            What::Stream(step) => record.add_stream(pair, step, &timings),
+            What::EagerLimit => {
+                record.eager_limit = Some(timings.first()?.bytes);
+                Ok(())
+            }
+        };
+        added.ok()?;
+    }
+    Some(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Probing between processes that are threads.
 
 use super::*;
+use hopmap_model::Timed;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,19 +43,19 @@ impl Communicator for Process {
         from.recv_timeout(Duration::from_secs(20)).map_err(|_| Error::msg("a process is gone"))
     }
 
-    fn time(&self, process: u32, bytes: u64, messages: u32) -> Result<Vec<f64>, Error> {
+    fn time(&self, process: u32, timed: Timed) -> Result<Vec<f64>, Error> {
         let message = |_| {
             let begin = Instant::now();
-            self.send(process, vec![0; bytes as usize])?;
+            self.send(process, vec![0; timed.bytes as usize])?;
             self.receive(process)?;
             let far = if self.far[process as usize] { 1e-3 } else { 0.0 };
             Ok(begin.elapsed().as_secs_f64() + far)
         };
-        (0..messages).map(message).collect()
+        (0..timed.messages).map(message).collect()
     }
 
-    fn answer(&self, process: u32, _: u64, messages: u32) -> Result<(), Error> {
-        (0..messages).try_for_each(|_| {
+    fn answer(&self, process: u32, timed: Timed) -> Result<(), Error> {
+        (0..timed.messages).try_for_each(|_| {
             self.receive(process)?;
             self.send(process, vec![0])
         })

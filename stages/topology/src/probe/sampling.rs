@@ -1,6 +1,6 @@
 //! Measurement of one pair: sizes, repetitions, and the stopping rule for the shortest time.
 
-use hopmap_model::{Endpoint, Measurements, NodeState, ProbePhase, Sample};
+use hopmap_model::{Call, CallTime, Endpoint, Measurements, NodeState, ProbePhase, Sample, StreamRate};
 use serde::{Deserialize, Serialize};
 
 use crate::fit::fits;
@@ -49,6 +49,14 @@ pub struct Timing {
     pub times: [f64; 5],
 }
 
+impl Timing {
+    /// The mean time in seconds, if times between two quantiles are spread evenly.
+    fn mean_s(&self) -> f64 {
+        let weights = [0.05, 0.25, 0.4, 0.25, 0.05];
+        self.times.iter().zip(weights).map(|(time, weight)| time * weight).sum()
+    }
+}
+
 /// Measures all sizes.
 pub fn sample<W: Wire>(wire: &mut W, sampling: &Sampling) -> Result<Vec<Timing>, W::Error> {
     sampling.sizes.iter().map(|&bytes| sample_size(wire, sampling, bytes)).collect()
@@ -78,7 +86,7 @@ fn sample_size<W: Wire>(wire: &mut W, sampling: &Sampling, bytes: u64) -> Result
 }
 
 /// Quantiles of a non-empty list of times.
-fn summary(bytes: u64, mut times: Vec<f64>) -> Timing {
+pub(crate) fn summary(bytes: u64, mut times: Vec<f64>) -> Timing {
     times.sort_by(f64::total_cmp);
     let last = times.len().saturating_sub(1);
     let quantile = |part: f64| times.get((part * last as f64).round() as usize).copied().unwrap_or_default();
@@ -86,15 +94,18 @@ fn summary(bytes: u64, mut times: Vec<f64>) -> Timing {
 }
 
 /// Endpoints and results so far.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Record {
     endpoints: Vec<Endpoint>,
     samples: Vec<Sample>,
+    calls: Vec<CallTime>,
+    streams: Vec<StreamRate>,
+    pub(crate) eager_limit: Option<u64>,
 }
 
 impl Record {
     pub(crate) fn new(endpoints: Vec<Endpoint>) -> Self {
-        Self { endpoints, samples: Vec::new() }
+        Self { endpoints, samples: Vec::new(), calls: Vec::new(), streams: Vec::new(), eager_limit: None }
     }
 
     pub(crate) fn endpoints(&self) -> &[Endpoint] {
@@ -108,9 +119,7 @@ impl Record {
         phase: ProbePhase,
         timings: &[Timing],
     ) -> Result<(), String> {
-        if let Some(timing) = timings.iter().find(|timing| !is_possible(timing)) {
-            return Err(format!("times {:?} for {} messages", timing.times, timing.messages));
-        }
+        check(timings)?;
         for timing in timings {
             let [minimum_s, first_decile_s, median_s, ninth_decile_s, maximum_s] = timing.times;
             let (bytes, messages) = (timing.bytes, timing.messages);
@@ -131,6 +140,40 @@ impl Record {
         Ok(())
     }
 
+    /// Adds the times of a call; returns an error for impossible times.
+    pub(crate) fn add_calls(
+        &mut self,
+        (source, destination): (u32, u32),
+        call: Call,
+        timings: &[Timing],
+    ) -> Result<(), String> {
+        check(timings)?;
+        self.calls.extend(timings.iter().map(|timing| {
+            let [minimum_s, _, median_s, _, maximum_s] = timing.times;
+            let (bytes, messages) = (timing.bytes, timing.messages);
+            CallTime { source, destination, call, bytes, messages, minimum_s, median_s, maximum_s }
+        }));
+        Ok(())
+    }
+
+    /// Adds the rate of a stream; returns an error for impossible times.
+    pub(crate) fn add_stream(
+        &mut self,
+        (source, destination): (u32, u32),
+        step: u32,
+        timings: &[Timing],
+    ) -> Result<(), String> {
+        check(timings)?;
+        let stream = |timing: &Timing| StreamRate {
+            step,
+            source,
+            destination,
+            bytes_per_s: timing.bytes as f64 / timing.mean_s(),
+        };
+        self.streams.extend(timings.first().map(stream));
+        Ok(())
+    }
+
     /// Gives up a host: it is down, and its measurements are discarded.
     pub(crate) fn lose(&mut self, host: &str) {
         for endpoint in self.endpoints.iter_mut().filter(|endpoint| endpoint.host == host) {
@@ -138,6 +181,8 @@ impl Record {
         }
         let is_up = |endpoint: u32| self.endpoints[endpoint as usize].state == NodeState::Up;
         self.samples.retain(|sample| is_up(sample.source) && is_up(sample.destination));
+        self.calls.retain(|call| is_up(call.source) && is_up(call.destination));
+        self.streams.retain(|stream| is_up(stream.source) && is_up(stream.destination));
     }
 
     pub(crate) fn is_up(&self, endpoint: u32) -> bool {
@@ -146,12 +191,24 @@ impl Record {
 
     /// The measurements with the fitted latencies and bandwidths.
     pub(crate) fn finish(self) -> Measurements {
-        let Self { endpoints, mut samples } = self;
+        let Self { endpoints, mut samples, mut calls, mut streams, eager_limit } = self;
         let key = |sample: &Sample| (sample.source, sample.destination, sample.phase, sample.bytes);
         samples.sort_unstable_by_key(key);
         // Of duplicates only the first is kept.
         samples.dedup_by_key(|sample| key(sample));
-        Measurements { fits: fits(&samples), endpoints, samples }
+        calls.sort_unstable_by_key(|call| (call.source, call.destination, call.call, call.bytes));
+        calls.dedup_by_key(|call| (call.source, call.destination, call.call, call.bytes));
+        streams.sort_unstable_by_key(|stream| (stream.step, stream.source));
+        streams.dedup_by_key(|stream| (stream.step, stream.source));
+        Measurements { fits: fits(&samples), endpoints, samples, calls, streams, eager_limit }
+    }
+}
+
+/// Returns an error for impossible times.
+fn check(timings: &[Timing]) -> Result<(), String> {
+    match timings.iter().find(|timing| !is_possible(timing)) {
+        Some(timing) => Err(format!("times {:?} for {} messages", timing.times, timing.messages)),
+        None => Ok(()),
     }
 }
 

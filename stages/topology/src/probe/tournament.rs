@@ -134,7 +134,7 @@ pub(crate) fn phases(params: &ProbeParams) -> Vec<(ProbePhase, Sampling)> {
     phases
 }
 
-fn sampling(params: &ProbeParams, sizes: Vec<u64>) -> Sampling {
+pub(crate) fn sampling(params: &ProbeParams, sizes: Vec<u64>) -> Sampling {
     Sampling {
         // Small sizes are fast; large ones first open the TCP windows.
         warm_up: 3,

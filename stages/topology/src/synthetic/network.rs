@@ -146,6 +146,7 @@ pub(super) fn machine(network: &dyn Network, params: &SyntheticParams) -> Result
         slots: (0..count).map(|slot| Slot { host: slot / cores, core: slot % cores }).collect(),
         cost: CostModel::Routes(RouteCosts { metric, inside: Levels { costs, groups } }),
         routing: Routing { ties: fabric.ties, forwarding: fabric.forwarding },
+        calibration: Vec::new(),
     })
 }
 

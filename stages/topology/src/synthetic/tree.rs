@@ -29,6 +29,7 @@ pub(super) fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, Machine
             costs: shape.costs,
         }),
         routing: Routing::default(),
+        calibration: Vec::new(),
     })
 }
 

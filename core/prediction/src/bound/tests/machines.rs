@@ -18,6 +18,7 @@ impl Builder {
             slots: Vec::new(),
             cost: CostModel::Levels(Levels::default()),
             routing: Routing { forwarding: Vec::new(), ties },
+            calibration: Vec::new(),
         };
         Self { system, slots: Vec::new() }
     }
