@@ -5,7 +5,7 @@ use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Context, Edge, Error, Paths, SystemGraph};
+use crate::{Context, Edge, Error, Link, Paths, SystemGraph, TaskGraph};
 
 /// Weight of an edge in the objective function.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ const MOST_HOSTS: usize = 512;
 #[serde(
     untagged,
     deny_unknown_fields,
-    expecting = "weight is `bytes`, `messages`, `time`, or `{ time = { latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 } }`"
+    expecting = "weight is `auto`, `bytes`, `messages`, `time`, or `{ time = { latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 } }`"
 )]
 pub enum WeightChoice {
     /// By name.
@@ -65,8 +65,11 @@ pub enum WeightChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WeightName {
-    /// Bytes sent.
+    /// `time` if the machine has latencies and bandwidths between hosts and the program has message counts,
+    /// otherwise `bytes`.
     #[default]
+    Auto,
+    /// Bytes sent.
     Bytes,
     /// Messages sent.
     Messages,
@@ -107,11 +110,11 @@ impl From<Weight> for WeightChoice {
 }
 
 impl WeightChoice {
-    /// The weight with default values for latency and bandwidth.
+    /// The weight with default values for latency and bandwidth; bytes for `auto`.
     #[must_use]
     pub fn or(self, latency_s: f64, bandwidth_bytes_per_s: f64) -> Weight {
         let given = match self {
-            Self::Named(WeightName::Bytes) => return Weight::Bytes,
+            Self::Named(WeightName::Auto | WeightName::Bytes) => return Weight::Bytes,
             Self::Named(WeightName::Messages) => return Weight::Messages,
             Self::Named(WeightName::Time) => NetworkSpeed::default(),
             Self::Time { time } => time,
@@ -126,18 +129,25 @@ impl WeightChoice {
     #[must_use]
     pub fn asks_the_machine(self) -> bool {
         match self {
-            Self::Named(name) => name == WeightName::Time,
+            Self::Named(name) => matches!(name, WeightName::Auto | WeightName::Time),
             Self::Time { time } => time.latency_s.is_none() || time.bandwidth_bytes_per_s.is_none(),
         }
     }
 
-    /// The weight on a machine: explicit values override those of its links. Logs the resulting values.
-    pub fn resolve(self, system: &SystemGraph, cx: &Context<'_>) -> Result<Weight, Error> {
+    /// The weight of a program on a machine: explicit values override those of its links. Logs the resulting
+    /// values, and why `auto` is not time.
+    pub fn resolve(self, graph: &TaskGraph, system: &SystemGraph, cx: &Context<'_>) -> Result<Weight, Error> {
         if !self.asks_the_machine() {
             return Ok(self.or(0.0, 0.0));
         }
         system.check()?;
         let found = NetworkSpeed::of(system);
+        if self == Self::Named(WeightName::Auto)
+            && let Some(missing) = found.missing(graph)
+        {
+            cx.log(format_args!("weight: bytes, because {missing}"));
+            return Ok(Weight::Bytes);
+        }
         let given = if let Self::Time { time } = self { time } else { NetworkSpeed::default() };
         let known =
             |what, given: Option<f64>, found: Option<f64>| given.or(found).ok_or(UnknownSpeed { what });
@@ -147,7 +157,9 @@ impl WeightChoice {
             "weight: L·N + D/S with L = {latency_s:.3e} s and S = {bandwidth:.3e} B/s; missing values are the median \
              between hosts of the machine"
         ));
-        Ok(self.or(latency_s, bandwidth))
+        let is_auto = self == Self::Named(WeightName::Auto);
+        let choice = if is_auto { Self::Named(WeightName::Time) } else { self };
+        Ok(choice.or(latency_s, bandwidth))
     }
 }
 
@@ -156,6 +168,10 @@ impl NetworkSpeed {
     /// bandwidth of its narrowest link. Pairs with incomplete links are skipped.
     #[must_use]
     pub fn of(system: &SystemGraph) -> Self {
+        let is_rated = |link: &Link| link.latency_s.is_some() || link.bandwidth_bytes_per_s.is_some();
+        if !system.links.iter().any(is_rated) {
+            return Self::default();
+        }
         let Some(paths) = Paths::new(system) else { return Self::default() };
         let hosts: Vec<u32> = system.hosts().map(|(host, ..)| host).collect();
         let some: Vec<u32> = hosts.iter().copied().step_by(hosts.len().div_ceil(MOST_HOSTS).max(1)).collect();
@@ -177,6 +193,20 @@ impl NetworkSpeed {
         }
         Self { latency_s: lower_median(latencies), bandwidth_bytes_per_s: lower_median(bandwidths) }
     }
+
+    /// What the weight `time` lacks, as the reason of a sentence.
+    fn missing(&self, graph: &TaskGraph) -> Option<&'static str> {
+        let lacks_count = |edge: &Edge| edge.messages == 0 && edge.bytes > 0;
+        match (self.latency_s, self.bandwidth_bytes_per_s) {
+            (None, None) => Some("the machine has no latencies and bandwidths between hosts"),
+            (None, _) => Some("the machine has no latencies between hosts"),
+            (_, None) => Some("the machine has no bandwidths between hosts"),
+            _ if graph.edges.iter().any(lacks_count) => {
+                Some("some bytes of the program have no message count")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The machine lacks values that the weight `time` needs.
@@ -197,7 +227,6 @@ pub struct UnknownSpeed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Link;
     use crate::system_graph::tests::small_tree;
 
     /// Latency in microseconds and bandwidth in GB/s of the links to hosts, and of those between switches.
@@ -218,9 +247,14 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
+    fn resolved(choice: &str, edge: Edge, system: &SystemGraph) -> Weight {
+        let graph = TaskGraph { edges: vec![edge], ..TaskGraph::default() };
+        read(choice).resolve(&graph, system, &Context::detached()).unwrap()
+    }
+
     fn seconds(choice: &str, system: &SystemGraph) -> f64 {
-        let weight = read(choice).resolve(system, &Context::detached()).unwrap();
-        weight.of(&Edge { source: 0, destination: 1, messages: 3, bytes: 1000 })
+        let edge = Edge { source: 0, destination: 1, messages: 3, bytes: 1000 };
+        resolved(choice, edge, system).of(&edge)
     }
 
     #[test]
@@ -241,6 +275,20 @@ mod tests {
     }
 
     #[test]
+    fn auto_is_time_if_latencies_bandwidths_and_message_counts_are_known() {
+        let mut system = measured((1.0, 2.0), (3.0, 0.5));
+        let counted = Edge { source: 0, destination: 1, messages: 3, bytes: 1000 };
+        assert_eq!(resolved("\"auto\"", counted, &system), resolved("\"time\"", counted, &system));
+        assert_eq!(read("\"auto\""), WeightChoice::default());
+        let is_bytes = |edge, system: &SystemGraph| resolved("\"auto\"", edge, system) == Weight::Bytes;
+        assert!(is_bytes(Edge { messages: 0, ..counted }, &system));
+        assert!(!is_bytes(Edge { messages: 0, bytes: 0, ..counted }, &system));
+        system.links.iter_mut().for_each(|link| link.latency_s = None);
+        assert!(is_bytes(counted, &system));
+        assert!(is_bytes(counted, &small_tree()));
+    }
+
+    #[test]
     fn pairs_with_unknown_links_are_skipped() {
         let mut system = measured((1.0, 2.0), (3.0, 0.5));
         for link in system.links.iter_mut().filter(|link| link.source.min(link.destination) >= 4) {
@@ -253,7 +301,7 @@ mod tests {
     #[test]
     fn a_machine_without_link_attributes_is_one_error() {
         let refused = |choice: &str, system: &SystemGraph| {
-            read(choice).resolve(system, &Context::detached()).unwrap_err().to_string()
+            read(choice).resolve(&TaskGraph::default(), system, &Context::detached()).unwrap_err().to_string()
         };
         let missing = |what: &str| {
             format!(
@@ -270,7 +318,9 @@ mod tests {
     #[test]
     fn the_syntax_in_a_pipeline_file() {
         let full = "{\"time\":{\"latency_s\":0.5,\"bandwidth_bytes_per_s\":4.0}}";
-        for text in ["\"bytes\"", "\"messages\"", "\"time\"", "{\"time\":{\"latency_s\":0.5}}", full] {
+        for text in
+            ["\"auto\"", "\"bytes\"", "\"messages\"", "\"time\"", "{\"time\":{\"latency_s\":0.5}}", full]
+        {
             assert_eq!(serde_json::to_string(&read(text)).unwrap(), text);
         }
         for weight in
@@ -282,7 +332,10 @@ mod tests {
         }
         for wrong in ["\"seconds\"", "{\"time\": {\"latency\": 1}}", "{\"time\": {}, \"bytes\": 1}", "7"] {
             let refused = serde_json::from_str::<WeightChoice>(wrong).unwrap_err().to_string();
-            assert!(refused.contains("weight is `bytes`, `messages`, `time`, or `{ time = {"), "{refused}");
+            assert!(
+                refused.contains("weight is `auto`, `bytes`, `messages`, `time`, or `{ time = {"),
+                "{refused}"
+            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::dense::CompactAssignment;
 use crate::error::{FREE, check_length, ranks_by_slot};
-use crate::objective::{HOPS, Terms, Values};
+use crate::objective::{HOPS, LOADS, Terms, Values};
 use crate::{ObjectiveError, Problem};
 
 /// A mapping of all ranks of a problem, with its cost and the deltas of exchanges.
@@ -209,15 +209,15 @@ struct Tracked<'p> {
     hops: [Option<Assignment<'p>>; HOPS],
     /// Twice the contribution of every rank to F.
     shares: Option<Tournament>,
-    /// Bytes over every link.
-    loads: Option<Tournament>,
+    /// Loads of every link.
+    loads: [Option<Tournament>; LOADS],
 }
 
 /// Changes of the terms by an exchange.
 struct Change {
     values: Values,
     shares: Vec<(u32, i64)>,
-    loads: Vec<(u32, i64)>,
+    loads: [Vec<(u32, i64)>; LOADS],
 }
 
 impl<'p> Tracked<'p> {
@@ -233,13 +233,13 @@ impl<'p> Tracked<'p> {
             *place = problem.as_deref().map(|problem| Assignment::new(problem, slots)).transpose()?;
         }
         let shares = terms.counts_shares().then(|| Tournament::new(&problem.shares(slots)));
-        let loads = terms.traffic.as_ref().map(|traffic| Tournament::new(&traffic.loads(slots)));
+        let loads = terms.loads_of(slots).map(|loads| loads.map(|loads| Tournament::new(&loads)));
         let largest = |tournament: &Option<Tournament>| tournament.as_ref().map_or(0, Tournament::largest);
         let values = Values {
             quadratic,
             hops: hops.each_ref().map(|hops| hops.as_ref().map_or(0, Assignment::cost)),
             share: largest(&shares),
-            load: largest(&loads),
+            loads: loads.each_ref().map(largest),
         };
         Ok(Self { terms, values, hops, shares, loads })
     }
@@ -262,8 +262,10 @@ impl<'p> Tracked<'p> {
         if let Some(shares) = &mut self.shares {
             shares.add(&change.shares);
         }
-        if let Some(loads) = &mut self.loads {
-            loads.add(&change.loads);
+        for (loads, changes) in self.loads.iter_mut().zip(&change.loads) {
+            if let Some(loads) = loads {
+                loads.add(changes);
+            }
         }
         for hops in self.hops.iter_mut().flatten() {
             let delta = hops.delta(rank, slot);
@@ -272,7 +274,8 @@ impl<'p> Tracked<'p> {
     }
 
     fn change(&self, assignment: &Assignment<'_>, rank: u32, slot: u32) -> Change {
-        let mut change = Change { values: self.values, shares: Vec::new(), loads: Vec::new() };
+        let mut change =
+            Change { values: self.values, shares: Vec::new(), loads: [const { Vec::new() }; LOADS] };
         if assignment.slot_of(rank) == slot {
             return change;
         }
@@ -287,7 +290,7 @@ impl<'p> Tracked<'p> {
         } else {
             change.values.quadratic += assignment.quadratic_delta(rank, slot);
         }
-        if let (Some(loads), Some(traffic)) = (&self.loads, &self.terms.traffic) {
+        if let Some(traffic) = &self.terms.traffic {
             let mut changes = Vec::new();
             let (slots, other) = (assignment.slots(), assignment.rank_at(slot));
             traffic.changes(slots, rank, other, slot, |link, more| changes.push((link, more)));
@@ -296,8 +299,14 @@ impl<'p> Tracked<'p> {
                 traffic.changes(slots, other, Some(rank), own, |link, more| changes.push((link, more)));
                 traffic.changes_between(slots, [rank, other], |link, more| changes.push((link, more)));
             }
-            change.loads = joined(changes);
-            change.values.load = loads.largest_after(&change.loads);
+            let bytes = joined(changes);
+            for (index, (loads, costs)) in self.loads.iter().zip(&self.terms.loads).enumerate() {
+                if let (Some(loads), Some(costs)) = (loads, costs) {
+                    let more = |&(link, bytes)| (link, costs.of(link, bytes));
+                    change.loads[index] = bytes.iter().map(more).collect();
+                    change.values.loads[index] = loads.largest_after(&change.loads[index]);
+                }
+            }
         }
         for (sum, hops) in change.values.hops.iter_mut().zip(&self.hops) {
             *sum += hops.as_ref().map_or(0, |hops| hops.delta(rank, slot));

@@ -1,6 +1,6 @@
 //! Errors of mapping problems and mappings.
 
-use hopmap_model::{CostsError, OutOfRange, SystemGraph, SystemGraphError, TaskGraphError};
+use hopmap_model::{CostsError, Link, OutOfRange, SystemGraph, SystemGraphError, TaskGraphError};
 use miette::Diagnostic;
 
 /// An invalid mapping problem or mapping.
@@ -45,6 +45,14 @@ impl ObjectiveError {
     pub(crate) fn no_links() -> Self {
         let problem = "the machine has no links, so hops and link loads are undefined";
         Self::new(problem, "use a machine with links, or the objective F or T")
+    }
+
+    /// A link has no bandwidth, which its time needs.
+    pub(crate) fn no_bandwidth(system: &SystemGraph, link: &Link) -> Self {
+        let [from, to] = [link.source, link.destination].map(|node| &system.nodes[node as usize].name);
+        let problem =
+            format!("the link from `{from}` to `{to}` has no bandwidth, so times of links are undefined");
+        Self::new(problem, "use a machine topology with bandwidths, or the objective max-link-load")
     }
 
     /// The largest possible cost of matrices overflows.

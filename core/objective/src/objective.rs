@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::Weight;
 
-use crate::traffic::Traffic;
+use crate::traffic::{LinkCosts, LoadUnit, Traffic};
 use crate::{Metric, ObjectiveError, quality};
 
 /// How a metric is computed from a mapping.
@@ -16,8 +16,8 @@ pub(crate) enum Form {
     LargestShare,
     /// Sum over pairs of ranks of a weight times hops.
     Hops(Weight),
-    /// The largest load of a link.
-    LargestLoad,
+    /// The largest load of a directed link.
+    LargestLoad(LoadUnit),
 }
 
 impl Form {
@@ -30,9 +30,13 @@ impl Form {
         matches!(self, Self::Hops(_))
     }
 
+    const fn is_of_loads(&self) -> bool {
+        matches!(self, Self::LargestLoad(_))
+    }
+
     /// Whether it is a maximum instead of a sum.
     const fn is_maximum(&self) -> bool {
-        matches!(self, Self::LargestShare | Self::LargestLoad)
+        matches!(self, Self::LargestShare | Self::LargestLoad(_))
     }
 }
 
@@ -78,20 +82,24 @@ objectives! {
     /// Hop-bytes.
     hop_bytes, HOP_BYTES, "hop-bytes", quality::HOP_BYTES, Form::Hops(Weight::Bytes);
     /// The bytes over the busiest directed link.
-    max_link_load, MAX_LINK_LOAD, "max-link-load", quality::MAX_LINK_LOAD, Form::LargestLoad;
+    max_link_load, MAX_LINK_LOAD, "max-link-load", quality::MAX_LINK_LOAD, Form::LargestLoad(LoadUnit::Bytes);
+    /// The time of the busiest directed link: bytes divided by bandwidth.
+    max_link_time, MAX_LINK_TIME, "max-link-time", quality::MAX_LINK_TIME, Form::LargestLoad(LoadUnit::Seconds);
 }
 
-/// Number of sums of hops.
-pub(crate) const HOPS: usize = {
-    let (mut index, mut count) = (0, 0);
+/// Number of sums of hops, and of largest loads.
+pub(crate) const HOPS: usize = counted().0;
+pub(crate) const LOADS: usize = counted().1;
+
+const fn counted() -> (usize, usize) {
+    let (mut index, mut hops, mut loads) = (0, 0, 0);
     while index < COUNT {
-        if FORMS[index].is_of_hops() {
-            count += 1;
-        }
+        hops += FORMS[index].is_of_hops() as usize;
+        loads += FORMS[index].is_of_loads() as usize;
         index += 1;
     }
-    count
-};
+    (hops, loads)
+}
 
 impl Objective {
     /// Checks that weights are finite and not negative, and that at least one is positive.
@@ -131,6 +139,11 @@ impl Objective {
         self.counting(Form::is_maximum).next().is_none().then_some(first)
     }
 
+    /// Whether a single metric counts.
+    pub(crate) fn is_single(&self) -> bool {
+        self.counting(|_| true).count() == 1
+    }
+
     /// Whether it depends only on the costs between slots.
     pub(crate) fn counts_costs(&self) -> bool {
         self.counting(Form::is_of_costs).next().is_some()
@@ -141,9 +154,19 @@ impl Objective {
         let all = FORMS.into_iter().zip(self.weights());
         let mut hops = all.filter_map(|(form, weight)| match form {
             Form::Hops(of) => Some((weight, of)),
-            Form::Costs | Form::LargestShare | Form::LargestLoad => None,
+            Form::Costs | Form::LargestShare | Form::LargestLoad(_) => None,
         });
         std::array::from_fn(|_| hops.next().unwrap_or_default())
+    }
+
+    /// Its largest loads: the weight and the unit of each.
+    pub(crate) fn loads(&self) -> [(f64, LoadUnit); LOADS] {
+        let all = FORMS.into_iter().zip(self.weights());
+        let mut loads = all.filter_map(|(form, weight)| match form {
+            Form::LargestLoad(unit) => Some((weight, unit)),
+            Form::Costs | Form::LargestShare | Form::Hops(_) => None,
+        });
+        std::array::from_fn(|_| loads.next().unwrap_or_default())
     }
 }
 
@@ -167,6 +190,8 @@ pub(crate) struct Terms {
     factors: Values,
     /// Traffic over links, if the busiest link counts.
     pub(crate) traffic: Option<Traffic>,
+    /// What a byte costs on every link, for each largest load that counts.
+    pub(crate) loads: [Option<LinkCosts>; LOADS],
     tie: Tie,
     /// Divisor that converts the sum to real units.
     pub(crate) scale: f64,
@@ -181,8 +206,8 @@ pub(crate) struct Values {
     pub(crate) hops: [i64; HOPS],
     /// Twice T.
     pub(crate) share: i64,
-    /// Bytes over the busiest link.
-    pub(crate) load: i64,
+    /// Largest loads of a link.
+    pub(crate) loads: [i64; LOADS],
 }
 
 /// Tie-break for maxima, which many mappings share: the lowest bits hold the highest bits of the related sum.
@@ -194,26 +219,28 @@ struct Tie {
 
 impl Terms {
     /// Builds the terms of an objective from the weight, scale and bound of its quadratic form, and the
-    /// scales and bounds of further sums of hops.
+    /// scales and bounds of further sums of hops. There is traffic if a load counts.
     pub(crate) fn new(
         objective: &Objective,
         quadratic: f64,
         [base_scale, base_bound]: [f64; 2],
         hops: [Option<[f64; 2]>; HOPS],
         traffic: Option<Traffic>,
+        loads: [Option<LinkCosts>; LOADS],
     ) -> Result<Self, ObjectiveError> {
         let hops = objective.hops().into_iter().zip(hops).map(|((weight, _), size)| {
             let [scale, bound] = size.unwrap_or([f64::INFINITY, 0.0]);
             [weight / scale, bound]
         });
-        let most_traffic = traffic.as_ref().map_or(0.0, |traffic| traffic.total as f64);
+        let total = traffic.as_ref().map_or(0.0, |traffic| traffic.total as f64);
+        let sizes = loads.each_ref().map(|costs| costs.as_ref().map_or([1.0, 0.0], LinkCosts::size));
+        let loaded = objective.loads().into_iter().zip(sizes);
+        let loaded = loaded.map(|((weight, _), [scale, largest])| [weight / scale, largest * total]);
         // Value of one unit of every integer, and its maximum.
         let terms: Vec<[f64; 2]> = std::iter::once([quadratic / base_scale, base_bound])
             .chain(hops)
-            .chain([
-                [objective.t / (2.0 * base_scale), 2.0 * base_bound],
-                [objective.max_link_load, most_traffic],
-            ])
+            .chain([[objective.t / (2.0 * base_scale), 2.0 * base_bound]])
+            .chain(loaded)
             .collect();
         let (factors, scale) = factors(&terms)?;
         let largest: f64 =
@@ -222,16 +249,22 @@ impl Terms {
             quadratic: factors[0],
             hops: std::array::from_fn(|index| factors[1 + index]),
             share: factors[1 + HOPS],
-            load: factors[2 + HOPS],
+            loads: std::array::from_fn(|index| factors[2 + HOPS + index]),
         };
         let has_sum = factors.quadratic > 0 || factors.hops.iter().any(|&factor| factor > 0);
         let tie = if has_sum { Tie { bits: 0, shift: 0 } } else { Tie::new(largest, base_bound) };
-        Ok(Self { factors, traffic, tie, scale })
+        Ok(Self { factors, traffic, loads, tie, scale })
     }
 
     /// Whether T counts.
     pub(crate) fn counts_shares(&self) -> bool {
         self.factors.share > 0
+    }
+
+    /// Loads of all links, for each largest load that counts.
+    pub(crate) fn loads_of(&self, slots: &[u32]) -> [Option<Vec<i64>>; LOADS] {
+        let bytes = self.traffic.as_ref().map_or_else(Vec::new, |traffic| traffic.loads(slots));
+        self.loads.each_ref().map(|costs| Some(costs.as_ref()?.of_all(&bytes)))
     }
 
     /// The integer cost.
@@ -240,7 +273,7 @@ impl Terms {
         let sum = factors.quadratic * values.quadratic
             + factors.hops.iter().zip(values.hops).map(|(factor, hops)| factor * hops).sum::<i64>()
             + factors.share * values.share
-            + factors.load * values.load;
+            + factors.loads.iter().zip(values.loads).map(|(factor, load)| factor * load).sum::<i64>();
         match self.tie.bits {
             0 => sum,
             bits => (sum << bits) + (values.quadratic >> self.tie.shift),
@@ -285,7 +318,8 @@ fn factors(terms: &[[f64; 2]]) -> Result<(Vec<i64>, f64), ObjectiveError> {
             return Ok((integers.into_iter().map(|factor| factor / common).collect(), scale));
         }
     }
-    let real: f64 = terms.iter().map(|[worth, bound]| worth * bound).sum();
+    // A metric that is always zero still needs a factor.
+    let real: f64 = terms.iter().map(|[worth, bound]| worth * bound.max(1.0)).sum();
     let scale = 0.5 * LIMIT / real;
     let valid = scale.is_finite() && error(scale) <= PRECISION && fits(scale);
     if valid {

@@ -8,9 +8,9 @@ use crate::constraints::{Admission, Constraints};
 use crate::dense::Compact;
 use crate::error::check_size;
 use crate::forms::{Form, Sides, both_ways, neighbours, with_hops};
-use crate::objective::{HOPS, Terms, Values};
+use crate::objective::{HOPS, LOADS, Terms, Values};
 use crate::scale::{Room, Scales, check_weight};
-use crate::traffic::Traffic;
+use crate::traffic::{LinkCosts, Traffic};
 use crate::{Distance, Objective, ObjectiveError};
 
 /// A process mapping problem: communicating ranks, slots with costs, and an objective to minimise over all
@@ -87,16 +87,20 @@ impl Problem {
                 problem.hops[index] = Some(Box::new(Self::of_hops(graph, system, weight)?));
             }
         }
-        let traffic = match objective.max_link_load > 0.0 {
-            true => {
-                let paths = Paths::new(system).ok_or_else(ObjectiveError::no_links)?;
-                Some(Traffic::new(graph, system, paths)?)
+        let (mut traffic, mut loads) = (None, [const { None }; LOADS]);
+        if objective.loads().iter().any(|(weight, _)| *weight > 0.0) {
+            let paths = Paths::new(system).ok_or_else(ObjectiveError::no_links)?;
+            let found = Traffic::new(graph, system, paths)?;
+            let room = if objective.is_single() { Room::Links } else { Room::Shared };
+            for (costs, (weight, unit)) in loads.iter_mut().zip(objective.loads()) {
+                *costs =
+                    (weight > 0.0).then(|| LinkCosts::new(unit, system, found.total, room)).transpose()?;
             }
-            false => None,
-        };
+            traffic = Some(found);
+        }
         let size = |problem: &Self| [problem.scale, problem.bound];
         let sizes = problem.hops.each_ref().map(|hops| hops.as_deref().map(size));
-        let terms = Terms::new(objective, factor, size(&problem), sizes, traffic)?;
+        let terms = Terms::new(objective, factor, size(&problem), sizes, traffic, loads)?;
         let follows_from_costs = !problem.counts_hops_beside() && terms.traffic.as_ref().is_none();
         if !follows_from_costs && !problem.groups_are_inside_hosts(system) {
             problem.distance = problem.distance.without_groups();
@@ -150,7 +154,13 @@ impl Problem {
         check_hosts(system)?;
         let (ranks, slots) = (graph.ranks(), system.slots.len());
         check_size(ranks, slots)?;
-        let weights: Vec<f64> = graph.edges.iter().map(|edge| weight.of(edge)).collect();
+        // Seconds as the bytes that pass in them: integers if the latency is that of whole bytes, so that dense
+        // problems fit the vector kernels.
+        let unit = match weight {
+            Weight::Time { bandwidth_bytes_per_s, .. } => bandwidth_bytes_per_s,
+            Weight::Bytes | Weight::Messages => 1.0,
+        };
+        let weights: Vec<f64> = graph.edges.iter().map(|edge| unit * weight.of(edge)).collect();
         let form = Form::new(system)?;
         let (sides, costs) = form.costs(graph, &weights, slots);
         let scales = Scales::new(&weights, &costs, room)?;
@@ -188,7 +198,7 @@ impl Problem {
             hops: Default::default(),
             bound,
             slots,
-            scale: scales.weight * scales.cost,
+            scale: unit * scales.weight * scales.cost,
         };
         problem.movable = (0..ranks as u32).filter(|&rank| problem.matters(rank)).collect();
         Ok(problem)
@@ -316,7 +326,7 @@ impl Problem {
             quadratic,
             hops: self.hops.each_ref().map(|hops| hops.as_ref().map_or(0, |hops| hops.cost(slots))),
             share: if terms.counts_shares() { largest(self.shares(slots)) } else { 0 },
-            load: terms.traffic.as_ref().map_or(0, |traffic| largest(traffic.loads(slots))),
+            loads: terms.loads_of(slots).map(|loads| loads.map_or(0, largest)),
         })
     }
 
@@ -474,6 +484,8 @@ mod tests {
         let weight = Weight::Time { latency_s: 2.5e-6, bandwidth_bytes_per_s: 1e9 };
         let problem = Problem::new(&graph, &pairs_of_cores(1, [0.5, 1.0]), weight).unwrap();
         assert!((problem.real(problem.cost(&[0, 1])) - 0.5 * 2.504e-6).abs() < 1e-18);
+        // 2504 bytes pass in the time of the message.
+        assert_eq!(problem.neighbours(0), [Neighbour { rank: 1, weight: 2504 }]);
     }
 
     #[test]

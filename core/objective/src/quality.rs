@@ -39,6 +39,11 @@ pub(crate) const MAX_LINK_LOAD: Metric = Metric {
     unit: "bytes",
     explanation: "Bytes over the busiest directed link.",
 };
+pub(crate) const MAX_LINK_TIME: Metric = Metric {
+    name: "max_link_time_s",
+    unit: "s",
+    explanation: "Time of the busiest directed link: its bytes divided by its bandwidth; missing if a link has no bandwidth.",
+};
 const DILATION_MEAN: Metric = Metric {
     name: "dilation_mean",
     unit: "hops",
@@ -50,8 +55,8 @@ const DILATION_MAX: Metric = Metric {
     explanation: "Largest number of links between different communicating ranks.",
 };
 
-/// The metrics of every mapping. Those in bytes or hops are missing for a machine without links.
-pub const METRICS: [Metric; 6] = [F, T, HOP_BYTES, MAX_LINK_LOAD, DILATION_MEAN, DILATION_MAX];
+/// The metrics of every mapping. Those of links are missing for a machine without them.
+pub const METRICS: [Metric; 7] = [F, T, HOP_BYTES, MAX_LINK_LOAD, MAX_LINK_TIME, DILATION_MEAN, DILATION_MAX];
 
 /// Additional metric of searches.
 pub const EVALUATIONS: Metric = Metric {
@@ -79,6 +84,8 @@ pub struct NetworkQuality {
     pub hop_bytes: f64,
     /// Bytes over the busiest directed link.
     pub max_link_load_bytes: f64,
+    /// The largest time of a directed link, bytes divided by bandwidth; missing if a link has no bandwidth.
+    pub max_link_time_s: Option<f64>,
     /// Mean and largest number of hops per edge between different ranks; missing if there is no such edge.
     pub dilation: Option<(f64, f64)>,
 }
@@ -110,6 +117,7 @@ impl Quality {
         if let Some(network) = &self.network {
             values.push((HOP_BYTES, network.hop_bytes));
             values.push((MAX_LINK_LOAD, network.max_link_load_bytes));
+            values.extend(network.max_link_time_s.map(|seconds| (MAX_LINK_TIME, seconds)));
             if let Some((mean, max)) = network.dilation {
                 values.extend([(DILATION_MEAN, mean), (DILATION_MAX, max)]);
             }
@@ -162,8 +170,14 @@ impl NetworkQuality {
             most_hops = most_hops.max(hops);
         }
         let loads = link_loads(graph, system, paths, slots);
+        let seconds = system.links.iter().zip(&loads).map(|(link, bytes)| {
+            let bandwidth = link.bandwidth_bytes_per_s?;
+            Some(*bytes as f64 / bandwidth)
+        });
+        let seconds: Option<Vec<f64>> = seconds.collect();
         Ok(Self {
             hop_bytes,
+            max_link_time_s: seconds.map(|seconds| seconds.into_iter().fold(0.0, f64::max)),
             max_link_load_bytes: loads.into_iter().max().unwrap_or(0) as f64,
             dilation: (edges > 0).then(|| (hops_in_all as f64 / edges as f64, f64::from(most_hops))),
         })
@@ -215,6 +229,16 @@ mod tests {
         }
     }
 
+    /// The same with 100 bytes per second to and from hosts, and 25 between switches.
+    fn rated_tree() -> SystemGraph {
+        let mut system = small_tree();
+        for link in &mut system.links {
+            let is_of_host = link.source.min(link.destination) < 4;
+            link.bandwidth_bytes_per_s = Some(if is_of_host { 100.0 } else { 25.0 });
+        }
+        system
+    }
+
     fn graph(ranks: usize, edges: &[(u32, u32, u64)]) -> TaskGraph {
         let edge = |&(source, destination, bytes)| Edge { source, destination, messages: 1, bytes };
         TaskGraph {
@@ -232,7 +256,7 @@ mod tests {
     #[test]
     fn a_mapping_counted_by_hand() {
         let graph = graph(4, &[(0, 1, 8), (0, 2, 4), (1, 3, 2), (2, 2, 999), (3, 0, 6)]);
-        let values = metrics(&small_tree(), &graph, &[0, 1, 2, 4]);
+        let values = metrics(&rated_tree(), &graph, &[0, 1, 2, 4]);
         let expected = [
             ("F", 8.0 + 40.0 + 200.0 + 600.0),
             ("T", 0.5 * (200.0 + 600.0)),
@@ -240,6 +264,7 @@ mod tests {
             ("dilation_mean", 10.0 / 4.0),
             ("hop_bytes", 4.0 * 2.0 + 2.0 * 4.0 + 6.0 * 4.0),
             ("max_link_load_bytes", 6.0),
+            ("max_link_time_s", 6.0 / 25.0),
         ];
         for (name, value) in expected {
             assert!((values[name] - value).abs() < 1e-12, "{name} is {}, not {value}", values[name]);
@@ -256,6 +281,18 @@ mod tests {
     }
 
     #[test]
+    fn a_narrow_link_is_slower_than_one_with_more_bytes() {
+        // 60 bytes leave host 0, and 20 of them pass the link between switches at a quarter of the bandwidth.
+        let graph = graph(3, &[(0, 1, 40), (0, 2, 20)]);
+        let values = metrics(&rated_tree(), &graph, &[0, 2, 4]);
+        assert!((values["max_link_load_bytes"] - 60.0).abs() < 1e-12);
+        assert!((values["max_link_time_s"] - 20.0 / 25.0).abs() < 1e-12);
+        let mut partly = rated_tree();
+        partly.links[0].bandwidth_bytes_per_s = None;
+        assert!(!metrics(&partly, &graph, &[0, 2, 4]).contains_key("max_link_time_s"));
+    }
+
+    #[test]
     fn without_edges_there_is_no_dilation() {
         let values = metrics(&small_tree(), &graph(2, &[(1, 1, 8)]), &[0, 7]);
         assert_eq!(values.keys().collect::<Vec<_>>(), ["F", "T", "hop_bytes", "max_link_load_bytes"]);
@@ -264,7 +301,7 @@ mod tests {
 
     #[test]
     fn every_metric_is_explained() {
-        let values = metrics(&small_tree(), &graph(2, &[(0, 1, 8)]), &[0, 7]);
+        let values = metrics(&rated_tree(), &graph(2, &[(0, 1, 8)]), &[0, 7]);
         let mut names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
         names.sort_unstable();
         assert_eq!(values.into_keys().collect::<Vec<_>>(), names);

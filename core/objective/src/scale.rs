@@ -10,6 +10,8 @@ const PRECISION: f64 = 1e-9;
 const LIMIT: f64 = (1u64 << 61) as f64;
 /// Bound of values that are added to other metrics.
 const SHARED_LIMIT: f64 = (1u64 << 42) as f64;
+/// Bound of the times of links if nothing else counts: room for twelve bits that break ties.
+const LINKS_LIMIT: f64 = (1u64 << 48) as f64;
 /// Higher powers of ten exceed the precision of a float near one.
 const LARGEST_EXPONENT: u32 = 300;
 
@@ -20,6 +22,8 @@ pub(crate) enum Room {
     All,
     /// Small enough for sums with other metrics, if integers are.
     Shared,
+    /// Small enough for ties of link times, if nothing else counts.
+    Links,
 }
 
 impl Room {
@@ -27,6 +31,7 @@ impl Room {
         match self {
             Self::All => LIMIT,
             Self::Shared => SHARED_LIMIT,
+            Self::Links => LINKS_LIMIT,
         }
     }
 }

@@ -1,11 +1,71 @@
-//! The bytes over the links of a machine, and the links between its hosts.
+//! The bytes over the links of a machine, what a byte costs on a link, and the links between its hosts.
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{Paths, SystemGraph, TaskGraph};
+use hopmap_model::{Link, Paths, SystemGraph, TaskGraph};
 
 use crate::ObjectiveError;
 use crate::error::no_route;
+use crate::scale::{Room, Scales};
+
+/// Unit of the load of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum LoadUnit {
+    /// Bytes.
+    #[default]
+    Bytes,
+    /// Bytes divided by the bandwidth of the link.
+    Seconds,
+}
+
+/// The integer cost of a byte on every link.
+#[derive(Debug, Clone)]
+pub(crate) struct LinkCosts {
+    per_byte: Vec<i64>,
+    /// Integer cost of one unit of the load.
+    scale: f64,
+}
+
+impl LinkCosts {
+    /// For at most `total` bytes on a link. Seconds are in units of the fastest link, so that usual ratios of
+    /// bandwidths are small integers. Fails if a link has no bandwidth.
+    pub(crate) fn new(
+        unit: LoadUnit,
+        system: &SystemGraph,
+        total: i64,
+        room: Room,
+    ) -> Result<Self, ObjectiveError> {
+        if unit == LoadUnit::Bytes {
+            return Ok(Self { per_byte: vec![1; system.links.len()], scale: 1.0 });
+        }
+        let bandwidth = |link: &Link| {
+            let known =
+                link.bandwidth_bytes_per_s.filter(|bandwidth| bandwidth.is_finite() && *bandwidth > 0.0);
+            known.ok_or_else(|| ObjectiveError::no_bandwidth(system, link))
+        };
+        let bandwidths = system.links.iter().map(bandwidth).collect::<Result<Vec<f64>, _>>()?;
+        let fastest = bandwidths.iter().copied().fold(0.0, f64::max);
+        let ratios: Vec<f64> = bandwidths.into_iter().map(|bandwidth| fastest / bandwidth).collect();
+        let scale = Scales::new(&[total as f64], &ratios, room)?.cost;
+        let per_byte = ratios.into_iter().map(|ratio| (ratio * scale).round() as i64).collect();
+        Ok(Self { per_byte, scale: scale * fastest })
+    }
+
+    /// The scale, and the largest cost of a byte.
+    pub(crate) fn size(&self) -> [f64; 2] {
+        [self.scale, self.per_byte.iter().copied().max().unwrap_or(0) as f64]
+    }
+
+    /// The cost of these bytes on a link.
+    pub(crate) fn of(&self, link: u32, bytes: i64) -> i64 {
+        self.per_byte[link as usize] * bytes
+    }
+
+    /// The costs of the bytes on all links.
+    pub(crate) fn of_all(&self, bytes: &[i64]) -> Vec<i64> {
+        self.per_byte.iter().zip(bytes).map(|(cost, bytes)| cost * bytes).collect()
+    }
+}
 
 /// Bytes between ranks, and the links that they pass.
 #[derive(Debug, Clone)]

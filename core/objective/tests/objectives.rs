@@ -23,6 +23,9 @@ enum Network {
     Triangle,
 }
 
+/// Bandwidths of links with short ratios, so that weighted sums are exact.
+const BANDWIDTHS: [f64; 5] = [1e9, 1.25e8, 1e7, 5e8, 2.5e8];
+
 /// Costs of a tree whose innermost groups are hosts, or pairs of hosts; or those of a matrix.
 #[derive(Debug, Clone)]
 enum Costs {
@@ -41,7 +44,10 @@ fn machine(network: Network, costs: &Costs) -> SystemGraph {
         Network::Parallel => &[(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (4, 6), (5, 6)],
         Network::Triangle => &[(0, 4), (1, 5), (2, 6), (3, 6), (4, 5), (5, 6), (6, 4)],
     };
-    let link = |(source, destination)| Link::new(source, destination);
+    let link = |(source, destination): (u32, u32)| Link {
+        bandwidth_bytes_per_s: Some(BANDWIDTHS[(2 * source + destination) as usize % BANDWIDTHS.len()]),
+        ..Link::new(source, destination)
+    };
     let groups = |size: u32| (0..SLOTS).map(|slot| slot / size).collect();
     let kind = |node: u32| if node < 4 { NodeKind::Host } else { NodeKind::Switch };
     SystemGraph {
@@ -94,7 +100,12 @@ fn programs() -> impl Strategy<Value = TaskGraph> {
 
 fn objectives() -> impl Strategy<Value = Objective> {
     let weight = || prop_oneof![2 => Just(0.0), 1 => Just(1.0), 1 => Just(0.5), 1 => (1u32..1000).prop_map(|w| f64::from(w) / 100.0)];
-    let sums = Objective::NAMES.map(|_| weight()).prop_map(Objective::of_weights);
+    // A second weighs as much as the bytes that pass in it, or one metric would be lost beside the other.
+    let of_weights = |weights| {
+        let objective = Objective::of_weights(weights);
+        Objective { max_link_time: 1e8 * objective.max_link_time, ..objective }
+    };
+    let sums = Objective::NAMES.map(|_| weight()).prop_map(of_weights);
     let sums = sums.prop_filter("something counts", |objective| objective.check().is_ok());
     let alone = (0..Objective::NAMES.len()).prop_map(|index| {
         let mut weights = Objective::NAMES.map(|_| 0.0);
@@ -201,7 +212,7 @@ fn the_smaller_sum_breaks_ties_of_the_maximum() {
     // Ranks 0 and 1 exchange most and stay apart; the slots of 2 and 3 do not affect the maxima.
     let graph = program(&[(0, 1, 900), (2, 3, 10)]);
     let system = machine(Network::Even, &Costs::Hosts);
-    for objective in [Objective::T, Objective::MAX_LINK_LOAD] {
+    for objective in [Objective::T, Objective::MAX_LINK_LOAD, Objective::MAX_LINK_TIME] {
         let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
         let near = problem.cost(&[0, 4, 2, 3, 1, 5]);
         let far = problem.cost(&[0, 4, 2, 1, 3, 5]);
@@ -216,12 +227,49 @@ fn constraints_hold_for_every_objective() {
     let system = machine(Network::Even, &Costs::Hosts);
     let pin = Pin { rank: 0, place: Place::Slot(3) };
     let constraints = Constraints { pinned: vec![pin], forbidden: vec!["n3".into()] };
-    for objective in [Objective::T, Objective::MAX_LINK_LOAD, Objective::HOP_BYTES] {
+    for objective in [Objective::T, Objective::MAX_LINK_LOAD, Objective::MAX_LINK_TIME, Objective::HOP_BYTES]
+    {
         let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
         let problem = problem.with_constraints(&constraints, &system).unwrap();
         let assignment = Assignment::new(&problem, &problem.linear()).unwrap();
         assert_eq!([assignment.delta(0, 1), assignment.delta(1, 6)], [Assignment::NEVER; 2]);
         assert_ne!(assignment.delta(1, 5), Assignment::NEVER);
+    }
+}
+
+/// The largest time of a link of the tree [`Network::Even`], by its structure: every link separates hosts.
+fn largest_time(graph: &TaskGraph, system: &SystemGraph, slots: &[u32]) -> f64 {
+    let below: [&[u32]; 6] = [&[0], &[1], &[2], &[3], &[0, 1], &[2, 3]];
+    let host = |rank: u32| slots[rank as usize] / 2;
+    let time = |(index, link): (usize, &Link)| {
+        let is_below = |rank| below[index / 2].contains(&host(rank));
+        // The links to the root have even indices, those back odd ones.
+        let passes = |edge: &&Edge| {
+            let [source, destination] = [is_below(edge.source), is_below(edge.destination)];
+            if index % 2 == 0 { source && !destination } else { !source && destination }
+        };
+        let bytes: u64 = graph.edges.iter().filter(passes).map(|edge| edge.bytes).sum();
+        bytes as f64 / link.bandwidth_bytes_per_s.unwrap()
+    };
+    system.links.iter().enumerate().map(time).fold(0.0, f64::max)
+}
+
+proptest! {
+    #[test]
+    fn times_of_links_follow_from_the_hosts_that_links_separate(
+        graph in programs(), seed in any::<u8>(), rank in 0..RANKS as u32, slot in 0..SLOTS,
+    ) {
+        let mut system = machine(Network::Even, &Costs::Hosts);
+        for (link, factor) in system.links.iter_mut().zip([1.0, 0.37, 1.0 / 3.0].into_iter().cycle()) {
+            link.bandwidth_bytes_per_s = link.bandwidth_bytes_per_s.map(|bandwidth| factor * bandwidth);
+        }
+        let problem =
+            Problem::with_objective(&graph, &system, Weight::Bytes, &Objective::MAX_LINK_TIME).unwrap();
+        let mut assignment = Assignment::new(&problem, &random(RANKS, SLOTS as usize, [seed; 32])).unwrap();
+        let delta = assignment.delta(rank, slot);
+        assignment.exchange(rank, slot, delta);
+        let (cost, real) = (problem.real(assignment.cost()), largest_time(&graph, &system, assignment.slots()));
+        prop_assert!((cost - real).abs() <= 1e-8 * real, "{} is not {}", cost, real);
     }
 }
 
@@ -273,8 +321,13 @@ fn invalid_objectives_are_refused() {
     );
     let apart = Objective { f: 1e-30, ..Objective::T };
     assert!(refused(apart, &system).contains("three digits of each weight"));
+    system.links[3].bandwidth_bytes_per_s = None;
+    assert_eq!(
+        refused(Objective::MAX_LINK_TIME, &system),
+        "the link from `n4` to `n1` has no bandwidth, so times of links are undefined"
+    );
     system.links.clear();
-    for objective in [Objective::HOP_BYTES, Objective::MAX_LINK_LOAD] {
+    for objective in [Objective::HOP_BYTES, Objective::MAX_LINK_LOAD, Objective::MAX_LINK_TIME] {
         assert_eq!(
             refused(objective, &system),
             "the machine has no links, so hops and link loads are undefined"

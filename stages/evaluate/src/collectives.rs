@@ -20,8 +20,8 @@ const MOST_MESSAGES: u64 = 1 << 26;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollectivesParams {
-    /// Weight of a message; by default that of the mapping. One of `bytes`, `messages`, `time`, or `{ time =
-    /// { latency_s, bandwidth_bytes_per_s } }`.
+    /// Weight of a message; by default that of the mapping. One of `auto`, `bytes`, `messages`, `time`, or `{ time
+    /// = { latency_s, bandwidth_bytes_per_s } }`.
     #[serde(default)]
     pub weight: Option<WeightChoice>,
 }
@@ -54,7 +54,7 @@ pub fn compare_collectives(
     cx: &Context<'_>,
 ) -> Result<CollectiveComparison, Error> {
     check(graph, system, mapping)?;
-    let weight = params.weight.map_or(Ok(mapping.weight), |weight| weight.resolve(system, cx))?;
+    let weight = params.weight.map_or(Ok(mapping.weight), |weight| weight.resolve(graph, system, cx))?;
     check_weight(weight)?;
     let kinds = kinds(graph, cx);
     let (mapped, in_order) = (mapping.slots(), linear(graph.ranks()));

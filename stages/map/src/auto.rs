@@ -100,6 +100,11 @@ impl Auto {
         let &AutoParams { seed, evaluations, time_limit_s, islands, .. } = params;
         Ok(Self { seed, budget: Budget::new(evaluations, time_limit_s, islands)? })
     }
+
+    /// The search with a budget that is already checked.
+    pub(crate) fn with_budget(seed: u64, budget: Budget) -> Self {
+        Self { seed, budget }
+    }
 }
 
 impl Mapper for Auto {

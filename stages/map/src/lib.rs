@@ -20,6 +20,7 @@ mod import;
 mod mapper;
 mod moves;
 mod params;
+mod predicted_time;
 mod stage;
 mod tabu;
 
@@ -36,11 +37,12 @@ pub use import::{Placed, import, read_placement};
 pub use mapper::{Mapper, SearchResult};
 pub use moves::descend;
 pub use params::{
-    AfterExchange, AnnealingParams, AnnealingPart, AutoParams, CompositeParams, Cooling, Crossover,
+    AfterExchange, AnnealingParams, AnnealingPart, AutoGoal, AutoParams, CompositeParams, Cooling, Crossover,
     ExactParams, ExternalCommand, ExternalParams, GeneticParams, GeneticPart, Goal, HierarchicalParams,
     ImportParams, Iteration, LevelChoice, LinearParams, Master, MoveType, MovesUnit, Numbering, OtherLevels,
     Partitioner, Pin, PlacementFormat, Preset, RandomParams, Scheme, TabuParams,
 };
+pub use predicted_time::{IMPROVING_REPLAYS, PREDICTED, PredictedTimeError};
 pub use stage::{
     AnnealingStage, AutoStage, BANDWIDTH, CompositeStage, ExactStage, ExternalStage, GeneticStage,
     HierarchicalStage, ImportStage, LATENCY, LinearStage, RandomStage, RoundRobinStage, TabuStage,

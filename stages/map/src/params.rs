@@ -7,7 +7,7 @@ macro_rules! params {
         params! {
             $(#[$meta])* pub struct $name { $($own)* }
             /// Objective function: a metric, or a weighted sum such as `{ F = 1.0, T = 0.5 }`.
-            objective
+            objective: Goal
         }
     };
     ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* } and $($shared:tt)*) => {
@@ -16,7 +16,7 @@ macro_rules! params {
     (
         $(#[$meta:meta])*
         pub struct $name:ident { $($(#[$of_field:meta])* pub $field:ident: $type:ty $(= $default:expr)?,)* }
-        $(#[$of_objective:meta])+ objective
+        $(#[$of_objective:meta])+ objective: $goal:ty
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ macro_rules! params {
             /// Weight of an edge of the communication matrix.
             pub weight: WeightChoice,
             $(#[$of_objective])+
-            pub objective: Goal,
+            pub objective: $goal,
             /// Ranks with a fixed slot or host.
             pub pinned: Vec<Pin>,
             /// Names of hosts that no rank may use.
@@ -38,7 +38,7 @@ macro_rules! params {
                 Self {
                     $($field: or_default!($type $(, $default)?),)*
                     weight: WeightChoice::default(),
-                    objective: Goal::default(),
+                    objective: <$goal>::default(),
                     pinned: Vec::new(),
                     forbidden: Vec::new(),
                 }
@@ -65,7 +65,7 @@ macro_rules! problem_params {
             fn from(params: &'a $params) -> Self {
                 Self {
                     weight: params.weight,
-                    objective: params.objective.0,
+                    objective: params.objective.of_metrics(),
                     pinned: &params.pinned,
                     forbidden: &params.forbidden,
                 }
@@ -90,7 +90,7 @@ mod problem;
 use std::borrow::Cow;
 use std::fmt;
 
-use hopmap_model::{InputPath, WeightChoice};
+use hopmap_model::{InputPath, Weight, WeightChoice};
 use hopmap_objective::Objective;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
@@ -102,13 +102,13 @@ pub use graphhunter::{
     GeneticPart, Iteration, Master, MoveType, MovesUnit, Scheme,
 };
 pub(crate) use problem::ProblemParams;
-pub use problem::{Goal, Pin};
+pub use problem::{AutoGoal, Goal, Pin};
 
 params! {
     /// Parameters of `map/linear` and `map/round-robin`.
     pub struct LinearParams {}
     /// Accepted so that all mappers of a sweep can share parameters; it has no effect here.
-    objective
+    objective: Goal
 }
 
 params! {
@@ -118,7 +118,7 @@ params! {
         pub seed: u64 = 1,
     }
     /// Accepted so that all mappers of a sweep can share parameters; it has no effect here.
-    objective
+    objective: Goal
 }
 
 params! {
@@ -134,7 +134,14 @@ params! {
         /// time limit, use at most one island per core: few islands with large populations find better
         /// mappings than many with small ones.
         pub islands: u32 = 2,
+        /// Replays of exchanges after those of the candidates, with the objective `predicted-time`. By default
+        /// until `time_limit_s`; without it, as many as take about ten seconds of a core, 64 to 4096.
+        pub replays: Option<u64>,
     }
+    /// Objective function: a metric, a weighted sum such as `{ F = 1.0, T = 0.5 }`, or `predicted-time`, the run
+    /// time that `predict/time` predicts for the program in the input `program`. With `predicted-time`, each
+    /// objective that the machine allows gets `evaluations`, or an equal share of two fifths of `time_limit_s`.
+    objective: AutoGoal
 }
 
 params! {
@@ -412,7 +419,7 @@ params! {
     }
     /// Objective function: a metric, or a weighted sum such as `{ F = 1.0, T = 0.5 }`. Partitioning favours a
     /// small F; the refinement minimises this objective.
-    objective
+    objective: Goal
 }
 
 impl HierarchicalParams {
@@ -422,6 +429,7 @@ impl HierarchicalParams {
         Self {
             preset: Preset::Paper,
             partition_only: Some(true),
+            weight: Weight::Bytes.into(),
             objective: Goal(Objective::T),
             ..Self::default()
         }

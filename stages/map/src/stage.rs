@@ -2,13 +2,15 @@
 
 use hopmap_model::{
     BOUND_PORT, Context, Error, InputPath, Inputs, Library, Mapping, Metrics, Outcome, Outputs, Paths, Port,
-    Stage, SystemGraph, TaskGraph, Weight, WeightChoice,
+    Program, Stage, SystemGraph, TaskGraph, Weight, WeightChoice,
 };
 use hopmap_objective::{EVALUATIONS, Metric, Quality, check_weight};
+use hopmap_prediction::Options;
 
 use crate::exact::{BOUND, GAP, PROVEN};
 use crate::hierarchical::METIS;
-use crate::params::{ProblemParams, kind};
+use crate::params::{AutoGoal, ProblemParams, kind};
+use crate::predicted_time::{PredictedTime, PredictedTimeError};
 use crate::{
     Annealing, AnnealingParams, Auto, AutoParams, Composite, CompositeParams, Exact, ExactParams, External,
     ExternalParams, Genetic, GeneticParams, Hierarchical, HierarchicalParams, ImportParams, Linear,
@@ -126,7 +128,7 @@ macro_rules! search_stage {
 
 mapper_stage! {
     /// `map/linear`: rank `i` on slot `i`.
-    LinearStage(LinearParams), "map/linear", 2, "Map rank i to slot i (block mapping, the default of most launchers)";
+    LinearStage(LinearParams), "map/linear", 3, "Map rank i to slot i (block mapping, the default of most launchers)";
     check: |params| Ok(()),
     map: |params, inputs| Linear,
     timed: false;
@@ -134,7 +136,7 @@ mapper_stage! {
 
 mapper_stage! {
     /// `map/round-robin`: rank `i` on host `i` modulo the hosts.
-    RoundRobinStage(LinearParams), "map/round-robin", 2, "Map ranks to hosts in turn (cyclic mapping)";
+    RoundRobinStage(LinearParams), "map/round-robin", 3, "Map ranks to hosts in turn (cyclic mapping)";
     check: |params| Ok(()),
     map: |params, inputs| RoundRobin::new(&inputs.one::<SystemGraph>("system")?.value),
     timed: false;
@@ -142,7 +144,7 @@ mapper_stage! {
 
 mapper_stage! {
     /// `map/random`: ranks on randomly drawn slots.
-    RandomStage(RandomParams), kind::RANDOM, 2, "Map ranks to randomly drawn slots";
+    RandomStage(RandomParams), kind::RANDOM, 3, "Map ranks to randomly drawn slots";
     check: |params| Ok(()),
     map: |params, inputs| Random { seed: params.seed },
     timed: false;
@@ -150,54 +152,97 @@ mapper_stage! {
 
 search_stage! {
     /// `map/annealing`: parallel simulated annealing.
-    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 4, "Search by parallel simulated annealing; islands share the best mapping";
+    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 5, "Search by parallel simulated annealing; islands share the best mapping";
     preset AnnealingParams;
     distributed;
 }
 
 search_stage! {
     /// `map/genetic`: parallel genetic algorithm.
-    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 3, "Search by a parallel genetic algorithm; islands exchange their best mappings";
+    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 4, "Search by a parallel genetic algorithm; islands exchange their best mappings";
     preset GeneticParams;
     distributed;
 }
 
 search_stage! {
     /// `map/composite`: genetic algorithm on annealed mappings.
-    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 3, "Anneal a population of mappings, then evolve it by a genetic algorithm";
+    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 4, "Anneal a population of mappings, then evolve it by a genetic algorithm";
     preset CompositeParams;
     distributed;
 }
 
 search_stage! {
-    /// `map/auto`: algorithm portfolio.
-    AutoStage: Auto(AutoParams), kind::AUTO, 3, "Choose and run a search by size, density and time limit (algorithm portfolio)";
-    distributed;
-}
-
-search_stage! {
     /// `map/tabu`: robust tabu search.
-    TabuStage: Tabu(TabuParams), kind::TABU, 2, "Search by robust tabu search over exchanges of ranks";
+    TabuStage: Tabu(TabuParams), kind::TABU, 3, "Search by robust tabu search over exchanges of ranks";
     distributed;
 }
 
 search_stage! {
     /// `map/hierarchical`: recursive multisection along the machine tree.
-    HierarchicalStage: Hierarchical(HierarchicalParams), "map/hierarchical", 3, "Partition ranks recursively along the machine tree, up to millions of ranks";
+    HierarchicalStage: Hierarchical(HierarchicalParams), "map/hierarchical", 4, "Partition ranks recursively along the machine tree, up to millions of ranks";
     preset HierarchicalParams;
     library METIS;
 }
 
 search_stage! {
     /// `map/external`: an external solver.
-    ExternalStage: External(ExternalParams), "map/external", 2, "Run an external solver that reads two matrices and writes a permutation";
+    ExternalStage: External(ExternalParams), "map/external", 3, "Run an external solver that reads two matrices and writes a permutation";
     observes;
     programs ExternalParams;
 }
 
 search_stage! {
     /// `map/exact`: branch and bound.
-    ExactStage: Exact(ExactParams), "map/exact", 2, "Prove the optimum of a small problem by branch and bound, or give a lower bound";
+    ExactStage: Exact(ExactParams), "map/exact", 3, "Prove the optimum of a small problem by branch and bound, or give a lower bound";
+}
+
+/// `map/auto`: algorithm portfolio.
+#[derive(Debug)]
+pub struct AutoStage;
+
+impl Stage for AutoStage {
+    type Params = AutoParams;
+    const KIND: &'static str = kind::AUTO;
+    const SUMMARY: &'static str =
+        "Choose and run a search by size, density and time limit (algorithm portfolio)";
+    const REVISION: u32 = 4;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<TaskGraph>("task-graph"),
+                Port::input::<SystemGraph>("system"),
+                Port::optional::<Program>("program"),
+                Port::optional::<Metrics>(BOUND_PORT),
+                Port::output::<Mapping>("mapping"),
+            ]
+        }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        ProblemParams::from(params).check()?;
+        Auto::new(params)?;
+        Ok(())
+    }
+
+    fn distributed() -> bool {
+        true
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let timed = params.time_limit_s.is_some();
+        if let AutoGoal::Metrics(_) = params.objective {
+            return place(&Auto::new(&params)?, &ProblemParams::from(&params), &inputs, timed, cx);
+        }
+        let program = inputs.optional::<Program>("program")?.ok_or(PredictedTimeError::NoProgram)?.value;
+        measure(params.weight, &inputs, timed, |graph, system| {
+            let weight = params.weight.resolve(graph, system, cx)?;
+            let options = Options::default();
+            let (params, program) = (&params, &program);
+            let search = PredictedTime { params, program, graph, system, weight, options, cx };
+            Ok((search.search()?, weight))
+        })
+    }
 }
 
 /// Adds the optimality gap if there is a lower bound. Both values are rounded: the bound is clamped to F, and
@@ -223,7 +268,7 @@ impl Stage for ImportStage {
     type Params = ImportParams;
     const KIND: &'static str = "map/import";
     const SUMMARY: &'static str = "Import a mapping from KaHIP, VieM, SharedMap, Scotch or an MPI launcher";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -245,7 +290,7 @@ impl Stage for ImportStage {
             system.check()?;
             let placed = import(params.path.path(), params.format, graph.ranks(), system)?;
             cx.log(format_args!("`{}` is a {}", params.path.name(), placed.format.name()));
-            Ok((SearchResult::at_once(placed.slots), params.weight.resolve(system, cx)?))
+            Ok((SearchResult::at_once(placed.slots), params.weight.resolve(graph, system, cx)?))
         })
     }
 }
@@ -259,7 +304,7 @@ fn place(
     cx: &Context<'_>,
 ) -> Result<Outcome, Error> {
     measure(params.weight, inputs, timed, |graph, system| {
-        let weight = params.weight.resolve(system, cx)?;
+        let weight = params.weight.resolve(graph, system, cx)?;
         Ok((mapper.map(&params.problem(graph, system, weight)?, cx)?, weight))
     })
 }

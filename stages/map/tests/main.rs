@@ -13,6 +13,7 @@ mod import;
 mod matrix;
 mod objectives;
 mod papers;
+mod predicted_time;
 mod support {
     pub(crate) mod body;
     pub(crate) mod placement;

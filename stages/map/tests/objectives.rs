@@ -32,7 +32,7 @@ fn best(objective: &Objective, graph: &TaskGraph, system: &SystemGraph, slots: &
 
 fn annealed(objective: Objective, evaluations: u64, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     let params =
-        AutoParams { objective: Goal(objective), evaluations: Some(evaluations), ..AutoParams::default() };
+        AutoParams { objective: objective.into(), evaluations: Some(evaluations), ..AutoParams::default() };
     run::<AutoStage>(params, graph, system)
 }
 
@@ -49,6 +49,8 @@ fn objectives() -> impl Strategy<Value = Objective> {
         weight /= 2.0;
         weight
     }));
+    // At 1 GB/s, a second weighs as much as the bytes that pass in it.
+    let sum = Objective { max_link_time: 1e9 * sum.max_link_time, ..sum };
     prop_oneof![each(), Just(Objective { t: 0.5, ..Objective::F }), Just(sum)]
 }
 
@@ -94,13 +96,28 @@ fn minimising_the_maximum_lowers_the_maximum_of_a_grid() {
 #[test]
 fn minimising_the_link_load_is_not_worse_than_minimising_hops() {
     let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
-    let load = |objective| {
+    let load = |objective: Objective| {
         let params =
-            AutoParams { objective: Goal(objective), evaluations: Some(60_000), ..AutoParams::default() };
+            AutoParams { objective: objective.into(), evaluations: Some(60_000), ..AutoParams::default() };
         run::<AutoStage>(params, &graph, &system).metrics["max_link_load_bytes"]
     };
     let (fewest_hops, least) = (load(Objective::HOP_BYTES), load(Objective::MAX_LINK_LOAD));
     assert!(least <= fewest_hops, "{least} and {fewest_hops}");
+}
+
+/// Of four hosts, the first has links at a hundredth of the bandwidth: a pair that exchanges more bytes belongs elsewhere.
+#[test]
+fn a_slow_link_is_busier_than_one_with_more_bytes() {
+    let (graph, mut system) = (graph(4, [(0, 1, 1000), (2, 3, 300)]), tree(&[1, 4]));
+    for link in system.links.iter_mut().filter(|link| link.source == 0 || link.destination == 0) {
+        link.bandwidth_bytes_per_s = Some(1e7);
+    }
+    let load = annealed(Objective::MAX_LINK_LOAD, 4000, &graph, &system);
+    let time = annealed(Objective::MAX_LINK_TIME, 4000, &graph, &system);
+    assert!((load.metrics["max_link_load_bytes"] - time.metrics["max_link_load_bytes"]).abs() < 1e-9);
+    assert!(time.slots()[2] == 0 || time.slots()[3] == 0, "{:?}", time.slots());
+    assert!((time.metrics["max_link_time_s"] - 300.0 / 1e7).abs() < 1e-15);
+    assert!(load.metrics["max_link_time_s"] >= time.metrics["max_link_time_s"]);
 }
 
 #[test]
@@ -119,11 +136,11 @@ fn the_default_objective_is_f() {
 fn a_machine_without_links_has_no_link_loads() {
     let (graph, mut system) = (grid(2, 2), tree(&[2, 2]));
     system.links.clear();
-    let params = AutoParams { objective: Goal(Objective::MAX_LINK_LOAD), ..AutoParams::default() };
+    let params = AutoParams { objective: Objective::MAX_LINK_LOAD.into(), ..AutoParams::default() };
     let refused = AutoStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap_err();
     assert_eq!(refused.to_string(), "the machine has no links, so hops and link loads are undefined");
     let params =
-        AutoParams { objective: Goal(Objective { t: -1.0, ..Objective::F }), ..AutoParams::default() };
+        AutoParams { objective: Objective { t: -1.0, ..Objective::F }.into(), ..AutoParams::default() };
     assert_eq!(AutoStage::check(&params).unwrap_err().to_string(), "a weight of the objective is -1");
 }
 
@@ -139,6 +156,7 @@ fn time_uses_the_machine_latency_and_bandwidth_by_default() {
     };
     let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-12, "{found} {wanted}");
     let measured = placed(WeightChoice::Named(WeightName::Time));
+    assert_eq!(measured, placed(WeightChoice::default()));
     // Ranks 0 and 1 share a host, at a cost of 1; between hosts it is 10.
     near(measured.metrics["F"], (3e-6 + 4000.0 / 2e9) + 10.0 * (3e-6 + 8000.0 / 2e9));
     assert_eq!(measured.weight, Weight::Time { latency_s: 3e-6, bandwidth_bytes_per_s: 2e9 });

@@ -1,6 +1,6 @@
 //! Parameters of GraphHunter's algorithms: annealing, genetic and composite.
 
-use hopmap_model::WeightChoice;
+use hopmap_model::{Weight, WeightChoice};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -186,6 +186,7 @@ impl AnnealingParams {
         Self {
             preset: Preset::Paper,
             exchange_interval: Some(1000),
+            weight: Weight::Bytes.into(),
             local_search: false,
             rank_order_fallback: false,
             ..AnnealingPart::paper().into()
@@ -286,6 +287,7 @@ impl GeneticParams {
     pub fn paper() -> Self {
         Self {
             preset: Preset::Paper,
+            weight: Weight::Bytes.into(),
             local_search: false,
             rank_order_fallback: false,
             ..GeneticPart::paper().into()
@@ -367,6 +369,7 @@ impl CompositeParams {
             preset: Preset::Paper,
             annealing: AnnealingPart::paper(),
             genetic: GeneticPart::paper(),
+            weight: Weight::Bytes.into(),
             local_search: false,
             rank_order_fallback: false,
             ..Self::default()

@@ -31,6 +31,11 @@ impl ProblemParams<'_> {
         Ok(())
     }
 
+    /// The same with another objective.
+    pub(crate) fn with_objective(self, objective: Objective) -> Self {
+        Self { objective, ..self }
+    }
+
     /// Builds the mapping problem of a program and a machine.
     pub(crate) fn problem(
         &self,
@@ -88,7 +93,82 @@ const NAMES: &[&str] = &Objective::NAMES;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Goal(pub Objective);
 
+/// Objective of `map/auto`: a metric, a table of weights, or the predicted run time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum AutoGoal {
+    /// Metrics.
+    Metrics(Goal),
+    /// The run time that a replay of the program predicts.
+    PredictedTime,
+}
+
+/// Name of [`AutoGoal::PredictedTime`] in a pipeline file.
+const PREDICTED_TIME: &str = "predicted-time";
+
+/// The objectives of `map/auto` with a name.
+const AUTO_NAMES: &[&str] = &{
+    let mut names = [PREDICTED_TIME; NAMES.len() + 1];
+    let mut index = 0;
+    while index < NAMES.len() {
+        names[index] = NAMES[index];
+        index += 1;
+    }
+    names
+};
+
+impl AutoGoal {
+    /// The objective in metrics; F of the predicted run time.
+    pub(super) fn of_metrics(self) -> Objective {
+        match self {
+            Self::Metrics(goal) => goal.0,
+            Self::PredictedTime => Objective::F,
+        }
+    }
+}
+
+impl Default for AutoGoal {
+    fn default() -> Self {
+        Self::Metrics(Goal::default())
+    }
+}
+
+impl From<Objective> for AutoGoal {
+    fn from(objective: Objective) -> Self {
+        Self::Metrics(Goal(objective))
+    }
+}
+
+impl Serialize for AutoGoal {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Metrics(goal) => goal.serialize(serializer),
+            Self::PredictedTime => serializer.serialize_str(PREDICTED_TIME),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AutoGoal {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(GoalVisitor { names: AUTO_NAMES })
+    }
+}
+
+impl JsonSchema for AutoGoal {
+    fn schema_name() -> Cow<'static, str> {
+        "AutoGoal".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema(AUTO_NAMES)
+    }
+}
+
 impl Goal {
+    /// The objective in metrics.
+    pub(super) fn of_metrics(self) -> Objective {
+        self.0
+    }
+
     /// A single metric.
     fn only(name: &str) -> Option<Self> {
         let weights = Objective::NAMES.map(|other| f64::from(u8::from(other == name)));
@@ -112,32 +192,41 @@ impl Serialize for Goal {
 
 impl<'de> Deserialize<'de> for Goal {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(GoalVisitor)
+        match deserializer.deserialize_any(GoalVisitor { names: NAMES })? {
+            AutoGoal::Metrics(goal) => Ok(goal),
+            AutoGoal::PredictedTime => Err(de::Error::unknown_variant(PREDICTED_TIME, NAMES)),
+        }
     }
 }
 
-struct GoalVisitor;
+/// Reads a name or a table of weights.
+struct GoalVisitor {
+    names: &'static [&'static str],
+}
 
 impl<'de> Visitor<'de> for GoalVisitor {
-    type Value = Goal;
+    type Value = AutoGoal;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        NAMES.iter().try_for_each(|name| write!(f, "`{name}`, "))?;
+        self.names.iter().try_for_each(|name| write!(f, "`{name}`, "))?;
         f.write_str("or a table with a weight for some of these")
     }
 
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<Goal, E> {
-        Goal::only(name).ok_or_else(|| E::unknown_variant(name, NAMES))
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<AutoGoal, E> {
+        match name {
+            PREDICTED_TIME if self.names.contains(&name) => Ok(AutoGoal::PredictedTime),
+            _ => Goal::only(name).map(AutoGoal::Metrics).ok_or_else(|| E::unknown_variant(name, self.names)),
+        }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Goal, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AutoGoal, A::Error> {
         let mut weights = [0.0; NAMES.len()];
         while let Some(name) = map.next_key::<Cow<'_, str>>()? {
             let index = NAMES.iter().position(|other| *other == name);
             let index = index.ok_or_else(|| de::Error::unknown_field(&name, NAMES))?;
             weights[index] = map.next_value()?;
         }
-        Ok(Goal(Objective::of_weights(weights)))
+        Ok(Objective::of_weights(weights).into())
     }
 }
 
@@ -147,20 +236,25 @@ impl JsonSchema for Goal {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let weight = json_schema!({ "type": "number", "minimum": 0.0 });
-        let weights: BTreeMap<&str, &Schema> = NAMES.iter().map(|&name| (name, &weight)).collect();
-        json_schema!({
-            "description": "What a mapper minimises: a metric by its name, or the weights of several.",
-            "anyOf": [
-                { "type": "string", "enum": NAMES },
-                {
-                    "type": "object",
-                    "properties": weights,
-                    "additionalProperties": false,
-                },
-            ],
-        })
+        schema(NAMES)
     }
+}
+
+/// The schema of an objective with these names.
+fn schema(names: &[&str]) -> Schema {
+    let weight = json_schema!({ "type": "number", "minimum": 0.0 });
+    let weights: BTreeMap<&str, &Schema> = NAMES.iter().map(|&name| (name, &weight)).collect();
+    json_schema!({
+        "description": "What a mapper minimises: a metric by its name, or the weights of several.",
+        "anyOf": [
+            { "type": "string", "enum": names },
+            {
+                "type": "object",
+                "properties": weights,
+                "additionalProperties": false,
+            },
+        ],
+    })
 }
 
 #[cfg(test)]
@@ -179,6 +273,17 @@ mod tests {
         assert_eq!(read(r#""hop-bytes""#).0, Objective::HOP_BYTES);
         assert_eq!(read(r#"{"max-link-load": 1}"#).0, Objective::MAX_LINK_LOAD);
         assert_eq!(Goal::default(), read(r#""F""#));
+    }
+
+    #[test]
+    fn only_map_auto_minimises_the_predicted_time() {
+        let read = |text: &str| serde_json::from_str::<AutoGoal>(text);
+        assert_eq!(read(r#""predicted-time""#).unwrap(), AutoGoal::PredictedTime);
+        assert_eq!(serde_json::to_string(&AutoGoal::PredictedTime).unwrap(), r#""predicted-time""#);
+        assert_eq!(read(r#"{"T": 1}"#).unwrap(), Objective::T.into());
+        assert_eq!(serde_json::to_string(&AutoGoal::default()).unwrap(), r#""F""#);
+        assert!(read(r#""G""#).unwrap_err().to_string().contains("`max-link-time`, `predicted-time`"));
+        assert!(serde_json::from_str::<Goal>(r#""predicted-time""#).is_err());
     }
 
     #[test]

@@ -10,7 +10,8 @@ use hopmap_model::{
     Process, Slot, Stage, SystemGraph, TaskGraph,
 };
 
-/// A tree with costs 1, 10, 100, …; hosts are the groups of the innermost level, all under one switch.
+/// A tree with costs 1, 10, 100, …; hosts are the groups of the innermost level, all under one switch. Links have a
+/// bandwidth, but no latency.
 pub(crate) fn tree(shape: &[u32]) -> SystemGraph {
     let slots: u32 = shape.iter().product();
     let sizes: Vec<u32> = (1..=shape.len()).map(|levels| shape[..levels].iter().product()).collect();
@@ -18,7 +19,8 @@ pub(crate) fn tree(shape: &[u32]) -> SystemGraph {
     let node = |name, kind| Node::new(name, kind);
     let mut nodes: Vec<_> = (0..hosts).map(|host| node(format!("host{host}"), NodeKind::Host)).collect();
     nodes.push(node("switch".into(), NodeKind::Switch));
-    let link = |(source, destination)| Link::new(source, destination);
+    let link =
+        |(source, destination)| Link { bandwidth_bytes_per_s: Some(1e9), ..Link::new(source, destination) };
     SystemGraph {
         routing: hopmap_model::Routing::default(),
         nodes,

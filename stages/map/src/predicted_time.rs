@@ -1,0 +1,295 @@
+//! `objective = "predicted-time"` of `map/auto`: mappings of several objectives, judged and improved by replay.
+//!
+//! # Algorithm
+//!
+//! 1. The candidates are the linear and the round-robin mapping, and those of `map/auto` for every objective that
+//!    the machine allows. With a number of evaluations, each search has the budget of a stage with that objective
+//!    alone, and so the same result; of a time limit, all of them share [`SEARCH_SHARE`].
+//! 2. The program is replayed under every candidate, as by `predict/time`. The fastest one wins.
+//! 3. Exchanges of ranks improve it: a batch of [`BATCH`] exchanges is replayed, and the best one is made if it
+//!    shortens the run time, or, at the same run time, the mean time of the ranks. `exchanges.rs` proposes them.
+//!
+//! The batch is the same for any number of threads, so the result depends on the numbers of evaluations and replays
+//! only.
+
+mod exchanges;
+
+use std::time::Instant;
+
+use hopmap_islands::{Budget, time_limit};
+use hopmap_model::{
+    Context, ConvergencePoint, Error, Mapping, Paths, Prediction, Program, SystemGraph, TaskGraph, Weight,
+    seed_stream,
+};
+use hopmap_objective::{Assignment, Metric, Objective, Problem, round_robin};
+use hopmap_prediction::{Options, replay};
+use hopmap_random::{Pcg64, SeedableRng};
+use miette::Diagnostic;
+use rayon::prelude::*;
+
+use crate::params::{ProblemParams, kind};
+use crate::{Auto, AutoParams, Mapper, SearchResult};
+use exchanges::{Exchanges, after};
+
+/// Share of a time limit for the searches of the candidates.
+const SEARCH_SHARE: f64 = 0.4;
+/// Exchanges replayed at a time.
+const BATCH: u64 = 8;
+/// Operations and messages of all replays of an improvement without limit: about ten seconds of a core.
+const WORK: u64 = 20_000_000;
+/// Bounds of the replays of an improvement without limit.
+const REPLAYS: [u64; 2] = [64, 4096];
+
+/// Predicted run time of a mapping by the objective `predicted-time`.
+pub const PREDICTED: Metric = Metric {
+    name: "predicted_s",
+    unit: "s",
+    explanation: "Predicted run time, by the objective predicted-time.",
+};
+/// Replays that improved the best candidate.
+pub const IMPROVING_REPLAYS: Metric = Metric {
+    name: "replays",
+    unit: "replays",
+    explanation: "Number of replays after those of the candidates, by the objective predicted-time.",
+};
+
+/// The objective lacks its program, or has another one.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum PredictedTimeError {
+    /// No program is connected.
+    #[error("the objective `predicted-time` needs the operations of the program")]
+    #[diagnostic(
+        code(map::no_program),
+        help("connect `program` to the output of trace/program, or use another objective")
+    )]
+    NoProgram,
+    /// The program is not that of the task graph.
+    #[error("the program has {program} ranks, but the task graph has {graph}")]
+    #[diagnostic(
+        code(map::other_program),
+        help("make both from the same recording, by trace/program and trace/import")
+    )]
+    OtherProgram {
+        /// Ranks of the program.
+        program: usize,
+        /// Ranks of the task graph.
+        graph: usize,
+    },
+}
+
+/// Searches for the mapping with the shortest predicted run time.
+pub(crate) struct PredictedTime<'a> {
+    pub(crate) params: &'a AutoParams,
+    pub(crate) program: &'a Program,
+    pub(crate) graph: &'a TaskGraph,
+    pub(crate) system: &'a SystemGraph,
+    pub(crate) weight: Weight,
+    pub(crate) options: Options,
+    pub(crate) cx: &'a Context<'a>,
+}
+
+/// A mapping to be judged.
+struct Candidate {
+    name: String,
+    slots: Vec<u32>,
+}
+
+/// A replayed mapping.
+struct Judged {
+    slots: Vec<u32>,
+    prediction: Prediction,
+    /// Run time, and sum of the times of all ranks.
+    seconds: [f64; 2],
+}
+
+impl Judged {
+    fn is_faster(&self, other: &Self) -> bool {
+        self.seconds < other.seconds
+    }
+}
+
+impl PredictedTime<'_> {
+    pub(crate) fn search(&self) -> Result<SearchResult, Error> {
+        let [program, graph] = [self.program.ranks() as usize, self.graph.ranks()];
+        if program != graph {
+            return Err(PredictedTimeError::OtherProgram { program, graph }.into());
+        }
+        let end = time_limit(self.params.time_limit_s)?.and_then(|time| Instant::now().checked_add(time));
+        let should_stop = || self.cx.should_stop() || end.is_some_and(|end| Instant::now() >= end);
+        let problem = self.problem(&Objective::F, self.weight)?;
+        // What cannot be predicted is an error before the searches.
+        let linear = Candidate { name: "linear".to_owned(), slots: problem.linear() };
+        let judged = self.judge(linear.slots.clone(), &should_stop)?;
+        let (found, mut result) = self.candidates(&problem)?;
+        let others = found.into_par_iter().map(|candidate| {
+            let judged = self.judge(candidate.slots.clone(), &should_stop)?;
+            Ok::<_, Error>((candidate, judged))
+        });
+        let others = others.collect::<Result<Vec<_>, _>>()?;
+        let all = std::iter::once((linear, judged)).chain(others);
+        match self.best(all) {
+            Some(best) => {
+                let (best, replays) = self.improve(&problem, best, &should_stop, &mut result.convergence)?;
+                let metrics = [(PREDICTED, best.seconds[0]), (IMPROVING_REPLAYS, replays as f64)];
+                result.metrics.extend(metrics.map(|(metric, value)| (metric.name.to_owned(), value)));
+                result.slots = best.slots;
+            }
+            None => self.cx.log("warning: stopped before any replay ended: the mapping is that of F"),
+        }
+        result.complete &= !self.cx.should_stop();
+        Ok(result)
+    }
+
+    fn problem(&self, objective: &Objective, weight: Weight) -> Result<Problem, Error> {
+        let params = ProblemParams::from(self.params).with_objective(*objective);
+        params.problem(self.graph, self.system, weight)
+    }
+
+    /// The candidates beside the linear mapping, and the result that the mapping of F would be.
+    fn candidates(&self, problem: &Problem) -> Result<(Vec<Candidate>, SearchResult), Error> {
+        let round_robin = problem.in_order(&round_robin(self.system));
+        let mut found = vec![Candidate { name: "round-robin".to_owned(), slots: round_robin }];
+        let mut result: Option<SearchResult> = None;
+        let mut searches = vec![("F", Objective::F, self.weight), ("T", Objective::T, self.weight)];
+        if self.weight != Weight::Bytes {
+            searches.push(("F", Objective::F, Weight::Bytes));
+        }
+        if !self.system.links.is_empty() {
+            searches.extend(
+                [
+                    ("hop-bytes", Objective::HOP_BYTES),
+                    ("max-link-load", Objective::MAX_LINK_LOAD),
+                    ("max-link-time", Objective::MAX_LINK_TIME),
+                ]
+                .map(|(name, objective)| (name, objective, Weight::Bytes)),
+            );
+        }
+        let auto = self.auto(searches.len())?;
+        for (name, objective, weight) in searches {
+            let name = match (name, weight) {
+                ("F" | "T", Weight::Bytes) => format!("{name} by bytes"),
+                ("F" | "T", Weight::Messages) => format!("{name} by messages"),
+                ("F" | "T", Weight::Time { .. }) => format!("{name} by time"),
+                _ => name.to_owned(),
+            };
+            let problem = match self.problem(&objective, weight) {
+                Ok(problem) => problem,
+                Err(error) if result.is_none() => return Err(error),
+                Err(error) => {
+                    self.cx.log(format_args!("candidate {name}: none, because {error}"));
+                    continue;
+                }
+            };
+            let of_objective = auto.map(&problem, &self.cx.without_state())?;
+            found.push(Candidate { name, slots: of_objective.slots.clone() });
+            let all = result.get_or_insert_with(|| SearchResult::at_once(of_objective.slots));
+            all.evaluations += of_objective.evaluations;
+            all.complete &= of_objective.complete;
+        }
+        let result = result.unwrap_or_else(|| SearchResult::at_once(problem.linear()));
+        Ok((found, result))
+    }
+
+    /// The search of one of several candidates.
+    fn auto(&self, searches: usize) -> Result<Auto, Error> {
+        let AutoParams { seed, evaluations, time_limit_s, islands, .. } = *self.params;
+        let time_limit_s = time_limit_s.map(|limit| SEARCH_SHARE * limit / searches as f64);
+        Ok(Auto::with_budget(seed, Budget::new(evaluations, time_limit_s, islands)?))
+    }
+
+    /// Replays the program under a mapping; `None` if the replay was stopped.
+    fn judge(
+        &self,
+        slots: Vec<u32>,
+        should_stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Judged>, Error> {
+        let mapping = Mapping::new(&slots, self.system, self.weight)?;
+        let prediction = replay(self.program, self.system, &mapping, &self.options, &should_stop)?;
+        let total = prediction.ranks.iter().map(|rank| rank.finish_s).sum();
+        let seconds = [prediction.seconds(), total];
+        Ok(prediction.complete.then_some(Judged { slots, prediction, seconds }))
+    }
+
+    /// The fastest candidate, the first of equal ones. Logs the seconds of all.
+    fn best(&self, candidates: impl Iterator<Item = (Candidate, Option<Judged>)>) -> Option<Judged> {
+        let mut best: Option<(String, Judged)> = None;
+        for (Candidate { name, .. }, judged) in candidates {
+            let Some(judged) = judged else {
+                self.cx.log(format_args!("candidate {name}: not predicted, for lack of time"));
+                continue;
+            };
+            self.cx.log(format_args!("candidate {name}: predicted run time {:.6} s", judged.seconds[0]));
+            if best.as_ref().is_none_or(|(_, best)| judged.is_faster(best)) {
+                best = Some((name, judged));
+            }
+        }
+        let (name, best) = best?;
+        let contention = match best.prediction.is_contended {
+            true => "",
+            false => "; without contention, because the machine has no links",
+        };
+        self.cx.log(format_args!("the fastest candidate is {name}{contention}"));
+        Some(best)
+    }
+
+    /// Makes exchanges that shorten the run time until the budget is spent; returns the number of replays.
+    fn improve(
+        &self,
+        problem: &Problem,
+        mut best: Judged,
+        should_stop: &(dyn Fn() -> bool + Sync),
+        convergence: &mut Vec<ConvergencePoint>,
+    ) -> Result<(Judged, u64), Error> {
+        let seed = seed_stream(kind::AUTO, self.params.seed, u64::MAX);
+        let mut random = Pcg64::from_seed(seed);
+        let mut assignment = Assignment::new(problem, &best.slots)?;
+        let paths = Paths::new(self.system);
+        let mut exchanges = Exchanges::new(self.graph, self.system, paths.as_ref());
+        exchanges.follow(&assignment, &best.prediction);
+        let point = |evaluations, judged: &Judged| ConvergencePoint {
+            island: 0,
+            evaluations,
+            cost: judged.seconds[0],
+        };
+        convergence.push(point(0, &best));
+        let (first, limit, mut spent) = (best.seconds[0], self.replays(), 0);
+        while spent < limit && !should_stop() {
+            let batch = exchanges.draw(&assignment, BATCH.min(limit - spent), &mut random);
+            if batch.is_empty() {
+                break;
+            }
+            let replays =
+                batch.par_iter().map(|&exchange| self.judge(after(&assignment, exchange), should_stop));
+            let replays = replays.collect::<Result<Vec<_>, _>>()?;
+            spent += batch.len() as u64;
+            self.cx.progress(spent, if limit == u64::MAX { 0 } else { limit });
+            let judged =
+                batch.into_iter().zip(replays).filter_map(|(exchange, judged)| Some((exchange, judged?)));
+            let fastest = judged.reduce(|best, next| if next.1.is_faster(&best.1) { next } else { best });
+            if let Some(((rank, slot), judged)) = fastest.filter(|(_, judged)| judged.is_faster(&best)) {
+                assignment.exchange(rank, slot, assignment.delta(rank, slot));
+                if judged.seconds[0] < best.seconds[0] {
+                    convergence.push(point(spent, &judged));
+                }
+                best = judged;
+                exchanges.follow(&assignment, &best.prediction);
+            }
+        }
+        self.cx.log(format_args!(
+            "predicted run time {:.6} s, {first:.6} s before {spent} replays of exchanges",
+            best.seconds[0]
+        ));
+        Ok((best, spent))
+    }
+
+    /// Limit of the replays of exchanges.
+    fn replays(&self) -> u64 {
+        let [least, most] = REPLAYS;
+        let work = self.program.operations.len() as u64 + 2 * self.graph.messages();
+        match (self.params.replays, self.params.time_limit_s) {
+            (Some(replays), _) => replays,
+            (None, Some(_)) => u64::MAX,
+            (None, None) => (WORK / work.max(1)).clamp(least, most),
+        }
+    }
+}

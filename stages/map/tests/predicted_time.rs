@@ -1,0 +1,197 @@
+//! `objective = "predicted-time"`: no objective finds a faster mapping, and `predict/time` gives the seconds that it says.
+
+use std::sync::Arc;
+
+use hopmap_map::{AutoGoal, AutoParams, AutoStage, Pin};
+use hopmap_model::{
+    Context, CostModel, Edge, Envelope, Inputs, Levels, Link, Mapping, Node, NodeKind, Outcome, Program,
+    ProgramBuilder, Slot, Stage, SystemGraph, TaskGraph,
+};
+use hopmap_objective::Objective;
+use hopmap_prediction::{Options, replay};
+use proptest::prelude::*;
+
+use crate::common::{Listener, Silent, graph, inputs, mapping};
+
+/// Four hosts of two slots under two switches and a root; the links between switches are the slowest.
+fn machine() -> SystemGraph {
+    let kind = |node| if node < 4 { NodeKind::Host } else { NodeKind::Switch };
+    let rated = |(source, destination): (u32, u32)| {
+        let bandwidth = if source.max(destination) < 6 { 1e8 } else { 4e7 };
+        Link {
+            latency_s: Some(2e-5),
+            bandwidth_bytes_per_s: Some(bandwidth),
+            ..Link::new(source, destination)
+        }
+    };
+    let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)];
+    let groups = |size: u32| (0..8).map(|slot| slot / size).collect();
+    SystemGraph {
+        routing: hopmap_model::Routing::default(),
+        nodes: (0..7).map(|node| Node::new(format!("n{node}"), kind(node))).collect(),
+        links: ends.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).map(rated).collect(),
+        slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
+        cost: CostModel::Levels(Levels {
+            costs: vec![1.0, 5.0, 20.0],
+            groups: [2, 4, 8].map(groups).to_vec(),
+        }),
+    }
+}
+
+/// Every rank sends its edges, receives, waits and computes, twice.
+fn program(graph: &TaskGraph) -> Program {
+    let mut program = ProgramBuilder::new(graph.ranks() as u32);
+    let envelope = |peer| Envelope { peer, tag: 0, communicator: 0 };
+    for _ in 0..2 {
+        for &Edge { source, destination, bytes, .. } in &graph.edges {
+            program.irecv(destination, envelope(source), bytes);
+            program.isend(source, envelope(destination), bytes);
+        }
+        for rank in 0..graph.ranks() as u32 {
+            program.waitall(rank);
+            program.compute(rank, 1e-4 * f64::from(1 + rank % 3));
+        }
+    }
+    program.finish().unwrap()
+}
+
+fn ring(ranks: u32) -> TaskGraph {
+    graph(ranks as usize, (0..ranks).map(|rank| (3 * rank % ranks, 3 * (rank + 1) % ranks, 50_000)))
+}
+
+fn with_program(graph: &TaskGraph, system: &SystemGraph) -> Inputs {
+    let mut inputs = inputs(graph, system);
+    inputs.connect("program", Arc::new(program(graph)), "3".into(), "operations".into());
+    inputs
+}
+
+fn params() -> AutoParams {
+    let objective = AutoGoal::PredictedTime;
+    AutoParams { objective, evaluations: Some(2000), replays: Some(40), ..AutoParams::default() }
+}
+
+fn search(params: AutoParams, graph: &TaskGraph, system: &SystemGraph, cx: &Context<'_>) -> Mapping {
+    match AutoStage::run(params, with_program(graph, system), cx).unwrap() {
+        Outcome::Done(outputs) => mapping(&outputs),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn seconds(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> f64 {
+    replay(&program(graph), system, mapping, &Options::default(), &|| false).unwrap().seconds()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn no_objective_is_faster_and_the_seconds_are_those_of_a_replay(
+        edges in prop::collection::vec((0u32..7, 0u32..7, 1u64..200_000), 1..20), seed in 0u64..100,
+    ) {
+        let edges = edges.into_iter().filter(|(source, destination, _)| source != destination);
+        let (graph, system) = (graph(7, edges), machine());
+        let found = search(AutoParams { seed, ..params() }, &graph, &system, &Context::detached());
+        found.check().unwrap();
+        let predicted = found.metrics["predicted_s"];
+        prop_assert_eq!(predicted.to_bits(), seconds(&graph, &system, &found).to_bits());
+        for index in 0..Objective::NAMES.len() {
+            let mut weights = Objective::NAMES.map(|_| 0.0);
+            weights[index] = 1.0;
+            let objective = Objective::of_weights(weights).into();
+            let single = search(AutoParams { objective, seed, ..params() }, &graph, &system, &Context::detached());
+            prop_assert!(predicted <= seconds(&graph, &system, &single), "{}", Objective::NAMES[index]);
+        }
+    }
+}
+
+#[test]
+fn exchanges_shorten_the_run_until_none_does() {
+    let (graph, system) = (ring(8), machine());
+    let judged = search(AutoParams { replays: Some(0), ..params() }, &graph, &system, &Context::detached());
+    let found = search(AutoParams { replays: Some(2000), ..params() }, &graph, &system, &Context::detached());
+    let best = seconds(&graph, &system, &found);
+    assert!(best <= judged.metrics["predicted_s"] && judged.metrics["replays"] == 0.0);
+    assert!(found.convergence.windows(2).all(|points| points[0].cost > points[1].cost));
+    let slots = found.slots();
+    for (one, other) in (0..8).flat_map(|one| (0..one).map(move |other| (one, other))) {
+        let mut exchanged = slots.clone();
+        exchanged.swap(one, other);
+        let exchanged = Mapping::new(&exchanged, &system, found.weight).unwrap();
+        assert!(seconds(&graph, &system, &exchanged) >= best, "{one} and {other}");
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_prediction() {
+    let (graph, system) = (ring(7), machine());
+    let search = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let cx = Context::new(threads, None, &Silent);
+        pool.install(|| search(params(), &graph, &system, &cx))
+    };
+    assert_eq!(search(1), search(3));
+}
+
+#[test]
+fn the_log_says_the_seconds_of_every_candidate() {
+    let listener = Listener::default();
+    let cx = Context::new(1, None, &listener);
+    let found = search(params(), &ring(7), &machine(), &cx);
+    let lines = listener.lines.into_inner().unwrap();
+    let names = [
+        "linear",
+        "round-robin",
+        "F by time",
+        "T by time",
+        "F by bytes",
+        "hop-bytes",
+        "max-link-load",
+        "max-link-time",
+    ];
+    for name in names {
+        let start = format!("candidate {name}: predicted run time 0.");
+        assert!(lines.iter().any(|line| line.starts_with(&start)), "{name}: {lines:#?}");
+    }
+    let last = format!("predicted run time {:.6} s, ", found.metrics["predicted_s"]);
+    assert!(lines.last().unwrap().starts_with(&last), "{lines:#?}");
+}
+
+#[test]
+fn constraints_hold_after_exchanges() {
+    let pinned = vec![Pin { rank: 3, slot: Some(6), host: None }];
+    let params = AutoParams { pinned, forbidden: vec!["n0".into()], ..params() };
+    let found = search(params, &ring(6), &machine(), &Context::detached());
+    let slots = found.slots();
+    assert!(slots[3] == 6 && slots.iter().all(|&slot| slot >= 2), "{slots:?}");
+}
+
+#[test]
+fn an_interrupted_search_keeps_a_mapping_and_a_time_limit_ends_it() {
+    let (graph, system) = (ring(8), machine());
+    let listener = Listener { impatient: true, ..Listener::default() };
+    let cx = Context::new(1, None, &listener);
+    let outcome = AutoStage::run(params(), with_program(&graph, &system), &cx).unwrap();
+    let Outcome::Partial(outputs) = outcome else { panic!("{outcome:?}") };
+    mapping(&outputs).check().unwrap();
+    let params = AutoParams { evaluations: None, replays: None, time_limit_s: Some(0.3), ..params() };
+    let outcome = AutoStage::run(params, with_program(&graph, &system), &Context::detached()).unwrap();
+    let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
+    let found = mapping(&outputs);
+    assert!(outputs.is_timed() && found.complete);
+    assert_eq!(found.metrics["predicted_s"].to_bits(), seconds(&graph, &system, &found).to_bits());
+}
+
+#[test]
+fn what_cannot_be_predicted_is_an_error() {
+    let (graph, mut system) = (ring(7), machine());
+    let refused = |inputs| AutoStage::run(params(), inputs, &Context::detached()).unwrap_err().to_string();
+    let without = inputs(&graph, &system);
+    assert_eq!(refused(without), "the objective `predicted-time` needs the operations of the program");
+    let mut other = inputs(&graph, &system);
+    other.connect("program", Arc::new(program(&ring(5))), "3".into(), "operations".into());
+    assert_eq!(refused(other), "the program has 5 ranks, but the task graph has 7");
+    system.links[2].latency_s = None;
+    assert_eq!(refused(with_program(&graph, &system)), "the link from `n1` to `n4` has no latency");
+    system.links.clear();
+    let no_rates = "the machine has no links, and no latencies and bandwidths between its slots are known";
+    assert_eq!(refused(with_program(&graph, &system)), no_rates);
+}
