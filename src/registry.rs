@@ -44,6 +44,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         }
         hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage }
         hopmap_predict { BoundStage, TimeStage }
+        hopmap_run { TrialStage }
         hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray }
         hopmap_checkpoint { DeltaStage, StoreStage, Generate }
     };
@@ -77,7 +78,7 @@ pub static KINDS: &[KindEntry] = &entries! { KindEntry:
     hopmap_model {
         TaskGraph, TaskDag, Program, SystemGraph, Mapping, Prediction, Schedule, Routes, Tables, Diagnosis, Failures, Deltas,
         Measurements, Metrics, LaunchFile, TextFile, TraceArchive, CheckpointSeries, CheckpointStore,
-        TraceSummary, Events
+        TraceSummary, Events, Trials
     }
 };
 
@@ -105,6 +106,8 @@ pub struct StageEntry {
     pub ports: &'static [Port],
     /// Whether it can run as several processes.
     pub distributed: bool,
+    /// Whether it runs and measures a program of the user.
+    pub experiments: bool,
     /// Libraries that some values of its parameters need.
     pub libraries: &'static [&'static Library],
     /// JSON Schema of the parameters.
@@ -168,6 +171,7 @@ impl StageEntry {
             revision: S::REVISION,
             ports: S::ports(),
             distributed: S::distributed(),
+            experiments: S::experiments(),
             libraries: S::libraries(),
             schema: schemars::schema_for!(S::Params).into(),
             configure: configure::<S>,

@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use hopmap_artifact::Folder;
 use hopmap_command::shown;
-use hopmap_model::{Artifact, MOST_GAIN, Metrics, Prediction, Schedule, TraceSummary};
+use hopmap_model::{Artifact, MOST_GAIN, Metrics, Prediction, Schedule, TraceSummary, Trials};
 use hopmap_text::counted;
+use hopmap_trials::{sentences, summary};
 use serde_json::json;
 
 use super::output::{Output, message};
@@ -142,6 +144,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             Metrics::KIND => Some(format!("  {id:<12} {}", bound(record).unwrap_or_else(|| quality(record)))),
             Prediction::KIND => Some(format!("  {id:<12} {}", predicted(record))),
             TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
+            Trials::KIND => Some(format!("  {id:<12} {}", measured(store, record)?)),
             Schedule::KIND => {
                 record.metrics.get("makespan").map(|makespan| format!("  {id:<12} makespan {makespan:.6}"))
             }
@@ -249,6 +252,15 @@ fn predicted(record: &OutputRecord) -> String {
     let calibration = (value("calibrated") == Some(0.0)).then(|| "not calibrated".to_owned());
     let parts = [seconds, ratio("linear"), ratio("round-robin"), contention, calibration];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// How the mappings of trials compare with the first one, or their medians if there is nothing to compare, in one line.
+fn measured(store: &Store, record: &OutputRecord) -> Option<String> {
+    let trials: Trials = Folder::read(&store.artifact(&record.digest)).ok()?;
+    let (sentences, medians) = (sentences(&trials), summary(&trials));
+    let (first, more) = first_of(if sentences.is_empty() { medians } else { sentences }.into_iter(), 2);
+    let more = if more == 0 { String::new() } else { format!("; … and {more} more") };
+    Some(first.join("; ") + &more)
 }
 
 /// What a program did, in one line.

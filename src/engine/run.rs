@@ -299,15 +299,16 @@ impl<'a> Run<'a> {
         self.store.result(&task.key).is_some() && !task.reasons.iter().any(has_to_run)
     }
 
-    /// The fewest cores with which a cell starts.
+    /// The fewest cores with which a cell starts. What is measured would be slower beside other stages, so it gets all of them.
     fn wanted_cores(&self, task: &Task) -> usize {
-        self.pipeline.cells[task.cell].threads.unwrap_or(1).min(self.resources.limits.jobs)
+        let (cell, most) = (&self.pipeline.cells[task.cell], self.resources.limits.jobs);
+        if cell.entry.experiments { most } else { cell.threads.unwrap_or(1).min(most) }
     }
 
     /// The cores that a cell has as long as it runs: those that it asks for, or else its share of those that are free.
     fn cores(&self, task: &Task) -> usize {
         let cell = &self.pipeline.cells[task.cell];
-        if cell.threads.is_some() || cell.launcher.is_some() {
+        if cell.threads.is_some() || cell.launcher.is_some() || cell.entry.experiments {
             return self.wanted_cores(task);
         }
         let Resources { limits, used_cores, .. } = self.resources;

@@ -146,7 +146,7 @@ fn describe_cell(wiring: &Wiring<'_>, cell: &Cell, store: &mut Store, report: &R
     };
     let hashes = &mut store.hashes;
     let look = |configured: &dyn Configured| {
-        described.observes = configured.observes();
+        described.observes = configured.observes() || cell.entry.experiments;
         described.parameters = parameters(configured.canonical());
         if made_first.is_none() {
             described.files = files(configured, &artifacts, hashes)?;

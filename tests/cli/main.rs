@@ -75,6 +75,7 @@ mod topology;
 mod topology_durability;
 mod topology_operation;
 mod topology_site;
+mod trial;
 mod tutorial;
 mod verify;
 mod why;

@@ -43,6 +43,7 @@ pages! {
     choose_nodes: "docs/howto/choose-nodes.md",
     launch: "docs/howto/launch.md",
     predict: "docs/howto/predict.md",
+    trial: "docs/howto/trial.md",
     sweeps: "docs/howto/sweeps.md",
     query: "docs/howto/query.md",
     gates: "docs/howto/gates.md",

@@ -33,6 +33,7 @@ pub static FORMS: &[KindForm] = &[
     checkpoints::CHECKPOINT_STORE,
     programs::TRACE_SUMMARY,
     programs::EVENTS,
+    mappings::TRIALS,
 ];
 
 /// Contents of artifacts of a kind.

@@ -38,3 +38,4 @@ mod routes;
 mod system_graph;
 mod task_graph;
 mod traits;
+mod trials;

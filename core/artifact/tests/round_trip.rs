@@ -10,12 +10,12 @@ use hopmap_artifact::{ArtifactError, Codec, Folder, TableReader, form};
 use hopmap_model::{
     Activity, Call, CallTime, Cause, CheckpointDelta, CollectiveCalls, CollectiveOperation, CollectiveTable,
     ConvergencePoint, CostModel, Counting, DelayModel, DeltaRule, Deltas, Demands, Dependency, Diagnosis,
-    Edge, Endpoint, Failure, Failures, Fit, Forward, Interval, LaunchFile, Levels, Link, LinkState, LinkUse,
-    Mapping, Matrix, Measurements, Metrics, Node, NodeState, NodeTraits, Part, PhaseSummary,
+    Edge, Endpoint, Failure, Failures, FileSet, Fit, Forward, Interval, LaunchFile, Levels, Link, LinkState,
+    LinkUse, Mapping, Matrix, Measurements, Metrics, Node, NodeState, NodeTraits, Part, PhaseSummary,
     PlacementMetrics, PlacementOrigin, Prediction, ProbePhase, Process, ProcessDemand, Processor,
     ProgramBuilder, RankSummary, RankTimes, Route, RouteCosts, RouteMetric, Routes, Routing, RuleTotals,
-    Sample, Schedule, ScheduledTask, Slot, StreamRate, SwitchType, SystemGraph, TableEntry, Tables, Task,
-    TaskDag, TaskGraph, TextFile, Ties, TraceSummary, Weight, WorkUnit,
+    Sample, Schedule, ScheduledTask, Slot, Stream, StreamRate, SwitchType, SystemGraph, TableEntry, Tables,
+    Task, TaskDag, TaskGraph, TextFile, Ties, TraceSummary, TrialMapping, TrialRun, Trials, Weight, WorkUnit,
 };
 use proptest::prelude::*;
 
@@ -134,6 +134,34 @@ fn is_in_the_reference(written: &Folder) {
             }
         }
     }
+}
+
+#[test]
+fn trials_keep_the_output_of_their_runs() {
+    let (output, folder) = (tempfile::NamedTempFile::new().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(output.path(), "Loop time of 0.25").unwrap();
+    let run = |mapping: &str, block, seconds: Option<f64>| TrialRun {
+        mapping: mapping.into(),
+        block,
+        seconds,
+        mpi_s: Some(0.1),
+        lateness_s: None,
+        idle: Some(0.5),
+        exit: seconds.map(|_| 0),
+        complete: seconds.is_some(),
+    };
+    let mapping = |name: &str| TrialMapping { name: name.into(), digest: "d".into() };
+    let trials = Trials {
+        mappings: vec![mapping("a"), mapping("b")],
+        runs: vec![run("a", None, Some(0.5)), run("b", Some(0), Some(0.25)), run("a", Some(0), None)],
+        metrics: BTreeMap::from([("gain".into(), 0.1)]),
+        files: FileSet::new([("1/stdout".to_owned(), output.path().to_owned())].into()),
+    };
+    is_in_the_reference(&Folder::write(folder.path(), &trials).unwrap());
+    let read = Folder::read::<Trials>(folder.path()).unwrap();
+    assert_eq!((&read.mappings, &read.runs), (&trials.mappings, &trials.runs));
+    assert_eq!(read.metrics, trials.metrics);
+    assert_eq!(fs::read_to_string(&read.files.files()["1/stdout"]).unwrap(), "Loop time of 0.25");
 }
 
 #[test]

@@ -23,6 +23,18 @@ pub trait Keeper: Any + Send + Sync + std::fmt::Debug {}
 impl<T: Any + Send + Sync + std::fmt::Debug> Keeper for T {}
 
 impl FileSet {
+    /// External files by their names.
+    #[must_use]
+    pub fn new(files: BTreeMap<String, PathBuf>) -> Self {
+        Self { files, keeper: None }
+    }
+
+    /// Ties the lifetime of a guard to the files.
+    #[must_use]
+    pub fn kept_by(self, keeper: impl Keeper) -> Self {
+        Self { keeper: Some(Arc::new(keeper)), ..self }
+    }
+
     /// The paths of the files by name.
     #[must_use]
     pub fn files(&self) -> &BTreeMap<String, PathBuf> {
@@ -43,7 +55,7 @@ macro_rules! has_files {
             /// Ties the lifetime of a guard to the artifact.
             #[must_use]
             pub fn kept_by(mut self, keeper: impl Keeper) -> Self {
-                self.files.keeper = Some(Arc::new(keeper));
+                self.files = self.files.kept_by(keeper);
                 self
             }
 
@@ -74,7 +86,7 @@ impl TraceArchive {
     /// An archive of external files by their names within it.
     #[must_use]
     pub fn new(files: BTreeMap<String, PathBuf>) -> Self {
-        Self { files: FileSet { files, keeper: None } }
+        Self { files: FileSet::new(files) }
     }
 
     /// The path of a file.
@@ -103,7 +115,7 @@ impl CheckpointSeries {
     /// A series of external files by their names within it.
     #[must_use]
     pub fn new(files: BTreeMap<String, PathBuf>) -> Self {
-        Self { files: FileSet { files, keeper: None } }
+        Self { files: FileSet::new(files) }
     }
 
     /// The names of the checkpoints, in order.
@@ -163,7 +175,7 @@ impl CheckpointStore {
     /// A store of external files by their names within it.
     #[must_use]
     pub fn new(checkpoints: Vec<StoredCheckpoint>, files: BTreeMap<String, PathBuf>) -> Self {
-        Self { checkpoints, files: FileSet { files, keeper: None } }
+        Self { checkpoints, files: FileSet::new(files) }
     }
 }
 

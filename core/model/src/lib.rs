@@ -24,6 +24,7 @@ mod stage;
 mod system_graph;
 mod task_dag;
 mod task_graph;
+mod trials;
 mod weight;
 
 pub use calibration::{CalibratedCost, CalibrationError, CostName};
@@ -67,4 +68,5 @@ pub use task_graph::{
     Demands, DemandsError, Edge, Events, Phase, PhaseSummary, Process, ProcessDemand, RankSummary, SizeBin,
     Stream, TaskGraph, TaskGraphError, TraceSummary,
 };
+pub use trials::{TrialMapping, TrialRun, Trials, TrialsError};
 pub use weight::{NetworkSpeed, UnknownSpeed, Weight, WeightChoice, WeightName};

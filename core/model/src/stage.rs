@@ -7,7 +7,8 @@
 //! that the types allow, such as a value that needs a library missing from the build; `libraries()` lists
 //! these for `hopmap stages`. `reads()` lists every file behind a path parameter; such files are opened with
 //! `open_input` or `read_input`, and the stage gets a sample in `engine/input_tests.rs`. `observes()` marks a
-//! volatile stage, which observes the machine. `run()` returns `Done`, `Infeasible` (no solution exists,
+//! volatile stage, which observes the machine, and
+//! `experiments()` one that runs a program of the user. `run()` returns `Done`, `Infeasible` (no solution exists,
 //! which is a cached result) or `Partial` (stopped by an interrupt or a deadline, with the best result so
 //! far). `src/registry.rs` erases the types, once.
 //!
@@ -163,6 +164,13 @@ pub trait Stage {
     /// queue).
     fn observes(params: &Self::Params) -> bool {
         let _ = params;
+        false
+    }
+
+    /// Whether the stage runs and measures a program of the user. Its result is kept until its inputs change, although another
+    /// run would give another one. Only a run makes it, without other stages beside it; a verification never does.
+    #[must_use]
+    fn experiments() -> bool {
         false
     }
 

@@ -8,10 +8,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// Time from SIGTERM to SIGKILL.
@@ -221,6 +223,30 @@ impl Group {
             look = (look * 2).min(LONGEST_LOOK);
         }
         Ok(None)
+    }
+
+    /// The same without a polling interval: also returns when the leader ended, or when it was found running and `reason`
+    /// returned something. For measurements.
+    pub fn wait_for_end<R>(&self, mut reason: impl FnMut() -> Option<R>) -> io::Result<(Instant, Option<R>)> {
+        let (sender, ended) = mpsc::channel();
+        let leader = Pid::from_child(&self.leader);
+        // Not joined: it ends with the leader, which the caller stops.
+        thread::spawn(move || {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            let waited = retry_on_intr(|| waitid(WaitId::Pid(leader), options));
+            let _ = sender.send((Instant::now(), waited));
+        });
+        loop {
+            match ended.recv_timeout(LONGEST_LOOK) {
+                Ok((end, waited)) => return waited.map(|_| (end, None)).map_err(io::Error::from),
+                Err(RecvTimeoutError::Disconnected) => return Ok((Instant::now(), self.wait(reason)?)),
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Some(reason) = reason() {
+                        return Ok((Instant::now(), Some(reason)));
+                    }
+                }
+            }
+        }
     }
 
     /// Waits for the leader until `deadline`; returns whether it has ended.

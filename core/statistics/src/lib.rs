@@ -1,5 +1,9 @@
 //! Medians, quantiles and distribution-free confidence intervals of small samples.
 
+mod paired;
+
+pub use paired::{PairedGain, paired_gain};
+
 /// The middle value, or the mean of the two middle ones; `None` if empty.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> Option<f64> {

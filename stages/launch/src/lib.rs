@@ -16,14 +16,8 @@
 //!
 //! The tests in `tests/system` start programs with Open MPI, Hydra and Slurm and ask each rank for its host.
 
-mod error;
-mod files;
 mod params;
 mod stage;
 
-pub use error::LaunchError;
-pub use files::{cray_rank_order, hostfile, launch_file, machinefile, rankfile, slurm_hostfile};
-pub use params::{
-    FileParams, Launch, MachinefileParams, MachinefileStyle, NoParams, OpenMpi, RankfileParams,
-};
+pub use params::{FileParams, MachinefileParams, NoParams, RankfileParams};
 pub use stage::{Cray, File, Hostfile, Machinefile, Rankfile, Slurm};

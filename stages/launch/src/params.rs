@@ -1,5 +1,6 @@
 //! Parameters of the stages.
 
+use hopmap_launchers::{Launch, MachinefileStyle, OpenMpi};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,17 +14,6 @@ pub struct MachinefileParams {
     pub style: MachinefileStyle,
 }
 
-/// Syntax of a machine file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MachinefileStyle {
-    /// One host per line and rank, for MPICH.
-    #[default]
-    Mpich,
-    /// `host:count` for consecutive ranks, for Intel MPI.
-    Intel,
-}
-
 /// Parameters of `launch/rankfile`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,39 +22,6 @@ pub struct RankfileParams {
     #[serde(default)]
     pub open_mpi: OpenMpi,
 }
-
-/// Major versions of Open MPI, which read rank files through different options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "u8", into = "u8")]
-pub enum OpenMpi {
-    /// Open MPI 4: `--rankfile`.
-    #[default]
-    V4,
-    /// Open MPI 5: `--map-by rankfile:file=`.
-    V5,
-}
-
-impl TryFrom<u8> for OpenMpi {
-    type Error = String;
-
-    fn try_from(version: u8) -> Result<Self, String> {
-        match version {
-            4 => Ok(Self::V4),
-            5 => Ok(Self::V5),
-            _ => Err(format!("rank files are written for Open MPI 4 and 5, not {version}")),
-        }
-    }
-}
-
-impl From<OpenMpi> for u8 {
-    fn from(version: OpenMpi) -> Self {
-        match version {
-            OpenMpi::V4 => 4,
-            OpenMpi::V5 => 5,
-        }
-    }
-}
-
 /// Parameters of `launch/file`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -72,29 +29,6 @@ pub struct FileParams {
     /// Launcher of the program.
     #[serde(default)]
     pub launch: Launch,
-}
-
-/// What starts an MPI program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Launch {
-    /// `mpirun` of Open MPI 4 with a rank file.
-    #[default]
-    #[serde(rename = "open-mpi-4")]
-    OpenMpi4,
-    /// `mpirun` of Open MPI 5 with a rank file.
-    #[serde(rename = "open-mpi-5")]
-    OpenMpi5,
-    /// `mpiexec.hydra` of MPICH with a machine file.
-    Mpich,
-    /// `mpiexec.hydra` of Intel MPI with a machine file.
-    IntelMpi,
-    /// `srun -m arbitrary` with a host file.
-    Slurm,
-    /// `srun` with a rank order of HPE Cray MPICH.
-    CraySlurm,
-    /// `mpiexec` of HPE PALS with a rank order of HPE Cray MPICH.
-    CrayPals,
 }
 
 /// A stage without parameters.

@@ -2,10 +2,11 @@
 
 use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, Outcome, Outputs, Port, Stage};
 
-use crate::{
-    FileParams, Launch, MachinefileParams, NoParams, RankfileParams, cray_rank_order, files::runs, hostfile,
-    launch_file, machinefile, rankfile, slurm_hostfile,
+use hopmap_launchers::{
+    Launch, cray_rank_order, hostfile, launch_file, machinefile, rankfile, runs, slurm_hostfile,
 };
+
+use crate::{FileParams, MachinefileParams, NoParams, RankfileParams};
 
 /// A stage that writes a mapping as one file: its parameters, its name, its revision, its port, and the writer.
 macro_rules! launch_stage {
@@ -93,13 +94,22 @@ launch_stage! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::tests::mapping;
-    use hopmap_model::{Direction, Value};
+    use hopmap_model::{Direction, HostSlots, Placement, Value, Weight};
+    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     fn run<S: Stage>(port: &str) -> LaunchFile {
         let mut inputs = Inputs::new();
-        let mapping: Value = Arc::new(mapping(&["a", "b"], 2, &[3, 0, 2, 1]));
+        let host = |(name, first_slot): (&str, u32)| HostSlots { host: name.into(), first_slot, slots: 2 };
+        let placement = |slot| Placement { slot, host: slot / 2, core: Some(slot % 2) };
+        let mapping: Value = Arc::new(Mapping {
+            ranks: [3, 0, 2, 1].map(placement).into(),
+            hosts: [("a", 0), ("b", 2)].map(host).into(),
+            weight: Weight::Bytes,
+            metrics: BTreeMap::new(),
+            convergence: Vec::new(),
+            complete: true,
+        });
         inputs.connect("mapping", mapping, "0123".into(), "placement".into());
         let params = serde_json::from_str("{}").unwrap();
         let Outcome::Done(outputs) = S::run(params, inputs, &Context::detached()).unwrap() else {

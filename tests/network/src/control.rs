@@ -48,6 +48,8 @@ pub enum Request {
     },
     /// What the network has done so far.
     Counters,
+    /// How late frames were since this was asked last.
+    Lateness,
     /// The switch panics at the next frame; for tests.
     Fault,
 }
@@ -66,7 +68,7 @@ impl Request {
             Self::Latency { from, to, seconds } => link(from, to).and_then(|()| check_latency(*seconds)),
             Self::Rate { from, to, bytes_per_s } => link(from, to).and_then(|()| check_rate(*bytes_per_s)),
             Self::Cut { node } | Self::Join { node } => network.node(node).map(drop),
-            Self::Counters | Self::Fault => Ok(()),
+            Self::Counters | Self::Lateness | Self::Fault => Ok(()),
         }
     }
 }
@@ -79,6 +81,8 @@ pub enum Answer {
     Done,
     /// What was asked for.
     Counters(Counters),
+    /// So many seconds at most, but for a fraction of [`MAX_LATE`](crate::MAX_LATE) of the frames.
+    Lateness(f64),
     /// It cannot be done.
     Refused(String),
 }

@@ -30,7 +30,7 @@ mod network;
 mod routes;
 
 pub use control::{Answer, CONTROL, Report, Request, ask};
-pub use counters::{Counters, LATE_S, LinkCounters, Measured};
+pub use counters::{Counters, LATE_S, LinkCounters, MAX_LATE, Measured};
 pub use description::{Description, address};
 pub use error::Error;
 pub use link::Link;

@@ -6,7 +6,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use hopmap_mpi_environment::AS_ROOT;
 
-use crate::{Answer, CONTROL, Counters, Description, Error, Measured, Report, Request, address, ask};
+use crate::{
+    Answer, CONTROL, Counters, Description, Error, MAX_LATE, Measured, Report, Request, address, ask,
+};
 
 /// The name of the program that makes networks.
 pub const PROGRAM: &str = "hopmap-test-network";
@@ -14,10 +16,7 @@ pub const PROGRAM: &str = "hopmap-test-network";
 /// How busy this machine may be while something is measured on a network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// The largest fraction of frames that may be late.
-    ///
-    /// By default 0.005. None would refuse most runs: a virtual machine takes a processor away for 1 to 4 ms a few times a second,
-    /// whatever else runs. Of 6,800 frames at 90 % idle, 12 were late.
+    /// The largest fraction of frames that may be late, by default [`MAX_LATE`].
     pub max_late: f64,
     /// The smallest idle fraction of the processors, by default 0.3.
     pub min_idle: f64,
@@ -25,7 +24,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_late: 0.005, min_idle: 0.3 }
+        Self { max_late: MAX_LATE, min_idle: 0.3 }
     }
 }
 

@@ -162,3 +162,44 @@ pub(super) const LAUNCH_FILE: KindForm =
     files("launch-file", "A file for an MPI launcher or a batch system, with the command that uses it.");
 
 pub(super) const TEXT_FILE: KindForm = files("text-file", "A text file in a format of another program.");
+
+pub(super) const TRIALS: KindForm = KindForm {
+    kind: "trials",
+    summary: "Measured run times of a program under several mappings. `files/N/` has the output of run N, counted from 0 in the order \
+              of the table, and what the program wrote into the folder `HOPMAP_TRIAL`.",
+    tables: &[
+        always(
+            "mappings",
+            &[
+                column("name", "text", "name of the mapping; the first one is the baseline"),
+                column("digest", "text", "digest of the mapping"),
+            ],
+        ),
+        always(
+            "runs",
+            &[
+                column("mapping", "text", "name of the mapping"),
+                column("block", "u32?", "block, in which each mapping runs once; empty for the warm-up"),
+                column("seconds", "f64?", "run time in seconds"),
+                column("mpi_s", "f64?", "seconds inside MPI, the mean of all ranks, with `record`"),
+                column("lateness_s", "f64?", "how late an emulated network was, with `lateness`"),
+                column("idle", "f64?", "idle fraction of the processors of the host that ran the launcher"),
+                column(
+                    "exit",
+                    "u32?",
+                    "exit status, 128 + the signal for one that was killed; empty if hopmap stopped it",
+                ),
+                column("complete", "text", "`yes`, or `no` if it failed or its run time is not known"),
+            ],
+        ),
+    ],
+    metrics: &[
+        ("runs", "measured runs, without the warm-up"),
+        ("incomplete", "runs that failed, or whose time is not known"),
+        ("idle", "smallest idle fraction of a measured run"),
+        ("lateness_s", "largest lateness of a measured run"),
+        ("gain", "1 − time / time of the first mapping, median of the pairs; with two mappings only"),
+        ("gain_low", "lower end of its 95 % interval, from 6 pairs on; also `gain_high`"),
+        ("pairs", "blocks in which both mappings are complete"),
+    ],
+};

@@ -11,14 +11,14 @@ use hopmap_model::{
 
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
-fn with_files(contents: Contents, files: &FileSet) -> Contents {
+pub(super) fn with_files(contents: Contents, files: &FileSet) -> Contents {
     files.files().iter().fold(contents, |contents, (name, path)| match files.is_kept() {
         true => contents.adopt(name, path),
         false => contents.copy(name, path),
     })
 }
 
-fn files_of(folder: &Folder) -> BTreeMap<String, PathBuf> {
+pub(super) fn files_of(folder: &Folder) -> BTreeMap<String, PathBuf> {
     folder.description().files.keys().map(|name| (name.clone(), folder.file_path(name))).collect()
 }
 

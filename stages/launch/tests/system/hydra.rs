@@ -1,6 +1,6 @@
 //! MPICH's Hydra reads the machine files.
 
-use hopmap_launch::{MachinefileStyle, machinefile};
+use hopmap_launchers::{MachinefileStyle, machinefile};
 use hopmap_test_support::system_tests;
 
 use crate::lab::{Lab, expected_hosts, mapping};

@@ -1,6 +1,6 @@
 //! Open MPI reads the rank files and host files.
 
-use hopmap_launch::{OpenMpi, hostfile, rankfile};
+use hopmap_launchers::{OpenMpi, hostfile, rankfile};
 use hopmap_mpi_environment::AS_ROOT;
 use hopmap_test_support::system_tests;
 

@@ -1,6 +1,6 @@
 //! Slurm places every rank on the node of the mapping.
 
-use hopmap_launch::{cray_rank_order, slurm_hostfile};
+use hopmap_launchers::{cray_rank_order, slurm_hostfile};
 use hopmap_model::{LaunchFile, Mapping};
 use hopmap_test_support::{Cluster, NODES, system_tests};
 

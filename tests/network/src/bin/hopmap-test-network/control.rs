@@ -42,6 +42,7 @@ fn answer(request: &Request, frames: &mut Frames) -> Answer {
         Request::Counters => {
             Answer::Counters(Counters { links: frames.links.counters(), ..frames.counters.clone() })
         }
+        Request::Lateness => Answer::Lateness(frames.lateness.take()),
         _ => Answer::Done,
     }
 }

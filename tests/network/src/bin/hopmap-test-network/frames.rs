@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hopmap_test_network::{Counters, Description};
 
+use crate::lateness::Lateness;
 use crate::links::{Flight, Links};
 
 /// A frame and the link that it gets to next.
@@ -30,6 +31,8 @@ pub(crate) struct Frames {
     pub(crate) links: Links,
     /// What has been done so far; the links count for themselves.
     pub(crate) counters: Counters,
+    /// How late frames were since somebody asked.
+    pub(crate) lateness: Lateness,
     /// The next event of every frame: its head gets to a link, or its last byte to the host. Numbers order those of the same time.
     events: BTreeMap<(u64, u64), Frame>,
     /// Events so far.
@@ -40,7 +43,8 @@ impl Frames {
     /// No frames on the links of a description, where a message takes some seconds without any latency.
     pub(crate) fn new(description: Description, base_s: f64) -> Self {
         let counters = Counters { base_s, ..Counters::default() };
-        Self { links: Links::new(description, base_s), counters, events: BTreeMap::new(), count: 0 }
+        let (links, lateness) = (Links::new(description, base_s), Lateness::new());
+        Self { links, counters, lateness, events: BTreeMap::new(), count: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -76,7 +76,7 @@ impl Links {
             }
             Request::Cut { node: cut } => node(cut).into_iter().for_each(|node| self.cut[node] = true),
             Request::Join { node: cut } => node(cut).into_iter().for_each(|node| self.cut[node] = false),
-            Request::Counters => {}
+            Request::Counters | Request::Lateness => {}
             Request::Fault => self.state.clear(),
         }
     }

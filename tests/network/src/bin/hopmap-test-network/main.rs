@@ -7,6 +7,7 @@ mod failure;
 mod first;
 mod frames;
 mod hosts;
+mod lateness;
 mod links;
 mod port;
 mod run;
@@ -78,6 +79,8 @@ enum Task {
     Join { node: String },
     /// Print what the network and each link have done so far, as JSON. Inside a network.
     Counters,
+    /// Print how late frames were since the last call, in seconds; 0.5 % of them may have been later. Inside a network.
+    Lateness,
     /// Answer `ping` at this address until killed; says `listening` first.
     Pong { address: SocketAddrV4 },
     /// Exchange messages with `pong` over TCP and print half the round trip in seconds: minimum and median.
@@ -144,6 +147,7 @@ fn perform(task: Task) -> Result<ExitCode, Error> {
         Task::Cut { node } => send(&Request::Cut { node }),
         Task::Join { node } => send(&Request::Join { node }),
         Task::Counters => send(&Request::Counters),
+        Task::Lateness => send(&Request::Lateness),
         Task::Pong { address } => {
             echo::pong(address, &mut || say("listening")).map_err(|error| at(address, &error))?;
             Ok(ExitCode::SUCCESS)
@@ -173,8 +177,12 @@ fn send(request: &Request) -> Result<ExitCode, Error> {
         },
         error => error,
     })?;
-    if let Answer::Counters(counters) = answer {
-        say(&serde_json::to_string(&counters).map_err(|error| Error::Gone(error.into()))?);
+    match answer {
+        Answer::Counters(counters) => {
+            say(&serde_json::to_string(&counters).map_err(|error| Error::Gone(error.into()))?);
+        }
+        Answer::Lateness(seconds) => say(&format!("{seconds:.6}")),
+        _ => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -102,6 +102,7 @@ fn deliver(ports: &[Port], frames: &mut Frames) {
             counters.delivered += 1;
             counters.late += u64::from(late_s > LATE_S);
             counters.latest_s = counters.latest_s.max(late_s);
+            frames.lateness.add(late_s);
         } else {
             counters.dropped += 1;
         }

@@ -14,6 +14,7 @@ pub fn launch_file(mapping: &Mapping, digest: &str, launch: Launch) -> Result<La
     match launch {
         Launch::OpenMpi4 => rankfile(mapping, digest, OpenMpi::V4),
         Launch::OpenMpi5 => rankfile(mapping, digest, OpenMpi::V5),
+        Launch::OpenMpiHosts => hostfile(mapping, digest),
         Launch::Mpich => machinefile(mapping, digest, MachinefileStyle::Mpich),
         Launch::IntelMpi => machinefile(mapping, digest, MachinefileStyle::Intel),
         Launch::Slurm => slurm_hostfile(mapping, digest),
@@ -90,7 +91,8 @@ fn host_counts(digest: &str, hosts: &[&str]) -> String {
 }
 
 /// Number of blocks of consecutive ranks on one host, and number of hosts with ranks.
-pub(crate) fn runs(mapping: &Mapping) -> (usize, usize) {
+#[must_use]
+pub fn runs(mapping: &Mapping) -> (usize, usize) {
     let hosts: Vec<u32> = mapping.ranks.iter().map(|placement| placement.host).collect();
     let used: std::collections::HashSet<u32> = hosts.iter().copied().collect();
     (hosts.chunk_by(|a, b| a == b).count(), used.len())
@@ -142,7 +144,7 @@ pub fn rankfile(mapping: &Mapping, digest: &str, version: OpenMpi) -> Result<Lau
 }
 
 /// The host of each rank. Validates the mapping and all host names.
-pub(crate) fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError> {
+fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError> {
     mapping.check()?;
     if mapping.ranks.is_empty() {
         let problem = "the mapping has no ranks, so there is nothing to start";
@@ -164,7 +166,7 @@ pub(crate) fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError
 
 /// Checks that Open MPI can distinguish the hosts: it truncates names at the first dot (measured on 4.1.4, by
 /// default in 5.x).
-pub(crate) fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
+fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
     let mut by_short_name: HashMap<&str, &str> = HashMap::new();
     for &host in hosts {
         let is_address = host.parse::<std::net::Ipv4Addr>().is_ok();
@@ -181,12 +183,12 @@ pub(crate) fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
 }
 
 /// The comment line with the digest of the mapping.
-pub(crate) fn heading(digest: &str) -> String {
+fn heading(digest: &str) -> String {
     format!("# hopmap mapping {digest}\n")
 }
 
 /// The heading, then one host per rank and line.
-pub(crate) fn host_per_line(digest: &str, hosts: &[&str]) -> String {
+fn host_per_line(digest: &str, hosts: &[&str]) -> String {
     heading(digest) + &hosts.join("\n") + "\n"
 }
 
@@ -295,14 +297,14 @@ fn equal_share(mapping: &Mapping, ranks_on: &[Vec<u32>]) -> Result<usize, Launch
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use hopmap_model::Placement;
     use hopmap_model::Weight;
     use proptest::prelude::*;
 
     /// Hosts with `slots` slots each, rank `i` on slot `taken[i]`, core = slot on the host.
-    pub(crate) fn mapping(hosts: &[&str], slots: u32, taken: &[u32]) -> Mapping {
+    fn mapping(hosts: &[&str], slots: u32, taken: &[u32]) -> Mapping {
         let host = |(index, name): (usize, &&str)| HostSlots {
             host: (*name).to_owned(),
             first_slot: index as u32 * slots,

@@ -1,0 +1,98 @@
+//! Launchers, and the variants of their files.
+
+use hopmap_mpi_environment::Implementation;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What starts an MPI program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Launch {
+    /// `mpirun` of Open MPI 4 with a rank file.
+    #[default]
+    #[serde(rename = "open-mpi-4")]
+    OpenMpi4,
+    /// `mpirun` of Open MPI 5 with a rank file.
+    #[serde(rename = "open-mpi-5")]
+    OpenMpi5,
+    /// `mpirun` of Open MPI with a host file, which binds no rank to a core.
+    #[serde(rename = "open-mpi-hosts")]
+    OpenMpiHosts,
+    /// `mpiexec.hydra` of MPICH with a machine file.
+    Mpich,
+    /// `mpiexec.hydra` of Intel MPI with a machine file.
+    IntelMpi,
+    /// `srun -m arbitrary` with a host file.
+    Slurm,
+    /// `srun` with a rank order of HPE Cray MPICH.
+    CraySlurm,
+    /// `mpiexec` of HPE PALS with a rank order of HPE Cray MPICH.
+    CrayPals,
+}
+
+impl Launch {
+    /// Name of the launcher.
+    #[must_use]
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts => "mpirun",
+            Self::Mpich | Self::IntelMpi => "mpiexec.hydra",
+            Self::Slurm | Self::CraySlurm => "srun",
+            Self::CrayPals => "mpiexec",
+        }
+    }
+
+    /// What reads the file: it decides how variables reach the ranks. HPE's launchers hand the environment on, as Hydra does.
+    #[must_use]
+    pub fn implementation(self) -> Implementation {
+        match self {
+            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts => Implementation::OpenMpi,
+            Self::Mpich | Self::CrayPals => Implementation::Mpich,
+            Self::IntelMpi => Implementation::IntelMpi,
+            Self::Slurm | Self::CraySlurm => Implementation::Slurm,
+        }
+    }
+}
+
+/// Syntax of a machine file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MachinefileStyle {
+    /// One host per line and rank, for MPICH.
+    #[default]
+    Mpich,
+    /// `host:count` for consecutive ranks, for Intel MPI.
+    Intel,
+}
+
+/// Major versions of Open MPI, which read rank files through different options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum OpenMpi {
+    /// Open MPI 4: `--rankfile`.
+    #[default]
+    V4,
+    /// Open MPI 5: `--map-by rankfile:file=`.
+    V5,
+}
+
+impl TryFrom<u8> for OpenMpi {
+    type Error = String;
+
+    fn try_from(version: u8) -> Result<Self, String> {
+        match version {
+            4 => Ok(Self::V4),
+            5 => Ok(Self::V5),
+            _ => Err(format!("rank files are written for Open MPI 4 and 5, not {version}")),
+        }
+    }
+}
+
+impl From<OpenMpi> for u8 {
+    fn from(version: OpenMpi) -> Self {
+        match version {
+            OpenMpi::V4 => 4,
+            OpenMpi::V5 => 5,
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Launch files: host and core of every rank of a mapping, as MPI launchers read them.
+//!
+//! The first line of every file is a comment with the digest of its mapping. All readers skip lines that begin with `#`.
+
+mod error;
+mod files;
+mod launch;
+
+pub use error::LaunchError;
+pub use files::{cray_rank_order, hostfile, launch_file, machinefile, rankfile, runs, slurm_hostfile};
+pub use launch::{Launch, MachinefileStyle, OpenMpi};

@@ -1,0 +1,169 @@
+//! Measured run times of a program under several mappings.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use miette::Diagnostic;
+
+use crate::{Artifact, FileSet};
+
+/// Measured runs of a program under several mappings, in the order in which they ran.
+#[derive(Debug, Clone, Default)]
+pub struct Trials {
+    /// The mappings, in the order in which they were given: the first one is the baseline.
+    pub mappings: Vec<TrialMapping>,
+    /// All runs, those of the warm-up included.
+    pub runs: Vec<TrialRun>,
+    /// Metrics by name, such as `gain`.
+    pub metrics: BTreeMap<String, f64>,
+    /// The output of every run, by the number of its row: `0/stdout`, `0/stderr`, and what the program wrote into
+    /// its folder.
+    pub files: FileSet,
+}
+
+/// A mapping that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrialMapping {
+    /// Its name: that of its cell in the pipeline.
+    pub name: String,
+    /// Digest of the mapping.
+    pub digest: String,
+}
+
+/// One run of the program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialRun {
+    /// Name of the mapping.
+    pub mapping: String,
+    /// Number of the block, in which each mapping runs once; `None` for the warm-up.
+    pub block: Option<u32>,
+    /// Run time, if it is known.
+    pub seconds: Option<f64>,
+    /// Seconds inside MPI, the mean of all ranks, if recorded.
+    pub mpi_s: Option<f64>,
+    /// How late an emulated network delivered its frames, in seconds.
+    pub lateness_s: Option<f64>,
+    /// Idle fraction of the processors of the host that started the program.
+    pub idle: Option<f64>,
+    /// Exit status of the launcher, or 128 + the signal that ended it; `None` if it was stopped.
+    pub exit: Option<u32>,
+    /// Whether it ended without an error and its run time is known.
+    pub complete: bool,
+}
+
+impl Trials {
+    /// The run times of a mapping, without the warm-up and incomplete runs, in the order in which they were measured.
+    #[must_use]
+    pub fn seconds(&self, mapping: &str) -> Vec<f64> {
+        self.measured(mapping).map(|(_, seconds)| seconds).collect()
+    }
+
+    /// The run times of two mappings in the blocks in which both are complete.
+    #[must_use]
+    pub fn pairs(&self, first: &str, second: &str) -> Vec<(f64, f64)> {
+        let seconds: BTreeMap<u32, f64> = self.measured(second).collect();
+        let pair = |(block, time)| Some((time, *seconds.get(&block)?));
+        self.measured(first).filter_map(pair).collect()
+    }
+
+    fn measured(&self, mapping: &str) -> impl Iterator<Item = (u32, f64)> {
+        let runs = self.runs.iter().filter(move |run| run.complete && run.mapping == mapping);
+        runs.filter_map(|run| Some((run.block?, run.seconds?)))
+    }
+
+    /// Checks that the mappings have different names, that each runs at most once in a block, and that values are
+    /// in their ranges.
+    pub fn check(&self) -> Result<(), TrialsError> {
+        let mut names = BTreeSet::new();
+        if let Some(twice) = self.mappings.iter().find(|mapping| !names.insert(mapping.name.as_str())) {
+            return Err(TrialsError::SameName(twice.name.clone()));
+        }
+        let is_time = |value: Option<f64>| value.is_none_or(|value| value.is_finite() && value >= 0.0);
+        let mut measured = BTreeSet::new();
+        for (row, run) in self.runs.iter().enumerate() {
+            let name = run.mapping.as_str();
+            let is_valid = names.contains(name)
+                && run.block.is_none_or(|block| measured.insert((name, block)))
+                && [run.seconds, run.mpi_s, run.lateness_s].into_iter().all(is_time)
+                && run.idle.is_none_or(|idle| (0.0..=1.0).contains(&idle))
+                && (run.seconds.is_some() || !run.complete);
+            if !is_valid {
+                return Err(TrialsError::Row(row));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Artifact for Trials {
+    const KIND: &'static str = "trials";
+}
+
+/// Inconsistent trials.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum TrialsError {
+    /// Two mappings have one name.
+    #[error("two mappings are named `{0}`")]
+    #[diagnostic(code(model::trials_name))]
+    SameName(String),
+    /// A run of an unknown mapping, a second one in its block, or a value out of range.
+    #[error("run {0} is of no mapping, the second one of its mapping in its block, or has invalid values")]
+    #[diagnostic(code(model::trials_row))]
+    Row(usize),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(mapping: &str, block: Option<u32>, seconds: f64) -> TrialRun {
+        let (mapping, complete) = (mapping.to_owned(), seconds < 9.0);
+        TrialRun {
+            mapping,
+            block,
+            seconds: Some(seconds),
+            mpi_s: None,
+            lateness_s: None,
+            idle: Some(0.5),
+            exit: Some(u32::from(!complete)),
+            complete,
+        }
+    }
+
+    fn trials() -> Trials {
+        let mapping = |name: &str| TrialMapping { name: name.into(), digest: "d".into() };
+        let runs = vec![
+            run("a", None, 5.0),
+            run("a", Some(0), 2.0),
+            run("b", Some(0), 1.0),
+            run("b", Some(1), 1.5),
+            run("a", Some(1), 9.0),
+            run("b", Some(2), 1.2),
+            run("a", Some(2), 2.2),
+        ];
+        Trials { mappings: vec![mapping("a"), mapping("b")], runs, ..Trials::default() }
+    }
+
+    #[test]
+    fn pairs_are_complete_runs_of_a_block() {
+        let trials = trials();
+        trials.check().unwrap();
+        assert_eq!(trials.seconds("a"), [2.0, 2.2]);
+        assert_eq!(trials.seconds("b"), [1.0, 1.5, 1.2]);
+        assert_eq!(trials.pairs("a", "b"), [(2.0, 1.0), (2.2, 1.2)]);
+    }
+
+    #[test]
+    fn inconsistencies_are_reported() {
+        let broken = |change: fn(&mut Trials)| {
+            let mut trials = trials();
+            change(&mut trials);
+            trials.check().unwrap_err().to_string()
+        };
+        assert_eq!(broken(|t| t.mappings[1].name = "a".into()), "two mappings are named `a`");
+        assert!(broken(|t| t.runs[3].block = Some(0)).starts_with("run 3 is of no mapping"));
+        assert!(broken(|t| t.runs[2].mapping = "c".into()).starts_with("run 2"));
+        assert!(broken(|t| t.runs[0].idle = Some(1.5)).starts_with("run 0"));
+        assert!(broken(|t| t.runs[1].seconds = None).starts_with("run 1"));
+        assert!(broken(|t| t.runs[1].mpi_s = Some(f64::NAN)).starts_with("run 1"));
+    }
+}

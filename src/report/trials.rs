@@ -1,0 +1,55 @@
+//! Measured run times: every run by mapping, medians, and differences.
+
+use hopmap_model::{Artifact, Trials};
+use hopmap_statistics::{Sample, paired_gain};
+use hopmap_trials::sentences;
+use hopmap_views::run_times;
+
+use super::page::{Page, Results, escape, number};
+use super::solutions::with_output;
+
+/// Trials that are drawn.
+const MOST_DRAWN: usize = 10;
+
+/// Draws the run times of trials, and lists what they show.
+pub(crate) fn trials(page: &mut Page, results: Results<'_>) {
+    let Some(cells) = with_output(page, "Measured run time", results, Trials::KIND) else { return };
+    for &(index, _) in cells.iter().take(MOST_DRAWN) {
+        let Some(trials) = results.own::<Trials>(index) else { continue };
+        page.cell_heading(&results.pipeline.cells[index]);
+        page.figure(
+            &run_times(&trials),
+            "Every dot is a run; the box has half of them, the line is the median.",
+        );
+        table(page, &trials);
+        sentences(&trials).iter().for_each(|sentence| page.note(&escape(sentence)));
+    }
+}
+
+fn table(page: &mut Page, trials: &Trials) {
+    let Some(first) = trials.mappings.first() else { return };
+    let row = |mapping: &hopmap_model::TrialMapping| {
+        let name = &mapping.name;
+        let sample = Sample::new(trials.seconds(name));
+        let median_of = |value: fn(&hopmap_model::TrialRun) -> Option<f64>| {
+            let runs = trials.runs.iter().filter(|run| run.block.is_some() && run.mapping == *name);
+            let median = Sample::new(runs.filter_map(value)).quartiles()[1];
+            if median.is_finite() { number(median) } else { "–".to_owned() }
+        };
+        let incomplete = trials.runs.iter().filter(|run| run.mapping == *name && !run.complete).count();
+        let gain = paired_gain(&trials.pairs(&first.name, name)).filter(|_| name != &first.name);
+        vec![
+            escape(name),
+            sample.len().to_string(),
+            incomplete.to_string(),
+            number(sample.quartiles()[1]),
+            median_of(|run| run.mpi_s),
+            median_of(|run| run.idle.map(|idle| 100.0 * idle)),
+            gain.map_or_else(|| "–".to_owned(), |gain| format!("{:.1} %", 100.0 * gain.gain)),
+        ]
+    };
+    let head =
+        ["mapping", "runs", "incomplete", "median s", "inside MPI s", "idle %", "faster than the first"];
+    let rows: Vec<Vec<String>> = trials.mappings.iter().map(row).collect();
+    page.table(&head, &rows);
+}

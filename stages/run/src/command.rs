@@ -1,0 +1,165 @@
+//! The command that starts a program under a mapping.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hopmap_launchers::launch_file;
+use hopmap_model::{LaunchFile, Mapping};
+
+use crate::params::words;
+use crate::{TrialError, TrialParams};
+
+/// Variable with the folder of the run.
+const TRIAL: &str = "HOPMAP_TRIAL";
+/// Placeholder for the same in the program's arguments.
+const TRIAL_WORD: &str = "{trial}";
+
+/// The command of a launch file: variables, launcher, and its options, before the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchCommand {
+    variables: BTreeMap<String, String>,
+    /// Launcher and options.
+    launcher: Vec<String>,
+    /// The program and its arguments.
+    program: Vec<String>,
+    folder: Option<PathBuf>,
+}
+
+impl LaunchCommand {
+    /// The command for a mapping; its launch file is written into a folder.
+    pub fn new(
+        params: &TrialParams,
+        name: &str,
+        mapping: &Mapping,
+        digest: &str,
+        folder: &Path,
+    ) -> Result<Self, TrialError> {
+        let fault = |source| TrialError::Launch { mapping: name.to_owned(), source };
+        let file = launch_file(mapping, digest, params.launch).map_err(fault)?;
+        let path = folder.join(&file.name);
+        std::fs::write(&path, &file.text)
+            .map_err(|source| TrialError::File { path: path.clone(), source })?;
+        Self::of_file(params, &file, &path)
+    }
+
+    fn of_file(params: &TrialParams, file: &LaunchFile, path: &Path) -> Result<Self, TrialError> {
+        let path = path.to_string_lossy();
+        let mut given = words("launch", &file.command)?.into_iter().map(|word| word.replace("{file}", &path));
+        let mut variables = BTreeMap::new();
+        // As in a shell, assignments come first.
+        let name = loop {
+            let word = given.next().unwrap_or_default();
+            match word.split_once('=') {
+                Some((name, value)) => drop(variables.insert(name.to_owned(), value.to_owned())),
+                None => break word,
+            }
+        };
+        let mut launcher = match &params.launcher {
+            Some(launcher) => words("launcher", launcher)?,
+            None => vec![name],
+        };
+        let names = params.env.keys().map(String::as_str).chain([TRIAL]);
+        let names: Vec<&str> = names.collect();
+        launcher.extend(params.launch.implementation().options_to_hand_on(&names));
+        launcher.extend(given.filter(|word| word != "{program}"));
+        variables.extend(params.env.clone());
+        let folder = params.folder.as_ref().map(|folder| folder.path().to_owned());
+        Ok(Self { variables, launcher, program: words("program", &params.program)?, folder })
+    }
+
+    /// The launcher.
+    #[must_use]
+    pub fn launcher(&self) -> &str {
+        &self.launcher[0]
+    }
+
+    /// The command of a run with its folder, below others such as `hopmap record … --`.
+    #[must_use]
+    pub fn command(&self, trial: &Path, below: &[String]) -> Command {
+        let place = trial.to_string_lossy();
+        let program = self.program.iter().map(|word| word.replace(TRIAL_WORD, &place));
+        let mut words = below.iter().chain(&self.launcher).cloned().chain(program);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).envs(&self.variables).env(TRIAL, trial);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        command
+    }
+}
+
+/// The file of the program, as the launcher finds it.
+pub(crate) fn program_file(params: &TrialParams) -> Result<PathBuf, TrialError> {
+    let program = words("program", &params.program)?.swap_remove(0);
+    let path = match &params.folder {
+        Some(folder) if program.contains('/') => folder.path().join(&program),
+        _ => PathBuf::from(&program),
+    };
+    let found = hopmap_process::on_path(&path.to_string_lossy());
+    found.ok_or_else(|| {
+        let reason = match (program.contains('/'), path.is_file()) {
+            (false, _) => "is not on PATH",
+            (true, true) => "is not executable",
+            (true, false) => "does not exist",
+        };
+        TrialError::Program { program, reason }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(params: &str, command: &str) -> String {
+        let params: TrialParams = serde_json::from_str(params).unwrap();
+        let file = LaunchFile { name: "f".into(), text: String::new(), command: command.into() };
+        let launch = LaunchCommand::of_file(&params, &file, Path::new("/l/f")).unwrap();
+        let command = launch.command(Path::new("/t/3"), &[]);
+        let variables = command
+            .get_envs()
+            .filter_map(|(name, value)| Some(format!("{}={}", name.to_str()?, value?.to_str()?)));
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words: Vec<String> =
+            variables.chain(words.map(|word| word.to_string_lossy().into_owned())).collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn the_command_of_the_launch_file_gets_program_options_and_variables() {
+        assert_eq!(
+            command(r#"{"program": "./app {trial}/log"}"#, "mpirun -n 2 --rankfile {file} {program}"),
+            "HOPMAP_TRIAL=/t/3 mpirun -x HOPMAP_TRIAL -n 2 --rankfile /l/f ./app /t/3/log"
+        );
+        assert_eq!(
+            command(
+                r#"{"program": "app", "launch": "slurm", "env": {"A": "1"}, "launcher": "/opt/srun -v"}"#,
+                "SLURM_HOSTFILE={file} srun -m arbitrary -n 2 {program}"
+            ),
+            "A=1 HOPMAP_TRIAL=/t/3 SLURM_HOSTFILE=/l/f /opt/srun -v --export=ALL -m arbitrary -n 2 app"
+        );
+        assert_eq!(
+            command(
+                r#"{"program": "app", "launch": "mpich", "env": {"A": "1"}}"#,
+                "mpiexec.hydra -f {file} -n 2 {program}"
+            ),
+            "A=1 HOPMAP_TRIAL=/t/3 mpiexec.hydra -f /l/f -n 2 app"
+        );
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_run_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("data"), "").unwrap();
+        let message = |program: &str| {
+            let params: TrialParams =
+                serde_json::from_value(serde_json::json!({ "program": program, "folder": folder.path() }))
+                    .unwrap();
+            program_file(&params).map_or_else(|error| error.to_string(), |path| path.display().to_string())
+        };
+        assert_eq!(message("./data x"), "the program `./data` is not executable");
+        assert_eq!(message("./none"), "the program `./none` does not exist");
+        assert_eq!(message("hopmap-none"), "the program `hopmap-none` is not on PATH");
+        assert!(message("sh -c x").ends_with("/sh"));
+    }
+}

@@ -1,0 +1,125 @@
+//! Parameters of `run/trial`.
+
+use std::collections::BTreeMap;
+
+use hopmap_launchers::Launch;
+use hopmap_model::{Error, InputPath, OutOfRange};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::TrialError;
+
+/// Most runs of a mapping.
+const MOST_RUNS: u32 = 10_000;
+
+/// Parameters of `run/trial`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrialParams {
+    /// The program and its arguments, such as `./app input.txt`. `{trial}` is the folder of the run. Split into words as by a
+    /// shell, but nothing else: use `sh -c '…'` for a shell.
+    pub program: String,
+    /// The launcher of the program's MPI, and its launch file.
+    #[serde(default)]
+    pub launch: Launch,
+    /// Replaces the name of the launcher, and may add options: `mpirun.openmpi --oversubscribe`.
+    #[serde(default)]
+    pub launcher: Option<String>,
+    /// Environment variables of the program.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Working directory of the program [default: that of hopmap].
+    #[serde(default)]
+    pub folder: Option<InputPath>,
+    /// Measured runs of each mapping. From 6 on, differences have an interval.
+    #[serde(default = "default_runs")]
+    pub runs: u32,
+    /// Runs of each mapping before the first one that counts.
+    #[serde(default = "default_warm_up")]
+    pub warm_up: u32,
+    /// A result is kept as long as all parameters stay the same: another number measures again.
+    #[serde(default)]
+    pub repetition: u32,
+    /// A run that takes longer is stopped, in seconds.
+    #[serde(default)]
+    pub timeout_s: Option<f64>,
+    /// Take the run time from the standard output: the first number after the last occurrence of this text, in seconds.
+    /// Without it, the run time is that of the launcher, from its start to its end.
+    #[serde(default)]
+    pub time_after: Option<String>,
+    /// Record every run with `hopmap record`, for the time inside MPI.
+    #[serde(default)]
+    pub record: bool,
+    /// Command that prints how late a network delivered its frames since it ran last, in seconds. For emulated networks.
+    #[serde(default)]
+    pub lateness: Option<String>,
+}
+
+fn default_runs() -> u32 {
+    6
+}
+
+fn default_warm_up() -> u32 {
+    1
+}
+
+impl TrialParams {
+    /// Checks the values.
+    pub fn check(&self) -> Result<(), Error> {
+        let out_of_range = |name, value: String, allowed| Err(OutOfRange::new(name, value, allowed).into());
+        words("program", &self.program)?;
+        for (name, command) in [("launcher", &self.launcher), ("lateness", &self.lateness)] {
+            command.as_deref().map(|command| words(name, command)).transpose()?;
+        }
+        if self.runs == 0 || self.runs > MOST_RUNS {
+            return out_of_range("runs", self.runs.to_string(), "1 to 10000");
+        }
+        if self.warm_up > MOST_RUNS {
+            return out_of_range("warm_up", self.warm_up.to_string(), "0 to 10000");
+        }
+        if let Some(timeout) = self.timeout_s.filter(|timeout| !(*timeout > 0.0 && *timeout <= 1e9)) {
+            return out_of_range("timeout_s", format!("{timeout:?}"), "above 0 s, such as 60");
+        }
+        if self.time_after.as_deref().is_some_and(|text| text.trim().is_empty()) {
+            return out_of_range(
+                "time_after",
+                "\"\"".to_owned(),
+                "text before the time, such as \"Loop time of\"",
+            );
+        }
+        let is_name = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);
+        if let Some(name) = self.env.keys().find(|name| !is_name(name)) {
+            return out_of_range("env", format!("{name:?}"), "names of variables, without `=`");
+        }
+        Ok(())
+    }
+}
+
+/// The words of a command, split with shell quoting rules; no expansion.
+pub(crate) fn words(parameter: &'static str, text: &str) -> Result<Vec<String>, TrialError> {
+    let words = shlex::split(text).filter(|words| !words.is_empty() && !text.contains('\0'));
+    words.ok_or_else(|| TrialError::Command { parameter, text: text.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invalid_values_are_reported() {
+        let message = |text: &str| {
+            let params: TrialParams = serde_json::from_str(text).unwrap();
+            params.check().map_or_else(|error| error.to_string(), |()| String::new())
+        };
+        assert_eq!(message(r#"{"program": "./app 'a b'"}"#), "");
+        assert_eq!(message(r#"{"program": " "}"#), "`program` is ` `, which is not a command");
+        assert_eq!(
+            message(r#"{"program": "a", "launcher": "'x"}"#),
+            "`launcher` is `'x`, which is not a command"
+        );
+        assert_eq!(message(r#"{"program": "a", "runs": 0}"#), "`runs` = 0 is out of range");
+        assert_eq!(message(r#"{"program": "a", "timeout_s": 0}"#), "`timeout_s` = 0.0 is out of range");
+        assert_eq!(message(r#"{"program": "a", "env": {"A=B": ""}}"#), "`env` = \"A=B\" is out of range");
+        assert!(serde_json::from_str::<TrialParams>("{}").is_err());
+    }
+}

@@ -1,0 +1,323 @@
+//! Runs a program under several mappings, block by block.
+//!
+//! Each mapping runs once in a block, and every other block runs in reverse order: A B, B A, A B, … Slow changes of the machine, such
+//! as other jobs or its temperature, then affect all mappings alike, and runs of a block are compared with each other.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hopmap_model::{Context, FileSet, Mapping, TrialMapping, TrialRun, Trials};
+use hopmap_process::{Capture, Group};
+use tempfile::TempDir;
+
+use crate::command::program_file;
+use crate::measure::{Processors, lateness, printed_time, time_inside_mpi};
+use crate::params::words;
+use crate::{LaunchCommand, TrialError, TrialParams};
+
+/// Names of files in the folder of a run.
+const STDOUT: &str = "stdout";
+const STDERR: &str = "stderr";
+const RECORDING: &str = "recording";
+/// Placeholder for the folder of a recording in the words before the launcher.
+pub(crate) const RECORDING_WORD: &str = "{recording}";
+/// Time of a launcher to end its ranks: Open MPI kills them three seconds after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+/// Runs without success after which a mapping is given up.
+const MOST_FAILURES: u32 = 2;
+/// Bytes and lines of standard error that are quoted.
+const QUOTED_BYTES: usize = 4096;
+const QUOTED_LINES: usize = 5;
+
+/// A mapping to try.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Its name.
+    pub name: String,
+    /// Its digest.
+    pub digest: String,
+    /// The mapping.
+    pub mapping: Arc<Mapping>,
+}
+
+/// Runs a program, and keeps what was measured.
+#[derive(Debug)]
+pub struct Runner<'a> {
+    params: &'a TrialParams,
+    commands: Vec<(TrialMapping, LaunchCommand)>,
+    lateness: Option<Vec<String>>,
+    /// Words before the launcher.
+    below: Vec<String>,
+    folder: TempDir,
+    runs: Vec<TrialRun>,
+    /// Runs without success, by mapping; `None` after the first success.
+    failures: Vec<Option<u32>>,
+    /// How the first run ended that failed.
+    first_failure: Option<String>,
+    blocks: u32,
+}
+
+/// How a run ended.
+enum Ending {
+    Exited(ExitStatus),
+    Timeout,
+    Stopped,
+}
+
+impl<'a> Runner<'a> {
+    /// Checks the program and the mappings, and writes the launch files. The runs have folders below `scratch`.
+    pub fn new(
+        params: &'a TrialParams,
+        candidates: &[Candidate],
+        scratch: &Path,
+    ) -> Result<Self, TrialError> {
+        check(candidates)?;
+        program_file(params)?;
+        let fault = |source| TrialError::File { path: scratch.to_owned(), source };
+        let scratch = std::path::absolute(scratch).map_err(fault)?;
+        let folder = tempfile::Builder::new().prefix("trial-").tempdir_in(&scratch).map_err(fault)?;
+        let command = |(index, candidate): (usize, &Candidate)| {
+            let Candidate { name, digest, mapping } = candidate;
+            let place = folder.path().join("launch").join(index.to_string());
+            create(&place)?;
+            let command = LaunchCommand::new(params, name, mapping, digest, &place)?;
+            Ok((TrialMapping { name: name.clone(), digest: digest.clone() }, command))
+        };
+        let commands = candidates.iter().enumerate().map(command).collect::<Result<_, TrialError>>()?;
+        let runner = Self {
+            params,
+            commands,
+            lateness: params.lateness.as_deref().map(|text| words("lateness", text)).transpose()?,
+            below: Vec::new(),
+            folder,
+            runs: Vec::new(),
+            failures: vec![Some(0); candidates.len()],
+            first_failure: None,
+            blocks: 0,
+        };
+        // A command that does not work is found before the first run.
+        runner.lateness()?;
+        Ok(runner)
+    }
+
+    /// Starts the launchers by a command, such as `hopmap record -o {recording} --`; `{recording}` is a folder of the run.
+    #[must_use]
+    pub fn below(mut self, words: Vec<String>) -> Self {
+        self.below = words;
+        self
+    }
+
+    /// Runs the warm-up: each mapping as often as the parameters say. `false` if it was stopped.
+    pub fn warm_up(&mut self, cx: &Context<'_>) -> Result<bool, TrialError> {
+        for _ in 0..self.params.warm_up {
+            if !self.each(None, cx)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs a block: each mapping once. `false` if it was stopped.
+    pub fn block(&mut self, cx: &Context<'_>) -> Result<bool, TrialError> {
+        let block = self.blocks;
+        self.blocks += 1;
+        self.each(Some(block), cx)
+    }
+
+    /// The runs so far.
+    #[must_use]
+    pub fn runs(&self) -> &[TrialRun] {
+        &self.runs
+    }
+
+    /// Runs, and output of all runs.
+    pub fn finish(self) -> Result<Trials, TrialError> {
+        let mut files = BTreeMap::new();
+        for run in 0..self.runs.len() {
+            let folder = self.folder.path().join(run.to_string());
+            collect(&folder, &run.to_string(), &mut files)
+                .map_err(|source| TrialError::File { path: folder, source })?;
+        }
+        Ok(Trials {
+            mappings: self.commands.into_iter().map(|(mapping, _)| mapping).collect(),
+            runs: self.runs,
+            metrics: BTreeMap::new(),
+            files: FileSet::new(files).kept_by(self.folder),
+        })
+    }
+
+    fn each(&mut self, block: Option<u32>, cx: &Context<'_>) -> Result<bool, TrialError> {
+        let mut order: Vec<usize> = (0..self.commands.len()).collect();
+        if block.is_some_and(|block| block % 2 == 1) {
+            order.reverse();
+        }
+        for mapping in order {
+            if cx.should_stop() {
+                return Ok(false);
+            }
+            if self.failures[mapping].is_some_and(|failures| failures >= MOST_FAILURES) {
+                continue;
+            }
+            if !self.run(mapping, block, cx)? {
+                return Ok(false);
+            }
+        }
+        if self.failures.iter().all(|failures| failures.is_some_and(|failures| failures > 0)) {
+            let first = self.first_failure.clone().unwrap_or_default();
+            return Err(TrialError::AllFailed { first });
+        }
+        Ok(true)
+    }
+
+    /// Runs the program once; `false` if it was stopped.
+    fn run(&mut self, mapping: usize, block: Option<u32>, cx: &Context<'_>) -> Result<bool, TrialError> {
+        let folder = self.folder.path().join(self.runs.len().to_string());
+        create(&folder)?;
+        let (TrialMapping { name, .. }, launch) = &self.commands[mapping];
+        let recording = folder.join(RECORDING);
+        let below = |word: &String| word.replace(RECORDING_WORD, &recording.to_string_lossy());
+        let mut command = launch.command(&folder, &self.below.iter().map(below).collect::<Vec<_>>());
+        let (stdout, stderr) = (folder.join(STDOUT), folder.join(STDERR));
+        command.stdin(Stdio::null()).stdout(create_file(&stdout)?).stderr(create_file(&stderr)?);
+
+        self.lateness()?;
+        let processors = Processors::now();
+        let (seconds, ending) = self.wait(&mut command, cx).map_err(|source| {
+            let launcher = launch.launcher().to_owned();
+            TrialError::Start { launcher, source }
+        })?;
+        let idle = processors.zip(Processors::now()).and_then(|(before, now)| now.idle_since(before));
+        let lateness_s = self.lateness()?;
+        let succeeded = matches!(&ending, Ending::Exited(status) if status.success());
+        let seconds = match &self.params.time_after {
+            Some(label) => printed_time(&stdout, label),
+            None => Some(seconds),
+        };
+        let run = TrialRun {
+            mapping: name.clone(),
+            block,
+            seconds,
+            mpi_s: time_inside_mpi(&recording),
+            lateness_s,
+            idle,
+            exit: exit(&ending),
+            complete: succeeded && seconds.is_some(),
+        };
+        self.note(mapping, &run, &ending, &stderr, cx);
+        self.runs.push(run);
+        Ok(!matches!(ending, Ending::Stopped))
+    }
+
+    /// Runs a command until it ends, takes too long, or the user interrupts it.
+    fn wait(&self, command: &mut Command, cx: &Context<'_>) -> io::Result<(f64, Ending)> {
+        let timeout = self.params.timeout_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let begin = Instant::now();
+        let mut group = Group::start(command)?;
+        let (end, stopped) = group.wait_for_end(|| match timeout {
+            _ if cx.should_stop() => Some(Ending::Stopped),
+            Some(timeout) if begin.elapsed() >= timeout => Some(Ending::Timeout),
+            _ => None,
+        })?;
+        let status = if stopped.is_some() { group.stop(GRACE) } else { group.end() }?;
+        Ok((end.duration_since(begin).as_secs_f64(), stopped.unwrap_or(Ending::Exited(status))))
+    }
+
+    fn lateness(&self) -> Result<Option<f64>, TrialError> {
+        self.lateness.as_deref().map(lateness).transpose()
+    }
+
+    /// Logs a run, and remembers failures.
+    fn note(&mut self, mapping: usize, run: &TrialRun, ending: &Ending, stderr: &Path, cx: &Context<'_>) {
+        let number = self.runs.len();
+        let name = &run.mapping;
+        if run.complete {
+            self.failures[mapping] = None;
+            return;
+        }
+        let (what, quoted) = match ending {
+            Ending::Stopped => return cx.log(format!("run {number} of `{name}` was stopped")),
+            Ending::Timeout => {
+                let limit = self.params.timeout_s.unwrap_or_default();
+                (format!("did not end within {limit} s and was stopped"), last_lines(stderr))
+            }
+            Ending::Exited(status) if status.success() => {
+                let label = self.params.time_after.as_deref().unwrap_or_default();
+                (format!("printed no number after `{label}` to standard output"), String::new())
+            }
+            Ending::Exited(status) => (format!("ended with {status}"), last_lines(stderr)),
+        };
+        let failure = format!("Run {number}, of `{name}`, {what}{quoted}");
+        cx.log(&failure);
+        self.first_failure.get_or_insert(failure);
+        if let Some(failures) = &mut self.failures[mapping] {
+            *failures += 1;
+            if *failures >= MOST_FAILURES {
+                cx.log(format!("`{name}` is not run again, because its first {failures} runs failed"));
+            }
+        }
+    }
+}
+
+/// Checks that there are mappings of the same number of ranks, with different names.
+fn check(candidates: &[Candidate]) -> Result<(), TrialError> {
+    let fault = |problem: String| Err(TrialError::Mappings { problem });
+    let Some(first) = candidates.first() else {
+        return fault("no mapping is connected".to_owned());
+    };
+    for (index, candidate) in candidates.iter().enumerate() {
+        if candidates[..index].iter().any(|other| other.name == candidate.name) {
+            return fault(format!("two mappings are named `{}`", candidate.name));
+        }
+        let (ranks, expected) = (candidate.mapping.ranks.len(), first.mapping.ranks.len());
+        if ranks != expected {
+            let (name, first) = (&candidate.name, &first.name);
+            return fault(format!("`{name}` has {ranks} ranks, but `{first}` has {expected}"));
+        }
+    }
+    Ok(())
+}
+
+/// The exit status as shells give it.
+fn exit(ending: &Ending) -> Option<u32> {
+    let Ending::Exited(status) = ending else { return None };
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal))?;
+    u32::try_from(code).ok()
+}
+
+/// The last lines of a file, to append to a message.
+fn last_lines(path: &Path) -> String {
+    let capture = Capture::last(File::open(path).ok(), QUOTED_BYTES);
+    let lines = capture.last_lines(QUOTED_LINES, Instant::now() + GRACE);
+    if lines.is_empty() { String::new() } else { format!("; standard error:\n{}", lines.join("\n")) }
+}
+
+fn create(folder: &Path) -> Result<(), TrialError> {
+    fs::create_dir_all(folder).map_err(|source| TrialError::File { path: folder.to_owned(), source })
+}
+
+fn create_file(path: &Path) -> Result<File, TrialError> {
+    File::create(path).map_err(|source| TrialError::File { path: path.to_owned(), source })
+}
+
+/// Adds the regular files of a folder, named by their paths in it.
+fn collect(folder: &Path, name: &str, files: &mut BTreeMap<String, PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        // Names that are not text cannot be those of an artifact.
+        let Ok(own) = entry.file_name().into_string() else { continue };
+        let name = format!("{name}/{own}");
+        if kind.is_dir() {
+            collect(&entry.path(), &name, files)?;
+        } else if kind.is_file() {
+            files.insert(name, entry.path());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! `run/trial`: runs in blocks, their output, what is kept, and programs that fail. A script is the launcher, and Open MPI and MPICH in
+//! system tests.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hopmap_artifact::Folder;
+use hopmap_model::{TrialRun, Trials};
+use hopmap_test_support::{program, signal, system_tests};
+
+use crate::sandbox::Sandbox;
+
+/// Two mappings of four ranks on two hosts, and their trial.
+const PIPELINE: &str = r#"name = "t"
+
+[stages.program]
+uses = "trace/import"
+with = { path = "ring.csv" }
+
+[stages.machine]
+uses = "topology/synthetic"
+with = { shape = "tree:2x2", hosts = ["a", "b"] }
+
+[stages.linear]
+uses  = "map/linear"
+needs = { task-graph = "program", system = "machine" }
+
+[stages.other]
+uses  = "map/round-robin"
+needs = { task-graph = "program", system = "machine" }
+
+[stages.trial]
+uses  = "run/trial"
+needs = { mappings = ["linear", "other"] }
+with  = { program = "./app x", launch = "open-mpi-hosts", launcher = "./launcher -v" }
+"#;
+
+/// Finds the host file and the program among its arguments; the host of rank 1 tells the mappings apart.
+const LAUNCHER: &str = r#"#!/bin/sh
+while [ "$1" != ./app ]; do
+  [ "$1" = --hostfile ] && second=$(sed -n 3p "$2")
+  shift
+done
+export second
+exec "$@"
+"#;
+
+/// Says that it ran, and prints a time by mapping and number of the run.
+const APP: &str = r#"#!/bin/sh
+echo run >> started
+echo "arguments: $*"
+echo "$second" > "$HOPMAP_TRIAL/second"
+case $second in a) echo "time: 2.$(wc -l < started)" ;; *) echo "time: 1.0" ;; esac
+"#;
+
+struct Trial(Sandbox);
+
+impl Trial {
+    fn new() -> Self {
+        let trial = Self(Sandbox::new());
+        trial.0.write("t.toml", PIPELINE);
+        trial.0.write("ring.csv", "source,destination,messages,bytes\n0,1,1,10\n1,2,1,10\n2,3,1,10\n");
+        trial.script("launcher", LAUNCHER);
+        trial.script("app", APP);
+        trial
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        self.0.write(name, text);
+        std::fs::set_permissions(self.0.path().join(name), Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn with(&self, parameters: &str) {
+        self.0.edit("t.toml", "./launcher -v\"", &format!("./launcher -v\", {parameters}"));
+    }
+
+    fn run(&self) -> String {
+        self.0.seen(&["run", "t.toml", "--no-report", "--quiet"])
+    }
+
+    fn trials(&self) -> Trials {
+        Folder::read(&self.0.artifact("trial")).unwrap()
+    }
+
+    fn started(&self) -> usize {
+        self.0.read("started").lines().count()
+    }
+}
+
+fn order(runs: &[TrialRun]) -> Vec<(&str, Option<u32>)> {
+    runs.iter().map(|run| (run.mapping.as_str(), run.block)).collect()
+}
+
+#[test]
+fn mappings_run_in_blocks_of_alternating_order_and_their_output_is_kept() {
+    let trial = Trial::new();
+    trial.with("runs = 3, time_after = \"time:\"");
+    trial.run();
+    let trials = trial.trials();
+    let expected = [
+        ("linear", None),
+        ("other", None),
+        ("linear", Some(0)),
+        ("other", Some(0)),
+        ("other", Some(1)),
+        ("linear", Some(1)),
+        ("linear", Some(2)),
+        ("other", Some(2)),
+    ];
+    assert_eq!(order(&trials.runs), expected);
+    assert_eq!(trials.seconds("linear"), [2.3, 2.6, 2.7]);
+    assert_eq!(trials.seconds("other"), [1.0; 3]);
+    for run in &trials.runs {
+        assert_eq!((run.exit, run.complete, run.mpi_s, run.lateness_s), (Some(0), true, None, None));
+    }
+    let file = |name: &str| std::fs::read_to_string(&trials.files.files()[name]).unwrap();
+    assert_eq!(file("3/stdout"), "arguments: x\ntime: 1.0\n");
+    assert_eq!((file("3/second").as_str(), file("2/second").as_str()), ("b\n", "a\n"));
+    assert_eq!(trials.files.files().len(), 3 * 8);
+    assert!((trials.metrics["gain"] - (1.0 - 1.0 / 2.6)).abs() < 1e-12);
+}
+
+#[test]
+fn a_trial_is_kept_until_the_program_changes_and_a_verification_starts_none() {
+    let trial = Trial::new();
+    trial.with("runs = 1, warm_up = 0");
+    trial.run();
+    assert_eq!(trial.started(), 2);
+    let again = trial.0.seen(&["run", "t.toml", "--no-report"]);
+    assert!(again.contains("nothing to do"), "{again}");
+    trial.0.stdout(&["lock", "t.toml"]);
+    let verified = trial.0.seen(&["verify", "t.toml", "--rerun"]);
+    assert!(verified.contains("not comparable"), "{verified}");
+    trial.0.seen(&["report", "t.toml"]);
+    assert_eq!(trial.started(), 2);
+    // Without the result, a verification has nothing to compare with, and still starts nothing.
+    std::fs::remove_dir_all(trial.0.path().join(".hopmap")).unwrap();
+    trial.0.seen(&["verify", "t.toml", "--rerun"]);
+    assert_eq!(trial.started(), 2);
+    trial.script("app", &APP.replace("arguments", "words"));
+    trial.run();
+    assert_eq!(trial.started(), 4);
+}
+
+#[test]
+fn what_cannot_run_is_one_message() {
+    let message = |change: (&str, &str)| {
+        let trial = Trial::new();
+        trial.0.edit("t.toml", change.0, change.1);
+        trial.run()
+    };
+    for (change, expected) in [
+        (("./app x", "./none x"), "the program `./none` does not exist"),
+        (("./app x", "./ring.csv"), "the program `./ring.csv` is not executable"),
+        (("./app x", "hopmap-none"), "the program `hopmap-none` is not on PATH"),
+        (("./launcher -v", "./none"), "the launcher `./none` cannot be started"),
+        (("[\"linear\", \"other\"]", "[]"), "no mapping"),
+        (("\"a\", \"b\"", "\"a.x\", \"a.y\""), "Open MPI treats `a.x` and `a.y` as one host"),
+    ] {
+        let seen = message(change);
+        assert!(seen.contains(expected), "{expected}:\n{seen}");
+    }
+}
+
+#[test]
+fn a_program_that_always_fails_ends_the_trial_with_its_message() {
+    let trial = Trial::new();
+    trial.script("app", "#!/bin/sh\necho run >> started\necho no licence >&2\nexit 3\n");
+    let seen = trial.run();
+    assert!(seen.contains("the program fails under every mapping"), "{seen}");
+    assert!(seen.contains("exit status: 3") && seen.contains("no licence"), "{seen}");
+    assert_eq!(trial.started(), 2);
+}
+
+#[test]
+fn a_mapping_that_fails_is_given_up_and_the_others_go_on() {
+    let trial = Trial::new();
+    trial.with("runs = 3, timeout_s = 0.2");
+    trial.script("app", "#!/bin/sh\n[ $second = b ] && sleep 30\nexit 0\n");
+    let seen = trial.run();
+    assert!(!seen.contains('×'), "{seen}");
+    let trials = trial.trials();
+    let of = |name: &str| -> Vec<(Option<u32>, bool)> {
+        let runs = trials.runs.iter().filter(|run| run.mapping == name);
+        runs.map(|run| (run.exit, run.complete)).collect()
+    };
+    assert_eq!(of("linear"), [(Some(0), true); 4]);
+    assert_eq!(of("other"), [(None, false); 2]);
+    assert!((trials.metrics["incomplete"] - 2.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_interrupted_trial_keeps_what_was_measured() {
+    let trial = Trial::new();
+    trial.with("runs = 3, warm_up = 0");
+    trial.script("app", "#!/bin/sh\necho run >> started\n[ $(wc -l < started) = 4 ] && sleep 60\nexit 0\n");
+    let mut child = trial.0.command(&["run", "t.toml", "--no-report", "--quiet"]).spawn().unwrap();
+    let since = Instant::now();
+    let started = || std::fs::read_to_string(trial.0.path().join("started")).unwrap_or_default();
+    while started().lines().count() < 4 && since.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    signal(child.id(), "INT");
+    assert!(!child.wait().unwrap().success());
+    let runs = trial.trials().runs;
+    assert_eq!(runs.iter().filter(|run| run.complete).count(), 3);
+    assert_eq!(runs.len(), 4);
+    assert_eq!((runs[3].exit, runs[3].complete), (None, false));
+}
+
+/// Two ranks on this host, in both orders of its cores.
+fn with_mpi(launch: &str, launcher: &str, parameters: &str) -> Option<Trials> {
+    if !system_tests() || program(launcher).is_none() {
+        return None;
+    }
+    let trial = Trial::new();
+    let pipeline = PIPELINE.replace("tree:2x2", "tree:2x1").replace("\"a\", \"b\"", "\"localhost\"");
+    let pipeline = pipeline
+        .replace("map/round-robin\"", "map/random\"\nwith  = { seed = 1 }")
+        .replace("./app x", "sh app");
+    trial.0.write("t.toml", pipeline.replace("open-mpi-hosts", launch).replace("./launcher -v", launcher));
+    trial.0.write("ring.csv", "source,destination,messages,bytes\n0,1,1,10\n");
+    trial.0.write("app", "echo ran >> \"$HOPMAP_TRIAL/ranks\"\necho $MARK\n");
+    trial.0.edit(
+        "t.toml",
+        &format!("\"{launcher}\""),
+        &format!("\"{launcher}\", runs = 1, warm_up = 0, env = {{ MARK = \"m\" }}{parameters}"),
+    );
+    let mut command: Command = trial.0.command(&["run", "t.toml", "--no-report", "--quiet"]);
+    let output = command.envs(hopmap_mpi_environment::AS_ROOT).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(trial.trials())
+}
+
+fn ran(trials: &Trials) {
+    assert_eq!(trials.runs.len(), 2);
+    for (index, run) in trials.runs.iter().enumerate() {
+        assert!(run.complete && run.seconds > Some(0.0) && run.idle.is_some(), "{run:?}");
+        let file =
+            |name: &str| std::fs::read_to_string(&trials.files.files()[&format!("{index}/{name}")]).unwrap();
+        assert_eq!((file("stdout").as_str(), file("ranks").as_str()), ("m\nm\n", "ran\nran\n"));
+    }
+}
+
+#[test]
+fn open_mpi_runs_a_trial() {
+    with_mpi("open-mpi-4", "mpirun.openmpi", "").iter().for_each(ran);
+}
+
+#[test]
+fn mpich_runs_a_trial() {
+    with_mpi("mpich", "mpiexec.mpich", "").iter().for_each(ran);
+}
