@@ -479,13 +479,13 @@ impl Link {
         }
     }
 
-    /// The level at which it has to be looked at.
+    /// The level at which something happens on it, as bits, which have the same order.
     fn next_level(&self) -> u64 {
         match (self.open, self.owners) {
             (0, 0) => NOT_QUEUED,
-            (0, _) => key(self.level),
-            (_, 0) => key(self.open_level()),
-            _ => key(self.open_level().min(self.level)),
+            (0, _) => self.level.to_bits(),
+            (_, 0) => self.open_level().to_bits(),
+            _ => self.open_level().min(self.level).to_bits(),
         }
     }
 }
@@ -494,9 +494,4 @@ impl Class {
     fn total_rate(&self) -> f64 {
         self.level * self.total_weight
     }
-}
-
-/// Numbers that are not negative have the order of their bit patterns.
-fn key(level: f64) -> u64 {
-    level.to_bits()
 }
