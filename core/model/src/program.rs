@@ -2,9 +2,10 @@
 
 mod builder;
 mod check;
+mod error;
 
 pub use builder::{Interned, ProgramBuilder};
-pub use check::{OperationProblem, ProgramError};
+pub use error::{OperationProblem, ProgramError};
 
 use crate::{Artifact, CollectiveOperation};
 

@@ -65,6 +65,17 @@ pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     Ok(entries)
 }
 
+/// Steps between two questions whether to stop: some milliseconds.
+const STEPS: usize = 1 << 16;
+
+/// Fails now and then over many steps if the run is to stop.
+pub(crate) fn check_stop(step: usize, cx: &Context<'_>) -> Result<(), TraceError> {
+    if step.is_multiple_of(STEPS) && cx.should_stop() {
+        return Err(TraceError::refused("stopped before the trace was matched", ""));
+    }
+    Ok(())
+}
+
 /// Reads the parts of an archive on as many threads as the context allows; each thread has a buffer. If
 /// several parts fail, the result is the error of the lowest one, independent of the number of threads.
 /// `what` names the parts in the message about an interruption.

@@ -12,8 +12,9 @@
 //! are not expanded.
 
 use hopmap_collectives::{Convention, Operation, exchanged};
-use hopmap_model::{Dependency, Task, TaskDag};
+use hopmap_model::{Context, Dependency, Task, TaskDag};
 
+use crate::error::TraceError;
 use crate::matching::{At, Matched, Meeting, Members, Moment, Unmatched, match_collectives, match_messages};
 
 /// A dependency of one moment on another.
@@ -52,18 +53,19 @@ pub(crate) fn build(
     members: &Members,
     convention: Convention,
     rules: Rules,
-) -> (TaskDag, Unmatched) {
+    cx: &Context<'_>,
+) -> Result<(TaskDag, Unmatched), TraceError> {
     let mut unmatched = Unmatched::default();
     let mut links = Vec::new();
-    for message in match_messages(ranks, members, &mut unmatched) {
+    for message in match_messages(ranks, members, &mut unmatched, cx)? {
         link(message, rules.rendezvous, &mut links);
     }
     let mut joins = Vec::new();
-    match_collectives(ranks, groups, &mut unmatched, |meeting| {
+    match_collectives(ranks, groups, &mut unmatched, cx, |meeting| {
         connect(meeting, convention, &mut links, &mut joins);
-    });
+    })?;
     let segments = cut(ranks, &marks(ranks, &links, &joins), rules);
-    (assemble(segments, &links, joins), unmatched)
+    Ok((assemble(segments, &links, joins), unmatched))
 }
 
 /// Adds the dependency of a message, and one back if it uses rendezvous.

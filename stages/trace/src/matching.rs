@@ -11,6 +11,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use hopmap_collectives::{Collective, Convention, Operation};
+use hopmap_model::Context;
+
+use crate::archive::check_stop;
+use crate::error::TraceError;
 
 /// An operation of a process that others may depend on, or that depends on others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,11 +176,12 @@ pub(crate) fn match_messages(
     ranks: &[Vec<Moment>],
     members: &Members,
     unmatched: &mut Unmatched,
-) -> Vec<Matched> {
+    cx: &Context<'_>,
+) -> Result<Vec<Matched>, TraceError> {
     let alike = alike(members);
     let mut channels: BTreeMap<Key, Channel> = BTreeMap::new();
     for (rank, moments) in (0..).zip(ranks) {
-        add(rank, moments, &mut channels);
+        add(rank, moments, &mut channels, cx)?;
     }
     channels.values_mut().for_each(|channel| channel.sent.retain(|sent| !sent.cancelled));
     renumber(&mut channels, members);
@@ -185,14 +190,15 @@ pub(crate) fn match_messages(
         by_ends.entry((source, destination, tag)).or_default().push((communicator, channel));
     }
     let mut matched = Vec::new();
-    for ((source, destination, _), channels) in by_ends {
+    for (place, ((source, destination, _), channels)) in by_ends.into_iter().enumerate() {
+        check_stop(place, cx)?;
         let channels =
             join(channels, |communicator| alike.get(&communicator).copied().unwrap_or(communicator));
         for (_, channel) in join(channels, |_| 0) {
             pair((source, destination), channel, &mut matched, unmatched);
         }
     }
-    matched
+    Ok(matched)
 }
 
 /// The first communicator with the same members as each, in any order.
@@ -281,11 +287,17 @@ fn pair(
 }
 
 /// Adds the messages of a rank to the channels.
-fn add(rank: u32, moments: &[Moment], channels: &mut BTreeMap<Key, Channel>) {
+fn add(
+    rank: u32,
+    moments: &[Moment],
+    channels: &mut BTreeMap<Key, Channel>,
+    cx: &Context<'_>,
+) -> Result<(), TraceError> {
     let mut posted = Begun::new();
     // Positions of incomplete sends.
     let mut sending: BTreeMap<u64, (Key, usize)> = BTreeMap::new();
     for (moment, what) in (0..).zip(moments.iter().map(|moment| moment.what)) {
+        check_stop(moment as usize, cx)?;
         match what {
             What::Send { envelope, bytes, request } => {
                 let communicator = envelope.communicator;
@@ -324,6 +336,7 @@ fn add(rank: u32, moments: &[Moment], channels: &mut BTreeMap<Key, Channel>) {
             What::Begin { .. } | What::Complete { .. } | What::End => {}
         }
     }
+    Ok(())
 }
 
 /// A collective operation of one process.
@@ -368,10 +381,12 @@ pub(crate) fn match_collectives(
     ranks: &[Vec<Moment>],
     groups: &[Vec<u32>],
     unmatched: &mut Unmatched,
+    cx: &Context<'_>,
     mut found: impl FnMut(&Meeting<'_>),
-) {
+) -> Result<(), TraceError> {
     let mut parts: BTreeMap<u32, BTreeMap<u32, Vec<Part>>> = BTreeMap::new();
     for (rank, moments) in (0..).zip(ranks) {
+        check_stop(0, cx)?;
         add_parts(rank, moments, &mut parts);
     }
     for (group, by_rank) in parts {
@@ -380,6 +395,7 @@ pub(crate) fn match_collectives(
             members.iter().map(|rank| by_rank.get(rank).map_or(&[][..], Vec::as_slice)).collect();
         let most = by_rank.values().map(Vec::len).max().unwrap_or(0);
         for place in 0..most {
+            check_stop(place, cx)?;
             let all: Option<Vec<Part>> = lists.iter().map(|list| list.get(place).copied()).collect();
             let Some(parts) = all.filter(|all| is_one(all)) else {
                 unmatched.joints += 1;
@@ -390,6 +406,7 @@ pub(crate) fn match_collectives(
             found(&Meeting { members, parts: &parts, sent, received });
         }
     }
+    Ok(())
 }
 
 /// Whether all processes recorded the same operation.

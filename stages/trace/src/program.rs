@@ -11,7 +11,7 @@ use hopmap_model::{Collective, Context, Envelope, Program, ProgramBuilder, Progr
 use hopmap_replay::{Step, steps};
 
 use crate::TraceError;
-use crate::archive::log_count;
+use crate::archive::{check_stop, log_count};
 use crate::matching::{
     At, Joint, Matched, Meeting, Members, Moment, Part, Unmatched, What, match_collectives, match_messages,
 };
@@ -93,12 +93,17 @@ enum Event {
     Collective(u32),
 }
 
-/// The program, and what is left out of it.
-pub(crate) fn build(records: &Records<'_>) -> Result<(Program, Lacking), ProgramError> {
+/// The program, and what is left out of it. `inconsistent` gives the error of operations that contradict each other.
+pub(crate) fn build(
+    records: &Records<'_>,
+    cx: &Context<'_>,
+    inconsistent: impl FnOnce(ProgramError) -> TraceError,
+) -> Result<(Program, Lacking), TraceError> {
     let mut lacking = Lacking::default();
-    let messages = match_messages(records.ranks, records.members, &mut lacking.unmatched);
+    let messages = match_messages(records.ranks, records.members, &mut lacking.unmatched, cx)?;
     let mut events: Vec<Vec<(u32, Event)>> = vec![Vec::new(); records.ranks.len()];
     for (number, message) in (0..).zip(&messages) {
+        check_stop(number as usize, cx)?;
         let Matched { source, sent, posted, destination, .. } = *message;
         let mut add = |at: At, event| events[at.rank as usize].push((at.moment, event));
         add(source, Event::Send(number));
@@ -112,19 +117,20 @@ pub(crate) fn build(records: &Records<'_>) -> Result<(Program, Lacking), Program
     }
     let mut builder = Builder::new(records, &messages);
     let mut called: Vec<Vec<(Part, u32)>> = vec![Vec::new(); records.ranks.len()];
-    match_collectives(records.ranks, records.groups, &mut lacking.unmatched, |meeting| {
+    match_collectives(records.ranks, records.groups, &mut lacking.unmatched, cx, |meeting| {
         builder.meet(meeting, &mut called, &mut lacking.contradictory);
-    });
+    })?;
     for (events, called) in events.iter_mut().zip(called) {
+        check_stop(0, cx)?;
         lacking.nonblocking += add_collectives(called, events);
         events.sort_by_key(|(moment, _)| *moment);
     }
     for (rank, events) in (0..).zip(events) {
-        if let Some(time) = builder.rank(rank, &events) {
+        if let Some(time) = builder.rank(rank, &events, cx)? {
             lacking.since.insert(rank, time);
         }
     }
-    Ok((builder.program.finish()?, lacking))
+    Ok((builder.program.finish().map_err(inconsistent)?, lacking))
 }
 
 /// Adds the collective operations of a rank to its events. Gives the number of nonblocking ones.
@@ -217,12 +223,18 @@ impl<'a> Builder<'a> {
     }
 
     /// Appends the operations of a rank. Gives the time of the first one that is left out.
-    fn rank(&mut self, rank: u32, events: &[(u32, Event)]) -> Option<u64> {
+    fn rank(
+        &mut self,
+        rank: u32,
+        events: &[(u32, Event)],
+        cx: &Context<'_>,
+    ) -> Result<Option<u64>, TraceError> {
         let mut requests = HashMap::new();
         let mut events = events.iter().peekable();
         let mut ticks = 0u64;
         let mut lost = None;
         for (place, moment) in (0..).zip(&self.records.ranks[rank as usize]) {
+            check_stop(place as usize, cx)?;
             ticks = ticks.saturating_add(moment.compute);
             let mut is_there = false;
             while let Some((_, event)) = events.next_if(|(at, _)| *at == place) {
@@ -239,7 +251,7 @@ impl<'a> Builder<'a> {
             lost = lost.or(is_lost.then_some(moment.time));
         }
         self.program.compute(rank, ticks as f64 / self.records.ticks_per_second);
-        lost
+        Ok(lost)
     }
 
     /// Appends an operation. `requests` are the active ones by message, of sends and of receives.

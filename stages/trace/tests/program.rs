@@ -12,6 +12,7 @@ use hopmap_model::{
     Action, CollectiveOperation, Context, Dependency, InputPath, Inputs, Outcome, Program, Stage, Task,
     TaskDag, TraceArchive,
 };
+use hopmap_test_support::Impatient;
 use hopmap_trace::{
     Collectives, Generate, GenerateParams, Otf2, Otf2Params, Pattern, ProgramParams, ProgramStage, Reader,
 };
@@ -267,6 +268,22 @@ fn no_time_passes_while_a_clock_runs_backwards() {
     let warning =
         "warning: clocks run backwards at 1 operations, by 0.004000 s together; no time passes there";
     assert!(log.iter().any(|line| line == warning), "{log:?}");
+}
+
+#[test]
+fn a_stop_is_noticed_after_the_events_were_read() {
+    let path = sample("rows-columns-16");
+    let stopped = |patience: u64| {
+        let params = ProgramParams { allow_loss: 1.0, ..ProgramParams::new(Some(InputPath::new(&path))) };
+        let impatient = Impatient::new(patience);
+        let result = run(params, Inputs::new(), &Context::new(1, None, &impatient));
+        result.map_err(|error| error.to_string()).err()
+    };
+    let all: Vec<String> = (0..).map_while(stopped).collect();
+    assert!(all.iter().all(|error| error.starts_with("stopped ")), "{all:?}");
+    let after = all.iter().filter(|error| *error == "stopped before the trace was matched").count();
+    // Each rank is matched twice and written once.
+    assert!(after >= 48, "{after} of {}", all.len());
 }
 
 #[test]

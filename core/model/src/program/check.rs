@@ -2,139 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use miette::Diagnostic;
-
-use super::{Action, Collective, Envelope, Operation, Program};
-use crate::CollectiveOperation;
-
-/// An inconsistent program.
-#[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]
-pub enum ProgramError {
-    /// Offsets do not start at zero, decrease, or do not end at the number of operations.
-    #[error("the operations of rank {rank} do not follow those of the ranks before")]
-    #[diagnostic(code(model::program_starts))]
-    Starts {
-        /// The rank.
-        rank: u32,
-    },
-    /// Communicator 0 is not `MPI_COMM_WORLD`.
-    #[error("communicator 0 must have all {ranks} ranks in order")]
-    #[diagnostic(code(model::program_world))]
-    World {
-        /// Number of ranks.
-        ranks: u32,
-    },
-    /// A communicator has no members, repeats one, or has one that does not exist.
-    #[error("communicator {communicator} is empty, repeats a rank, or contains one that does not exist")]
-    #[diagnostic(code(model::program_communicator))]
-    Communicator {
-        /// The communicator.
-        communicator: usize,
-    },
-    /// An operation is invalid.
-    #[error("operation {index} of rank {rank}: {problem}")]
-    #[diagnostic(code(model::program_operation))]
-    Operation {
-        /// The rank.
-        rank: u32,
-        /// Index among the operations of the rank.
-        index: usize,
-        /// The problem.
-        problem: OperationProblem,
-    },
-    /// Messages without a receive, or receives without a message.
-    #[error(
-        "rank {source_rank} sends {sent} messages to rank {destination} with tag {tag} in communicator {communicator}, which receives {received}"
-    )]
-    #[diagnostic(code(model::program_messages))]
-    Messages {
-        /// World rank that sends.
-        source_rank: u32,
-        /// World rank that receives.
-        destination: u32,
-        /// The tag.
-        tag: u32,
-        /// The communicator.
-        communicator: u32,
-        /// Number of sends.
-        sent: u64,
-        /// Number of receives.
-        received: u64,
-    },
-    /// A rank does not call all collective operations of its communicator.
-    #[error(
-        "rank {rank} calls {calls} collective operations of communicator {communicator}, but rank {other} calls {expected}"
-    )]
-    #[diagnostic(code(model::program_collectives))]
-    Collectives {
-        /// The rank.
-        rank: u32,
-        /// The communicator.
-        communicator: u32,
-        /// Number of its calls.
-        calls: usize,
-        /// The first member of the communicator.
-        other: u32,
-        /// Number of calls of the first member.
-        expected: usize,
-    },
-}
-
-/// What is wrong with an operation.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum OperationProblem {
-    /// Negative or non-finite seconds.
-    #[error("it computes for {0} seconds")]
-    Seconds(f64),
-    /// The index of an envelope or collective operation is too high.
-    #[error("it refers to an envelope or collective operation that does not exist")]
-    NoTarget,
-    /// The communicator does not exist.
-    #[error("communicator {0} does not exist")]
-    NoCommunicator(u32),
-    /// A rank is not in the communicator.
-    #[error("rank {rank} is not in communicator {communicator}")]
-    NotMember {
-        /// The world rank.
-        rank: u32,
-        /// The communicator.
-        communicator: u32,
-    },
-    /// A request above [`Operation::MAX_REQUEST`].
-    #[error("a rank has at most {} requests", Operation::MAX_REQUEST + 1)]
-    TooManyRequests,
-    /// A request is started before its completion.
-    #[error("request {0} is still active")]
-    Active(u32),
-    /// A request that is not active is completed or tested.
-    #[error("request {0} is not active")]
-    Inactive(u32),
-    /// A receive is never completed.
-    #[error("nothing waits for request {0} of this receive")]
-    NeverCompleted(u32),
-    /// A rooted operation has no root, or another operation has one.
-    #[error("{operation} {}", if operation.has_root() { "needs a root" } else { "must not have a root" })]
-    Root {
-        /// The operation.
-        operation: CollectiveOperation,
-    },
-    /// The root is not a member of the communicator.
-    #[error("rank {root} is the root, but its communicator has {members} members")]
-    NoSuchRoot {
-        /// The root.
-        root: u32,
-        /// Number of members.
-        members: usize,
-    },
-    /// The first member of the communicator calls another operation, or none.
-    #[error("it calls {}, but rank {other} calls another collective operation at this point", collective.operation)]
-    OtherCollective {
-        /// The operation.
-        collective: Collective,
-        /// The first member of the communicator.
-        other: u32,
-    },
-}
+use super::{Action, Collective, Envelope, Operation, OperationProblem, Program, ProgramError};
 
 /// Source, destination, tag and communicator of messages.
 type Channel = (u32, u32, u32, u32);
@@ -148,6 +16,8 @@ struct Check<'a> {
     messages: BTreeMap<Channel, (u64, u64)>,
     /// The collective operations of the first member of each communicator.
     expected: Vec<Vec<Collective>>,
+    /// Sends and receives of the current rank by envelope. An array: a map takes most of the time of a check.
+    counts: Vec<(u64, u64)>,
 }
 
 /// State of the check of one rank.
@@ -155,8 +25,8 @@ struct RankCheck {
     rank: u32,
     /// Index of the operation that started each request, if it is active.
     active: Vec<Option<usize>>,
-    /// Sends and receives by envelope.
-    messages: BTreeMap<u32, (u64, u64)>,
+    /// Envelopes that it uses.
+    envelopes: Vec<u32>,
     /// Number of collective operations by communicator.
     calls: BTreeMap<u32, usize>,
 }
@@ -171,13 +41,14 @@ impl Program {
     /// - every send has a receive, and every receive a send;
     /// - the members of a communicator call the same collective operations in the same order.
     ///
-    /// Time O(operations · log), memory proportional to different envelopes and to the collective operations
-    /// of one rank of each communicator. Deadlocks are found by a replay only.
+    /// Time O(operations), and memory proportional to different envelopes and to the collective operations of one
+    /// rank of each communicator. Deadlocks are found by a replay only.
     pub fn check(&self) -> Result<(), ProgramError> {
         self.check_starts()?;
         let members = self.sorted_members()?;
         let expected = vec![Vec::new(); members.len()];
-        let mut check = Check { program: self, members, messages: BTreeMap::new(), expected };
+        let counts = vec![(0, 0); self.envelopes.len()];
+        let mut check = Check { program: self, members, messages: BTreeMap::new(), expected, counts };
         check.expect_collectives();
         (0..self.ranks()).try_for_each(|rank| check.rank(rank))?;
         for ((source_rank, destination, tag, communicator), (sent, received)) in check.messages {
@@ -246,8 +117,7 @@ impl Check<'_> {
     }
 
     fn rank(&mut self, rank: u32) -> Result<(), ProgramError> {
-        let mut state =
-            RankCheck { rank, active: Vec::new(), messages: BTreeMap::new(), calls: BTreeMap::new() };
+        let mut state = RankCheck { rank, active: Vec::new(), envelopes: Vec::new(), calls: BTreeMap::new() };
         let operations = self.program.of_rank(rank);
         for (index, operation) in operations.iter().enumerate() {
             self.operation(&mut state, index, operation.action())
@@ -261,11 +131,16 @@ impl Check<'_> {
                 return Err(ProgramError::Operation { rank, index, problem });
             }
         }
-        self.count_messages(&state);
+        self.count_messages(&mut state);
         self.count_collectives(&state)
     }
 
-    fn operation(&self, state: &mut RankCheck, index: usize, action: Action) -> Result<(), OperationProblem> {
+    fn operation(
+        &mut self,
+        state: &mut RankCheck,
+        index: usize,
+        action: Action,
+    ) -> Result<(), OperationProblem> {
         match action {
             Action::Compute { seconds } if seconds.is_finite() && seconds >= 0.0 => Ok(()),
             Action::Compute { seconds } => Err(OperationProblem::Seconds(seconds)),
@@ -293,21 +168,17 @@ impl Check<'_> {
     }
 
     /// Checks the ends of a message at its first use by a rank.
-    fn message(&self, state: &mut RankCheck, envelope: u32, sends: bool) -> Result<(), OperationProblem> {
-        let counts = match state.messages.get_mut(&envelope) {
-            Some(counts) => counts,
-            None => {
-                let &Envelope { peer, communicator, .. } =
-                    self.program.envelopes.get(envelope as usize).ok_or(OperationProblem::NoTarget)?;
-                self.member(communicator, state.rank)?;
-                self.member(communicator, peer)?;
-                state.messages.entry(envelope).or_default()
-            }
-        };
-        if sends {
-            counts.0 += 1;
-        } else {
-            counts.1 += 1;
+    fn message(&mut self, state: &mut RankCheck, envelope: u32, sends: bool) -> Result<(), OperationProblem> {
+        let place = envelope as usize;
+        if *self.counts.get(place).ok_or(OperationProblem::NoTarget)? == (0, 0) {
+            let Envelope { peer, communicator, .. } = self.program.envelopes[place];
+            self.member(communicator, state.rank)?;
+            self.member(communicator, peer)?;
+            state.envelopes.push(envelope);
+        }
+        match (sends, &mut self.counts[place]) {
+            (true, (sent, _)) => *sent += 1,
+            (false, (_, received)) => *received += 1,
         }
         Ok(())
     }
@@ -341,8 +212,9 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn count_messages(&mut self, state: &RankCheck) {
-        for (&envelope, &(sent, received)) in &state.messages {
+    fn count_messages(&mut self, state: &mut RankCheck) {
+        for envelope in state.envelopes.drain(..) {
+            let (sent, received) = std::mem::take(&mut self.counts[envelope as usize]);
             let Envelope { peer, tag, communicator } = self.program.envelopes[envelope as usize];
             if sent > 0 {
                 self.messages.entry((state.rank, peer, tag, communicator)).or_default().0 += sent;

@@ -20,7 +20,7 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
         Recorded::read(path, purpose, cx)?;
     let tiny = (params.tiny_s * ticks_per_second) as u64;
     let rules = Rules { ticks_per_second, tiny, rendezvous: params.rendezvous_bytes };
-    let (dag, unmatched) = dag::build(&ranks, &groups, &members, convention, rules);
+    let (dag, unmatched) = dag::build(&ranks, &groups, &members, convention, rules, cx)?;
     drop(ranks);
     purpose.check(path, unmatched, cx)?;
     if let Err(task) = dag.order() {
@@ -52,7 +52,7 @@ pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> 
     let (convention, ticks_per_second) = (*convention, *ticks_per_second);
     let blocks = |meeting: &Meeting<'_>| blocks(&meeting.collective(convention)).ok();
     let records = Records { ranks, groups, communicators, members, blocks: &blocks, ticks_per_second };
-    let (program, lacking) = program::build(&records).map_err(|error| {
+    let (program, lacking) = program::build(&records, cx, |error| {
         let problem = format!("the operations in `{}` are inconsistent: {error}", path.display());
         TraceError::refused(problem, "the trace lacks events or mixes up communicators: record it again")
     })?;

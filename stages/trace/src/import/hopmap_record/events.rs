@@ -51,7 +51,7 @@ pub(crate) fn program(folder: &Path, params: &ProgramParams, cx: &Context<'_>) -
         blocks: &blocks,
         ticks_per_second: TICKS_PER_SECOND,
     };
-    let (program, lacking) = program::build(&records).map_err(|error| {
+    let (program, lacking) = program::build(&records, cx, |error| {
         let problem = format!("the events in `{}` are inconsistent: {error}", folder.display());
         TraceError::refused(problem, "the recording is incomplete: record the program again")
     })?;
