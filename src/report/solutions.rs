@@ -190,6 +190,7 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
             cell_name(cell),
             format!("<code>{}</code>", escape(cell.entry.kind)),
             value("makespan"),
+            value("recorded_s"),
             value("lower_bound"),
             percent("gap"),
             if proven { "yes" } else { "no" }.to_owned(),
@@ -197,7 +198,7 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
             value("evaluations"),
         ]
     };
-    let head = "stage | kind | makespan | lower bound | gap at most | proven optimal | idle | evaluations";
+    let head = "stage | kind | makespan | recorded s | lower bound | gap at most | proven optimal | idle | evaluations";
     page.first_rows(head, cells.iter().map(row), MOST_ROWS);
 }
 

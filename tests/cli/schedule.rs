@@ -48,7 +48,10 @@ fn a_traced_program_is_scheduled() {
     assert!(timeline["traceEvents"].as_array().unwrap().iter().any(|event| event["ph"] == "s"));
     assert!(sandbox.read("out/schedule.html").contains("<svg"));
     assert_eq!(sandbox.read("out/rankfile").lines().filter(|line| line.starts_with("rank ")).count(), 16);
-    assert!(sandbox.read("report.html").contains("makespan"));
+    let again = sandbox.stdout(&run);
+    let line = again.lines().find(|line| line.starts_with("  schedule ")).unwrap();
+    assert!(line.contains(" makespan 0.0") && line.contains(", recorded 0.3"), "{line}");
+    assert!(sandbox.read("report.html").contains("recorded s"));
 }
 
 #[test]

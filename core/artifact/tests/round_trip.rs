@@ -178,6 +178,8 @@ fn every_kind_survives_a_round_trip() {
         ..TaskDag::default()
     };
     round_trip(&dag);
+    dag.recorded_s = Some(0.75);
+    round_trip(&dag);
     (dag.names, dag.unit) = (vec!["first".into(), "second".into()], WorkUnit::Time);
     round_trip(&dag);
     round_trip(&TaskGraph {

@@ -20,6 +20,8 @@ pub struct TaskDag {
     pub names: Vec<String>,
     /// Units of work and bytes.
     pub unit: WorkUnit,
+    /// Run time of the recorded program in seconds: of its longest process, from the first to the last event.
+    pub recorded_s: Option<f64>,
 }
 
 /// Units of a [`TaskDag`].

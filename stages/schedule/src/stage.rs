@@ -71,25 +71,25 @@ macro_rules! scheduler_stage {
 
 scheduler_stage! {
     /// `schedule/list`: a list heuristic.
-    ListStage("schedule/list", 4, "Schedule with a list heuristic, such as HEFT"), ListParams,
+    ListStage("schedule/list", 5, "Schedule with a list heuristic, such as HEFT"), ListParams,
     place: |_, search, cx| ranks::list(search, cx), is_timed: |_| false, ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/exact`: branch and bound.
-    ExactStage("schedule/exact", 4, "Find the proven optimum of a small problem, or a lower bound"), ExactParams,
+    ExactStage("schedule/exact", 5, "Find the proven optimum of a small problem, or a lower bound"), ExactParams,
     place: ranks::exact, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/auto`: list heuristics, annealing and branch and bound on one budget.
-    AutoStage(AutoParams::KIND, 4, "Find the best schedule within a budget, with its optimality gap"), AutoParams,
+    AutoStage(AutoParams::KIND, 5, "Find the best schedule within a budget, with its optimality gap"), AutoParams,
     place: ranks::auto, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: true
 }
 
 scheduler_stage! {
     /// `schedule/genetic`: the genetic algorithm of PARUS.
-    GeneticStage(GeneticParams::KIND, 4, "Schedule with the genetic algorithm of PARUS"), GeneticParams,
+    GeneticStage(GeneticParams::KIND, 5, "Schedule with the genetic algorithm of PARUS"), GeneticParams,
     place: ranks::genetic, is_timed: |params| params.time_limit_s.is_some(), ini: |params| params.ini.as_ref(),
     distributed: true
 }
@@ -122,6 +122,7 @@ fn solve(
         (with_metrics(schedule, &found, |ticks| problem.real(ticks)), found.complete)
     };
     cx.log(describe_quality(&schedule));
+    let schedule = beside_recorded(schedule, &dag, cx);
     let outputs = Outputs::new().with("schedule", schedule).timed(is_timed);
     Ok(if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
 }
@@ -168,6 +169,15 @@ fn describe_quality(schedule: &Schedule) -> String {
     }
 }
 
+/// Adds the recorded run time of a traced program to the metrics, and logs it.
+fn beside_recorded(mut schedule: Schedule, dag: &TaskDag, cx: &Context<'_>) -> Schedule {
+    if let Some(seconds) = dag.recorded_s {
+        schedule.metrics.insert("recorded_s".to_owned(), seconds);
+        cx.log(format_args!("the recorded run took {seconds:.6} s"));
+    }
+    schedule
+}
+
 /// `schedule/check`: a schedule recomputed from the program and the machine.
 #[derive(Debug)]
 pub struct CheckStage;
@@ -176,7 +186,7 @@ impl Stage for CheckStage {
     type Params = CheckParams;
     const KIND: &'static str = check::KIND;
     const SUMMARY: &'static str = "Verify a schedule or .sch file by recomputing it";
-    const REVISION: u32 = 4;
+    const REVISION: u32 = 5;
 
     fn ports() -> &'static [Port] {
         const {
@@ -202,6 +212,7 @@ impl Stage for CheckStage {
         dag.check()?;
         let machine = MachineParams::from(&params).machine(system.as_deref(), dag.unit)?;
         let schedule = check::check(&dag, &machine, &params, given.as_deref(), cx)?;
+        let schedule = beside_recorded(schedule, &dag, cx);
         Ok(Outcome::Done(Outputs::new().with("schedule", schedule)))
     }
 }

@@ -245,7 +245,7 @@ fn any_dag(whole: bool) -> impl Strategy<Value = TaskDag> {
                     .collect();
                 dependencies.sort_unstable();
                 let tasks = work.into_iter().map(|work| Task { rank: None, work }).collect();
-                TaskDag { tasks, dependencies, names: Vec::new(), unit: WorkUnit::Time }
+                TaskDag { tasks, dependencies, unit: WorkUnit::Time, ..TaskDag::default() }
             })
     })
 }

@@ -146,7 +146,8 @@ impl Stage for ListEvents {
 /// operation is a task without work at its first process, for which all processes wait. Messages are matched
 /// as in MPI, by communicator, ends, tag and order. The rest is matched across communicators, because
 /// EZTrace records the wrong communicator in some receives, with the source rank of the right one. Remote
-/// memory accesses do not give dependencies.
+/// memory accesses do not give dependencies. `recorded_s` is the time of the longest process from its first
+/// to its last event.
 #[derive(Debug)]
 pub struct Dag;
 
@@ -154,7 +155,7 @@ impl Stage for Dag {
     type Params = DagParams;
     const KIND: &'static str = "trace/dag";
     const SUMMARY: &'static str = "Build the task DAG of a program from an OTF2 trace";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     reads_otf2!(DagParams, "task-dag": TaskDag);
 

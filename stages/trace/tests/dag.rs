@@ -76,6 +76,18 @@ fn a_message_connects_the_task_before_the_send_to_the_one_after_the_receive() {
 }
 
 #[test]
+fn the_recorded_run_is_as_long_as_its_longest_process() {
+    let mut archive = ranks(2);
+    archive.thread(1, 0).enter(5, 1).leave(20, 1);
+    // Its clock is another one.
+    archive.thread(2, 1).enter(1000, 1).leave(1040, 1);
+    let folder = tempfile::tempdir().unwrap();
+    archive.write(folder.path());
+    let dag = read(folder.path(), |_| (), &Listener::default()).unwrap();
+    assert_eq!(dag.recorded_s, Some(0.04));
+}
+
+#[test]
 fn nonblocking_receives_match_in_posted_order() {
     let mut archive = ranks(2);
     let rank = archive.thread(1, 0).enter(0, 1).enter(10, 2).send(10, 0, 1, 1).leave(10, 2);

@@ -21,7 +21,7 @@ pub fn small_programs() -> impl Strategy<Value = TaskDag> {
         dependencies.sort_unstable();
         let task = |(rank, work)| Task { rank: Some(rank), work: f64::from(work) };
         let tasks = tasks.into_iter().map(task).collect();
-        TaskDag { tasks, dependencies, names: Vec::new(), unit: WorkUnit::Time }
+        TaskDag { tasks, dependencies, unit: WorkUnit::Time, ..TaskDag::default() }
     })
 }
 

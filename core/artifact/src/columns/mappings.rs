@@ -63,6 +63,7 @@ pub(super) const METRICS: KindForm = KindForm {
         ("most_gain", "of a bound: largest fraction of the run time that a placement can gain"),
         ("bound_s", "of a bound: no run is shorter; also `bound_computation_s` and other parts"),
         ("reference_s", "of a bound: the run time that it is compared with"),
+        ("contended", "of a bound: 1 if messages share links, 0 if the machine has no links"),
         ("F_over_linear", "F / F_linear; also `_over_round_robin` and `_over_random`"),
     ],
 };
@@ -150,6 +151,7 @@ pub(super) const SCHEDULE: KindForm = KindForm {
     ],
     metrics: &[
         ("makespan", "finish time of the last task"),
+        ("recorded_s", "run time of the traced program as recorded, to compare the makespan with"),
         ("lower_bound", "no schedule has a smaller makespan"),
         ("gap", "(makespan − lower bound) / lower bound"),
         ("proven", "1 if the schedule is proven optimal, else 0"),

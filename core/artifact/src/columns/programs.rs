@@ -168,6 +168,10 @@ pub(super) const TASK_DAG: KindForm = KindForm {
         ("bytes", "sum over all dependencies"),
         ("work", "sum of the work of all tasks"),
         ("critical_work", "work along the critical path, without communication"),
+        (
+            "recorded_s",
+            "run time of the traced program: of its longest process, from the first to the last event",
+        ),
     ],
 };
 

@@ -219,6 +219,10 @@ impl Codec for TaskDag {
             WorkUnit::Seconds => contents,
             WorkUnit::Time => contents.attribute("unit", "time".into()),
         };
+        let contents = match self.recorded_s {
+            None => contents,
+            Some(seconds) => contents.metric("recorded_s", seconds),
+        };
         contents
             .metric("tasks", self.tasks.len() as f64)
             .metric("edges", self.dependencies.len() as f64)
@@ -241,6 +245,7 @@ impl Codec for TaskDag {
                 .optional_table("names")?
                 .map_or_else(|| Ok(Vec::new()), |table| table.text("name"))?,
             unit,
+            recorded_s: folder.description().metrics.get("recorded_s").copied(),
             tasks: decode_tasks(&tasks)?,
             dependencies: decode_dependencies(&folder.table("edges")?)?,
         };

@@ -31,6 +31,7 @@ fn diamond() -> TaskDag {
         dependencies: vec![edge(0, 1, 1), edge(0, 2, 5), edge(1, 3, 2), edge(2, 3, 6)],
         names: ["7", "3", "9", "5"].map(String::from).into(),
         unit: WorkUnit::Time,
+        ..TaskDag::default()
     }
 }
 
@@ -172,8 +173,8 @@ fn without_an_accepted_order_of_the_same_starts_the_best_accepted_one_is_used() 
     let dag = TaskDag {
         tasks: [2.0, 3.0, 1.0, 6.0, 5.0].map(|work| Task { rank: None, work }).into(),
         dependencies: vec![edge(0, 1, 1), edge(0, 4, 3), edge(1, 2, 1), edge(2, 3, 2)],
-        names: Vec::new(),
         unit: WorkUnit::Time,
+        ..TaskDag::default()
     };
     let mut machine = machine(2);
     machine.pace[1] = 0.5;

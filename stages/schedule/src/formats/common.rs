@@ -65,7 +65,7 @@ pub(super) fn finish(
     }
     dependencies.sort_unstable();
     let tasks = work.into_iter().map(|work| Task { rank: None, work }).collect();
-    let dag = TaskDag { tasks, dependencies, names, unit };
+    let dag = TaskDag { tasks, dependencies, names, unit, recorded_s: None };
     dag.check().map_err(|error| {
         let problem = match error {
             TaskDagError::Cycle(task) => {

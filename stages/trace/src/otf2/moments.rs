@@ -46,6 +46,8 @@ pub(super) struct Recorded {
     pub(super) ticks_per_second: f64,
     /// Time of the last event of the trace.
     pub(super) end: u64,
+    /// Seconds of the longest location, from its first to its last event. Clocks of processes may differ.
+    pub(super) longest_s: f64,
     /// Time of the last event before the damage of each rank whose events are truncated.
     pub(super) cut: BTreeMap<u32, u64>,
 }
@@ -81,6 +83,8 @@ impl Recorded {
             })
         })?;
         report(&program, &followings, purpose.into, ticks_per_second, cx);
+        let spans = || followings.iter().filter_map(|(visited, ..)| visited.span);
+        let longest = spans().map(|(first, last)| last.saturating_sub(first)).max().unwrap_or(0);
         let ends = || followings.iter().filter_map(|(visited, ..)| Some((visited, visited.span?.1)));
         let rank = |visited: &Visited| program.processes.rank(visited.location);
         let communicator = |(through, number)| match through {
@@ -88,6 +92,7 @@ impl Recorded {
             Through::Window(_) => None,
         };
         Ok(Self {
+            longest_s: longest as f64 / ticks_per_second,
             end: ends().map(|(_, end)| end).max().unwrap_or(0),
             cut: ends()
                 .filter(|(visited, _)| visited.is_cut())

@@ -16,12 +16,13 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     let path = params.path.path();
     let &DagParams { reader, allow_truncated, allow_loss, .. } = params;
     let purpose = Purpose { reader, allow_truncated, allow_loss, into: "the DAG" };
-    let Recorded { ranks, groups, members, convention, ticks_per_second, .. } =
+    let Recorded { ranks, groups, members, convention, ticks_per_second, longest_s, .. } =
         Recorded::read(path, purpose, cx)?;
     let tiny = (params.tiny_s * ticks_per_second) as u64;
     let rules = Rules { ticks_per_second, tiny, rendezvous: params.rendezvous_bytes };
-    let (dag, unmatched) = dag::build(&ranks, &groups, &members, convention, rules, cx)?;
+    let (mut dag, unmatched) = dag::build(&ranks, &groups, &members, convention, rules, cx)?;
     drop(ranks);
+    dag.recorded_s = Some(longest_s);
     purpose.check(path, unmatched, cx)?;
     if let Err(task) = dag.order() {
         let rank = dag.tasks[task as usize].rank.unwrap_or_default();
