@@ -11,6 +11,8 @@ pub(crate) struct Shape {
     /// Messages have at most 2 to this power bytes.
     pub(crate) log2_bytes: usize,
     pub(crate) tests: bool,
+    /// Computation takes so many times as long.
+    pub(crate) scale: f64,
 }
 
 /// Phases of blocking messages in one order at all ranks, or of nonblocking messages whose requests are all completed.
@@ -21,7 +23,7 @@ pub(crate) fn program(shape: Shape, random: &mut Pcg64) -> Program {
     for _ in 0..shape.phases {
         for rank in 0..shape.ranks {
             if random.below(3) == 0 {
-                program.compute(rank, 0.5 * random.unit());
+                program.compute(rank, 0.5 * shape.scale * random.unit());
             }
         }
         match random.below(2) {
@@ -65,7 +67,7 @@ fn nonblocking(shape: Shape, program: &mut ProgramBuilder, tag: &mut u32, random
         requests[source as usize].push(program.isend(source, send, bytes));
     }
     for (rank, mut requests) in (0..).zip(requests) {
-        program.compute(rank, 0.1 * random.unit());
+        program.compute(rank, 0.1 * shape.scale * random.unit());
         random.shuffle(&mut requests);
         match random.below(2) {
             0 => program.waitall(rank),
@@ -73,7 +75,7 @@ fn nonblocking(shape: Shape, program: &mut ProgramBuilder, tag: &mut u32, random
                 for request in requests {
                     if shape.tests && random.below(4) == 0 {
                         program.test(rank, request);
-                        program.compute(rank, 0.1 * random.unit());
+                        program.compute(rank, 0.1 * shape.scale * random.unit());
                     }
                     program.wait(rank, request);
                 }

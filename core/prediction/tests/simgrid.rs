@@ -34,15 +34,28 @@ struct Case {
     has_one_core: bool,
 }
 
+/// A random case that lasts 10 to 1,000 seconds. SimGrid's precision is absolute: rounding is less than 1e-6 of such times.
 fn case(seed: u64) -> Case {
+    let seconds = seconds(&scaled(seed, 1.0));
+    let aim = 20.0 * 25_f64.powf(Pcg64::seed_from_u64(!seed).unit());
+    scaled(seed, aim / seconds)
+}
+
+fn seconds(case: &Case) -> f64 {
+    let Case { program, system, mapping, options, .. } = case;
+    replay(program, system, mapping, options, &|| false).unwrap().seconds()
+}
+
+/// A random case in which everything but a test takes `scale` times as long.
+fn scaled(seed: u64, scale: f64) -> Case {
     let mut random = Pcg64::seed_from_u64(seed);
     let shape = machines::SHAPES[random.below(4)];
     let (hosts, slots, has_one_core) =
         (2 + random.below(8) as u32, 1 + random.below(3) as u32, random.below(4) == 0);
     let is_uniform = random.below(2) == 0;
     let mut link_speed = |random: &mut Pcg64| match is_uniform {
-        true => (1e-4, 1e6),
-        false => (1e-5 + 1e-2 * random.unit(), 1e6 * (0.1 + random.unit())),
+        true => (1e-4 * scale, 1e6 / scale),
+        false => ((1e-5 + 1e-2 * random.unit()) * scale, 1e6 * (0.1 + random.unit()) / scale),
     };
     let mut system = machines::machine(shape, hosts, (slots, has_one_core), &mut random, &mut link_speed);
     if random.below(2) == 0 {
@@ -54,14 +67,14 @@ fn case(seed: u64) -> Case {
     let mut order: Vec<u32> = (0..hosts * slots).collect();
     random.shuffle(&mut order);
     let mapping = Mapping::new(&order[..ranks as usize], &system, Weight::Bytes).unwrap();
-    let shape = programs::Shape { ranks, phases: 4, log2_bytes: 21, tests: random.below(2) == 0 };
+    let shape = programs::Shape { ranks, phases: 4, log2_bytes: 21, tests: random.below(2) == 0, scale };
     let program = programs::program(shape, &mut random);
-    let (options, flags) = options(&mut random);
+    let (options, flags) = options(scale, &mut random);
     Case { program, system, mapping, options, flags, has_one_core }
 }
 
 /// The model CM02, or that of SMPI with its factors; protocols; overheads.
-fn options(random: &mut Pcg64) -> (Options, Vec<String>) {
+fn options(scale: f64, random: &mut Pcg64) -> (Options, Vec<String>) {
     let is_smpi = random.below(3) == 0;
     let (model, gamma, bytes_per_link) = if is_smpi { ("SMPI", 4_194_304, 8775.0) } else { ("CM02", 0, 0.0) };
     let mut costs = if is_smpi { Costs::smpi_defaults() } else { Costs::smpi_protocols() };
@@ -76,12 +89,14 @@ fn options(random: &mut Pcg64) -> (Options, Vec<String>) {
     if random.below(2) == 0 {
         let overheads = [("os", &mut costs.send), ("ois", &mut costs.isend), ("or", &mut costs.recv)];
         for (name, overhead) in overheads {
-            let text = format!("0:{}:{};5000:1e-3:2e-8", 1e-3 * random.unit(), 1e-7 * random.unit());
+            let [short, rise, long, slope] =
+                [1e-3 * random.unit(), 1e-7 * random.unit(), 1e-3, 2e-8].map(|s| s * scale);
+            let text = format!("0:{short}:{rise};5000:{long}:{slope}");
             *overhead = text.parse().unwrap();
             flags.push(format!("--cfg=smpi/{name}:{text}"));
         }
     }
-    let memory = Rate { latency_s: 1e-6, bandwidth_bytes_per_s: 1e8 };
+    let memory = Rate { latency_s: 1e-6 * scale, bandwidth_bytes_per_s: 1e8 / scale };
     (Options { sharing: Sharing::Rtt { bytes_per_link }, costs, memory, ..Options::default() }, flags)
 }
 
@@ -203,9 +218,8 @@ fn random_replays_take_as_long_as_in_simgrid() {
         let case = case(seed);
         let folder = tempfile::tempdir().unwrap();
         let expected = simulated(&case, folder.path());
-        let Case { program, system, mapping, options, .. } = &case;
-        let prediction = replay(program, system, mapping, options, &|| false).unwrap();
-        let found = prediction.seconds();
+        assert!((10.0..=1000.0).contains(&expected), "seed {seed} lasts {expected} s");
+        let found = seconds(&case);
         let error = (found - expected).abs() / expected;
         assert!(
             error <= 1e-6,
