@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use hopmap_command::{Exit, Failure, all_cores, refuse, shown};
 use hopmap_durable::replace_file;
+use hopmap_model::BOUND_PORT;
 use hopmap_text::counted;
 use miette::Report;
 use serde_json::json;
@@ -25,7 +26,7 @@ use crate::engine::{
     Limits, RunReport, Settled, State, Store, StoreError, Writer, check_saves, missing_programs,
 };
 use crate::lock::{Lock, Request};
-use crate::pipeline::{Cell, Origin, Pipeline, Problems, bytes};
+use crate::pipeline::{Cell, Pipeline, Problems, bytes};
 use crate::{engine, report};
 
 /// Arguments of `run`.
@@ -94,6 +95,10 @@ fn gain(text: &str) -> Result<f64, String> {
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let request = arguments.pipeline.request()?;
     let mut pipeline = request.open()?;
+    if arguments.worth.is_some() && !has_bound(&pipeline) {
+        let message = format!("`{}` has no bound that `--worth` could judge by", pipeline.name);
+        return refuse(message, "add a stage predict/bound, and connect it to `bound` of the mapper");
+    }
     let root = arguments.store.root(&arguments.pipeline)?;
     let mut locked = arguments.lock.before_run(&request, &pipeline, &root, output)?;
     let mut writer = match arguments.wait.writer(&root, &format!("run {}", pipeline.name)) {
@@ -145,6 +150,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     }
     let asked = Asked { arguments, request, pipeline, locked };
     conclude(&asked, &mut store, Some((&mut writer, is_held)), (report, unjudged), output)
+}
+
+/// Whether a search of the pipeline depends on a bound.
+fn has_bound(pipeline: &Pipeline) -> bool {
+    pipeline.cells.iter().flat_map(|cell| &cell.needs).any(|need| need.port.name == BOUND_PORT)
 }
 
 /// What a run was asked for.
@@ -513,11 +523,7 @@ fn edges(pipeline: &Pipeline) -> Vec<(&str, &str, &str)> {
     for cell in &pipeline.cells {
         for need in &cell.needs {
             for origin in &need.origins {
-                let from = match origin {
-                    Origin::Cell { cell, .. } => std::slice::from_ref(cell),
-                    Origin::Best { cells, .. } => cells,
-                };
-                let from = from.iter().map(|&index| pipeline.cells[index].id.as_str());
+                let from = origin.cells().iter().map(|&index| pipeline.cells[index].id.as_str());
                 edges.extend(from.map(|from| (from, cell.id.as_str(), need.port.name)));
             }
         }

@@ -145,9 +145,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             Prediction::KIND => Some(format!("  {id:<12} {}", predicted(record))),
             TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
             Trials::KIND => Some(format!("  {id:<12} {}", measured(store, record)?)),
-            Schedule::KIND => {
-                record.metrics.get("makespan").map(|makespan| format!("  {id:<12} makespan {makespan:.6}"))
-            }
+            Schedule::KIND => scheduled(record).map(|line| format!("  {id:<12} {line}")),
             _ => None,
         });
         let most = if listed { MOST_LISTED } else { MOST_SHOWN };
@@ -217,13 +215,19 @@ fn bound(record: &OutputRecord) -> Option<String> {
     let value = |name: &str| record.metrics.get(name).copied();
     let seconds = value("bound_s")?;
     let gain = value(MOST_GAIN).zip(value("reference_s"));
+    let contention = if is_without_contention(record) { ", without contention" } else { "" };
     Some(match gain {
         Some((gain, reference)) => {
-            format!("a placement gains at most {:.1} % of {reference:.6} s", 100.0 * gain)
+            format!("a placement gains at most {:.1} % of {reference:.6} s{contention}", 100.0 * gain)
         }
-        None if seconds > 0.0 => format!("no run is shorter than {seconds:.6} s"),
+        None if seconds > 0.0 => format!("no run is shorter than {seconds:.6} s{contention}"),
         None => "the recording has no times: what a placement gains is not bounded".to_owned(),
     })
+}
+
+/// Whether seconds are those of a machine without links.
+fn is_without_contention(record: &OutputRecord) -> bool {
+    record.metrics.get("contended") == Some(&0.0)
 }
 
 /// The metrics of a mapping relative to linear and random, in one line.
@@ -247,7 +251,7 @@ fn predicted(record: &OutputRecord) -> String {
     if let Some(replayed) = value("replayed_s") {
         return format!("stopped after the first {replayed:.6} s of the program");
     }
-    let contention = (value("contended") == Some(0.0)).then(|| "without contention".to_owned());
+    let contention = is_without_contention(record).then(|| "without contention".to_owned());
     let seconds = value("seconds").map(|seconds| format!("predicted {seconds:.6} s"));
     let calibration = (value("calibrated") == Some(0.0)).then(|| "not calibrated".to_owned());
     let parts = [seconds, ratio("linear"), ratio("round-robin"), contention, calibration];
@@ -261,6 +265,14 @@ fn measured(store: &Store, record: &OutputRecord) -> Option<String> {
     let (first, more) = first_of(if sentences.is_empty() { medians } else { sentences }.into_iter(), 2);
     let more = if more == 0 { String::new() } else { format!("; … and {more} more") };
     Some(first.join("; ") + &more)
+}
+
+/// The makespan, and the recorded run time of a traced program, in one line.
+fn scheduled(record: &OutputRecord) -> Option<String> {
+    let value = |name: &str| record.metrics.get(name);
+    let recorded =
+        value("recorded_s").map_or_else(String::new, |recorded| format!(", recorded {recorded:.6} s"));
+    Some(format!("makespan {:.6}{recorded}", value("makespan")?))
 }
 
 /// What a program did, in one line.

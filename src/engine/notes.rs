@@ -1,15 +1,20 @@
 //! Warnings in the run summary and the report about misleading results: incomplete recordings, collective operations that are not counted,
-//! programs for which all mappings are equal, and launch files with placeholders for hosts.
+//! programs for which all mappings are equal, predictions for the mapping of another program, and launch files with placeholders for hosts.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use hopmap_artifact::Folder;
-use hopmap_model::{Artifact, LaunchFile, Metrics, TaskGraph};
+use hopmap_model::{
+    Artifact, BOUND_PORT, Direction, LaunchFile, Mapping, Metrics, Program, TaskDag, TaskGraph,
+};
 use serde_json::Value as Json;
 
 use super::outcome::{RunReport, Settled};
 use super::record::OutputRecord;
 use super::save::launch_files;
 use super::store::Store;
-use crate::pipeline::{Cell, Pipeline};
+use crate::pipeline::{Cell, Need, Origin, Pipeline};
 
 /// Shares of the communication time below this are not worth a line.
 const LEAST_SHARE: f64 = 0.01;
@@ -20,6 +25,7 @@ pub(crate) fn warnings(pipeline: &Pipeline, store: &Store, report: &RunReport) -
         incomplete(pipeline, report),
         uncounted_collectives(pipeline, store, report),
         no_messages(pipeline, report),
+        other_program(pipeline, report),
     ];
     all.into_iter().flatten().collect()
 }
@@ -150,4 +156,51 @@ fn no_messages(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
     Some(format!(
         "warning: F is 0 for {first}: no messages between ranks on different hosts, so all mappings are equal"
     ))
+}
+
+/// The origins of a program: the files that were read, or the cell that generated it.
+type Sources = BTreeSet<Result<PathBuf, usize>>;
+
+/// The predictions and bounds whose program has no source in common with their mapping or task graph.
+fn other_program(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
+    let mut others = pipeline.cells.iter().zip(&report.cells).filter_map(|(cell, settled)| {
+        let need = |kind: &str| cell.needs.iter().find(|need| need.port.kind == kind);
+        let (program, other) = (need(Program::KIND)?, need(Mapping::KIND).or_else(|| need(TaskGraph::KIND))?);
+        let (replayed, placed) = (sources(pipeline, program)?, sources(pipeline, other)?);
+        let is_other = settled.is_usable() && replayed.1.is_disjoint(&placed.1);
+        is_other.then(|| (&cell.name, replayed.0, placed.0))
+    });
+    let (cell, replayed, placed) = others.next()?;
+    let first = and_more(cell, 1 + others.count());
+    Some(format!(
+        "warning: {replayed} and {placed}, inputs of {first}, are read from different files: check that they are the same program"
+    ))
+}
+
+/// The first cell that made the program behind an input, and all its sources; none if no program is behind it.
+fn sources<'a>(pipeline: &'a Pipeline, need: &Need) -> Option<(&'a str, Sources)> {
+    let mut open: Vec<usize> = need.origins.iter().flat_map(Origin::cells).copied().collect();
+    let mut seen = vec![false; pipeline.cells.len()];
+    let (mut first, mut sources) = (None, Sources::new());
+    while let Some(index) = open.pop() {
+        if std::mem::replace(&mut seen[index], true) {
+            continue;
+        }
+        let cell = &pipeline.cells[index];
+        // A mapper takes nothing but the bound from a program that it does not map.
+        let needs = cell.needs.iter().filter(|need| need.port.name != BOUND_PORT);
+        open.extend(needs.flat_map(|need| &need.origins).flat_map(Origin::cells));
+        open.extend(cell.named_artifacts().map(|(index, _)| index));
+        let makes_program = |kind: &str| [TaskGraph::KIND, TaskDag::KIND, Program::KIND].contains(&kind);
+        if cell.dependencies().next().is_none() {
+            let files =
+                cell.ready_parameters().and_then(|parameters| parameters.reads().ok()).unwrap_or_default();
+            let made = [Err(index)].into_iter().filter(|_| files.is_empty());
+            sources.extend(files.iter().map(|file| Ok(file.path().to_owned())).chain(made));
+            if cell.entry.ports(Direction::Out).any(|port| makes_program(port.kind)) {
+                first = Some(cell.name.as_str());
+            }
+        }
+    }
+    first.map(|name| (name, sources))
 }

@@ -100,6 +100,17 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// Indexes of the cells that it may be.
+    #[must_use]
+    pub fn cells(&self) -> &[usize] {
+        match self {
+            Self::Cell { cell, .. } => std::slice::from_ref(cell),
+            Self::Best { cells, .. } => cells,
+        }
+    }
+}
+
 /// An exported output.
 pub struct Save {
     /// The output port.
@@ -132,10 +143,7 @@ pub(super) struct ArtifactReference {
 impl Cell {
     /// Indexes of the cells this one waits for, some perhaps more than once.
     pub fn dependencies(&self) -> impl Iterator<Item = usize> {
-        let origins = self.needs.iter().flat_map(|need| &need.origins).flat_map(|origin| match origin {
-            Origin::Cell { cell, .. } => std::slice::from_ref(cell),
-            Origin::Best { cells, .. } => cells,
-        });
+        let origins = self.needs.iter().flat_map(|need| &need.origins).flat_map(Origin::cells);
         origins.copied().chain(self.settings.artifacts.iter().map(|reference| reference.cell))
     }
 

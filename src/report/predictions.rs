@@ -1,5 +1,7 @@
 //! Predicted run times: beside linear and round-robin, the critical path, the time of every rank and the busiest links.
 
+use std::collections::BTreeMap;
+
 use hopmap_model::{Artifact, LinkUse, MOST_GAIN, Metrics, Prediction};
 use hopmap_views::rank_times;
 
@@ -41,7 +43,7 @@ fn bounds(page: &mut Page, results: Results<'_>) {
         let value = |name: &str| metrics.get(name).copied();
         let amount = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
         Some(vec![
-            escape(&results.pipeline.cells[index].id),
+            named(results.pipeline, index, metrics),
             value(MOST_GAIN).map_or_else(|| "–".to_owned(), |gain| format!("{:.1} %", 100.0 * gain)),
             amount(value("reference_s")),
             number(value("bound_s")?),
@@ -59,6 +61,12 @@ fn bounds(page: &mut Page, results: Results<'_>) {
     page.note("The run time is that of the linear mapping, predicted, or of the recorded run if there are no events.");
 }
 
+/// The name of a cell, and whether its seconds are those of a machine without links.
+fn named(pipeline: &Pipeline, index: usize, metrics: &BTreeMap<String, f64>) -> String {
+    let contention = if metrics.get("contended") == Some(&0.0) { " (without contention)" } else { "" };
+    escape(&pipeline.cells[index].id) + contention
+}
+
 fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)]) {
     let row = |&(index, record): &(usize, &OutputRecord)| {
         let metric = |name: &str| record.metrics.get(name).copied();
@@ -68,7 +76,7 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
             part.map_or_else(|| "–".to_owned(), |(part, all)| format!("{:.1} %", 100.0 * part / all))
         };
         vec![
-            escape(&pipeline.cells[index].id),
+            named(pipeline, index, &record.metrics),
             value("seconds"),
             value("seconds_over_linear"),
             value("seconds_over_round_robin"),

@@ -13,6 +13,7 @@ const PIPELINE: &str = r#"name = "p"
 program = "program/index"
 mapped  = "program/index"
 machine = "rates"
+shape   = "tree:1x4"
 
 [stages.program]
 uses = "trace/program"
@@ -24,7 +25,7 @@ with = { path = "${params.mapped}" }
 
 [stages.rates]
 uses = "topology/synthetic"
-with = { shape = "tree:1x4", link_latency_s = 1e-5, bandwidth_bytes_per_s = 1e8 }
+with = { shape = "${params.shape}", link_latency_s = 1e-5, bandwidth_bytes_per_s = 1e8 }
 
 [stages.plain]
 uses = "topology/synthetic"
@@ -164,55 +165,126 @@ fn what_cannot_be_predicted_is_said_in_one_message() {
     assert_eq!(run(&sandbox, &[]), "");
     assert_snapshot!(run(&sandbox, &["machine=plain"]), @"
     ------- stderr -------
-    error[prediction::unknown_rate]: stage `prediction` (p.toml:31)
+    error[prediction::unknown_rate]: stage `prediction` (p.toml:32)
       `-> the link from `host0` to `switch-1-0` has no latency
-      help: import the machine topology with latencies and bandwidths, or probe it
+      help: give the links of the machine a latency and a bandwidth: `link_latency_s` and `bandwidth_bytes_per_s` of topology/synthetic, or those of an imported file
     [exit code 1]
     ");
     assert_snapshot!(run(&sandbox, &["mapped=pair.csv"]), @"
     ------- stderr -------
-    error[prediction::other_mapping]: stage `prediction` (p.toml:31)
+    error[prediction::other_mapping]: stage `prediction` (p.toml:32)
       `-> the mapping has 3 ranks, the program has 2
       help: use the mapping of this program on this machine
     [exit code 1]
     ");
+    assert_snapshot!(run(&sandbox, &["shape=tree:1x1"]), @"
+    ------- stderr -------
+    error[objective::invalid]: stage `placement` (p.toml:25)
+      `-> 2 ranks do not fit on 1 slots
+      help: every rank needs one slot: use a machine with at least 2 slots, or a smaller program
+    [exit code 1]
+    ");
     assert_snapshot!(run(&sandbox, &["program=lost/index"]), @"
     ------- stderr -------
-    error[trace::refused]: stage `program` (p.toml:10)
+    error[trace::refused]: stage `program` (p.toml:11)
       `-> the actions in `DIR/lost/index` are inconsistent: rank 0 sends 1 messages to rank 1 with tag 0 in communicator 0, which receives 0
       help: actions are missing in the trace, or a receive from MPI_ANY_SOURCE was left out: SMPI does not record which message it received
     [exit code 1]
     ");
     assert_snapshot!(run(&sandbox, &["program=deadlock/index", "mapped=deadlock/index"]), @"
     ------- stderr -------
-    error[prediction::deadlock]: stage `prediction` (p.toml:31)
+    error[prediction::deadlock]: stage `prediction` (p.toml:32)
       `-> the program ends in a deadlock: rank 0 waits in send (operation 0) to send to rank 1, rank 1 waits in send (operation 0) to send to rank 0
       help: a send of at least the eager limit waits for its receive; the program may depend on the limit of its MPI library
     [exit code 1]
     ");
 }
 
-#[test]
-fn a_host_that_no_link_reaches_is_named() {
+/// The pipeline with a machine `stored` of this shape, changed.
+fn with_machine(shape: &str, change: impl Fn(&mut SystemGraph)) -> Sandbox {
     let sandbox = programs();
+    let shape = format!("shape={shape}");
     let rates = ["-p", "link_latency_s=1e-5", "-p", "bandwidth_bytes_per_s=1e8"];
-    sandbox
-        .stdout(&[&["exec", "topology/synthetic", "-p", "shape=torus:4", "--out", "m"], &rates[..]].concat());
+    sandbox.stdout(&[&["exec", "topology/synthetic", "-p", &shape, "--out", "m"], &rates[..]].concat());
     let machine = sandbox.path().join("m");
     let mut system: SystemGraph = Folder::read(&machine).unwrap();
-    for link in system.links.iter_mut().filter(|link| link.source == 1 || link.destination == 1) {
-        link.state = LinkState::Down;
-    }
+    change(&mut system);
     std::fs::remove_dir_all(&machine).unwrap();
     Folder::write(&machine, &system).unwrap();
     let stored = "[stages.stored]\nuses = \"stored/system-graph\"\nwith = { path = \"m\" }\n";
     sandbox.write("p.toml", PIPELINE.to_owned() + stored);
+    sandbox
+}
+
+#[test]
+fn a_host_that_no_link_reaches_is_named() {
+    let sandbox = with_machine("torus:4", |system| {
+        for link in system.links.iter_mut().filter(|link| link.source == 1 || link.destination == 1) {
+            link.state = LinkState::Down;
+        }
+    });
     assert_snapshot!(run(&sandbox, &["machine=stored"]), @"
     ------- stderr -------
-    error[prediction::no_route]: stage `prediction` (p.toml:31)
+    error[prediction::no_route]: stage `prediction` (p.toml:32)
       `-> host `host0` cannot reach host `host1`
       help: their switches are not connected, or the forwarding tables have no route; choose hosts that reach each other with select/hosts
     [exit code 1]
+    ");
+}
+
+#[test]
+fn seconds_of_a_machine_without_links_are_without_contention() {
+    let sandbox = with_machine("tree:1x4", |system| system.links.clear());
+    let levels = "levels = [{ latency_s = 1e-6, bandwidth_bytes_per_s = 1e9 }, { latency_s = 1e-5, bandwidth_bytes_per_s = 1e8 }]";
+    let with = "with  = { baselines = false }\n";
+    let bound = format!(
+        "with  = {{ baselines = false, {levels} }}\n\n[stages.bound]\nuses  = \"predict/bound\"\n\
+         needs = {{ program = \"program\", system = \"${{params.machine}}\" }}\nwith  = {{ {levels} }}\n"
+    );
+    sandbox.edit("p.toml", with, &bound);
+    let seen = sandbox.stdout(&["run", "p.toml", "-p", "machine=stored", "--report", "report.html"]);
+    let lines =
+        seen.lines().filter(|line| line.starts_with("  prediction  ") || line.starts_with("  bound  "));
+    assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"
+      prediction   predicted 0.001020 s, without contention
+      bound        a placement gains at most 0.0 % of 0.001020 s, without contention
+    ");
+    for part in ["prediction (without contention)", "bound (without contention)"] {
+        assert!(sandbox.read("report.html").contains(part), "the report lacks: {part}");
+    }
+    // They say nothing about links.
+    assert_snapshot!(run(&sandbox, &["machine=rates"]), @"
+    ------- stderr -------
+    error[predict::levels_with_links]: stage `prediction` (p.toml:32)
+      `-> `levels` is for machines without links, but messages of this one take its links
+      help: remove `levels`, and give the links of the machine a latency and a bandwidth
+    error[predict::levels_with_links]: stage `bound` (p.toml:37)
+      `-> `levels` is for machines without links, but messages of this one take its links
+      help: remove `levels`, and give the links of the machine a latency and a bandwidth
+    [exit code 1]
+    ");
+}
+
+#[test]
+fn a_mapping_of_another_program_is_a_warning() {
+    let sandbox = programs();
+    sandbox.write("two.csv", "source,destination,messages,bytes\n0,1,1,10\n");
+    let warning = |mapped: &str| {
+        let seen = sandbox.stdout(&["run", "p.toml", "--no-report", "-p", mapped]);
+        seen.lines().filter(|line| line.contains("warning")).map(str::to_owned).collect::<String>()
+    };
+    assert_eq!(warning("mapped=program/index"), "");
+    assert_snapshot!(warning("mapped=two.csv"), @"  warning: program and messages, inputs of prediction, are read from different files: check that they are the same program");
+}
+
+#[test]
+fn worth_needs_a_bound() {
+    let sandbox = programs();
+    assert_snapshot!(sandbox.seen(&["run", "p.toml", "--worth", "2%"]), @"
+    ------- stderr -------
+    error[command::mistake]: `p` has no bound that `--worth` could judge by
+      help: add a stage predict/bound, and connect it to `bound` of the mapper
+    [exit code 2]
     ");
 }
 

@@ -124,7 +124,7 @@ pub fn bound(
     steps.check_stop()?;
     let mean_path_s = flow::mean_path(steps, machine);
     steps.check_stop()?;
-    let (cut_s, cut_slots) = whole_cut(steps, machine, &clocks);
+    let (cut_s, cut_slots) = whole_cut(steps, machine, &clocks)?;
     Ok(Bound {
         computation_s: computation_s(steps) * ROUNDING,
         clocks_s: clocks.end() * ROUNDING,
@@ -156,9 +156,8 @@ fn clocks_with_windows(steps: &Steps<'_>, machine: &Machine) -> Result<Clocks, B
 fn durations(steps: &Steps<'_>, machine: &Machine, windows: &Windows) -> Result<Vec<f64>, BoundError> {
     let effort = Effort::shared(windows.traffic.len() * windows::WIDTHS.len());
     let duration = |traffic: &Vec<(u32, f64)>| {
-        steps.check_stop()?;
         let bytes = weights(steps, traffic.iter().copied());
-        Ok(cut(&bytes, machine, steps.least_latency_factor(), effort).0)
+        Ok(cut(&bytes, machine, (steps.least_latency_factor(), effort), &|| steps.is_stopped())?.0)
     };
     windows.traffic.iter().take(MOST_TRAFFICS).map(duration).collect()
 }
@@ -183,7 +182,11 @@ fn weights(steps: &Steps<'_>, bytes: impl IntoIterator<Item = (u32, f64)>) -> We
 
 /// The bytes of the whole program over a cut, after the first message that could be on it, and before the
 /// computation that follows the last one.
-fn whole_cut(steps: &Steps<'_>, machine: &Machine, clocks: &Clocks) -> (f64, Option<usize>) {
+fn whole_cut(
+    steps: &Steps<'_>,
+    machine: &Machine,
+    clocks: &Clocks,
+) -> Result<(f64, Option<usize>), BoundError> {
     let mut bytes = vec![0.0; steps.pairs.len()];
     let mut first = f64::INFINITY;
     for (number, message) in steps.messages.iter().enumerate() {
@@ -194,8 +197,9 @@ fn whole_cut(steps: &Steps<'_>, machine: &Machine, clocks: &Clocks) -> (f64, Opt
         }
     }
     let pairs = (0..bytes.len() as u32).zip(bytes.iter().copied());
-    let (seconds, slots) = cut(&weights(steps, pairs), machine, steps.least_latency_factor(), Effort::MOST);
-    (if seconds > 0.0 { first + seconds + tail_s(steps) } else { 0.0 }, slots)
+    let effort = (steps.least_latency_factor(), Effort::MOST);
+    let (seconds, slots) = cut(&weights(steps, pairs), machine, effort, &|| steps.is_stopped())?;
+    Ok((if seconds > 0.0 { first + seconds + tail_s(steps) } else { 0.0 }, slots))
 }
 
 /// The least computation of a rank after its last message.
@@ -216,11 +220,18 @@ fn tail_s(steps: &Steps<'_>) -> f64 {
 
 /// The least seconds in which bytes pass the links between groups, and the slots of the groups; none if the
 /// bound is that of all inner links together.
-fn cut(bytes: &Weights, machine: &Machine, latency_factor: f64, effort: Effort) -> (f64, Option<usize>) {
+fn cut(
+    bytes: &Weights,
+    machine: &Machine,
+    (latency_factor, effort): (f64, Effort),
+    stop: &dyn Fn() -> bool,
+) -> Result<(f64, Option<usize>), BoundError> {
+    let go_on = || if stop() { Err(BoundError::Stopped) } else { Ok(()) };
     let mut longest = (0.0, None);
     let symmetric = bytes.symmetric();
     let reversed = bytes.reversed();
     for division in &machine.divisions {
+        go_on()?;
         let level = &machine.levels[division.level];
         // Slots without a rank are fewer than those of the machine that are not needed.
         let unused = machine.slots - bytes.ranks();
@@ -242,22 +253,29 @@ fn cut(bytes: &Weights, machine: &Machine, latency_factor: f64, effort: Effort) 
         let rise = level.inner_seconds_per_byte - before;
         before = level.inner_seconds_per_byte;
         if rise > 0.0 {
+            go_on()?;
             on_inner_links += rise * symmetric.crossing(level.ball, level.group, effort);
         }
     }
     let seconds = on_inner_links / machine.inner_links.max(1) as f64;
-    if seconds > longest.0 { (seconds, None) } else { longest }
+    Ok(if seconds > longest.0 { (seconds, None) } else { longest })
 }
 
 /// The seconds that no mapping can beat, without events: computation of the slowest rank, and bytes over cuts.
-#[must_use]
-pub fn bound_of_totals(program: &TaskGraph, system: &SystemGraph) -> Bound {
+///
+/// Fails within a second once `stop` returns `true`.
+pub fn bound_of_totals(
+    program: &TaskGraph,
+    system: &SystemGraph,
+    stop: &dyn Fn() -> bool,
+) -> Result<Bound, BoundError> {
+    let (ranks, slots) = (program.ranks(), system.slots.len());
+    if ranks > slots {
+        return Err(BoundError::TooFewSlots { ranks, slots });
+    }
     let machine = Machine::new(system, Rate::MEMORY, None);
     let computation_s = program.processes.iter().filter_map(|process| process.compute_s).fold(0.0, f64::max);
     let edges = program.edges.iter().map(|edge| (edge.source, edge.destination, edge.bytes as f64));
-    let (cut_s, cut_slots) = match program.ranks() <= machine.slots {
-        true => cut(&Weights::new(program.ranks(), edges), &machine, 1.0, Effort::MOST),
-        false => (0.0, None),
-    };
-    Bound { computation_s, cut_s: cut_s * ROUNDING, cut_slots, ..Bound::default() }
+    let (cut_s, cut_slots) = cut(&Weights::new(ranks, edges), &machine, (1.0, Effort::MOST), stop)?;
+    Ok(Bound { computation_s, cut_s: cut_s * ROUNDING, cut_slots, ..Bound::default() })
 }

@@ -56,7 +56,9 @@ pub enum NetworkError {
     #[error("the link from `{from}` to `{to}` has no {what}")]
     #[diagnostic(
         code(prediction::unknown_rate),
-        help("import the machine topology with latencies and bandwidths, or probe it")
+        help(
+            "give the links of the machine a latency and a bandwidth: `link_latency_s` and `bandwidth_bytes_per_s` of topology/synthetic, or those of an imported file"
+        )
     )]
     UnknownRate {
         /// Name of its source.
@@ -79,7 +81,12 @@ pub enum NetworkError {
     },
     /// The number of rates does not fit the machine.
     #[error("{given} rates are given for a machine with {needed} {what}")]
-    #[diagnostic(code(prediction::rate_count))]
+    #[diagnostic(
+        code(prediction::rate_count),
+        help(
+            "give one for each level of the machine, the innermost first; a machine without levels needs links"
+        )
+    )]
     RateCount {
         /// Number of rates.
         given: usize,

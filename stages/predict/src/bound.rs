@@ -11,7 +11,7 @@ use hopmap_prediction::bound::{Bound, BoundError, BoundKind, bound, bound_of_tot
 use hopmap_prediction::{NetworkError, Options, ReplayError, replay};
 use miette::Diagnostic;
 
-use crate::{BoundParams, TimeParams};
+use crate::BoundParams;
 
 /// `predict/bound`: a lower bound of the run time.
 #[derive(Debug)]
@@ -26,10 +26,29 @@ pub struct BoundStage;
 )]
 struct NothingGiven;
 
+/// A task graph of another program.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("the program has {program} ranks, but the task graph has {graph}")]
+#[diagnostic(
+    code(predict::other_program),
+    help("connect the program and the task graph of the same recording")
+)]
+struct OtherProgram {
+    program: usize,
+    graph: usize,
+}
+
 /// The run time without a new placement, in seconds, and what it is.
 struct Reference {
     seconds: f64,
     name: &'static str,
+}
+
+/// A bound, what it is compared with, and whether messages share links.
+struct Found {
+    bound: Bound,
+    reference: Option<Reference>,
+    is_contended: bool,
 }
 
 impl Stage for BoundStage {
@@ -37,7 +56,7 @@ impl Stage for BoundStage {
     const KIND: &'static str = "predict/bound";
     const SUMMARY: &'static str =
         "Bound the run time that any placement can reach, and what it can gain at most";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
@@ -51,28 +70,34 @@ impl Stage for BoundStage {
     }
 
     fn check(params: &BoundParams) -> Result<(), Error> {
-        TimeParams::from(params.clone()).check()
+        params.check()
     }
 
     fn run(params: BoundParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let system = inputs.one::<SystemGraph>("system")?.value;
         let program = inputs.optional::<Program>("program")?;
         let graph = inputs.optional::<TaskGraph>("task-graph")?;
-        let options = TimeParams::from(params).options(&system)?;
+        let options = params.options(&system)?;
         system.check()?;
+        if let (Some(program), Some(graph)) = (&program, &graph) {
+            let (program, graph) = (program.value.ranks() as usize, graph.value.ranks());
+            if program != graph {
+                return Err(OtherProgram { program, graph }.into());
+            }
+        }
         let of_program = match &program {
             Some(program) => of_program(&program.value, &system, &options, cx)?,
             None => None,
         };
-        let (bound, reference) = match (of_program, graph) {
+        let found = match (of_program, graph) {
             (Some(found), _) => found,
-            (None, Some(graph)) => of_totals(&graph.value, &system)?,
+            (None, Some(graph)) => of_totals(&graph.value, &system, cx)?,
             (None, None) if program.is_some() => return Err(NetworkError::NoRates.into()),
             (None, None) => return Err(NothingGiven.into()),
         };
-        let metrics = metrics(&bound, reference.as_ref());
-        report(&bound, reference.as_ref(), cx);
-        Ok(Outcome::Done(Outputs::new().with("bound", Metrics { summary: metrics, placements: Vec::new() })))
+        report(&found, cx);
+        let metrics = Metrics { summary: metrics(&found), placements: Vec::new() };
+        Ok(Outcome::Done(Outputs::new().with("bound", metrics)))
     }
 }
 
@@ -82,7 +107,7 @@ fn of_program(
     system: &SystemGraph,
     options: &Options,
     cx: &Context<'_>,
-) -> Result<Option<(Bound, Option<Reference>)>, Error> {
+) -> Result<Option<Found>, Error> {
     let should_stop = || cx.should_stop();
     if program.ranks() as usize > system.slots.len() {
         let (ranks, slots) = (program.ranks() as usize, system.slots.len());
@@ -93,13 +118,11 @@ fn of_program(
         Ok(linear) if linear.complete => {
             let reference = Reference { seconds: linear.seconds(), name: "the linear mapping" };
             let bound = bound(program, system, options, &should_stop)?;
-            Ok(Some((bound, Some(reference))))
+            Ok(Some(Found { bound, reference: Some(reference), is_contended: linear.is_contended }))
         }
         Ok(_) => Err(BoundError::Stopped.into()),
-        Err(ReplayError::Network(NetworkError::NoRates | NetworkError::UnknownRate { .. })) => {
-            cx.log(
-                "the machine has links without latency or bandwidth: this bound is that of the computation",
-            );
+        Err(ReplayError::Network(reason @ (NetworkError::NoRates | NetworkError::UnknownRate { .. }))) => {
+            cx.log(format_args!("{reason}: this bound is that of the computation"));
             Ok(None)
         }
         Err(error) => Err(error.into()),
@@ -107,20 +130,17 @@ fn of_program(
 }
 
 /// The bound without events, and the recorded run time if there is one.
-fn of_totals(graph: &TaskGraph, system: &SystemGraph) -> Result<(Bound, Option<Reference>), Error> {
+fn of_totals(graph: &TaskGraph, system: &SystemGraph, cx: &Context<'_>) -> Result<Found, Error> {
     graph.check()?;
-    let (ranks, slots) = (graph.ranks(), system.slots.len());
-    if ranks > slots {
-        return Err(BoundError::TooFewSlots { ranks, slots }.into());
-    }
     let seconds = graph.processes.iter().map(|process| Some(process.compute_s? + process.communication_s?));
     let seconds: Option<Vec<f64>> = seconds.collect();
     let longest = seconds.and_then(|seconds| seconds.into_iter().reduce(f64::max));
     let reference = longest.map(|seconds| Reference { seconds, name: "the recorded run" });
-    Ok((bound_of_totals(graph, system), reference))
+    let bound = bound_of_totals(graph, system, &|| cx.should_stop())?;
+    Ok(Found { bound, reference, is_contended: !system.links.is_empty() })
 }
 
-fn metrics(bound: &Bound, reference: Option<&Reference>) -> BTreeMap<String, f64> {
+fn metrics(Found { bound, reference, is_contended }: &Found) -> BTreeMap<String, f64> {
     let parts = [
         ("bound_s", bound.seconds()),
         ("bound_computation_s", bound.computation_s),
@@ -128,6 +148,7 @@ fn metrics(bound: &Bound, reference: Option<&Reference>) -> BTreeMap<String, f64
         ("bound_separated_s", bound.separated_s),
         ("bound_mean_path_s", bound.mean_path_s),
         ("bound_cut_s", bound.cut_s),
+        ("contended", f64::from(u8::from(*is_contended))),
     ];
     let mut metrics: BTreeMap<String, f64> =
         parts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -145,7 +166,7 @@ fn most_gain(bound: &Bound, seconds: f64) -> Option<f64> {
     (seconds > 0.0).then(|| (1.0 - bound.seconds() / seconds).clamp(0.0, 1.0))
 }
 
-fn report(bound: &Bound, reference: Option<&Reference>, cx: &Context<'_>) {
+fn report(Found { bound, reference, is_contended }: &Found, cx: &Context<'_>) {
     let (seconds, kind) = bound.largest();
     let kind = match kind {
         BoundKind::Computation => "computation of the slowest rank",
@@ -154,19 +175,29 @@ fn report(bound: &Bound, reference: Option<&Reference>, cx: &Context<'_>) {
         BoundKind::MeanPath => "paths through the program",
         BoundKind::Cut => "bytes between groups of hosts",
     };
-    let gain =
-        reference.and_then(|Reference { seconds, name }| Some((most_gain(bound, *seconds)?, seconds, name)));
+    let contention = without_contention(*is_contended);
+    let gain = reference
+        .as_ref()
+        .and_then(|Reference { seconds, name }| Some((most_gain(bound, *seconds)?, seconds, name)));
     match gain {
         Some((gain, reference, name)) => cx.log(format_args!(
             "no placement gains more than {:.1} % over {name} of {reference:.6} s: no run is shorter than {seconds:.6} s \
-             ({kind})",
+             ({kind}){contention}",
             100.0 * gain
         )),
         None if seconds <= 0.0 => {
             cx.log("the recording has no times: what a placement gains is not bounded");
         }
         None => cx.log(format_args!(
-            "no run is shorter than {seconds:.6} s ({kind}); the recording has no times to compare with"
+            "no run is shorter than {seconds:.6} s ({kind}){contention}; the recording has no times to compare with"
         )),
+    }
+}
+
+/// What every line about a machine without links says.
+pub(crate) fn without_contention(is_contended: bool) -> &'static str {
+    match is_contended {
+        true => "",
+        false => "; without contention, because the machine has no links",
     }
 }

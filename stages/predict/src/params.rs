@@ -3,85 +3,84 @@
 use std::str::FromStr;
 
 use hopmap_collectives::Algorithms;
-use hopmap_model::{CostModel, Error, SystemGraph, require};
+use hopmap_model::{Error, SystemGraph, require};
 use hopmap_prediction::{Costs, CostsSyntaxError, Options, PairRates, Rate, Sharing};
+use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Longest timeline.
 const MOST_INTERVALS: usize = 200_000;
 
-/// Parameters of `predict/time`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TimeParams {
-    /// How messages share a link. `max-min`: equally. `rtt`: in inverse proportion to the latency of their
-    /// routes, as TCP connections do and as in the model CM02 of `SimGrid`.
-    pub sharing: SharingName,
-    /// Costs of messages at both ends. By default those of the machine if it is calibrated (`topology/probe`);
-    /// otherwise only the network costs time.
-    pub costs: MessageCosts,
-    /// Latency of messages within a host, in seconds. By default that of the calibration, or 500 ns.
-    pub memory_latency_s: Option<f64>,
-    /// Bandwidth of messages within a host, in bytes per second; all ranks of the host share it. By default that
-    /// of the calibration, or 10 GB/s.
-    pub memory_bandwidth_bytes_per_s: Option<f64>,
-    /// Latency and bandwidth between slots of a machine without links, by the level on which they first meet,
-    /// innermost first. Messages then do not share anything.
-    pub levels: Vec<PairRateParams>,
-    /// Algorithms of collective operations, such as `{ allreduce = "ring" }`. All others follow the rules of
-    /// MPICH, or of Open MPI with `{ rules = "open-mpi" }`.
-    pub algorithms: Algorithms,
-    /// Also predict the linear and the round-robin mapping, to compare with.
-    pub baselines: bool,
-    /// Record what every rank does when, for the report and ui.perfetto.dev; at most 200,000 intervals.
-    pub timeline: bool,
-}
-
-impl Default for TimeParams {
-    fn default() -> Self {
-        Self {
-            sharing: SharingName::default(),
-            costs: MessageCosts::default(),
-            memory_latency_s: None,
-            memory_bandwidth_bytes_per_s: None,
-            levels: Vec::new(),
-            algorithms: Algorithms::default(),
-            baselines: true,
-            timeline: false,
+/// Declares the parameters of a stage with their defaults: those of messages, and its own. `flatten` is not used: serde
+/// would accept unknown keys.
+macro_rules! with_messages {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[$of_own:meta])* pub $own:ident: $type:ty = $default:expr,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name {
+            $($(#[$of_own])* pub $own: $type,)*
+            /// Costs of messages at both ends. By default those of the machine if it is calibrated (`topology/probe`);
+            /// otherwise only the network costs time.
+            pub costs: MessageCosts,
+            /// Latency of messages within a host, in seconds. By default that of the calibration, or 500 ns.
+            pub memory_latency_s: Option<f64>,
+            /// Bandwidth of messages within a host, in bytes per second; all ranks of the host share it. By default that
+            /// of the calibration, or 10 GB/s.
+            pub memory_bandwidth_bytes_per_s: Option<f64>,
+            /// Latency and bandwidth between slots of a machine without links, by the level on which they first meet,
+            /// innermost first. Messages then do not share anything.
+            pub levels: Vec<PairRateParams>,
+            /// Algorithms of collective operations, such as `{ allreduce = "ring" }`. All others follow the rules of
+            /// MPICH, or of Open MPI with `{ rules = "open-mpi" }`.
+            pub algorithms: Algorithms,
         }
-    }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $($own: $default,)*
+                    costs: MessageCosts::default(),
+                    memory_latency_s: None,
+                    memory_bandwidth_bytes_per_s: None,
+                    levels: Vec::new(),
+                    algorithms: Algorithms::default(),
+                }
+            }
+        }
+
+        impl From<&$name> for BoundParams {
+            fn from(params: &$name) -> Self {
+                Self {
+                    costs: params.costs.clone(),
+                    memory_latency_s: params.memory_latency_s,
+                    memory_bandwidth_bytes_per_s: params.memory_bandwidth_bytes_per_s,
+                    levels: params.levels.clone(),
+                    algorithms: params.algorithms,
+                }
+            }
+        }
+    };
 }
 
-/// Parameters of `predict/bound`: those of `predict/time` that a bound depends on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct BoundParams {
-    /// Costs of messages at both ends, as for `predict/time`.
-    pub costs: MessageCosts,
-    /// Latency of messages within a host, in seconds, as for `predict/time`.
-    pub memory_latency_s: Option<f64>,
-    /// Bandwidth of messages within a host, in bytes per second.
-    pub memory_bandwidth_bytes_per_s: Option<f64>,
-    /// Latency and bandwidth between slots of a machine without links, by the level on which they first meet.
-    pub levels: Vec<PairRateParams>,
-    /// Algorithms of collective operations, as for `predict/time`.
-    pub algorithms: Algorithms,
+with_messages! {
+    /// Parameters of `predict/bound`.
+    pub struct BoundParams {}
 }
 
-impl Default for BoundParams {
-    fn default() -> Self {
-        let TimeParams { costs, memory_latency_s, memory_bandwidth_bytes_per_s, levels, algorithms, .. } =
-            TimeParams::default();
-        Self { costs, memory_latency_s, memory_bandwidth_bytes_per_s, levels, algorithms }
-    }
-}
-
-impl From<BoundParams> for TimeParams {
-    fn from(params: BoundParams) -> Self {
-        let BoundParams { costs, memory_latency_s, memory_bandwidth_bytes_per_s, levels, algorithms } =
-            params;
-        Self { costs, memory_latency_s, memory_bandwidth_bytes_per_s, levels, algorithms, ..Self::default() }
+with_messages! {
+    /// Parameters of `predict/time`.
+    pub struct TimeParams {
+        /// How messages share a link. `max-min`: equally. `rtt`: in inverse proportion to the latency of their
+        /// routes, as TCP connections do and as in the model CM02 of `SimGrid`.
+        pub sharing: SharingName = SharingName::default(),
+        /// Also predict the linear and the round-robin mapping, to compare with.
+        pub baselines: bool = true,
+        /// Record what every rank does when, for the report and ui.perfetto.dev; at most 200,000 intervals.
+        pub timeline: bool = false,
     }
 }
 
@@ -126,7 +125,7 @@ pub struct PairRateParams {
     pub bandwidth_bytes_per_s: f64,
 }
 
-impl TimeParams {
+impl BoundParams {
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.costs.replace(Costs::default())?;
         let latencies = self.levels.iter().map(|level| level.latency_s).chain(self.memory_latency_s);
@@ -141,30 +140,46 @@ impl TimeParams {
         Ok(self.algorithms.check()?)
     }
 
+    /// The options of a replay on a machine, in which messages share links equally.
+    pub(crate) fn options(&self, system: &SystemGraph) -> Result<Options, Error> {
+        if !(self.levels.is_empty() || system.links.is_empty()) {
+            return Err(LevelsWithLinks.into());
+        }
+        let rate = |latency_s, bandwidth_bytes_per_s| Rate { latency_s, bandwidth_bytes_per_s };
+        let rates = self.levels.iter().map(|level| rate(level.latency_s, level.bandwidth_bytes_per_s));
+        let Options { costs, memory, .. } = Options::of_machine(system);
+        Ok(Options {
+            costs: self.costs.replace(costs)?,
+            memory: rate(
+                self.memory_latency_s.unwrap_or(memory.latency_s),
+                self.memory_bandwidth_bytes_per_s.unwrap_or(memory.bandwidth_bytes_per_s),
+            ),
+            pairs: (!self.levels.is_empty()).then(|| PairRates::Levels(rates.collect())),
+            algorithms: self.algorithms,
+            ..Options::default()
+        })
+    }
+}
+
+/// `levels` for a machine that has links.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("`levels` is for machines without links, but messages of this one take its links")]
+#[diagnostic(
+    code(predict::levels_with_links),
+    help("remove `levels`, and give the links of the machine a latency and a bandwidth")
+)]
+struct LevelsWithLinks;
+
+impl TimeParams {
     /// The options of a replay on a machine.
     pub(crate) fn options(&self, system: &SystemGraph) -> Result<Options, Error> {
-        let rate = |latency_s, bandwidth_bytes_per_s| Rate { latency_s, bandwidth_bytes_per_s };
-        let levels = || {
-            let rates = self.levels.iter();
-            rates.map(|level| rate(level.latency_s, level.bandwidth_bytes_per_s)).collect()
-        };
-        let has_pairs = matches!(system.cost, CostModel::Levels(_)) && !self.levels.is_empty();
-        let Options { costs, memory, .. } = Options::of_machine(system);
         Ok(Options {
             sharing: match self.sharing {
                 SharingName::MaxMin => Sharing::MaxMin,
                 SharingName::Rtt => Sharing::Rtt { bytes_per_link: 0.0 },
             },
-            costs: self.costs.replace(costs)?,
-            memory: Rate {
-                latency_s: self.memory_latency_s.unwrap_or(memory.latency_s),
-                bandwidth_bytes_per_s: self
-                    .memory_bandwidth_bytes_per_s
-                    .unwrap_or(memory.bandwidth_bytes_per_s),
-            },
-            pairs: has_pairs.then(|| PairRates::Levels(levels())),
-            algorithms: self.algorithms,
             intervals: if self.timeline { MOST_INTERVALS } else { 0 },
+            ..BoundParams::from(self).options(system)?
         })
     }
 }

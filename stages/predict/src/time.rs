@@ -8,7 +8,8 @@ use hopmap_objective::{linear, round_robin};
 use hopmap_prediction::{Options, replay};
 use miette::Diagnostic;
 
-use crate::{TimeParams, perfetto};
+use crate::bound::without_contention;
+use crate::{BoundParams, TimeParams, perfetto};
 
 /// `predict/time`: replays a program on a machine.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl Stage for TimeStage {
     }
 
     fn check(params: &TimeParams) -> Result<(), Error> {
-        params.check()
+        BoundParams::from(params).check()
     }
 
     fn run(params: TimeParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -123,10 +124,7 @@ fn report(prediction: &Prediction, cx: &Context<'_>) {
             "stopped after the first {replayed:.6} s of the program: nothing is predicted"
         ));
     }
-    let contention = match prediction.is_contended {
-        true => "",
-        false => "; without contention, because the machine has no links",
-    };
+    let contention = without_contention(prediction.is_contended);
     let linear = prediction.metrics.get("seconds_linear");
     let linear = linear.map_or_else(String::new, |linear| format!(", linear mapping {linear:.6} s"));
     cx.log(format_args!("predicted run time {:.6} s{linear}{contention}", prediction.seconds()));

@@ -234,12 +234,13 @@ fn totals_bound_computation_and_the_links_of_the_busiest_host() {
         ..TaskGraph::default()
     };
     let system = machines::tree(&[2], 2, (0.0, 1e7));
-    let bound = bound_of_totals(&program, &system);
+    let bound = bound_of_totals(&program, &system, &|| false).unwrap();
     // The largest message stays in the host of its ranks.
     assert_eq!((bound.largest().1, bound.cut_slots), (BoundKind::Cut, Some(2)));
     assert!((bound.seconds() - 3.0).abs() < 1e-6, "{bound:?}");
     program.processes[3] = process(7.0);
-    assert_eq!(bound_of_totals(&program, &system).largest(), (7.0, BoundKind::Computation));
+    let bound = bound_of_totals(&program, &system, &|| false).unwrap();
+    assert_eq!(bound.largest(), (7.0, BoundKind::Computation));
 }
 
 #[test]

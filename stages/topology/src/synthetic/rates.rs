@@ -14,9 +14,13 @@ pub(super) fn check_rates(params: &SyntheticParams, kinds: usize) -> Result<(), 
             let problem = format!("has {} values, but there are {kinds} kinds of links", values.len());
             return Err(unfit(&params.shape, parameter, &problem));
         }
-        let least = if parameter == "bandwidth_bytes_per_s" { f64::MIN_POSITIVE } else { 0.0 };
-        if values.iter().any(|value| !(value.is_finite() && *value >= least)) {
-            return Err(unfit(&params.shape, parameter, "has an invalid value"));
+        let (least, expected) = match parameter {
+            "bandwidth_bytes_per_s" => (f64::MIN_POSITIVE, "more than 0"),
+            _ => (0.0, "0 or more"),
+        };
+        if let Some(value) = values.iter().find(|value| !(value.is_finite() && **value >= least)) {
+            let problem = format!("has the value {value}, but must be {expected}");
+            return Err(unfit(&params.shape, parameter, &problem));
         }
     }
     Ok(())

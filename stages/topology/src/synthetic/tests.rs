@@ -153,7 +153,9 @@ fn invalid_networks_are_reported() {
     assert!(torus("host_level", json!(1)).contains("applies to trees only"));
     assert!(torus("cores", json!([0])).contains("above zero"));
     assert!(torus("bandwidth_bytes_per_s", json!([1.0, 2.0, 3.0])).contains("2 kinds"));
-    assert!(torus("bandwidth_bytes_per_s", json!([0.0])).contains("an invalid value"));
+    assert!(
+        torus("bandwidth_bytes_per_s", json!([0.0])).contains("has the value 0, but must be more than 0")
+    );
     assert!(torus("cost", json!("latency")).contains("`link_latency_s`"));
     assert!(torus("cost", json!("time")).contains("`bytes`"));
     assert!(torus("bytes", json!(8)).contains("applies only if"));
