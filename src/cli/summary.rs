@@ -236,7 +236,8 @@ fn quality(record: &OutputRecord) -> String {
         let value = record.metrics.get(&format!("{name}_over_{beside}"))?;
         Some(format!("{name} {value:.3} × {beside}"))
     };
-    let others = [ratio("T", "linear"), ratio("max_link_load_bytes", "linear")];
+    let link = ratio("max_link_time_s", "linear").or_else(|| ratio("max_link_load_bytes", "linear"));
+    let others = [ratio("T", "linear"), link];
     let parts = [ratio("F", "linear"), ratio("F", "random")].into_iter().chain(others);
     parts.flatten().collect::<Vec<_>>().join(", ")
 }

@@ -47,7 +47,7 @@ fn parameters(pipeline: &Pipeline, cell: &Cell) -> Vec<(&'static str, String)> {
     });
     match from {
         Some(from) if own.is_empty() => parameters(pipeline, &pipeline.cells[from]),
-        _ => own.into_iter().filter(|(name, value)| *name != "weight" || value != "bytes").collect(),
+        _ => own.into_iter().filter(|(name, value)| *name != "weight" || value != "auto").collect(),
     }
 }
 

@@ -84,14 +84,14 @@ fn a_lock_file_lists_inputs_and_outputs() {
     slots = 0
 
     [stages.placement]
-    revision = 2
+    revision = 3
     needs = { system = "machine", task-graph = "program" }
 
     [stages.placement.parameters]
     forbidden = []
     objective = "F"
     pinned = []
-    weight = "bytes"
+    weight = "auto"
 
     [stages.placement.cells]
     "mapper=linear,seed=1" = { uses = "map/linear", outputs = { mapping = "DIGEST" } }

@@ -3,6 +3,7 @@
 use hopmap_artifact::Folder;
 use hopmap_model::{LinkState, SystemGraph};
 use insta::assert_snapshot;
+use serde_json::Value;
 
 use crate::sandbox::{Sandbox, project};
 
@@ -84,7 +85,7 @@ fn a_recorded_program_gets_a_bound_seconds_and_a_report() {
     assert_snapshot!(summary(&seen), @"
     predict: 8 ran in N.NN s
       bound        a placement gains at most 97.4 % of 0.643618 s
-      quality      F 0.019 × linear, F 0.032 × random, T 0.059 × linear, max_link_load_bytes 0.027 × linear
+      quality      F 0.036 × linear, F 0.056 × random, T 0.095 × linear, max_link_time_s 0.027 × linear
       prediction   predicted 0.026901 s, 0.042 × linear, 1.000 × round-robin
       prediction   out/predict/timeline.json
       launch       out/predict/rankfile
@@ -98,6 +99,64 @@ fn a_recorded_program_gets_a_bound_seconds_and_a_report() {
     }
     assert!(sandbox.read("out/predict/timeline.json").starts_with('{'));
     assert!(sandbox.read("out/predict/rankfile").contains("rank 15="));
+}
+
+/// A search for the shortest predicted time, and its prediction.
+const SHORTEST: &str = r#"name = "shortest"
+
+[params]
+program = ""
+
+[stages.messages]
+uses = "trace/import"
+with = { path = "${params.program}" }
+
+[stages.program]
+uses = "trace/program"
+with = { path = "${params.program}" }
+
+[stages.machine]
+uses = "topology/synthetic"
+with = { shape = "tree:2x2x4", link_latency_s = 20e-6, bandwidth_bytes_per_s = [12.5e6, 5e6] }
+
+[stages.placement]
+uses  = "map/auto"
+needs = { task-graph = "messages", system = "machine", program = "program" }
+with  = { objective = "predicted-time", evaluations = 2000, replays = 24 }
+
+[stages.prediction]
+uses  = "predict/time"
+needs = { program = "program", system = "machine", mapping = "placement" }
+"#;
+
+#[test]
+fn the_seconds_of_a_search_are_those_of_the_prediction() {
+    let sandbox = Sandbox::new();
+    sandbox.write("shortest.toml", SHORTEST);
+    let program = format!("program={}", project().join("sample-traces/rows-columns-16-recorded").display());
+    let seen = sandbox.stdout(&["run", "shortest.toml", "--no-report", "--json", "-p", &program]);
+    let report: Value = serde_json::from_str(&seen).unwrap();
+    let cells = report["cells"].as_array().unwrap();
+    let cell = |stage: &str| cells.iter().find(|cell| cell["stage"] == stage).unwrap();
+    let searched = cell("placement")["outputs"]["mapping"]["metrics"]["predicted_s"].as_f64().unwrap();
+    let predicted = &cell("prediction")["outputs"]["prediction"]["metrics"];
+    assert_eq!(searched.to_bits(), predicted["seconds"].as_f64().unwrap().to_bits());
+    for baseline in ["seconds_linear", "seconds_round_robin"] {
+        assert!(searched <= predicted[baseline].as_f64().unwrap(), "{baseline}");
+    }
+    let log = std::fs::read_to_string(cell("placement")["log"].as_str().unwrap()).unwrap();
+    for name in ["linear", "F by time", "F by bytes", "max-link-time"] {
+        assert!(log.contains(&format!("candidate {name}: predicted run time ")), "{log}");
+    }
+    // Without the program there is one message.
+    sandbox.edit("shortest.toml", ", program = \"program\" }", " }");
+    assert_snapshot!(sandbox.seen(&["run", "shortest.toml", "--no-report", "--quiet", "-p", &program]), @"
+    ------- stderr -------
+    error[map::no_program]: stage `placement` (shortest.toml:21)
+      `-> the objective `predicted-time` needs the operations of the program
+      help: connect `program` to the output of trace/program, or use another objective
+    [exit code 1]
+    ");
 }
 
 #[test]

@@ -135,7 +135,7 @@ impl WeightChoice {
     }
 
     /// The weight of a program on a machine: explicit values override those of its links. Logs the resulting
-    /// values, and why `auto` is not time.
+    /// values, and why `auto` is not time although the machine has rates.
     pub fn resolve(self, graph: &TaskGraph, system: &SystemGraph, cx: &Context<'_>) -> Result<Weight, Error> {
         if !self.asks_the_machine() {
             return Ok(self.or(0.0, 0.0));
@@ -145,7 +145,10 @@ impl WeightChoice {
         if self == Self::Named(WeightName::Auto)
             && let Some(missing) = found.missing(graph)
         {
-            cx.log(format_args!("weight: bytes, because {missing}"));
+            // Nobody expects times of a machine without any rates.
+            if found != NetworkSpeed::default() {
+                cx.log(format_args!("weight: bytes, because {missing}"));
+            }
             return Ok(Weight::Bytes);
         }
         let given = if let Self::Time { time } = self { time } else { NetworkSpeed::default() };
@@ -198,7 +201,6 @@ impl NetworkSpeed {
     fn missing(&self, graph: &TaskGraph) -> Option<&'static str> {
         let lacks_count = |edge: &Edge| edge.messages == 0 && edge.bytes > 0;
         match (self.latency_s, self.bandwidth_bytes_per_s) {
-            (None, None) => Some("the machine has no latencies and bandwidths between hosts"),
             (None, _) => Some("the machine has no latencies between hosts"),
             (_, None) => Some("the machine has no bandwidths between hosts"),
             _ if graph.edges.iter().any(lacks_count) => {

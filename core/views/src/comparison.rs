@@ -96,6 +96,7 @@ fn meaning_of(key: &str) -> &'static str {
         "T" => "bottleneck cost",
         "hop_bytes" => "bytes × hops",
         "max_link_load_bytes" => "busiest link",
+        "max_link_time_s" => "time of the busiest link",
         "dilation_mean" => "mean number of hops",
         "dilation_max" => "largest number of hops",
         _ => "",

@@ -90,8 +90,8 @@ fn tables(form: &KindForm) -> String {
 }
 
 fn metrics() -> String {
-    let introduction = "Metrics of a mapping. Those in bytes or hops need a machine with links. Metrics of other \
-        artifacts are on [Artifacts](artifacts.md).";
+    let introduction = "Metrics of a mapping. Those in bytes or hops need a machine with links, `max_link_time_s` also their \
+        bandwidths. Metrics of other artifacts are on [Artifacts](artifacts.md).";
     let row = |metric: Metric| {
         [format!("`{}`", metric.name), metric.unit.to_owned(), metric.explanation.to_owned()]
     };

@@ -19,7 +19,7 @@ impl Stage for MappingStage {
     type Params = MappingParams;
     const KIND: &'static str = MappingParams::KIND;
     const SUMMARY: &'static str = "Compare a mapping with linear, round-robin and random baselines";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const {

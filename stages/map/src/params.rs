@@ -90,6 +90,7 @@ mod problem;
 use std::borrow::Cow;
 use std::fmt;
 
+use hopmap_collectives::Algorithms;
 use hopmap_model::{InputPath, Weight, WeightChoice};
 use hopmap_objective::Objective;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -135,8 +136,10 @@ params! {
         /// mappings than many with small ones.
         pub islands: u32 = 2,
         /// Replays of exchanges after those of the candidates, with the objective `predicted-time`. By default
-        /// until `time_limit_s`; without it, as many as take about ten seconds of a core, 64 to 4096.
+        /// until `time_limit_s`; without it, as many as take about ten seconds of a core, 16 to 4096.
         pub replays: Option<u64>,
+        /// Algorithms of collective operations in replays, as for `predict/time`.
+        pub algorithms: Algorithms,
     }
     /// Objective function: a metric, a weighted sum such as `{ F = 1.0, T = 0.5 }`, or `predicted-time`, the run
     /// time that `predict/time` predicts for the program in the input `program`. With `predicted-time`, each

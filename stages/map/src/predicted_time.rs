@@ -7,7 +7,8 @@
 //!    alone, and so the same result; of a time limit, all of them share [`SEARCH_SHARE`].
 //! 2. The program is replayed under every candidate, as by `predict/time`. The fastest one wins.
 //! 3. Exchanges of ranks improve it: a batch of [`BATCH`] exchanges is replayed, and the best one is made if it
-//!    shortens the run time, or, at the same run time, the mean time of the ranks. `exchanges.rs` proposes them.
+//!    shortens the run time, or, at the same run time, the mean time of the ranks. `exchanges.rs` proposes them. When
+//!    no new one is left, two or three at a time are replayed.
 //!
 //! The batch is the same for any number of threads, so the result depends on the numbers of evaluations and replays
 //! only.
@@ -29,7 +30,7 @@ use rayon::prelude::*;
 
 use crate::params::{ProblemParams, kind};
 use crate::{Auto, AutoParams, Mapper, SearchResult};
-use exchanges::{Exchanges, after};
+use exchanges::Exchanges;
 
 /// Share of a time limit for the searches of the candidates.
 const SEARCH_SHARE: f64 = 0.4;
@@ -38,7 +39,7 @@ const BATCH: u64 = 8;
 /// Operations and messages of all replays of an improvement without limit: about ten seconds of a core.
 const WORK: u64 = 20_000_000;
 /// Bounds of the replays of an improvement without limit.
-const REPLAYS: [u64; 2] = [64, 4096];
+const REPLAYS: [u64; 2] = [16, 4096];
 
 /// Predicted run time of a mapping by the objective `predicted-time`.
 pub const PREDICTED: Metric = Metric {
@@ -258,16 +259,14 @@ impl PredictedTime<'_> {
             if batch.is_empty() {
                 break;
             }
-            let replays =
-                batch.par_iter().map(|&exchange| self.judge(after(&assignment, exchange), should_stop));
+            let replays = batch.par_iter().map(|next| self.judge(next.slots().to_vec(), should_stop));
             let replays = replays.collect::<Result<Vec<_>, _>>()?;
             spent += batch.len() as u64;
             self.cx.progress(spent, if limit == u64::MAX { 0 } else { limit });
-            let judged =
-                batch.into_iter().zip(replays).filter_map(|(exchange, judged)| Some((exchange, judged?)));
+            let judged = batch.into_iter().zip(replays).filter_map(|(next, judged)| Some((next, judged?)));
             let fastest = judged.reduce(|best, next| if next.1.is_faster(&best.1) { next } else { best });
-            if let Some(((rank, slot), judged)) = fastest.filter(|(_, judged)| judged.is_faster(&best)) {
-                assignment.exchange(rank, slot, assignment.delta(rank, slot));
+            if let Some((next, judged)) = fastest.filter(|(_, judged)| judged.is_faster(&best)) {
+                assignment = next;
                 if judged.seconds[0] < best.seconds[0] {
                     convergence.push(point(spent, &judged));
                 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use hopmap_map::{AutoGoal, AutoParams, AutoStage, Pin};
 use hopmap_model::{
-    Context, CostModel, Edge, Envelope, Inputs, Levels, Link, Mapping, Node, NodeKind, Outcome, Program,
-    ProgramBuilder, Slot, Stage, SystemGraph, TaskGraph,
+    Context, Edge, Envelope, Inputs, Link, Mapping, Node, NodeKind, Outcome, Program, ProgramBuilder, Stage,
+    SystemGraph, TaskGraph,
 };
 use hopmap_objective::Objective;
 use hopmap_prediction::{Options, replay};
 use proptest::prelude::*;
 
-use crate::common::{Listener, Silent, graph, inputs, mapping};
+use crate::common::{Listener, Silent, graph, inputs, mapping, tree};
 
 /// Four hosts of two slots under two switches and a root; the links between switches are the slowest.
 fn machine() -> SystemGraph {
@@ -25,16 +25,10 @@ fn machine() -> SystemGraph {
         }
     };
     let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)];
-    let groups = |size: u32| (0..8).map(|slot| slot / size).collect();
     SystemGraph {
-        routing: hopmap_model::Routing::default(),
         nodes: (0..7).map(|node| Node::new(format!("n{node}"), kind(node))).collect(),
         links: ends.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).map(rated).collect(),
-        slots: (0..8).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect(),
-        cost: CostModel::Levels(Levels {
-            costs: vec![1.0, 5.0, 20.0],
-            groups: [2, 4, 8].map(groups).to_vec(),
-        }),
+        ..tree(&[2, 2, 2])
     }
 }
 
@@ -109,7 +103,7 @@ fn exchanges_shorten_the_run_until_none_does() {
     let judged = search(AutoParams { replays: Some(0), ..params() }, &graph, &system, &Context::detached());
     let found = search(AutoParams { replays: Some(2000), ..params() }, &graph, &system, &Context::detached());
     let best = seconds(&graph, &system, &found);
-    assert!(best <= judged.metrics["predicted_s"] && judged.metrics["replays"] == 0.0);
+    assert!(best <= judged.metrics["predicted_s"] && judged.metrics["replays"] < 0.5);
     assert!(found.convergence.windows(2).all(|points| points[0].cost > points[1].cost));
     let slots = found.slots();
     for (one, other) in (0..8).flat_map(|one| (0..one).map(move |other| (one, other))) {

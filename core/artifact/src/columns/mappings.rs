@@ -39,8 +39,10 @@ pub(super) const MAPPING: KindForm = KindForm {
         ("gap", "`map/exact`: (F − bound) / bound"),
         ("proven", "`map/exact`: 1 if the mapping is proven optimal, else 0"),
         ("nodes", "`map/exact`: nodes of the search tree"),
-        ("latency_s", "`weight = \"time\"`: latency that was used"),
-        ("bandwidth_bytes_per_s", "`weight = \"time\"`: bandwidth that was used"),
+        ("latency_s", "weight time: latency of the machine that was used"),
+        ("bandwidth_bytes_per_s", "weight time: bandwidth of the machine that was used"),
+        ("predicted_s", "`objective = \"predicted-time\"`: predicted run time"),
+        ("replays", "`objective = \"predicted-time\"`: replays after those of the candidates"),
     ],
 };
 

@@ -102,28 +102,41 @@ impl<'a> Exchanges<'a> {
         }
     }
 
-    /// Draws up to `most` exchanges, a rank and a slot each, that are admitted, have an effect and were not drawn since
-    /// the last call of [`follow`](Self::follow).
-    pub(super) fn draw(
+    /// Draws up to `most` mappings that differ by an exchange that was not drawn since the last call of
+    /// [`follow`](Self::follow); by several exchanges if none is left. Empty if no exchange has an effect.
+    pub(super) fn draw<'p>(
         &mut self,
-        assignment: &Assignment<'_>,
+        assignment: &Assignment<'p>,
         most: u64,
         random: &mut Pcg64,
-    ) -> Vec<(u32, u32)> {
-        let mut batch = Vec::new();
-        while (batch.len() as u64) < most {
-            let fresh = (0..DRAWS).find_map(|_| {
-                let (rank, slot) = self.propose(assignment, random);
-                let is_new = self.has_effect(assignment, rank, slot)
-                    && self.tried.insert(self.key(assignment, rank, slot));
-                is_new.then_some((rank, slot))
-            });
-            match fresh {
-                Some(exchange) => batch.push(exchange),
-                None => break,
-            }
+    ) -> Vec<Assignment<'p>> {
+        let fresh = (0..most).map_while(|_| {
+            (0..DRAWS).find_map(|_| {
+                let exchange = self.propose(assignment, random);
+                let is_new = self.has_effect(assignment, exchange)
+                    && self.tried.insert(self.key(assignment, exchange));
+                is_new.then(|| after(assignment, exchange))
+            })
+        });
+        let fresh: Vec<_> = fresh.collect();
+        if !fresh.is_empty() {
+            return fresh;
         }
-        batch
+        (0..most).map_while(|number| self.compound(assignment, 2 + number % 2, random)).collect()
+    }
+
+    /// A mapping after several exchanges.
+    fn compound<'p>(
+        &self,
+        from: &Assignment<'p>,
+        exchanges: u64,
+        random: &mut Pcg64,
+    ) -> Option<Assignment<'p>> {
+        (0..exchanges).try_fold(from.clone(), |assignment, _| {
+            let mut drawn = (0..DRAWS).map(|_| self.propose(&assignment, random));
+            let exchange = drawn.find(|exchange| self.has_effect(&assignment, *exchange))?;
+            Some(after(&assignment, exchange))
+        })
     }
 
     fn propose(&self, assignment: &Assignment<'_>, random: &mut Pcg64) -> (u32, u32) {
@@ -165,7 +178,7 @@ impl<'a> Exchanges<'a> {
     }
 
     /// Whether an exchange changes anything: on a machine with links, the slots of a host are alike.
-    fn has_effect(&self, assignment: &Assignment<'_>, rank: u32, slot: u32) -> bool {
+    fn has_effect(&self, assignment: &Assignment<'_>, (rank, slot): (u32, u32)) -> bool {
         self.place(assignment.slot_of(rank)) != self.place(slot) && assignment.admits(rank, slot)
     }
 
@@ -173,7 +186,7 @@ impl<'a> Exchanges<'a> {
         if self.has_links { self.host_of[slot as usize].0 } else { slot }
     }
 
-    fn key(&self, assignment: &Assignment<'_>, rank: u32, slot: u32) -> (u32, u32) {
+    fn key(&self, assignment: &Assignment<'_>, (rank, slot): (u32, u32)) -> (u32, u32) {
         match assignment.rank_at(slot) {
             Some(other) => (rank.min(other), rank.max(other)),
             None => (rank, self.edges_of.len() as u32 + self.place(slot)),
@@ -181,12 +194,9 @@ impl<'a> Exchanges<'a> {
     }
 }
 
-/// The slots after an exchange.
-pub(super) fn after(assignment: &Assignment<'_>, (rank, slot): (u32, u32)) -> Vec<u32> {
-    let mut slots = assignment.slots().to_vec();
-    if let Some(other) = assignment.rank_at(slot) {
-        slots[other as usize] = slots[rank as usize];
-    }
-    slots[rank as usize] = slot;
-    slots
+/// The mapping after an exchange.
+fn after<'p>(assignment: &Assignment<'p>, (rank, slot): (u32, u32)) -> Assignment<'p> {
+    let mut after = assignment.clone();
+    after.exchange(rank, slot, assignment.delta(rank, slot));
+    after
 }
