@@ -237,7 +237,7 @@ impl Stage for AutoStage {
         let program = inputs.optional::<Program>("program")?.ok_or(PredictedTimeError::NoProgram)?.value;
         measure(params.weight, &inputs, timed, |graph, system| {
             let weight = params.weight.resolve(graph, system, cx)?;
-            let options = Options { algorithms: params.algorithms, ..Options::default() };
+            let options = Options { algorithms: params.algorithms, ..Options::of_machine(system) };
             let (params, program) = (&params, &program);
             let search = PredictedTime { params, program, graph, system, weight, options, cx };
             Ok((search.search()?, weight))
