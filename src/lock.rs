@@ -187,6 +187,7 @@ pub fn outputs(lock: &Lock, found: &Lock, pipeline: &Pipeline, strict: bool) -> 
         let from_above = cell.dependencies().find(|needed| excuses.contains_key(needed));
         let excuse = match from_above {
             _ if strict => None,
+            _ if cell.entry.experiments => Some("it measures a program".to_owned()),
             _ if now.observes => Some("it observes the machine".to_owned()),
             _ if locked.timed || now.timed => Some("it depends on a time limit".to_owned()),
             Some(needed) => Some(format!("it depends on {}, which differs", pipeline.cells[needed].name)),

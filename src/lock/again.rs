@@ -171,6 +171,7 @@ fn known(pipeline: &Pipeline, store: &mut Store, lock: Option<&Lock>, only: &[St
         let timed = result.as_ref().is_some_and(|result| result.timed)
             || locked_cell.flatten().is_some_and(|locked| locked.timed);
         let excuse = match (expected.cell.observes, timed) {
+            (true, _) if cell.entry.experiments => Some("measures a program"),
             (true, _) => Some("observes the machine"),
             (false, true) => Some("it depends on a time limit"),
             (false, false) => None,

@@ -72,6 +72,7 @@ fn all_stages_and_one() {
     evaluate/collectives  Compare collective algorithms under a mapping and the linear baseline
     predict/bound         Bound the run time that any placement can reach, and what it can gain at most
     predict/time          Predict the run time of a program under a mapping, by replay on shared links
+    run/trial             Run a program under several mappings, and measure how long it takes
     launch/file           Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH
     launch/machinefile    Write a machine file for MPICH or Intel MPI: the host of every rank
     launch/rankfile       Write a rank file for Open MPI: host and core of every rank

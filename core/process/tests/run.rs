@@ -123,3 +123,13 @@ fn the_exit_status_of_a_leader_is_known_before_it_is_reaped() {
     assert_eq!(group.ended().unwrap().unwrap(), group.end().unwrap());
     group.terminate();
 }
+
+#[test]
+fn the_end_of_a_leader_is_known_without_polling_and_a_reason_ends_the_wait() {
+    let mut group = Group::start(&mut shell("exit 3")).unwrap();
+    let (_, stopped) = group.wait_for_end(|| None::<()>).unwrap();
+    assert_eq!((stopped, group.end().unwrap().code()), (None, Some(3)));
+    let mut group = Group::start(&mut shell("sleep 300")).unwrap();
+    assert_eq!(group.wait_for_end(|| Some(7)).unwrap().1, Some(7));
+    assert_eq!(group.stop(Duration::from_secs(10)).unwrap().code(), None);
+}

@@ -67,3 +67,65 @@ pub fn metrics(trials: &Trials) -> BTreeMap<String, f64> {
     }
     metrics
 }
+
+#[cfg(test)]
+mod tests {
+    use hopmap_model::TrialRun;
+
+    use super::*;
+
+    fn trials(names: &[&str], blocks: u32) -> Trials {
+        let mapping = |name: &&str| TrialMapping { name: (*name).to_owned(), digest: String::new() };
+        let run = |(block, name): (Option<u32>, &&str)| TrialRun {
+            mapping: (*name).to_owned(),
+            block,
+            // The first mapping takes 2 s, the second one 1 s, …
+            seconds: Some(2.0 / (1.0 + names.iter().position(|other| other == name).unwrap_or(0) as f64)),
+            mpi_s: None,
+            lateness_s: Some(0.001),
+            idle: Some(0.75),
+            exit: Some(0),
+            complete: true,
+        };
+        let blocks = [None].into_iter().chain((0..blocks).map(Some));
+        let runs = blocks.flat_map(|block| names.iter().map(move |name| (block, name))).map(run).collect();
+        Trials { mappings: names.iter().map(mapping).collect(), runs, ..Trials::default() }
+    }
+
+    #[test]
+    fn two_mappings_have_a_gain() {
+        let trials = trials(&["a", "b"], 6);
+        let metrics = metrics(&trials);
+        let expected = [
+            ("gain", 0.5),
+            ("gain_high", 0.5),
+            ("gain_low", 0.5),
+            ("idle", 0.75),
+            ("incomplete", 0.0),
+            ("lateness_s", 0.001),
+            ("pairs", 6.0),
+            ("runs", 12.0),
+        ];
+        assert_eq!(metrics, expected.map(|(name, value)| (name.to_owned(), value)).into());
+        assert_eq!(
+            summary(&trials),
+            [
+                "a: median 2.0000 s, 2.0000 to 2.0000 s in 6 runs",
+                "b: median 1.0000 s, 1.0000 to 1.0000 s in 6 runs",
+                "b is 50.0 % faster than a (95 % interval 50.0 to 50.0, 6 pairs)",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_best_of_several_mappings_has_no_gain_and_failures_are_counted() {
+        let mut trials = trials(&["a", "b", "c"], 1);
+        let failed = &mut trials.runs[3];
+        (failed.complete, failed.seconds) = (false, None);
+        let metrics = metrics(&trials);
+        assert!(!metrics.contains_key("gain") && (metrics["incomplete"] - 1.0).abs() < 1e-9);
+        assert_eq!(summary(&trials)[0], "a: no run time, 1 incomplete");
+        assert!(sentences(&trials).is_empty());
+        assert!(sentences(&Trials::default()).is_empty());
+    }
+}

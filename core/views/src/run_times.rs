@@ -64,3 +64,43 @@ fn draw_strip(svg: &mut Svg, axis: &Axis, y: f64, (name, runs): (&str, &[f64]), 
         svg.line(x(median), y - 12.0, x(median), y + 12.0, "a");
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use hopmap_model::{TrialMapping, TrialRun};
+
+    use super::*;
+
+    fn run(mapping: &str, block: Option<u32>, seconds: f64) -> TrialRun {
+        TrialRun {
+            mapping: mapping.to_owned(),
+            block,
+            seconds: Some(seconds),
+            mpi_s: None,
+            lateness_s: None,
+            idle: None,
+            exit: Some(0),
+            complete: true,
+        }
+    }
+
+    #[test]
+    fn measured_runs_are_drawn_and_warm_up_is_not() {
+        let mapping = |name: &str| TrialMapping { name: name.into(), digest: String::new() };
+        let runs = vec![
+            run("a", None, 9.0),
+            run("a", Some(0), 2.0),
+            run("b", Some(0), 1.0),
+            run("b", Some(1), 1.0),
+            run("a", Some(1), 4.0),
+        ];
+        let mappings = ["a", "b", "failed"].map(mapping).into();
+        let picture = run_times(&Trials { mappings, runs, ..Trials::default() });
+        assert!(
+            picture.contains("4 runs") && picture.contains("<title>a: median 3 s of 2 runs</title>"),
+            "{picture}"
+        );
+        assert!(!picture.contains("failed") && picture.matches("<circle").count() == 4, "{picture}");
+        assert!(run_times(&Trials::default()).contains("0 runs"));
+    }
+}

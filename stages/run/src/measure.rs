@@ -26,7 +26,8 @@ pub(crate) struct Processors {
 impl Processors {
     /// From `/proc/stat`; `None` where there is none.
     pub(crate) fn now() -> Option<Self> {
-        Self::parse(&std::fs::read_to_string("/proc/stat").ok()?)
+        let text = read_input(Path::new("/proc/stat"), MOST_OUTPUT).ok()?;
+        Self::parse(&String::from_utf8_lossy(&text))
     }
 
     /// Idle, and idle while it waits for a disk, come after user, nice and system time (`proc_stat(5)`). Guests are part of

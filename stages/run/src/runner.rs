@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopmap_model::{Context, FileSet, Mapping, TrialMapping, TrialRun, Trials};
+use hopmap_model::{Context, FileSet, Mapping, TrialMapping, TrialRun, Trials, open_input};
 use hopmap_process::{Capture, Group};
 use tempfile::TempDir;
 
@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const MOST_FAILURES: u32 = 2;
 /// Bytes and lines of standard error that are quoted.
 const QUOTED_BYTES: usize = 4096;
-const QUOTED_LINES: usize = 5;
+const QUOTED_LINES: usize = 12;
 
 /// A mapping to try.
 #[derive(Debug, Clone)]
@@ -292,7 +292,7 @@ fn exit(ending: &Ending) -> Option<u32> {
 
 /// The last lines of a file, to append to a message.
 fn last_lines(path: &Path) -> String {
-    let capture = Capture::last(File::open(path).ok(), QUOTED_BYTES);
+    let capture = Capture::last(open_input(path).ok(), QUOTED_BYTES);
     let lines = capture.last_lines(QUOTED_LINES, Instant::now() + GRACE);
     if lines.is_empty() { String::new() } else { format!("; standard error:\n{}", lines.join("\n")) }
 }
