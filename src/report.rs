@@ -1,6 +1,6 @@
 //! The report: one self-contained HTML file that needs no network and no server.
 //!
-//! It shows the metrics compared with linear and random mappings, predicted and measured run times, the pipeline with the state and reason of each cell, the measured
+//! It shows the metrics compared with linear and random mappings, predicted and measured run times and their correlation, the pipeline with the state and reason of each cell, the measured
 //! machine, the communication matrix before and after mapping, the machine with its loads, schedules as Gantt charts, routes on their
 //! network, checkpoint deltas and stores, and the launch commands. The timeline and the trace events for Perfetto come from the
 //! journal, whose cells are assigned to lanes.
@@ -67,6 +67,7 @@ pub fn write(
     sections::quality(&mut page, results, &mappers);
     predictions::predictions(&mut page, results);
     trials::trials(&mut page, results);
+    predictions::correlations(&mut page, results);
     sections::tables(&mut page, results);
     sections::pipeline(&mut page, results);
     sweep::sweeps(&mut page, results);

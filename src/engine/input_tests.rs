@@ -477,6 +477,12 @@ fn others(graph: &Value, system: &Value, mapping: &Value) -> Vec<Sample> {
         )
         .file("known.csv", "seed,F0\n1,1000\n")
         .input("mappings", mapping),
+        on_machine("evaluate/correlation", json!({ "seconds": "@seconds.csv" }))
+            .file("seconds.csv", "mapping,seconds\n0,1.5\n1,2.5\n2,3.5\n")
+            .input("task-graph", graph)
+            .input("mappings", mapping)
+            .input("mappings", mapping)
+            .input("mappings", mapping),
         series("checkpoint/delta"),
         series("checkpoint/store"),
     ]

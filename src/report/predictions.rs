@@ -1,9 +1,10 @@
-//! Predicted run times: beside linear and round-robin, the critical path, the time of every rank and the busiest links.
+//! Predicted run times: beside linear and round-robin, the critical path, the time of every rank and the busiest links; metrics and
+//! predictions compared with run times.
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{Artifact, LinkUse, MOST_GAIN, Metrics, Prediction};
-use hopmap_views::rank_times;
+use hopmap_model::{Artifact, LinkUse, MOST_GAIN, Metrics, PREDICTED, Prediction};
+use hopmap_views::{correlation, rank_times};
 
 use super::page::{Page, Results, escape, number};
 use super::solutions::{smallest, with_output};
@@ -16,6 +17,8 @@ const MOST_ROWS: usize = 300;
 const MOST_DRAWN: usize = 4;
 /// Links that are listed.
 const MOST_LINKS: usize = 10;
+/// Comparisons of metrics with run times that are drawn.
+const MOST_COMPARED: usize = 12;
 
 /// Lists what a placement can gain at most and all predictions, and draws the shortest ones.
 pub(crate) fn predictions(page: &mut Page, results: Results<'_>) {
@@ -108,4 +111,50 @@ fn busiest(page: &mut Page, prediction: &Prediction) {
         ]
     };
     page.first_rows("busiest link | bytes | at full capacity", links.iter().map(row), MOST_LINKS);
+}
+
+/// Compares metrics and predictions with run times.
+pub(crate) fn correlations(page: &mut Page, results: Results<'_>) {
+    let has_run_times = |record: &&OutputRecord| {
+        record.kind == Metrics::KIND && record.metrics.contains_key("pairs_beyond_noise")
+    };
+    let records = results
+        .cells()
+        .filter_map(|(cell, settled)| Some((cell, settled.outputs.values().find(has_run_times)?)));
+    for (index, (cell, record)) in records.take(MOST_COMPARED).enumerate() {
+        let Some(metrics) = results.read::<Metrics>(record) else { continue };
+        if index == 0 {
+            page.heading("Metrics and run time");
+        }
+        page.cell_heading(cell);
+        page.figure(
+            &correlation(&metrics),
+            "Every dot is a mapping. A good metric puts them on a line that rises.",
+        );
+        correlation_table(page, &record.metrics);
+    }
+}
+
+fn correlation_table(page: &mut Page, metrics: &BTreeMap<String, f64>) {
+    let value = |what: &str, name: &str| metrics.get(&format!("{what}_{name}")).copied();
+    let coefficient =
+        |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.3}"));
+    let row = |name: &str| {
+        let regret = value("regret", name).unwrap_or(f64::NAN);
+        vec![
+            escape(name),
+            coefficient(value("spearman", name)),
+            coefficient(value("kendall", name)),
+            coefficient(value("kendall_beyond_noise", name)),
+            format!("{:.1} %", 100.0 * regret),
+        ]
+    };
+    let mut names: Vec<&str> = metrics.keys().filter_map(|key| key.strip_prefix("regret_")).collect();
+    names.sort_by_key(|name| *name != PREDICTED);
+    let head = "metric | Spearman's ρ | Kendall's τ | τ of pairs that differ by more than the noise | regret";
+    page.first_rows(head, names.into_iter().map(row), MOST_ROWS);
+    page.note("Regret: how much longer the mapping with the smallest value runs than the fastest one.");
+    if let Some(error) = metrics.get("prediction_error") {
+        page.note(&format!("Median error of the predictions: {:.1} %.", 100.0 * error));
+    }
 }

@@ -70,6 +70,7 @@ fn all_stages_and_one() {
     evaluate/mapping      Compare a mapping with linear, round-robin and random baselines
     evaluate/accuracy     Tabulate best, mean and median of many mappings against known values
     evaluate/collectives  Compare collective algorithms under a mapping and the linear baseline
+    evaluate/correlation  Correlate metrics and predictions of mappings with their run times
     predict/bound         Bound the run time that any placement can reach, and what it can gain at most
     predict/time          Predict the run time of a program under a mapping, by replay on shared links
     run/trial             Run a program under several mappings, and measure how long it takes

@@ -40,7 +40,8 @@ pub use input_file::{
     INPUT_PATH_FORMAT, InputError, InputPath, InputRecord, open_input, open_input_itself, read_input,
 };
 pub use mapping::{
-    ConvergencePoint, HostSlots, Mapping, MappingError, Metrics, Placement, PlacementMetrics, PlacementOrigin,
+    ConvergencePoint, HostSlots, MEASURED, MEASURED_HIGH, MEASURED_LOW, Mapping, MappingError, Metrics,
+    PREDICTED, Placement, PlacementMetrics, PlacementOrigin,
 };
 pub use measurements::{
     Call, CallTime, Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample, StreamRate,

@@ -174,11 +174,21 @@ pub enum MappingError {
     },
 }
 
+/// The value of a mapping in [`Metrics`] that is its median run time.
+pub const MEASURED: &str = "measured_s";
+/// The lower end of the interval of [`MEASURED`].
+pub const MEASURED_LOW: &str = "measured_low_s";
+/// The upper end of the interval of [`MEASURED`].
+pub const MEASURED_HIGH: &str = "measured_high_s";
+/// The value of a mapping in [`Metrics`] that is its predicted run time.
+pub const PREDICTED: &str = "predicted_s";
+
 /// Metrics of a mapping, compared with linear, round-robin and random mappings of the same ranks on the same
-/// machine.
+/// machine, or of several mappings, compared with their run times.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Metrics {
-    /// One row for the mapping, one for linear, one for round-robin, one per random sample.
+    /// One row for the mapping, one for linear, one for round-robin, one per random sample; or one per mapping with run
+    /// times.
     pub placements: Vec<PlacementMetrics>,
     /// Medians and ratios by name, such as `F_over_linear`.
     pub summary: BTreeMap<String, f64>,
@@ -189,7 +199,7 @@ pub struct Metrics {
 pub struct PlacementMetrics {
     /// Origin of the mapping.
     pub origin: PlacementOrigin,
-    /// Number of the random sample; zero for others.
+    /// Number of the random sample, or of the mapping if there are several.
     pub sample: u32,
     /// Metrics by name, such as `F`. Metrics that the machine does not define are missing.
     pub values: BTreeMap<String, f64>,

@@ -1,4 +1,8 @@
-//! Medians, quantiles and distribution-free confidence intervals of small samples.
+//! Medians, quantiles and distribution-free confidence intervals of small samples, and rank correlation.
+
+mod correlation;
+
+pub use correlation::{kendall, spearman};
 
 mod paired;
 

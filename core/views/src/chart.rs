@@ -78,7 +78,8 @@ impl Chart {
     }
 }
 
-fn axis(values: impl Iterator<Item = f64> + Clone, is_logarithmic: bool) -> Axis {
+/// An axis that shows these values.
+pub(crate) fn axis(values: impl Iterator<Item = f64> + Clone, is_logarithmic: bool) -> Axis {
     let values = values.filter(|value| value.is_finite());
     let low = values.clone().fold(f64::INFINITY, f64::min);
     let high = values.fold(f64::NEG_INFINITY, f64::max);
@@ -140,6 +141,11 @@ impl Axis {
         let low = low.max(f64::MIN_POSITIVE);
         let (low, high) = if low < high { (low, high) } else { (low / 2.0, low * 2.0) };
         Self { low, high, logarithmic: true, only: None }
+    }
+
+    /// The values at its ends.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        (self.low, self.high)
     }
 
     /// Position of a value: 0 at the low end, 1 at the high end, clamped.

@@ -103,7 +103,8 @@ fn meaning_of(key: &str) -> &'static str {
     }
 }
 
-fn unit_of(key: &str) -> Unit {
+/// The unit of a metric, by its name.
+pub(crate) fn unit_of(key: &str) -> Unit {
     match key {
         key if key.ends_with("_bytes") => Unit::Bytes,
         key if key.ends_with("_s") => Unit::Seconds,

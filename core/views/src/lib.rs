@@ -12,6 +12,7 @@
 mod chart;
 mod comparison;
 mod convergence;
+mod correlation;
 mod dag;
 mod deltas;
 mod drift;
@@ -35,6 +36,7 @@ pub use convergence::{
     Band, IslandSearch, SearchCurve, bands, convergence, first_evaluations, makespan_convergence,
     makespan_searches, searches,
 };
+pub use correlation::correlation;
 pub use dag::{DagNode, NodeState, dag};
 pub use deltas::{deltas, stored};
 pub use drift::{DriftPoint, drift};

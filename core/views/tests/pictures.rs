@@ -9,8 +9,8 @@ use hopmap_model::{
     RuleTotals, Sample, Schedule, ScheduledTask, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
-    DagNode, DriftPoint, IslandSearch, NodeState, Palette, RankOrder, comparison, convergence, dag, drift,
-    found_levels, gantt, latencies, matrix, rank_times, topology,
+    DagNode, DriftPoint, IslandSearch, NodeState, Palette, RankOrder, comparison, convergence, correlation,
+    dag, drift, found_levels, gantt, latencies, matrix, rank_times, topology,
 };
 use proptest::prelude::*;
 
@@ -179,6 +179,41 @@ fn every_rank_has_a_bar_until_there_are_too_many() {
         // The text of a title occurs twice.
         assert_eq!(text.matches("computing 1 s").count(), 2 * bars, "{text}");
     }
+}
+
+#[test]
+fn run_times_are_drawn_against_the_metrics_that_all_mappings_have() {
+    let row = |sample: u32| {
+        let size = f64::from(sample) + 1.0;
+        let values = [
+            ("measured_s", size),
+            ("measured_low_s", 0.9 * size),
+            ("measured_high_s", 1.2 * size),
+            ("predicted_s", 1.1 * size),
+            ("F", 1e9 / size),
+            ("max_link_load_bytes", 7.0),
+        ];
+        let mut values = BTreeMap::from(values.map(|(name, value)| (name.to_owned(), value)));
+        if sample > 0 {
+            values.insert("dilation_max".to_owned(), 4.0);
+        }
+        PlacementMetrics { origin: PlacementOrigin::Mapping, sample, values }
+    };
+    let drawn = |count: u32| {
+        let summary = BTreeMap::from([("kendall_beyond_noise_F".to_owned(), -1.0)]);
+        check(&correlation(&Metrics { placements: (0..count).map(row).collect(), summary }), 1_000_000)
+    };
+    let text = drawn(12);
+    assert!(
+        text.contains("12 mappings") && text.contains("τ -1.00") && text.contains("predicted_s"),
+        "{text}"
+    );
+    assert!(text.contains("mapping 2: measured 3 s, max_link_load_bytes 7 B"), "{text}");
+    assert!(!text.contains("dilation_max") && !text.contains("measured_low_s"), "{text}");
+    assert!(text.find("predicted_s") < text.find("F\n"), "predictions come first: {text}");
+    drawn(0);
+    drawn(1);
+    drawn(10_000);
 }
 
 #[test]

@@ -283,15 +283,7 @@ struct KnownValues {
 impl KnownValues {
     /// Reads a CSV file with a header; some columns must be group keys.
     fn read(path: &Path, by: &[String]) -> Result<Self, EvaluateError> {
-        let malformed = |error: csv::Error| FileError {
-            line: error.position().map(|position| position.line() as usize),
-            ..known_values(path, error.to_string())
-        };
-        let text = read_input(path, MOST_BYTES).map_err(|error| malformed(error.into()))?;
-        let mut reader =
-            ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(text.as_slice());
-        let header: Vec<String> = reader.headers().map_err(malformed)?.iter().map(str::to_owned).collect();
-        let rows = reader.records().collect::<Result<Vec<_>, _>>().map_err(malformed)?;
+        let (header, rows) = read_csv(path).map_err(|error| error.with_help(KNOWN_VALUES))?;
         if !header.iter().any(|name| by.contains(name)) {
             let problem = format!("no column matches a key in `group_by` ({})", by.join(", "));
             let help = "add a column with the name and values of a key";
@@ -340,5 +332,20 @@ impl KnownValues {
 /// An error in a file of known values.
 #[cold]
 fn known_values(path: &Path, problem: String) -> FileError {
-    FileError::new(problem, "give a CSV file with a header, such as `instance,best known`").in_file(path)
+    FileError::new(problem, KNOWN_VALUES).in_file(path)
+}
+
+const KNOWN_VALUES: &str = "give a CSV file with a header, such as `instance,best known`";
+
+/// The header and the rows of a CSV file, without lines that begin with `#`.
+pub(crate) fn read_csv(path: &Path) -> Result<(Vec<String>, Vec<StringRecord>), FileError> {
+    let malformed = |error: csv::Error| FileError {
+        line: error.position().map(|position| position.line() as usize),
+        ..FileError::new(error.to_string(), "").in_file(path)
+    };
+    let text = read_input(path, MOST_BYTES).map_err(|error| malformed(error.into()))?;
+    let mut reader = ReaderBuilder::new().trim(Trim::All).comment(Some(b'#')).from_reader(text.as_slice());
+    let header = reader.headers().map_err(malformed)?.iter().map(str::to_owned).collect();
+    let rows = reader.records().collect::<Result<_, _>>().map_err(malformed)?;
+    Ok((header, rows))
 }

@@ -1,11 +1,13 @@
-//! Comparison of mappings with baselines and known optima, and of collective algorithms under a mapping.
+//! Comparison of mappings with baselines and known optima, of collective algorithms under a mapping, and of metrics with
+//! run times.
 //!
 //! Stages: [`MappingStage`], `evaluate/mapping`; [`AccuracyStage`], `evaluate/accuracy`;
-//! [`CollectivesStage`], `evaluate/collectives`.
+//! [`CollectivesStage`], `evaluate/collectives`; [`CorrelationStage`], `evaluate/correlation`.
 
 mod accuracy;
 mod collectives;
 mod compare;
+mod correlation;
 mod error;
 mod params;
 mod stage;
@@ -13,6 +15,7 @@ mod stage;
 pub use accuracy::{Search, Table, accuracy};
 pub use collectives::{CollectiveComparison, CollectivesParams, compare_collectives};
 pub use compare::{Comparison, compare, summary};
+pub use correlation::CorrelationParams;
 pub use error::EvaluateError;
 pub use params::{AccuracyParams, MappingParams};
-pub use stage::{AccuracyStage, CollectivesStage, MappingStage};
+pub use stage::{AccuracyStage, CollectivesStage, CorrelationStage, MappingStage};

@@ -4,4 +4,5 @@
 
 mod accuracy;
 mod collectives;
+mod correlation;
 mod mapping;

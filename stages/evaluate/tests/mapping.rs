@@ -9,7 +9,7 @@ use hopmap_model::{
 };
 
 /// Hosts of two cores under one switch; costs 1 and 10.
-fn machine(hosts: u32) -> SystemGraph {
+pub(crate) fn machine(hosts: u32) -> SystemGraph {
     let node = |name, kind| Node::new(name, kind);
     let mut nodes: Vec<_> = (0..hosts).map(|host| node(format!("host{host}"), NodeKind::Host)).collect();
     nodes.push(node("switch".into(), NodeKind::Switch));

@@ -48,13 +48,21 @@ pub(super) const MAPPING: KindForm = KindForm {
 
 pub(super) const METRICS: KindForm = KindForm {
     kind: "metrics",
-    summary: "A mapping compared with baselines: linear, round-robin and random.",
+    summary: "A mapping compared with baselines; a bound; or metrics of several mappings compared with run times.",
     tables: &[always(
         "placements",
         &[
             column("placement", "text", "`mapping`, `linear`, `round-robin` or `random`"),
-            column("sample", "u32", "number of the random mapping"),
-            column("*", "f64?", "one column per metric"),
+            column(
+                "sample",
+                "u32",
+                "number of the random mapping, or of the mapping where several have run times",
+            ),
+            column(
+                "*",
+                "f64?",
+                "one column per metric; for mappings with run times also `measured_s`, their median, `measured_low_s` and `measured_high_s`, its interval, and `predicted_s`",
+            ),
         ],
     )],
     metrics: &[
@@ -67,6 +75,18 @@ pub(super) const METRICS: KindForm = KindForm {
         ("reference_s", "of a bound: the run time that it is compared with"),
         ("contended", "of a bound: 1 if messages share links, 0 if the machine has no links"),
         ("F_over_linear", "F / F_linear; also `_over_round_robin` and `_over_random`"),
+        (
+            "spearman_F",
+            "of run times: Spearman's ρ of F and seconds; likewise of every metric, and `predicted_s`",
+        ),
+        ("kendall_F", "of run times: Kendall's τ-b of F and seconds; likewise of all others"),
+        ("kendall_beyond_noise_F", "the same of the pairs of mappings that differ by more than the noise"),
+        (
+            "regret_F",
+            "of run times: seconds of the mapping with the smallest F / fewest seconds − 1; likewise of all others",
+        ),
+        ("prediction_error", "of run times: median of |predicted / measured − 1|"),
+        ("mappings", "of run times: mappings with a run time; also `pairs` and `pairs_beyond_noise`"),
     ],
 };
 
