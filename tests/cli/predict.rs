@@ -86,7 +86,7 @@ fn a_recorded_program_gets_a_bound_seconds_and_a_report() {
     predict: 8 ran in N.NN s
       bound        a placement gains at most 97.4 % of 0.643618 s
       quality      F 0.036 × linear, F 0.056 × random, T 0.095 × linear, max_link_time_s 0.027 × linear
-      prediction   predicted 0.026901 s, 0.042 × linear, 1.000 × round-robin
+      prediction   predicted 0.026901 s, 0.042 × linear, 1.000 × round-robin, not calibrated
       prediction   out/predict/timeline.json
       launch       out/predict/rankfile
       start with   mpirun -n 16 --rankfile out/predict/rankfile PROGRAM

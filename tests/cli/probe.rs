@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use hopmap_artifact::Folder;
-use hopmap_model::{CostModel, Measurements, NodeState, SystemGraph};
+use hopmap_model::{CostModel, CostName, Measurements, NodeKind, NodeState, SystemGraph};
 use hopmap_test_network::{Description, Network};
 use hopmap_test_support::{Cluster, skipped, system_tests};
 
@@ -317,6 +317,75 @@ fn mpi_ranks_find_the_latencies_and_the_levels_of_a_network() {
         command.envs(mpirun.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command
     });
+}
+
+/// Two switches of two hosts: a pair fills the link of its host, and both together the wider link of their switch.
+#[test]
+fn mpi_ranks_find_the_rates_of_shared_links_and_the_costs_of_calls() {
+    if !mpi_is_wanted() {
+        return;
+    }
+    let (rates, latency_s) = ([6.25e6, 9.375e6], 200e-6);
+    let network = Network::start(&Description::tree_links(&[2, 2], &rates, &[latency_s])).unwrap();
+    let sandbox = Sandbox::new();
+    let mpirun = network.mpirun(&[0, 1, 2, 3]);
+    let words = std::iter::once(mpirun.get_program()).chain(mpirun.get_args());
+    let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).collect();
+    let launcher = shlex::try_join(words).unwrap();
+    let options =
+        ["sizes=[1, 1024, 8192, 131072]", "bandwidth=none", "messages=200", "size_time_limit_s=0.1"];
+    let options: Vec<&str> = options.iter().flat_map(|option| ["-p", option]).collect();
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let mut command = by_ranks(&sandbox, &launcher, &options);
+        command.envs(mpirun.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        done(&mut command);
+        let (measured, system) = measured_in(&sandbox.path().join("probe"));
+        match check_calibration(&measured, &system, rates, latency_s) {
+            Ok(()) => break,
+            Err(problem) if tries == 3 => panic!("{problem}"),
+            Err(problem) => eprintln!("try {tries}: {problem}"),
+        }
+    }
+    let export =
+        ["exec", "topology/export", "--in", "system=probe/system", "-p", "format=smpi", "--out", "options"];
+    done(&mut sandbox.command(&export));
+}
+
+/// Rates within 10 %, latencies within 40 %, since a message also takes some of the time of two processors; the
+/// eager limit of Open MPI over TCP, less its header.
+fn check_calibration(
+    measured: &Measurements,
+    system: &SystemGraph,
+    rates: [f64; 2],
+    latency_s: f64,
+) -> Result<(), String> {
+    let is_host = |node: u32| system.nodes[node as usize].kind == NodeKind::Host;
+    if system.links.len() != 12 {
+        return Err(format!("{} links, not 12", system.links.len()));
+    }
+    for link in &system.links {
+        let rate = rates[usize::from(!is_host(link.source) && !is_host(link.destination))];
+        let (found, latency) = (link.bandwidth_bytes_per_s.unwrap(), link.latency_s.unwrap());
+        if (found / rate - 1.0).abs() > 0.1 {
+            return Err(format!("{found:.0} B/s, not {rate:.0}"));
+        }
+        if (latency / latency_s - 1.0).abs() > 0.4 {
+            return Err(format!("{:.0} µs, not {:.0}", latency * 1e6, latency_s * 1e6));
+        }
+    }
+    let eager_limit = measured.eager_limit.ok_or("no eager limit")?;
+    if !(65_000..=65_536).contains(&eager_limit) {
+        return Err(format!("an eager limit of {eager_limit} B"));
+    }
+    for cost in [CostName::Send, CostName::Isend, CostName::Recv] {
+        let seconds = system.calibration.iter().find(|row| row.cost == cost).ok_or("no overhead")?.value;
+        if !(1e-7..1e-3).contains(&seconds) {
+            return Err(format!("an overhead of {seconds} s"));
+        }
+    }
+    Ok(())
 }
 
 #[test]

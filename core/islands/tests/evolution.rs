@@ -168,10 +168,10 @@ fn processes_with_unexpected_messages_are_named() {
         fn receive(&self, _: u32) -> Result<Vec<u8>, hopmap_model::Error> {
             unreachable!("searches communicate in rings")
         }
-        fn time(&self, _: u32, _: u64, _: u32) -> Result<Vec<f64>, hopmap_model::Error> {
+        fn time(&self, _: u32, _: hopmap_model::Timed) -> Result<Vec<f64>, hopmap_model::Error> {
             unreachable!("searches measure no time")
         }
-        fn answer(&self, _: u32, _: u64, _: u32) -> Result<(), hopmap_model::Error> {
+        fn answer(&self, _: u32, _: hopmap_model::Timed) -> Result<(), hopmap_model::Error> {
             unreachable!("searches measure no time")
         }
     }

@@ -188,6 +188,8 @@ pub enum TimedCall {
     Isend,
     /// A receive.
     Recv,
+    /// Messages that follow each other without waiting for replies; all take the mean time.
+    Stream,
 }
 
 /// The seed of a random stream: BLAKE3 over the stage kind, its `seed` parameter and the island.

@@ -1,5 +1,6 @@
 //! Export of machine topologies to text formats of other programs.
 
+mod calibration;
 mod dot;
 mod graph;
 mod logical_tree;
@@ -28,8 +29,11 @@ pub fn write(system: &SystemGraph, params: &ExportParams) -> Result<(TextFile, V
         ExportFormat::Svg => ("machine.svg", dot::svg(system)),
         ExportFormat::GraphCsv => ("machine.csv", graph::write(system)?),
         ExportFormat::GraphJson => ("machine.json", graph::write_json(system)?),
+        ExportFormat::Smpi => ("smpi.options", calibration::smpi(system)?),
+        ExportFormat::Loggopsim => ("loggopsim.options", calibration::loggopsim(system)?),
     };
-    let has_traits = system.nodes.iter().any(|node| node.traits != NodeTraits::default());
+    let has_no_nodes = matches!(params.format, ExportFormat::Smpi | ExportFormat::Loggopsim);
+    let has_traits = !has_no_nodes && system.nodes.iter().any(|node| node.traits != NodeTraits::default());
     if has_traits && params.format != ExportFormat::GraphJson {
         lost.push("performance, capabilities and devices of hosts, and types of switches".to_owned());
     }
@@ -75,7 +79,9 @@ fn with_origin(text: String, format: ExportFormat, digest: &str) -> String {
         | ExportFormat::Distances
         | ExportFormat::Svg
         | ExportFormat::GraphCsv
-        | ExportFormat::GraphJson => text,
+        | ExportFormat::GraphJson
+        | ExportFormat::Smpi
+        | ExportFormat::Loggopsim => text,
     }
 }
 

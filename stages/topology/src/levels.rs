@@ -108,7 +108,7 @@ impl Stage for LevelsStage {
     type Params = LevelsParams;
     const KIND: &'static str = "topology/levels";
     const SUMMARY: &'static str = "Infer the levels of a machine from measurements between its slots";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {

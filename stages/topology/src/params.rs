@@ -419,6 +419,10 @@ pub enum ExportFormat {
     GraphCsv,
     /// Hosts and links as JSON, without loss.
     GraphJson,
+    /// Options of `smpirun` with the costs of a calibrated machine, one per line.
+    Smpi,
+    /// Options of LogGOPSim with the costs of a calibrated machine.
+    Loggopsim,
 }
 
 /// A machine topology that a format cannot represent.

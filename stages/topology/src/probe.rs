@@ -49,7 +49,7 @@ impl Stage for Probe {
     type Params = ProbeParams;
     const KIND: &'static str = "topology/probe";
     const SUMMARY: &'static str = "Measure a machine by messages between MPI ranks or agents";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const { &[Port::output::<Measurements>("measurements"), Port::output::<SystemGraph>("system")] }

@@ -264,7 +264,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ProgramBuilder;
+    use crate::{CollectiveOperation, ProgramBuilder};
 
     fn program(ranks: u32, fill: impl FnOnce(&mut ProgramBuilder)) -> Result<Program, ProgramError> {
         let mut builder = ProgramBuilder::new(ranks);

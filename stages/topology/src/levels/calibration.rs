@@ -10,7 +10,7 @@
 //! overheads: these are part of a.
 
 use hopmap_model::{
-    CalibratedCost, Call, CostName, Endpoint, Fit, Measurements, NodeKind, Pair, Paths, ProbePhase, Sample,
+    CalibratedCost, Call, CostName, Fit, Link, Measurements, NodeKind, Pair, Paths, ProbePhase, Sample,
     SystemGraph,
 };
 use hopmap_statistics::lower_median;
@@ -18,7 +18,7 @@ use hopmap_statistics::lower_median;
 use crate::fit::{Piece, Point, fits, pieces_of};
 
 /// Links at the same height whose bounds are at least this part of the largest one have the same capacity.
-const EQUAL: f64 = 0.9;
+const EQUAL: f64 = 0.8;
 /// Smallest factor of a latency.
 const LEAST_FACTOR: f64 = 1e-3;
 
@@ -48,7 +48,7 @@ pub(super) fn calibrate(system: &mut SystemGraph, measured: &Measurements) {
     calibration.extend(factors(system, &routes, measured, &calls));
     let row = |cost, value| CalibratedCost { cost, above_bytes: 0, value, per_byte: 0.0 };
     calibration.extend(measured.eager_limit.map(|bytes| row(CostName::EagerLimit, bytes as f64)));
-    let (latency, bandwidth) = memory(&measured.endpoints, fits);
+    let (latency, bandwidth) = memory(measured, fits);
     let latency = latency.map(|latency| (latency - both_ends).max(0.0));
     calibration.extend(latency.map(|latency| row(CostName::MemoryLatency, latency)));
     calibration.extend(bandwidth.map(|bandwidth| row(CostName::MemoryBandwidth, bandwidth)));
@@ -158,9 +158,9 @@ fn rates_of_pairs(measured: &Measurements, fits: &[Fit]) -> Vec<(u32, u32, f64)>
 fn heights(system: &SystemGraph) -> Vec<usize> {
     let mut height = vec![0; system.nodes.len()];
     // Switches follow their children.
-    let lower = |link: &hopmap_model::Link| link.source.min(link.destination) as usize;
-    let upper = |link: &hopmap_model::Link| link.source.max(link.destination) as usize;
-    let mut sorted: Vec<&hopmap_model::Link> = system.links.iter().collect();
+    let lower = |link: &Link| link.source.min(link.destination) as usize;
+    let upper = |link: &Link| link.source.max(link.destination) as usize;
+    let mut sorted: Vec<&Link> = system.links.iter().collect();
     sorted.sort_by_key(|link| upper(link));
     for link in sorted {
         height[upper(link)] = height[upper(link)].max(height[lower(link)] + 1);
@@ -275,13 +275,24 @@ fn factors(
     rows.iter().map(latency).chain(rows.iter().map(bandwidth)).collect()
 }
 
-/// Medians of latency and bandwidth within hosts.
-fn memory(endpoints: &[Endpoint], fits: &[Fit]) -> (Option<f64>, Option<f64>) {
-    let host = |endpoint: u32| &endpoints[endpoint as usize].host;
-    let inside = fits.iter().filter(|fit| host(fit.source) == host(fit.destination));
-    let inside: Vec<&Fit> = inside.collect();
+/// Medians of latency and bandwidth within hosts, of the pairs that were measured alone if there are any.
+fn memory(measured: &Measurements, fits: &[Fit]) -> (Option<f64>, Option<f64>) {
+    let host = |endpoint: u32| &measured.endpoints[endpoint as usize].host;
+    let is_alone = |fit: &Fit| {
+        let alone = measured.samples.iter().filter(|sample| sample.phase == ProbePhase::Alone);
+        let mut ends = alone.map(|sample| (sample.source, sample.destination));
+        ends.any(|ends| ends == (fit.source, fit.destination))
+    };
+    let mut inside: Vec<&Fit> = fits.iter().filter(|fit| host(fit.source) == host(fit.destination)).collect();
+    if inside.iter().any(|fit| is_alone(fit)) {
+        inside.retain(|fit| is_alone(fit));
+    }
     let pairs = || inside.chunk_by(|a, b| (a.source, a.destination) == (b.source, b.destination));
     let latency = lower_median(pairs().map(|fits| fits[0].latency_s).collect());
     let bandwidth = pairs().filter_map(|fits| fits.iter().rev().find_map(|fit| fit.bandwidth_bytes_per_s));
     (latency, lower_median(bandwidth.collect()))
 }
+
+#[cfg(test)]
+#[path = "calibration_tests.rs"]
+mod tests;

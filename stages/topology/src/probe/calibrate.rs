@@ -1,7 +1,7 @@
 //! What is measured once the levels are known, for predictions.
 //!
-//! Two pairs of every level are measured alone, since times of small messages are those of the network only
-//! where nobody else sends. Then all hosts of a group send to as many hosts of a sibling group at once: one
+//! Two pairs of every level, and one within a host, are measured alone: where others send too, times of longer
+//! messages are not those of the network. Then all hosts of a group send to as many hosts of a sibling group at once: one
 //! stream rarely fills a link that many hosts share. Sibling groups meet in at most two rounds of a tournament
 //! and in both directions, so the number of steps depends on the levels and not on the hosts.
 
@@ -47,7 +47,7 @@ impl Plan {
         let CostModel::Levels(levels) = &found.system.cost else { return Self::default() };
         let hosts = hosts(measured);
         let steps = streams(measured, levels, &hosts, params.size_time_limit_s);
-        Self { alone: representatives(levels, &hosts), steps }
+        Self { alone: representatives(measured, levels, &hosts), steps }
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn stream_sampling(params: &ProbeParams, stream: &Stream) -> Sampling
         sizes: vec![stream.bytes],
         warm_up: 1,
         warm_up_bytes: 0,
-        batch: 4,
+        batch: 1_000_000,
         most: 1_000_000,
         calm_batches: u32::MAX,
         tolerance: 0.0,
@@ -93,8 +93,14 @@ fn hosts(measured: &Measurements) -> Vec<Host> {
     hosts
 }
 
-/// The first and the last pair of hosts of every level, the last one from the second to the first.
-fn representatives(levels: &Levels, hosts: &[Host]) -> Vec<Pair> {
+/// Two endpoints of a host, then the first and the last pair of hosts of every level, the last one from the
+/// second to the first.
+fn representatives(measured: &Measurements, levels: &Levels, hosts: &[Host]) -> Vec<Pair> {
+    let is_up = |&endpoint: &u32| measured.endpoints[endpoint as usize].state == NodeState::Up;
+    let inside = measured.hosts().find_map(|(_, first, count)| {
+        let mut up = (first..first + count).filter(is_up);
+        Some((up.next()?, up.next()?))
+    });
     let mut found: Vec<Option<(Pair, Pair)>> = vec![None; levels.costs.len()];
     for (index, one) in hosts.iter().enumerate() {
         for other in &hosts[index + 1..] {
@@ -104,7 +110,7 @@ fn representatives(levels: &Levels, hosts: &[Host]) -> Vec<Pair> {
         }
     }
     let both = |(first, last): (Pair, Pair)| [first, (last.1, last.0)];
-    found.into_iter().flatten().flat_map(both).collect()
+    inside.into_iter().chain(found.into_iter().flatten().flat_map(both)).collect()
 }
 
 /// The steps of all levels, innermost first.

@@ -35,13 +35,15 @@ pub(super) const CALLS: [(Call, TimedCall); 3] =
 pub(super) struct RankWire<'a> {
     pub(super) communicator: &'a dyn Communicator,
     pub(super) process: u32,
+    /// Round trips, or a stream.
+    pub(super) what: TimedCall,
 }
 
 impl Wire for RankWire<'_> {
     type Error = Error;
 
     fn time(&mut self, bytes: u64, messages: u32, times: &mut Vec<f64>) -> Result<(), Error> {
-        let timed = Timed { what: TimedCall::RoundTrip, bytes, messages, pause: Duration::ZERO };
+        let timed = Timed { what: self.what, bytes, messages, pause: Duration::ZERO };
         times.extend(self.timed(timed)?);
         Ok(())
     }
@@ -60,7 +62,8 @@ impl RankWire<'_> {
     }
 }
 
-const TIMED: [TimedCall; 4] = [TimedCall::RoundTrip, TimedCall::Send, TimedCall::Isend, TimedCall::Recv];
+const TIMED: [TimedCall; 5] =
+    [TimedCall::RoundTrip, TimedCall::Send, TimedCall::Isend, TimedCall::Recv, TimedCall::Stream];
 
 /// What the next batch is: bytes, messages, call and nanoseconds of the pause. No batch ends the measurement of
 /// a pair.
@@ -160,4 +163,21 @@ fn eager_limit(wire: &RankWire<'_>, round_trips: &[Timing]) -> Result<Option<u64
         }
     }
     Ok(Some(waiting))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_back_and_others_are_refused() {
+        for what in TIMED {
+            let timed = Timed { what, bytes: 1 << 40, messages: 7, pause: LATE };
+            assert_eq!(read_header(&header(Some(timed))), Some(timed));
+        }
+        let unknown = [1_u64, 1, TIMED.len() as u64, 0].map(u64::to_le_bytes).concat();
+        for header in [&[0; 11][..], &[0; 33], &[0xff; 32], &unknown] {
+            assert_eq!(read_header(header), None);
+        }
+    }
 }

@@ -187,7 +187,8 @@ impl<'a> Probing<'a> {
             if self.cx.should_stop() {
                 return false;
             }
-            if self.record.is_up(source) && self.record.is_up(destination) {
+            let is_between = self.host(source) != self.host(destination);
+            if is_between && self.record.is_up(source) && self.record.is_up(destination) {
                 let timings = self.agents.measure(self.host(source), self.host(destination), &sampling);
                 self.take((source, destination), ProbePhase::Alone, timings);
             }

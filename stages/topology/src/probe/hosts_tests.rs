@@ -81,7 +81,8 @@ fn down(measured: &Measurements) -> Vec<&str> {
 
 #[test]
 fn all_pairs_are_measured_both_ways_in_every_phase() {
-    let params = params(r#"{"sizes": [1, 1024, 1048576], "bandwidth": "both", "parallel": 2}"#);
+    let params =
+        params(r#"{"sizes": [1, 1024, 1048576], "bandwidth": "both", "parallel": 2, "calibrate": false}"#);
     let agents = played(|_, _, _| None);
     let measured = probed(&params, &hosts(&[2, 1, 3, 2, 1]), &agents);
     assert_eq!(measured.endpoints.len(), 9);
@@ -99,11 +100,23 @@ fn all_pairs_are_measured_both_ways_in_every_phase() {
 #[test]
 fn without_intra_node_measurements_a_host_is_one_endpoint() {
     let measured = probed(
-        &params(r#"{"measure_intra_node": false, "sizes": [1]}"#),
+        &params(r#"{"measure_intra_node": false, "sizes": [1], "calibrate": false}"#),
         &hosts(&[2, 4]),
         &played(|_, _, _| None),
     );
     assert_eq!((measured.endpoints.len(), measured.samples.len()), (2, 2));
+}
+
+/// Four hosts on one level: the first and the last pair are measured alone, the last one from its second host.
+#[test]
+fn two_pairs_of_a_level_are_measured_alone() {
+    let params = params(r#"{"measure_intra_node": false, "sizes": [1, 1048576]}"#);
+    let measured = probed(&params, &hosts(&[1; 4]), &played(|_, _, _| None));
+    let alone = measured.samples.iter().filter(|sample| sample.phase == ProbePhase::Alone);
+    let ends: std::collections::BTreeSet<_> =
+        alone.map(|sample| (sample.source, sample.destination)).collect();
+    assert!(ends.contains(&(0, 1)) && ends.contains(&(3, 2)), "{ends:?}");
+    assert!(measured.calls.is_empty());
 }
 
 #[test]

@@ -4,7 +4,9 @@
 
 use std::collections::HashMap;
 
-use hopmap_model::{Communicator, Context, Endpoint, Error, Measurements, NodeState, Pair, ProbePhase};
+use hopmap_model::{
+    Communicator, Context, Endpoint, Error, Measurements, NodeState, Pair, ProbePhase, TimedCall,
+};
 use serde::{Deserialize, Serialize};
 
 use super::calibrate::{Plan, alone_sampling, stream_sampling};
@@ -142,7 +144,9 @@ impl Probing<'_> {
             return Ok(());
         };
         for (source, destination) in [(first, second), (second, first)] {
-            self.direct((source, destination), |wire| Ok(vec![(what, sample(wire, sampling)?)]))?;
+            self.direct((source, destination), TimedCall::RoundTrip, |wire| {
+                Ok(vec![(what, sample(wire, sampling)?)])
+            })?;
         }
         Ok(())
     }
@@ -151,12 +155,13 @@ impl Probing<'_> {
     fn direct(
         &mut self,
         (source, destination): Pair,
+        what: TimedCall,
         measure: impl FnOnce(&mut RankWire<'_>) -> Result<Vec<(What, Vec<Timing>)>, Error>,
     ) -> Result<(), Error> {
         let (own, communicator) = (self.placed.own, self.communicator);
         if own == source {
             let process = self.placed.processes[destination as usize];
-            let mut wire = RankWire { communicator, process };
+            let mut wire = RankWire { communicator, process, what };
             let results = measure(&mut wire)?;
             wire.end()?;
             let pair = (source, destination);
@@ -176,7 +181,7 @@ impl Probing<'_> {
                 return Ok(false);
             }
             let is_last = index + 1 == plan.alone.len();
-            self.direct(pair, |wire| measure_alone(wire, &sampling, is_last))?;
+            self.direct(pair, TimedCall::RoundTrip, |wire| measure_alone(wire, &sampling, is_last))?;
         }
         for (step, streams) in (0..).zip(&plan.steps) {
             if any_stops(self.communicator, self.cx)? {
@@ -189,7 +194,7 @@ impl Probing<'_> {
                 let sampling = stream_sampling(params, stream);
                 let measure =
                     |wire: &mut RankWire<'_>| Ok(vec![(What::Stream(step), sample(wire, &sampling)?)]);
-                self.direct((stream.source, stream.destination), measure)?;
+                self.direct((stream.source, stream.destination), TimedCall::Stream, measure)?;
             }
         }
         Ok(true)
