@@ -243,7 +243,9 @@ fn reads_files(schema: &Json) -> bool {
 fn what_stages_read_is_in_their_keys() {
     let samples = samples();
     let have: BTreeSet<&str> = samples.iter().map(|sample| sample.kind).collect();
-    let reading = registry::STAGES.iter().filter(|entry| reads_files(&entry.schema)).map(|entry| entry.kind);
+    // What an experiment gives differs each time.
+    let is_checked = |entry: &&StageEntry| reads_files(&entry.schema) && !entry.experiments;
+    let reading = registry::STAGES.iter().filter(is_checked).map(|entry| entry.kind);
     let missing: Vec<&str> = reading.filter(|kind| !have.contains(kind)).collect();
     assert!(missing.is_empty(), "kinds that read files and have no sample here: {missing:?}");
     samples.iter().for_each(check_sample);

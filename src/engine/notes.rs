@@ -168,7 +168,7 @@ fn other_program(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
         let (program, other) = (need(Program::KIND)?, need(Mapping::KIND).or_else(|| need(TaskGraph::KIND))?);
         let (replayed, placed) = (sources(pipeline, program)?, sources(pipeline, other)?);
         let is_other = settled.is_usable() && replayed.1.is_disjoint(&placed.1);
-        is_other.then(|| (&cell.name, replayed.0, placed.0))
+        is_other.then_some((&cell.name, replayed.0, placed.0))
     });
     let (cell, replayed, placed) = others.next()?;
     let first = and_more(cell, 1 + others.count());

@@ -16,6 +16,7 @@ mod checkpoint_damaged;
 mod checkpoint_delta;
 mod checkpoint_refused;
 mod collectives;
+mod correlation;
 mod crash;
 #[cfg(debug_assertions)]
 mod crash_points;

@@ -305,7 +305,7 @@ fn seconds_of_a_machine_without_links_are_without_contention() {
     let lines =
         seen.lines().filter(|line| line.starts_with("  prediction  ") || line.starts_with("  bound  "));
     assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"
-      prediction   predicted 0.001020 s, without contention
+      prediction   predicted 0.001020 s, without contention, not calibrated
       bound        a placement gains at most 0.0 % of 0.001020 s, without contention
     ");
     for part in ["prediction (without contention)", "bound (without contention)"] {

@@ -22,7 +22,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
     launch-file DIGEST rankfile
       launch/rankfile revision 1, hopmap VERSION, run RUN of ring
       mapping: mapping DIGEST placement
-        map/annealing revision 4, hopmap VERSION, run RUN of ring
+        map/annealing revision 5, hopmap VERSION, run RUN of ring
         evaluations = 20000
         system: system-graph DIGEST machine
           topology/synthetic revision 1, hopmap VERSION, run RUN of ring
@@ -37,9 +37,9 @@ fn a_launch_file_leads_back_to_the_input_files() {
     // An input of several stages is listed once.
     assert_snapshot!(provenance(&sandbox, "quality"), @r#"
     metrics DIGEST quality
-      evaluate/mapping revision 3, hopmap VERSION, run RUN of ring
+      evaluate/mapping revision 4, hopmap VERSION, run RUN of ring
       mapping: mapping DIGEST placement
-        map/annealing revision 4, hopmap VERSION, run RUN of ring
+        map/annealing revision 5, hopmap VERSION, run RUN of ring
         evaluations = 20000
         system: system-graph DIGEST machine
           topology/synthetic revision 1, hopmap VERSION, run RUN of ring
@@ -60,7 +60,7 @@ fn a_changed_launch_file_is_known_by_its_comment() {
     sandbox.write("mine", sandbox.read("out/rankfile") + "\n");
     assert_snapshot!(provenance(&sandbox, "mine"), @r#"
     mapping DIGEST placement
-      map/annealing revision 4, hopmap VERSION, run RUN of ring
+      map/annealing revision 5, hopmap VERSION, run RUN of ring
       evaluations = 20000
       system: system-graph DIGEST machine
         topology/synthetic revision 1, hopmap VERSION, run RUN of ring
@@ -115,7 +115,7 @@ fn an_artifact_outside_a_store_is_followed_as_far_as_it_goes() {
     std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
     assert_snapshot!(provenance(&sandbox, "linear.mapping"), @r"
     mapping DIGEST copy
-      map/linear revision 2, hopmap VERSION, run unknown
+      map/linear revision 3, hopmap VERSION, run unknown
       system: artifact DIGEST
         the chain ends here: there is no store to look it up in
       task-graph: artifact DIGEST
@@ -157,7 +157,7 @@ fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
     std::fs::remove_dir_all(sandbox.path().join(".hopmap/runs")).unwrap();
     assert_snapshot!(provenance(&sandbox, "placement"), @r#"
     mapping DIGEST placement
-      map/annealing revision 4, hopmap VERSION, run unknown
+      map/annealing revision 5, hopmap VERSION, run unknown
       evaluations = 20000
       system: system-graph DIGEST machine
         topology/synthetic revision 1, hopmap VERSION, run unknown

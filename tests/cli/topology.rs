@@ -101,6 +101,7 @@ fn ranks_are_kept_off_hosts_that_are_down() {
     };
     assert_snapshot!(map("pub/current/system"), @r"
     ------- stderr -------
+    weight: bytes, because the machine has no latencies between hosts
     error[objective::invalid]: host `n0` is down and has slots
       help: exclude hosts that are down: put `select/nodes` between the machine and the mapper
     [exit code 1]

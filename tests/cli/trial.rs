@@ -202,7 +202,7 @@ fn an_interrupted_trial_keeps_what_was_measured() {
     let mut child = trial.0.command(&["run", "t.toml", "--no-report", "--quiet"]).spawn().unwrap();
     let since = Instant::now();
     let started = || std::fs::read_to_string(trial.0.path().join("started")).unwrap_or_default();
-    while started().lines().count() < 4 && since.elapsed() < Duration::from_secs(60) {
+    while started().lines().count() < 4 && since.elapsed() < Duration::from_mins(1) {
         std::thread::sleep(Duration::from_millis(10));
     }
     signal(child.id(), "INT");

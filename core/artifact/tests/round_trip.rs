@@ -396,7 +396,7 @@ fn demands() -> Demands {
         devices: BTreeMap::from([("camera".into(), 1)]),
         host: host.map(str::to_owned),
     };
-    let streams = vec![StreamRate { source: 1, destination: 0, bandwidth_bytes_per_s: 40.0 }; 2];
+    let streams = vec![Stream { source: 1, destination: 0, bandwidth_bytes_per_s: 40.0 }; 2];
     Demands { processes: vec![demand("P0", None), demand("P1", Some("h1"))], streams }
 }
 

@@ -5,7 +5,7 @@
 #[must_use]
 pub fn spearman(x: &[f64], y: &[f64]) -> Option<f64> {
     let (x, y) = (ranks(x), ranks(y));
-    let middle = (x.len().min(y.len()) as f64 + 1.0) / 2.0;
+    let middle = f64::midpoint(x.len().min(y.len()) as f64, 1.0);
     let sum =
         |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - middle) * (b - middle)).sum() };
     let variances = sum(&x, &x) * sum(&y, &y);
@@ -18,8 +18,8 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let mut ranks = vec![0.0; values.len()];
     let mut below = 0;
-    for equal in order.chunk_by(|&a, &b| values[a] == values[b]) {
-        let mean = below as f64 + (equal.len() as f64 + 1.0) / 2.0;
+    for equal in order.chunk_by(|&lower, &upper| values[lower] >= values[upper]) {
+        let mean = below as f64 + f64::midpoint(equal.len() as f64, 1.0);
         equal.iter().for_each(|&index| ranks[index] = mean);
         below += equal.len();
     }
@@ -65,13 +65,13 @@ mod tests {
         assert!(found.is_some_and(|found| (found - expected).abs() < 1e-12), "{found:?}, not {expected}");
     }
 
-    /// Values of `scipy.stats.spearmanr` and `kendalltau` (SciPy 1.17.1).
+    /// Values of `scipy.stats.spearmanr` and `kendalltau` (`SciPy` 1.17.1).
     #[test]
     fn coefficients_equal_those_of_scipy() {
-        near(spearman(&X, &Y), 0.939393939393939);
-        near(kendall(&X, &Y, |_, _| true), 0.822222222222222);
-        near(spearman(&U, &V), 0.727848101265823);
-        near(kendall(&U, &V, |_, _| true), 0.583333333333333);
+        near(spearman(&X, &Y), 0.939_393_939_393_939);
+        near(kendall(&X, &Y, |_, _| true), 0.822_222_222_222_222);
+        near(spearman(&U, &V), 0.727_848_101_265_823);
+        near(kendall(&U, &V, |_, _| true), 0.583_333_333_333_333);
         let reversed = Y.map(|y| -y);
         near(spearman(&Y, &reversed), -1.0);
         near(kendall(&Y, &reversed, |_, _| true), -1.0);

@@ -153,19 +153,19 @@ fn receive(world: &SimpleCommunicator, process: u32) -> Result<Vec<u8>, Error> {
 
 /// Times a call. Nothing but the clock is between two round trips; around other calls, the other process is made
 /// ready and asked for an answer, so that messages do not pile up.
-fn time(world: &SimpleCommunicator, process: u32, timed: Timed) -> Result<Vec<f64>, Error> {
+fn time(world: &SimpleCommunicator, process: u32, call: Timed) -> Result<Vec<f64>, Error> {
     let other = other(world, process)?;
-    count(timed.bytes)?;
-    if timed.what == TimedCall::Stream {
-        let seconds = stream(&other, timed) / f64::from(timed.messages.max(1));
-        return Ok(vec![seconds; timed.messages as usize]);
+    count(call.bytes)?;
+    if call.what == TimedCall::Stream {
+        let seconds = stream(&other, call) / f64::from(call.messages.max(1));
+        return Ok(vec![seconds; call.messages as usize]);
     }
-    let mut message = vec![0_u8; timed.bytes as usize];
+    let mut message = vec![0_u8; call.bytes as usize];
     let mut answer = [0_u8];
-    let mut times = Vec::with_capacity(timed.messages as usize);
+    let mut times = Vec::with_capacity(call.messages as usize);
     let mut before = mpi::time();
-    for _ in 0..timed.messages {
-        let now = match timed.what {
+    for _ in 0..call.messages {
+        let now = match call.what {
             TimedCall::RoundTrip => {
                 other.send(&message[..]);
                 other.receive_into(&mut answer[..]);
@@ -188,7 +188,7 @@ fn time(world: &SimpleCommunicator, process: u32, timed: Timed) -> Result<Vec<f6
             }),
             TimedCall::Recv => {
                 other.send(&answer[..]);
-                std::thread::sleep(timed.pause);
+                std::thread::sleep(call.pause);
                 before = mpi::time();
                 other.receive_into(&mut message[..]);
                 mpi::time()

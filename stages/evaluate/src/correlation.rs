@@ -6,8 +6,8 @@ use std::path::Path;
 
 use hopmap_model::{
     Context, Error, Input, InputPath, MEASURED, MEASURED_HIGH, MEASURED_LOW, Mapping, Metrics, PREDICTED,
-    Paths, PlacementMetrics, PlacementOrigin, Prediction, SystemGraph, TaskGraph, Weight, WeightChoice,
-    require,
+    Paths, PlacementMetrics, PlacementOrigin, Prediction, SystemGraph, TaskGraph, Trials, Weight,
+    WeightChoice, require,
 };
 use hopmap_objective::{METRICS, ObjectiveError, Quality};
 use hopmap_statistics::{Sample, kendall, median, spearman};
@@ -35,11 +35,18 @@ pub struct CorrelationParams {
     /// Fraction by which run times differ at least, in addition to the spread of the runs, for a pair of mappings to
     /// count as different.
     pub noise: f64,
+    /// Smallest idle fraction of the processors during a run; runs on a busier machine are left out.
+    pub min_idle: f64,
+    /// Largest lateness of an emulated network during a run, in seconds; runs on a later one are left out.
+    pub max_lateness_s: Option<f64>,
 }
 
 impl CorrelationParams {
     pub(crate) fn check(&self) -> Result<(), Error> {
         require(self.noise.is_finite() && self.noise >= 0.0, "noise", self.noise, "0 or more")?;
+        require((0.0..=1.0).contains(&self.min_idle), "min_idle", self.min_idle, "0 to 1")?;
+        let lateness = self.max_lateness_s.unwrap_or(0.0);
+        require(lateness.is_finite() && lateness >= 0.0, "max_lateness_s", lateness, "0 s or more")?;
         Ok(())
     }
 }
@@ -50,6 +57,7 @@ pub(crate) struct Given<'a> {
     pub(crate) system: &'a SystemGraph,
     pub(crate) mappings: &'a [Input<Mapping>],
     pub(crate) predictions: &'a [Input<Prediction>],
+    pub(crate) trials: &'a [Input<Trials>],
 }
 
 /// The table of metrics, and the values that it is made of.
@@ -65,7 +73,7 @@ pub(crate) fn correlate(
     params: &CorrelationParams,
     cx: &Context<'_>,
 ) -> Result<Correlations, Error> {
-    let runs = runs(given.mappings, params)?;
+    let runs = runs(given, params, cx)?;
     let weight = weight(given, params, cx)?;
     let candidates = candidates(given, runs, weight)?;
     let names = [PREDICTED].into_iter().chain(METRICS.iter().map(|metric| metric.name));
@@ -90,14 +98,57 @@ struct Candidate<'a> {
     values: BTreeMap<String, f64>,
 }
 
-/// The runs of every mapping, in their order.
-fn runs(mappings: &[Input<Mapping>], params: &CorrelationParams) -> Result<Vec<Vec<f64>>, EvaluateError> {
-    let Some(file) = &params.seconds else {
-        let help = "connect the `trials` of these mappings, or give `seconds`, a CSV file with columns `mapping` and `seconds`";
-        return Err(EvaluateError::new("nothing says how long the mappings run", help));
-    };
-    let labels: Vec<&str> = mappings.iter().map(|mapping| mapping.label.as_str()).collect();
-    Ok(read_seconds(file.path(), &labels)?)
+/// The run times of every mapping.
+fn runs(
+    given: &Given<'_>,
+    params: &CorrelationParams,
+    cx: &Context<'_>,
+) -> Result<Vec<Vec<f64>>, EvaluateError> {
+    let help = "connect the `trials` of these mappings, or give `seconds`, a CSV file with columns `mapping` and `seconds`";
+    match (&params.seconds, given.trials) {
+        (None, []) => Err(EvaluateError::new("nothing says how long the mappings run", help)),
+        (Some(_), [_, ..]) => Err(EvaluateError::new("there are both `trials` and `seconds`", help)),
+        (Some(file), []) => {
+            let labels: Vec<&str> = given.mappings.iter().map(|mapping| mapping.label.as_str()).collect();
+            Ok(read_seconds(file.path(), &labels)?)
+        }
+        (None, trials) => Ok(measured(given.mappings, trials, params, cx)),
+    }
+}
+
+/// The complete runs of every mapping on a machine that was calm enough; trials know mappings by their digests.
+fn measured(
+    mappings: &[Input<Mapping>],
+    trials: &[Input<Trials>],
+    params: &CorrelationParams,
+    cx: &Context<'_>,
+) -> Vec<Vec<f64>> {
+    let mut left_out = 0;
+    let mut runs = vec![Vec::new(); mappings.len()];
+    for trials in trials {
+        let digests: BTreeMap<&str, &str> =
+            trials.value.mappings.iter().map(|tried| (tried.name.as_str(), tried.digest.as_str())).collect();
+        for run in trials.value.runs.iter().filter(|run| run.block.is_some()) {
+            let is_calm = run.idle.is_none_or(|idle| idle >= params.min_idle)
+                && !matches!((run.lateness_s, params.max_lateness_s), (Some(late), Some(most)) if late > most);
+            let Some(seconds) = run.seconds.filter(|_| run.complete && is_calm) else {
+                left_out += 1;
+                continue;
+            };
+            let digest = digests.get(run.mapping.as_str());
+            let of_mapping = mappings
+                .iter()
+                .zip(&mut runs)
+                .filter(|(mapping, _)| digest == Some(&mapping.digest.as_str()));
+            of_mapping.for_each(|(_, runs)| runs.push(seconds));
+        }
+    }
+    if left_out > 0 {
+        cx.log(format_args!(
+            "{left_out} runs are left out: incomplete, or measured on a machine that was too busy"
+        ));
+    }
+    runs
 }
 
 /// Reads run times by mapping.
@@ -134,7 +185,7 @@ fn read_seconds(path: &Path, labels: &[&str]) -> Result<Vec<Vec<f64>>, FileError
 /// The weight of F and T: the given one, or that of all mappings.
 fn weight(given: &Given<'_>, params: &CorrelationParams, cx: &Context<'_>) -> Result<Weight, Error> {
     if let Some(choice) = params.weight {
-        return choice.resolve(given.system, cx);
+        return choice.resolve(given.graph, given.system, cx);
     }
     let mut weights = given.mappings.iter().map(|mapping| mapping.value.weight);
     let first = weights.next().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use hopmap_model::{
     Context, Error, InputPath, Inputs, Mapping, Metrics, Outcome, Outputs, Port, Prediction, Stage,
-    SystemGraph, TaskGraph, TextFile,
+    SystemGraph, TaskGraph, TextFile, Trials,
 };
 
 use hopmap_objective::check_weight;
@@ -143,6 +143,7 @@ impl Stage for CorrelationStage {
                 Port::input::<SystemGraph>("system"),
                 Port::many::<Mapping>("mappings"),
                 Port::many::<Prediction>("predictions"),
+                Port::many::<Trials>("trials"),
                 Port::output::<Metrics>("metrics"),
                 Port::output::<TextFile>("csv"),
                 Port::output::<TextFile>("markdown"),
@@ -162,11 +163,13 @@ impl Stage for CorrelationStage {
         let (graph, system) = (inputs.one::<TaskGraph>("task-graph")?, inputs.one::<SystemGraph>("system")?);
         let mappings = inputs.many::<Mapping>("mappings")?;
         let predictions = inputs.many::<Prediction>("predictions")?;
+        let trials = inputs.many::<Trials>("trials")?;
         let given = Given {
             graph: &graph.value,
             system: &system.value,
             mappings: &mappings,
             predictions: &predictions,
+            trials: &trials,
         };
         let found = correlate(&given, &params, cx)?;
         let outputs = files("correlation", found.csv, found.markdown).with("metrics", found.metrics);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hopmap_evaluate::{CorrelationParams, CorrelationStage};
 use hopmap_model::{
-    Context, Edge, Inputs, Mapping, Metrics, Outcome, Prediction, Process, RankTimes, Stage, SystemGraph,
-    TaskGraph, TextFile, Weight,
+    Context, Edge, Inputs, Mapping, Metrics, Outcome, PlacementMetrics, Prediction, Process, RankTimes,
+    Stage, SystemGraph, TaskGraph, TextFile, TrialMapping, TrialRun, Trials, Weight,
 };
 
 use crate::mapping::machine;
@@ -77,7 +77,7 @@ fn metrics_and_predictions_are_compared_with_the_medians_of_the_runs() {
     let expected: Vec<f64> = metrics.placements.iter().map(|row| row.values["F"]).collect();
     assert_eq!(expected, F);
     let first = &metrics.placements[0].values;
-    assert_eq!([first["measured_s"], first["measured_low_s"], first["measured_high_s"]], [1.1, 1.0, 1.2]);
+    assert_eq!(vec![first["measured_s"], first["measured_low_s"], first["measured_high_s"]], [1.1, 1.0, 1.2]);
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(
         lines[..3],
@@ -88,7 +88,7 @@ fn metrics_and_predictions_are_compared_with_the_medians_of_the_runs() {
         ]
     );
     let summary = |name: &str| metrics.summary[name];
-    assert_eq!([summary("mappings"), summary("pairs"), summary("pairs_beyond_noise")], [4.0, 6.0, 6.0]);
+    assert_eq!(["mappings", "pairs", "pairs_beyond_noise"].map(summary).to_vec(), [4.0, 6.0, 6.0]);
     // Errors 0, 0.1, 0.1 and 0.3.
     assert!((summary("prediction_error") - 0.1).abs() < 1e-12);
 }
@@ -141,4 +141,58 @@ fn what_cannot_be_compared_is_said_in_one_message() {
     let error =
         CorrelationStage::run(CorrelationParams::default(), inputs, &Context::detached()).unwrap_err();
     assert_eq!(error.to_string(), "nothing says how long the mappings run");
+}
+
+#[test]
+fn trials_know_their_mappings_by_digest_and_runs_on_a_busy_machine_do_not_count() {
+    let system = machine(4);
+    let run = |mapping: &str, block, seconds, idle| TrialRun {
+        mapping: mapping.into(),
+        block: Some(block),
+        seconds: Some(seconds),
+        mpi_s: None,
+        lateness_s: Some(0.1 - 0.1 * idle),
+        idle: Some(idle),
+        exit: Some(0),
+        complete: true,
+    };
+    let mut runs = vec![
+        run("a", 0, 1.0, 0.9),
+        run("b", 0, 2.0, 0.9),
+        run("c", 0, 4.0, 0.9),
+        run("c", 1, 40.0, 0.1),
+        run("b", 1, 2.2, 0.9),
+        TrialRun { complete: false, ..run("a", 1, 9.0, 0.9) },
+        TrialRun { block: None, ..run("a", 0, 7.0, 0.9) },
+    ];
+    let name = |(name, digest): (&str, &str)| TrialMapping { name: name.into(), digest: digest.into() };
+    let mappings = [("a", "m0"), ("b", "m1"), ("c", "m2")].map(name).to_vec();
+    let correlate = |runs: &[TrialRun], params: serde_json::Value| {
+        let mut inputs = Inputs::new();
+        inputs.connect("task-graph", Arc::new(graph()), "1".into(), "program".into());
+        inputs.connect("system", Arc::new(system.clone()), "2".into(), "machine".into());
+        for (index, slots) in SLOTS.iter().enumerate() {
+            let mapping = Mapping::new(slots, &system, Weight::Bytes).unwrap();
+            inputs.connect("mappings", Arc::new(mapping), format!("m{index}"), format!("p[seed={index}]"));
+        }
+        let trials = Trials { mappings: mappings.clone(), runs: runs.to_vec(), ..Trials::default() };
+        trials.check().unwrap();
+        inputs.connect("trials", Arc::new(trials), "5".into(), "trial".into());
+        let params = serde_json::from_value(params).unwrap();
+        let outcome = CorrelationStage::run(params, inputs, &Context::detached());
+        let Outcome::Done(outputs) = outcome.map_err(|error| error.to_string())? else { panic!("not done") };
+        let metrics = outputs.get("metrics").unwrap().downcast_ref::<Metrics>().unwrap();
+        let measured = |row: &PlacementMetrics| (row.sample, row.values["measured_s"]);
+        Ok::<_, String>(metrics.placements.iter().map(measured).collect::<Vec<_>>())
+    };
+    let calm = serde_json::json!({ "min_idle": 0.3 });
+    assert_eq!(correlate(&runs, calm.clone()).unwrap(), [(0, 1.0), (1, 2.1), (2, 4.0)]);
+    let late = serde_json::json!({ "max_lateness_s": 0.05 });
+    assert_eq!(correlate(&runs, late).unwrap(), [(0, 1.0), (1, 2.1), (2, 4.0)]);
+    assert_eq!(correlate(&runs, serde_json::json!({})).unwrap()[2], (2, 22.0));
+    runs.retain(|run| run.mapping != "c" || run.block == Some(1));
+    let few = "2 of 4 mappings have run times, but an order needs at least 3";
+    assert_eq!(correlate(&runs, calm).unwrap_err(), few);
+    let both = serde_json::json!({ "seconds": "seconds.csv" });
+    assert_eq!(correlate(&runs, both).unwrap_err(), "there are both `trials` and `seconds`");
 }

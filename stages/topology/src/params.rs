@@ -359,7 +359,7 @@ impl Default for ProbeParams {
             size_time_limit_s: 0.1,
             start_timeout_s: 60.0,
             level_ratio: None,
-            calibrate: true,
+            calibrate: false,
         }
     }
 }

@@ -16,7 +16,7 @@ struct Check<'a> {
     messages: BTreeMap<Channel, (u64, u64)>,
     /// The collective operations of the first member of each communicator.
     expected: Vec<Vec<Collective>>,
-    /// Sends and receives of the current rank by envelope. An array: a map takes most of the time of a check.
+    /// Sends and receives of the current rank by envelope; an array, because every message looks them up.
     counts: Vec<(u64, u64)>,
 }
 

@@ -241,6 +241,7 @@ fn totals_bound_computation_and_the_links_of_the_busiest_host() {
     program.processes[3] = process(7.0);
     let bound = bound_of_totals(&program, &system, &|| false).unwrap();
     assert_eq!(bound.largest(), (7.0, BoundKind::Computation));
+    assert!(matches!(bound_of_totals(&program, &system, &|| true), Err(BoundError::Stopped)));
 }
 
 #[test]

@@ -21,6 +21,7 @@ fn small() -> (Schedule, TaskDag) {
             .into(),
         names: vec!["a\"<".into(), "b".into(), "c".into()],
         unit: WorkUnit::Seconds,
+        recorded_s: None,
     };
     let task = |processor, turn, start, finish, waits_for| ScheduledTask {
         processor,

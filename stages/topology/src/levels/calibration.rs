@@ -40,7 +40,7 @@ pub(super) fn calibrate(system: &mut SystemGraph, measured: &Measurements) {
         }
     }
     let routes = Routes::new(system, measured);
-    let capacities = capacities(system, &routes, measured, fits);
+    let capacities = capacities(system, &routes, measured);
     for (link, capacity) in system.links.iter_mut().zip(capacities) {
         link.bandwidth_bytes_per_s = capacity.or(link.bandwidth_bytes_per_s);
     }
@@ -90,14 +90,9 @@ impl Routes {
 }
 
 /// The capacity of every link in bytes per second, as far as known.
-fn capacities(
-    system: &SystemGraph,
-    routes: &Routes,
-    measured: &Measurements,
-    fits: &[Fit],
-) -> Vec<Option<f64>> {
+fn capacities(system: &SystemGraph, routes: &Routes, measured: &Measurements) -> Vec<Option<f64>> {
     let mut bounds = vec![0.0_f64; system.links.len()];
-    for (source, destination, rate) in rates_of_pairs(measured, fits) {
+    for (source, destination, rate) in rates_of_pairs(measured) {
         for &link in routes.between(source, destination) {
             bounds[link as usize] = bounds[link as usize].max(rate);
         }
@@ -126,9 +121,9 @@ fn capacities(
     capacities
 }
 
-/// Rates that pairs of hosts reached: those of their fits if they were measured alone, otherwise of their largest
-/// messages.
-fn rates_of_pairs(measured: &Measurements, fits: &[Fit]) -> Vec<(u32, u32, f64)> {
+/// Rates that pairs of hosts reached with their largest messages. The slope of a fit may be too small where smaller
+/// messages were disturbed, and its rate above the capacity.
+fn rates_of_pairs(measured: &Measurements) -> Vec<(u32, u32, f64)> {
     let latencies = measured.latencies();
     let mut rates = Vec::new();
     for pair in measured.samples.chunk_by(|a, b| (a.source, a.destination) == (b.source, b.destination)) {
@@ -143,12 +138,6 @@ fn rates_of_pairs(measured: &Measurements, fits: &[Fit]) -> Vec<(u32, u32, f64)>
             if transfer > 0.0 {
                 rates.push((source, destination, largest.bytes as f64 / transfer));
             }
-        }
-        if pair.iter().any(|sample| sample.phase == ProbePhase::Alone) {
-            let fitted =
-                fits.iter().rev().filter(|fit| (fit.source, fit.destination) == (source, destination));
-            let bandwidth = fitted.filter_map(|fit| fit.bandwidth_bytes_per_s).next();
-            rates.extend(bandwidth.map(|bandwidth| (source, destination, bandwidth)));
         }
     }
     rates

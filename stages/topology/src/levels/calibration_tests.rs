@@ -42,7 +42,7 @@ impl Truth {
 
     /// Measurements with one-sided noise up to `noise`.
     fn measured(&self, noise: f64, mut random: impl FnMut() -> f64) -> Measurements {
-        let mut noisy = |seconds: f64| seconds * (1.0 + noise * random());
+        let mut with_error = |seconds: f64| seconds * (1.0 + noise * random());
         let endpoint =
             |index: u32| Endpoint { host: format!("n{}", index / 2), core: index % 2, state: NodeState::Up };
         let mut measured =
@@ -57,7 +57,7 @@ impl Truth {
                     continue;
                 }
                 for bytes in SIZES {
-                    let time = noisy(self.time(a, b, bytes) + self.time(b, a, 1));
+                    let time = with_error(self.time(a, b, bytes) + self.time(b, a, 1));
                     let [minimum_s, first_decile_s, median_s, ninth_decile_s, maximum_s] = [time; 5];
                     let (source, destination, messages) = (a, b, 50);
                     measured.samples.push(Sample {
@@ -77,7 +77,7 @@ impl Truth {
             if alone.contains(&(a, b)) && a / 2 != b / 2 {
                 for (call, (start, slope)) in [(Call::Send, SEND), (Call::Isend, SEND), (Call::Recv, RECV)] {
                     for bytes in SIZES {
-                        let median_s = noisy(start + slope * bytes as f64);
+                        let median_s = with_error(start + slope * bytes as f64);
                         let (source, destination, messages) = (a, b, 20);
                         let (minimum_s, maximum_s) = (median_s, median_s);
                         measured.calls.push(CallTime {

@@ -43,8 +43,8 @@ impl Wire for RankWire<'_> {
     type Error = Error;
 
     fn time(&mut self, bytes: u64, messages: u32, times: &mut Vec<f64>) -> Result<(), Error> {
-        let timed = Timed { what: self.what, bytes, messages, pause: Duration::ZERO };
-        times.extend(self.timed(timed)?);
+        let call = Timed { what: self.what, bytes, messages, pause: Duration::ZERO };
+        times.extend(self.timed(call)?);
         Ok(())
     }
 }

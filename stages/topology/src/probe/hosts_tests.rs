@@ -110,7 +110,7 @@ fn without_intra_node_measurements_a_host_is_one_endpoint() {
 /// Four hosts on one level: the first and the last pair are measured alone, the last one from its second host.
 #[test]
 fn two_pairs_of_a_level_are_measured_alone() {
-    let params = params(r#"{"measure_intra_node": false, "sizes": [1, 1048576]}"#);
+    let params = params(r#"{"measure_intra_node": false, "sizes": [1, 1048576], "calibrate": true}"#);
     let measured = probed(&params, &hosts(&[1; 4]), &played(|_, _, _| None));
     let alone = measured.samples.iter().filter(|sample| sample.phase == ProbePhase::Alone);
     let ends: std::collections::BTreeSet<_> =

@@ -112,8 +112,8 @@ fn the_first_process_gets_all_measurements() {
 
 #[test]
 fn hosts_are_measured_between_their_first_processes() {
-    let mut all =
-        on_hosts(&["a", "a", "b", "b"], r#"{"sizes": [1], "messages": 5, "measure_intra_node": false}"#);
+    let params = r#"{"sizes": [1], "messages": 5, "measure_intra_node": false, "calibrate": true}"#;
+    let mut all = on_hosts(&["a", "a", "b", "b"], params);
     let (measured, _) = all.remove(0).unwrap();
     // Of the only pair, both directions are measured once more, alone.
     assert_eq!((measured.endpoints.len(), measured.samples.len()), (2, 4));
