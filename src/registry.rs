@@ -44,7 +44,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         }
         hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage }
         hopmap_predict { BoundStage, TimeStage }
-        hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray }
+        hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray, Check }
         hopmap_checkpoint { DeltaStage, StoreStage, Generate }
     };
     #[cfg(test)]
@@ -61,6 +61,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
 pub static COMMANDS: &[CommandEntry] = &[
     CommandEntry::of::<hopmap_record::RecordCommand>(),
     CommandEntry::of::<hopmap_topology::agent::AgentCommand>(),
+    CommandEntry::of::<hopmap_launch::WhereCommand>(),
     CommandEntry::group(
         "checkpoint",
         "Store and restore checkpoints with delta compression",

@@ -1,6 +1,7 @@
 //! Launch files for mappings: rank files, host files and machine files.
 //!
-//! Each stage takes a mapping and returns the text of one file and the command that uses it.
+//! Each stage takes a mapping and returns the text of one file and the command that uses it. `launch/check` starts such a command and
+//! compares where the ranks really run.
 //!
 //! | stage | file | read by | places a rank on its |
 //! |---|---|---|---|
@@ -16,14 +17,18 @@
 //!
 //! The tests in `tests/system` start programs with Open MPI, Hydra and Slurm and ask each rank for its host.
 
+mod check;
 mod error;
 mod files;
 mod params;
 mod stage;
+mod where_command;
 
-pub use error::LaunchError;
-pub use files::{cray_rank_order, hostfile, launch_file, machinefile, rankfile, slurm_hostfile};
+pub use check::{Check, CheckParams};
+pub use error::{CheckError, LaunchError};
+pub use files::{bind, cray_rank_order, hostfile, launch_file, machinefile, rankfile, slurm_hostfile};
 pub use params::{
-    FileParams, Launch, MachinefileParams, MachinefileStyle, NoParams, OpenMpi, RankfileParams,
+    FileParams, Launch, MachinefileParams, MachinefileStyle, NoParams, OpenMpi, RankfileParams, SlurmParams,
 };
 pub use stage::{Cray, File, Hostfile, Machinefile, Rankfile, Slurm};
+pub use where_command::WhereCommand;
