@@ -161,6 +161,9 @@ impl<'a> Planner<'a> {
             Err(None) => self.reasons(cell, &key, &manifest, store),
         };
         let configured = self.configured(cell, store)?;
+        if let Some(command) = configured.commands().into_iter().next().filter(|_| store.refuses_commands()) {
+            return Err(Box::new(Settled::failed(StartsCommand { command })));
+        }
         let task = Task { cell: index, key, manifest, files, reasons, configured, inputs };
         Ok(Decision::Execute(Box::new(task)))
     }
@@ -313,6 +316,17 @@ fn manifest(
         files,
     };
     Ok((manifest, seen))
+}
+
+/// A stage that would start a command of the user, where that is not asked for.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("it starts `{command}`, which was not asked for, and its result is not in the store")]
+#[diagnostic(
+    code(engine::starts_command),
+    help("`hopmap run` starts it, in an imported project with --allow-programs; `hopmap verify` does not")
+)]
+struct StartsCommand {
+    command: String,
 }
 
 /// The stored result of a key, if it is complete; else a reason to run, if there is one already.

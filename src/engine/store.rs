@@ -42,6 +42,7 @@ pub struct Store {
     /// Whether a run ended before it had put its artifacts on disk.
     pub(super) is_unsynced: bool,
     trusts_observations: bool,
+    refuses_commands: bool,
     /// Hashes of input files.
     pub hashes: Hashes,
 }
@@ -106,6 +107,7 @@ impl Store {
             damaged_lines: 0,
             is_unsynced: false,
             trusts_observations: false,
+            refuses_commands: false,
             hashes: Hashes::load(&root.join("hashes.log"))?,
         };
         let mut unsynced = Unsynced::default();
@@ -213,6 +215,17 @@ impl Store {
     /// From now on the world is taken to be as it was seen last: results of stages that look at it count like others.
     pub fn trust_observations(&mut self) {
         self.trusts_observations = true;
+    }
+
+    /// From now on no stage with commands of the user runs for this store.
+    pub fn refuse_commands(&mut self) {
+        self.refuses_commands = true;
+    }
+
+    /// Whether no stage with commands of the user runs for this store.
+    #[must_use]
+    pub fn refuses_commands(&self) -> bool {
+        self.refuses_commands
     }
 
     /// Whether results of stages that look at the world count like others.
