@@ -127,15 +127,17 @@ impl PredictedTime<'_> {
             Ok::<_, Error>((candidate, judged))
         });
         let others = others.collect::<Result<Vec<_>, _>>()?;
+        // The linear mapping alone is no choice: that of F is better, as a rule.
+        let is_compared = others.iter().any(|(_, judged)| judged.is_some());
         let all = std::iter::once((linear, judged)).chain(others);
-        match self.best(all) {
+        match self.best(all).filter(|_| is_compared) {
             Some(best) => {
                 let (best, replays) = self.improve(&problem, best, &should_stop, &mut result.convergence)?;
                 let metrics = [(PREDICTED, best.seconds[0]), (IMPROVING_REPLAYS, replays as f64)];
                 result.metrics.extend(metrics.map(|(metric, value)| (metric.name.to_owned(), value)));
                 result.slots = best.slots;
             }
-            None => self.cx.log("warning: stopped before any replay ended: the mapping is that of F"),
+            None => self.cx.log("warning: stopped before a candidate was replayed: the mapping is that of F"),
         }
         result.complete &= !self.cx.should_stop();
         Ok(result)
