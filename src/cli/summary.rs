@@ -8,7 +8,7 @@ use hopmap_artifact::Folder;
 use hopmap_command::shown;
 use hopmap_model::{Artifact, MOST_GAIN, Metrics, Prediction, Schedule, TraceSummary, Trials};
 use hopmap_text::counted;
-use hopmap_trials::{sentences, summary};
+use hopmap_trials::{comparisons, summary};
 use serde_json::json;
 
 use super::output::{Output, message};
@@ -262,8 +262,8 @@ fn predicted(record: &OutputRecord) -> String {
 /// How the mappings of trials compare with the first one, or their medians if there is nothing to compare, in one line.
 fn measured(store: &Store, record: &OutputRecord) -> Option<String> {
     let trials: Trials = Folder::read(&store.artifact(&record.digest)).ok()?;
-    let (sentences, medians) = (sentences(&trials), summary(&trials));
-    let (first, more) = first_of(if sentences.is_empty() { medians } else { sentences }.into_iter(), 2);
+    let (comparisons, medians) = (comparisons(&trials), summary(&trials));
+    let (first, more) = first_of(if comparisons.is_empty() { medians } else { comparisons }.into_iter(), 2);
     let more = if more == 0 { String::new() } else { format!("; … and {more} more") };
     Some(first.join("; ") + &more)
 }

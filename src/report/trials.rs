@@ -2,7 +2,7 @@
 
 use hopmap_model::{Artifact, Trials};
 use hopmap_statistics::{Sample, paired_gain};
-use hopmap_trials::sentences;
+use hopmap_trials::comparisons;
 use hopmap_views::run_times;
 
 use super::page::{Page, Results, escape, number};
@@ -22,7 +22,7 @@ pub(crate) fn trials(page: &mut Page, results: Results<'_>) {
             "Every dot is a run; the box has half of them, the line is the median.",
         );
         table(page, &trials);
-        sentences(&trials).iter().for_each(|sentence| page.note(&escape(sentence)));
+        comparisons(&trials).iter().for_each(|sentence| page.note(&escape(sentence)));
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct Shape {
     /// Messages have at most 2 to this power bytes.
     pub(crate) log2_bytes: usize,
     pub(crate) tests: bool,
-    /// Computation takes so many times as long.
+    /// Factor by which computation is longer.
     pub(crate) scale: f64,
 }
 

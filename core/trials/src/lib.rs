@@ -10,13 +10,13 @@ use hopmap_statistics::{Sample, paired_gain};
 pub fn summary(trials: &Trials) -> Vec<String> {
     let mut lines: Vec<String> =
         trials.mappings.iter().map(|mapping| median_line(trials, &mapping.name)).collect();
-    lines.extend(sentences(trials));
+    lines.extend(comparisons(trials));
     lines
 }
 
 /// How each mapping compares with the first one.
 #[must_use]
-pub fn sentences(trials: &Trials) -> Vec<String> {
+pub fn comparisons(trials: &Trials) -> Vec<String> {
     let [first, others @ ..] = &*trials.mappings else { return Vec::new() };
     let sentence = |other: &TrialMapping| {
         let gain = paired_gain(&trials.pairs(&first.name, &other.name))?;
@@ -125,7 +125,7 @@ mod tests {
         let metrics = metrics(&trials);
         assert!(!metrics.contains_key("gain") && (metrics["incomplete"] - 1.0).abs() < 1e-9);
         assert_eq!(summary(&trials)[0], "a: no run time, 1 incomplete");
-        assert!(sentences(&trials).is_empty());
-        assert!(sentences(&Trials::default()).is_empty());
+        assert!(comparisons(&trials).is_empty());
+        assert!(comparisons(&Trials::default()).is_empty());
     }
 }

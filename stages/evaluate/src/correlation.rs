@@ -158,7 +158,7 @@ fn read_seconds(path: &Path, labels: &[&str]) -> Result<Vec<Vec<f64>>, FileError
     let (header, rows) = read_csv(path).map_err(|error| error.with_help(HELP))?;
     let column = |name: &str| {
         let found = header.iter().position(|other| other == name);
-        found.ok_or_else(|| FileError::new(format!("there is no column `{name}`"), HELP).in_file(path))
+        found.ok_or_else(|| FileError::new(format!("column `{name}` is missing"), HELP).in_file(path))
     };
     let (mapping, seconds) = (column("mapping")?, column("seconds")?);
     let mut runs = vec![Vec::new(); labels.len()];
@@ -170,7 +170,7 @@ fn read_seconds(path: &Path, labels: &[&str]) -> Result<Vec<Vec<f64>>, FileError
         let by_position = || field(mapping).parse().ok().filter(|&position: &usize| position < labels.len());
         let place = by_name().or_else(by_position).ok_or_else(|| {
             wrong(
-                format!("there is no mapping `{}`", field(mapping)),
+                format!("unknown mapping `{}`", field(mapping)),
                 &format!("mappings: {}", labels.join("; ")),
             )
         })?;
@@ -246,7 +246,7 @@ fn values(
             && prediction.value.ranks.iter().map(|rank| rank.slot).eq(slots.iter().copied())
     };
     let Some(prediction) = given.predictions.iter().find(is_of_mapping) else {
-        let problem = format!("there is no complete prediction for `{}`", mapping.label);
+        let problem = format!("`{}` has no complete prediction", mapping.label);
         return Err(EvaluateError::new(problem, "connect a prediction of every mapping").into());
     };
     values.insert(PREDICTED.to_owned(), prediction.value.seconds());

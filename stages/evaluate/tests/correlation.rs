@@ -126,10 +126,10 @@ fn what_cannot_be_compared_is_said_in_one_message() {
     let silent = Case::new("mapping,seconds\n0,1\n1,2\n");
     assert_eq!(message(&silent), "2 of 4 mappings have run times, but an order needs at least 3");
     let unpredicted = Case { predicted: vec![1.0, 2.0], ..Case::new(three) };
-    assert_eq!(message(&unpredicted), "there is no complete prediction for `p[seed=2]`");
+    assert_eq!(message(&unpredicted), "`p[seed=2]` has no complete prediction");
     for (csv, expected) in [
-        ("mapping,time\n0,1\n", "FILE: there is no column `seconds`"),
-        ("mapping,seconds\n0,1\n4,1\n", "FILE:3: there is no mapping `4`"),
+        ("mapping,time\n0,1\n", "FILE: column `seconds` is missing"),
+        ("mapping,seconds\n0,1\n4,1\n", "FILE:3: unknown mapping `4`"),
         ("mapping,seconds\n0,1\n1,-2\n", "FILE:3: `-2` is not a time in seconds"),
         ("mapping,seconds\n0,1\n1,fast\n", "FILE:3: `fast` is not a time in seconds"),
     ] {

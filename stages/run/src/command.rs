@@ -76,10 +76,10 @@ impl LaunchCommand {
 
     /// The command of a run with its folder, below others such as `hopmap record … --`.
     #[must_use]
-    pub fn command(&self, trial: &Path, below: &[String]) -> Command {
+    pub fn command(&self, trial: &Path, wrapper: &[String]) -> Command {
         let place = trial.to_string_lossy();
         let program = self.program.iter().map(|word| word.replace(TRIAL_WORD, &place));
-        let mut words = below.iter().chain(&self.launcher).cloned().chain(program);
+        let mut words = wrapper.iter().chain(&self.launcher).cloned().chain(program);
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words).envs(&self.variables).env(TRIAL, trial);
         if let Some(folder) = &self.folder {

@@ -53,7 +53,7 @@ pub struct Runner<'a> {
     commands: Vec<(TrialMapping, LaunchCommand)>,
     lateness: Option<Vec<String>>,
     /// Words before the launcher.
-    below: Vec<String>,
+    wrapper: Vec<String>,
     folder: TempDir,
     runs: Vec<TrialRun>,
     /// Runs without success, by mapping; `None` after the first success.
@@ -94,7 +94,7 @@ impl<'a> Runner<'a> {
             params,
             commands,
             lateness: params.lateness.as_deref().map(|text| words("lateness", text)).transpose()?,
-            below: Vec::new(),
+            wrapper: Vec::new(),
             folder,
             runs: Vec::new(),
             failures: vec![Some(0); candidates.len()],
@@ -108,8 +108,8 @@ impl<'a> Runner<'a> {
 
     /// Starts the launchers by a command, such as `hopmap record -o {recording} --`; `{recording}` is a folder of the run.
     #[must_use]
-    pub fn below(mut self, words: Vec<String>) -> Self {
-        self.below = words;
+    pub fn wrapped_in(mut self, words: Vec<String>) -> Self {
+        self.wrapper = words;
         self
     }
 
@@ -182,7 +182,7 @@ impl<'a> Runner<'a> {
         let (TrialMapping { name, .. }, launch) = &self.commands[mapping];
         let recording = folder.join(RECORDING);
         let below = |word: &String| word.replace(RECORDING_WORD, &recording.to_string_lossy());
-        let mut command = launch.command(&folder, &self.below.iter().map(below).collect::<Vec<_>>());
+        let mut command = launch.command(&folder, &self.wrapper.iter().map(below).collect::<Vec<_>>());
         let (stdout, stderr) = (folder.join(STDOUT), folder.join(STDERR));
         command.stdin(Stdio::null()).stdout(create_file(&stdout)?).stderr(create_file(&stderr)?);
 

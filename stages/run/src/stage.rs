@@ -50,7 +50,7 @@ impl Stage for TrialStage {
             .collect();
         let mut runner = Runner::new(&params, &candidates, &cx.scratch())?;
         if params.record {
-            runner = runner.below(recorder()?);
+            runner = runner.wrapped_in(recorder()?);
         }
         let is_complete = measure(&mut runner, &params, cx)?;
         let mut trials = runner.finish()?;

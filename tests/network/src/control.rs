@@ -81,7 +81,7 @@ pub enum Answer {
     Done,
     /// What was asked for.
     Counters(Counters),
-    /// So many seconds at most, but for a fraction of [`MAX_LATE`](crate::MAX_LATE) of the frames.
+    /// Quantile of the lateness in seconds: all frames but a fraction of [`MAX_LATE`](crate::MAX_LATE) are at most this late.
     Lateness(f64),
     /// It cannot be done.
     Refused(String),
