@@ -45,7 +45,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage, CorrelationStage }
         hopmap_predict { BoundStage, TimeStage }
         hopmap_run { TrialStage }
-        hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray }
+        hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray, Check }
         hopmap_checkpoint { DeltaStage, StoreStage, Generate }
     };
     #[cfg(test)]
@@ -62,6 +62,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
 pub static COMMANDS: &[CommandEntry] = &[
     CommandEntry::of::<hopmap_record::RecordCommand>(),
     CommandEntry::of::<hopmap_topology::agent::AgentCommand>(),
+    CommandEntry::of::<hopmap_launch::WhereCommand>(),
     CommandEntry::group(
         "checkpoint",
         "Store and restore checkpoints with delta compression",

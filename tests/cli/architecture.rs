@@ -292,6 +292,7 @@ fn stages_open_inputs_in_one_way() {
     let exceptions = [
         ("core/model/src/input_file.rs", "the one way"),
         ("core/durable/", "files of stores and logs, which hopmap wrote"),
+        ("core/mpi/src/location.rs", "the kernel's description of this machine"),
         ("core/islands/src/spread.rs", "the state of a search, which it wrote"),
         ("core/partition/src/foreign.rs", "what a program answered in a folder of our own"),
         ("core/artifact/src/folder.rs", "copies what a stage gave"),

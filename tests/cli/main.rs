@@ -43,6 +43,7 @@ mod init;
 mod inputs;
 mod instance;
 mod job;
+mod launch_check;
 mod launcher;
 mod launcher_lost;
 mod levels;

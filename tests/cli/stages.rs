@@ -80,6 +80,7 @@ fn all_stages_and_one() {
     launch/hostfile       Write a host file for Open MPI's sequential mapper: the host of every rank
     launch/slurm          Write a host file for srun -m arbitrary: the host of every rank
     launch/cray           Write MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
+    launch/check          Start a launch file's ranks, and compare their hosts and cores with the mapping
     checkpoint/delta      Compute the size of a checkpoint series with the delta rules first, incremental and ADCA
     checkpoint/store      Store a checkpoint series with deduplication and delta compression
     checkpoint/generate   Generate a checkpoint series with known changes
@@ -152,6 +153,7 @@ fn help_has_an_example_for_every_command() {
         "runs",
         "gc",
         "agent",
+        "where",
         "stages",
         "schema",
         "init",

@@ -5,9 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
-use hopmap_model::{HostSlots, LaunchFile, Mapping};
+use hopmap_model::{HostSlots, LaunchFile, Mapping, Placement};
 
 use crate::{Launch, LaunchError, MachinefileStyle, OpenMpi};
+
+/// Name of the file of HPE Cray MPICH.
+pub const CRAY_FILE: &str = "MPICH_RANK_ORDER";
 
 /// The file that a launcher reads, and the command.
 pub fn launch_file(mapping: &Mapping, digest: &str, launch: Launch) -> Result<LaunchFile, LaunchError> {
@@ -21,6 +24,76 @@ pub fn launch_file(mapping: &Mapping, digest: &str, launch: Launch) -> Result<La
         Launch::CraySlurm => cray_rank_order(mapping, digest),
         Launch::CrayPals => pals_rank_order(mapping, digest),
     }
+}
+
+/// The same file with a command that also binds every rank to its core, where the launcher can do so.
+///
+/// Rank files always bind, and so do the commands of HPE Cray MPICH. The others take one list for all hosts: its i-th entry is the
+/// core of the i-th rank of a host, or for Hydra of a proxy. `-bind-to core` binds the i-th rank to the i-th core by logical index.
+/// The other lists have the numbers of the operating system, which are the logical indexes only where it numbers the processors
+/// like hwloc. Tested with Hydra 4.0.2, and Slurm 22.05 with `task/affinity`; Intel MPI by its documentation.
+pub fn bind(mut file: LaunchFile, mapping: &Mapping, launch: Launch) -> Result<LaunchFile, LaunchError> {
+    let (with, before) = match launch {
+        Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::CraySlurm | Launch::CrayPals => return Ok(file),
+        Launch::OpenMpiHosts => {
+            let problem = "Open MPI does not bind ranks to the cores of a host file";
+            return Err(LaunchError::new(problem, "use a rank file, or set `bind = false`"));
+        }
+        Launch::Mpich => {
+            let cores = common_cores(&blocks(mapping))?;
+            let is_in_order = (0..).zip(&cores).all(|(index, &core)| index == core);
+            let how = if is_in_order { "core".to_owned() } else { format!("user:{}", joined(&cores)) };
+            (format!(" -bind-to {how} -n "), " -n ")
+        }
+        Launch::IntelMpi => (
+            format!("PROCESSOR_LIST {} ", joined(&common_cores(&ranks_of_hosts(mapping))?)),
+            "PROCESSOR_LIST allcores ",
+        ),
+        Launch::Slurm => {
+            (format!(" --cpu-bind=map_cpu:{} -n ", joined(&common_cores(&ranks_of_hosts(mapping))?)), " -n ")
+        }
+    };
+    file.command = file.command.replacen(before, &with, 1);
+    Ok(file)
+}
+
+fn joined(cores: &[u32]) -> String {
+    cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Consecutive ranks on one host.
+fn blocks(mapping: &Mapping) -> Vec<Vec<&Placement>> {
+    mapping.ranks.chunk_by(|a, b| a.host == b.host).map(|block| block.iter().collect()).collect()
+}
+
+/// The ranks of every host, in rank order.
+fn ranks_of_hosts(mapping: &Mapping) -> Vec<Vec<&Placement>> {
+    let mut hosts = vec![Vec::new(); mapping.hosts.len()];
+    mapping.ranks.iter().for_each(|placement| hosts[placement.host as usize].push(placement));
+    hosts
+}
+
+/// The cores of the first, second, … rank of every group; an error if two groups differ.
+fn common_cores(groups: &[Vec<&Placement>]) -> Result<Vec<u32>, LaunchError> {
+    let mut common: Vec<u32> = Vec::new();
+    for (place, placement) in groups.iter().flat_map(|group| group.iter().enumerate()) {
+        let help = "the launcher takes one list of cores for all hosts; use a rank file of Open MPI, or set `bind = false`";
+        let Some(core) = placement.core else {
+            return Err(LaunchError::new("the mapping does not specify the core of every rank", help));
+        };
+        match common.get(place) {
+            None => common.push(core),
+            Some(&other) if other != core => {
+                let problem = format!(
+                    "rank number {place} of one host is on core {other}, that of another on core {core}, \
+                     which this launcher cannot bind"
+                );
+                return Err(LaunchError::new(problem, help));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(common)
 }
 
 /// Host file of Open MPI's sequential mapper: rank `i` runs on the host of line `i`.
@@ -144,7 +217,7 @@ pub fn rankfile(mapping: &Mapping, digest: &str, version: OpenMpi) -> Result<Lau
 }
 
 /// The host of each rank. Validates the mapping and all host names.
-fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError> {
+pub fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError> {
     mapping.check()?;
     if mapping.ranks.is_empty() {
         let problem = "the mapping has no ranks, so there is nothing to start";
@@ -183,7 +256,8 @@ fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
 }
 
 /// The comment line with the digest of the mapping.
-fn heading(digest: &str) -> String {
+#[must_use]
+pub fn heading(digest: &str) -> String {
     format!("# hopmap mapping {digest}\n")
 }
 
@@ -248,7 +322,7 @@ fn rank_order(
         let _ = writeln!(text, "{}", ranks.join(","));
     }
     Ok(LaunchFile {
-        name: "MPICH_RANK_ORDER".into(),
+        name: CRAY_FILE.into(),
         text,
         command: format!(
             "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={{file}} {} {{program}}",
@@ -299,7 +373,6 @@ fn equal_share(mapping: &Mapping, ranks_on: &[Vec<u32>]) -> Result<usize, Launch
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::Placement;
     use hopmap_model::Weight;
     use proptest::prelude::*;
 
@@ -530,6 +603,26 @@ mod tests {
             let file = launch_file(&mapping, "d", launch).unwrap();
             assert_eq!((file.command.as_str(), lines(&file.text, "d").join(" | ").as_str()), (command, text));
         }
+    }
+
+    #[test]
+    fn commands_bind_where_one_list_of_cores_fits_all_hosts() {
+        let command = |launch: &str, taken: &[u32]| {
+            let mapping = mapping(&["a", "b"], 3, taken);
+            let launch = serde_json::from_value(launch.into()).unwrap();
+            let file = launch_file(&mapping, "d", launch).unwrap();
+            bind(file, &mapping, launch).map_or_else(|error| error.to_string(), |file| file.command)
+        };
+        let hydra = "mpiexec.hydra -launcher ssh -f {file} -bind-to";
+        assert_eq!(command("mpich", &[3, 4, 0]), format!("{hydra} core -n 3 {{program}}"));
+        assert_eq!(command("mpich", &[5, 3, 2]), format!("{hydra} user:2,0 -n 3 {{program}}"));
+        let slurm = "SLURM_HOSTFILE={file} srun -m arbitrary --cpu-bind=map_cpu";
+        assert_eq!(command("slurm", &[5, 2, 3]), format!("{slurm}:2,0 -n 3 {{program}}"));
+        assert!(command("intel-mpi", &[5, 2, 3]).contains(" I_MPI_PIN_PROCESSOR_LIST 2,0 -n 3 "));
+        let problem = "rank number 0 of one host is on core 2, that of another on core 0, which this launcher cannot bind";
+        assert_eq!(command("mpich", &[5, 2, 3]), problem);
+        assert_eq!(command("open-mpi-4", &[5, 2, 3]), "mpirun -n 3 --rankfile {file} {program}");
+        assert!(command("open-mpi-hosts", &[5, 2, 3]).starts_with("Open MPI does not bind"));
     }
 
     #[test]

@@ -2,10 +2,15 @@
 //!
 //! The first line of every file is a comment with the digest of its mapping. All readers skip lines that begin with `#`.
 
+mod command;
 mod error;
 mod files;
 mod launch;
 
+pub use command::{CommandWords, PROGRAM_WORD};
 pub use error::LaunchError;
-pub use files::{cray_rank_order, hostfile, launch_file, machinefile, rankfile, runs, slurm_hostfile};
+pub use files::{
+    CRAY_FILE, bind, cray_rank_order, heading, hostfile, hosts_of_ranks, launch_file, machinefile, rankfile,
+    runs, slurm_hostfile,
+};
 pub use launch::{Launch, MachinefileStyle, OpenMpi};

@@ -1,5 +1,6 @@
 //! Detects launchers, compilers and ranks of MPI without linking one. See the `README.md`.
 
+mod location;
 mod preload;
 
 use std::ffi::OsString;
@@ -11,6 +12,7 @@ use std::{env, fmt};
 use hopmap_process::{Limits, RunError, run};
 use miette::Diagnostic;
 
+pub use location::{Location, list};
 pub use preload::{PRELOAD, preload, program_in};
 
 /// Time limit of a version query.

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use communicator::Relay;
 use hopmap::ranks;
 use hopmap_model::{Communicator as _, Error};
+use hopmap_mpi_environment::Location;
 use mpi::Threading;
 use mpi::traits::Communicator as _;
 
@@ -18,6 +19,9 @@ fn main() -> ExitCode {
         complain("hopmap-ranks FOLDER is started by hopmap, for a stage that has a `launcher`");
         return ExitCode::from(2);
     };
+    if folder.as_os_str() == "--where" {
+        return print_location();
+    }
     // MPI is called from this thread only; the stage runs in others.
     // Those others need no locks in MPI, which Open MPI uses as soon as it knows of them, and which would be measured as part of
     // the machine: a third of the time of a message inside a host.
@@ -46,6 +50,21 @@ fn main() -> ExitCode {
         complain(&format!("hopmap-ranks: rank {rank}: {error}"));
     }
     world.abort(1)
+}
+
+/// Prints where this process runs with its rank in MPI, which a library that reorders ranks knows alone.
+fn print_location() -> ExitCode {
+    let Some(universe) = mpi::initialize() else {
+        complain("hopmap-ranks: MPI does not start");
+        return ExitCode::FAILURE;
+    };
+    let rank = Some(universe.world().rank().unsigned_abs());
+    let location = Location { rank, ..Location::of_this_process() };
+    // One call, so that the lines of several ranks do not mix.
+    match std::io::stdout().write_all(format!("{location}\n").as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
 }
 
 fn work(folder: &Path, relay: &Relay) -> Result<(), Error> {

@@ -16,8 +16,14 @@
 //!
 //! The tests in `tests/system` start programs with Open MPI, Hydra and Slurm and ask each rank for its host.
 
+mod check;
+mod error;
 mod params;
 mod stage;
+mod where_command;
 
-pub use params::{FileParams, MachinefileParams, NoParams, RankfileParams};
+pub use check::{Check, CheckParams};
+pub use error::CheckError;
+pub use params::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams};
 pub use stage::{Cray, File, Hostfile, Machinefile, Rankfile, Slurm};
+pub use where_command::WhereCommand;

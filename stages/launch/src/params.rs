@@ -12,6 +12,10 @@ pub struct MachinefileParams {
     /// of a host.
     #[serde(default)]
     pub style: MachinefileStyle,
+    /// Also bind every rank to its core of the mapping, as rank files and HPE Cray MPICH always do. The launcher has to take one
+    /// list of cores for all hosts.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub bind: bool,
 }
 
 /// Parameters of `launch/rankfile`.
@@ -29,6 +33,25 @@ pub struct FileParams {
     /// Launcher of the program.
     #[serde(default)]
     pub launch: Launch,
+    /// Also bind every rank to its core of the mapping, as rank files and HPE Cray MPICH always do. The launcher has to take one
+    /// list of cores for all hosts.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub bind: bool,
+}
+
+/// Parameters of `launch/slurm`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlurmParams {
+    /// Also bind every rank to its core of the mapping, as rank files and HPE Cray MPICH always do. The launcher has to take one
+    /// list of cores for all hosts.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub bind: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A stage without parameters.

@@ -3,10 +3,11 @@
 use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, Outcome, Outputs, Port, Stage};
 
 use hopmap_launchers::{
-    Launch, cray_rank_order, hostfile, launch_file, machinefile, rankfile, runs, slurm_hostfile,
+    Launch, LaunchError, MachinefileStyle, bind, cray_rank_order, hostfile, launch_file, machinefile,
+    rankfile, runs, slurm_hostfile,
 };
 
-use crate::{FileParams, MachinefileParams, NoParams, RankfileParams};
+use crate::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams};
 
 /// A stage that writes a mapping as one file: its parameters, its name, its revision, its port, and the writer.
 macro_rules! launch_stage {
@@ -41,8 +42,21 @@ launch_stage! {
     Machinefile(MachinefileParams), "machinefile", 2: "machinefile", "Write a machine file for MPICH or Intel MPI: the host of every rank";
     |params, mapping, digest, cx| {
         warn_of_proxies(mapping, cx);
-        machinefile(mapping, digest, params.style)
+        let launch = match params.style {
+            MachinefileStyle::Mpich => Launch::Mpich,
+            MachinefileStyle::Intel => Launch::IntelMpi,
+        };
+        bound(machinefile(mapping, digest, params.style)?, mapping, launch, params.bind)
     }
+}
+
+fn bound(
+    file: LaunchFile,
+    mapping: &Mapping,
+    launch: Launch,
+    is_wanted: bool,
+) -> Result<LaunchFile, LaunchError> {
+    if is_wanted { bind(file, mapping, launch) } else { Ok(file) }
 }
 
 /// Warns of hosts whose ranks do not follow each other.
@@ -63,7 +77,7 @@ launch_stage! {
         if params.launch == Launch::Mpich {
             warn_of_proxies(mapping, cx);
         }
-        launch_file(mapping, digest, params.launch)
+        bound(launch_file(mapping, digest, params.launch)?, mapping, params.launch, params.bind)
     }
 }
 
@@ -81,8 +95,8 @@ launch_stage! {
 
 launch_stage! {
     /// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
-    Slurm(NoParams), "slurm", 1: "slurm", "Write a host file for srun -m arbitrary: the host of every rank";
-    |_params, mapping, digest, _cx| slurm_hostfile(mapping, digest)
+    Slurm(SlurmParams), "slurm", 1: "slurm", "Write a host file for srun -m arbitrary: the host of every rank";
+    |params, mapping, digest, _cx| bound(slurm_hostfile(mapping, digest)?, mapping, Launch::Slurm, params.bind)
 }
 
 launch_stage! {

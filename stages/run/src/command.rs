@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hopmap_launchers::launch_file;
+use hopmap_launchers::{CommandWords, PROGRAM_WORD, launch_file};
 use hopmap_model::{LaunchFile, Mapping};
 
 use crate::params::words;
@@ -44,17 +44,9 @@ impl LaunchCommand {
     }
 
     fn of_file(params: &TrialParams, file: &LaunchFile, path: &Path) -> Result<Self, TrialError> {
-        let path = path.to_string_lossy();
-        let mut given = words("launch", &file.command)?.into_iter().map(|word| word.replace("{file}", &path));
-        let mut variables = BTreeMap::new();
-        // As in a shell, assignments come first.
-        let name = loop {
-            let word = given.next().unwrap_or_default();
-            match word.split_once('=') {
-                Some((name, value)) => drop(variables.insert(name.to_owned(), value.to_owned())),
-                None => break word,
-            }
-        };
+        let fault = || TrialError::Command { parameter: "launch", text: file.command.clone() };
+        let CommandWords { mut variables, launcher: name, options } =
+            CommandWords::split(&file.command, path).ok_or_else(fault)?;
         let mut launcher = match &params.launcher {
             Some(launcher) => words("launcher", launcher)?,
             None => vec![name],
@@ -62,7 +54,7 @@ impl LaunchCommand {
         let names = params.env.keys().map(String::as_str).chain([TRIAL]);
         let names: Vec<&str> = names.collect();
         launcher.extend(params.launch.implementation().options_to_hand_on(&names));
-        launcher.extend(given.filter(|word| word != "{program}"));
+        launcher.extend(options.into_iter().filter(|word| word != PROGRAM_WORD));
         variables.extend(params.env.clone());
         let folder = params.folder.as_ref().map(|folder| folder.path().to_owned());
         Ok(Self { variables, launcher, program: words("program", &params.program)?, folder })
