@@ -21,6 +21,7 @@
 //! it: whatever byte changes is found. A hash is not a signature: it does not prove who sent the archive.
 
 mod export;
+mod imported;
 mod inputs;
 mod metadata;
 mod read;
@@ -37,6 +38,7 @@ use crate::engine::{RunReport, RunSummary};
 use crate::lock::{Lock, Request};
 use crate::pipeline::Pipeline;
 pub use export::{Exported, export};
+pub use imported::ImportedProject;
 pub use read::{Archive, Checked, Finding};
 pub use unpack::{Imported, Unpacked};
 

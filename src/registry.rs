@@ -160,6 +160,8 @@ pub trait Configured: Send + Sync {
     fn observes(&self) -> bool;
     /// Other programs that the stage runs, as its parameters name them.
     fn programs(&self) -> Vec<String>;
+    /// Commands of the user that the stage starts.
+    fn commands(&self) -> Vec<String>;
     /// Runs the stage.
     fn run(self: Box<Self>, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error>;
 }
@@ -268,6 +270,10 @@ impl<S: Stage + 'static> Configured for Ready<S> {
 
     fn programs(&self) -> Vec<String> {
         S::programs(&self.parameters)
+    }
+
+    fn commands(&self) -> Vec<String> {
+        S::commands(&self.parameters)
     }
 
     fn run(self: Box<Self>, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::export::{PackedRequest, PackedResult};
 use super::read::Archive;
-use super::{ARTIFACTS, ArchiveError, REQUEST, RESULTS, inputs};
+use super::{ARTIFACTS, ArchiveError, REQUEST, RESULTS, imported, inputs};
 use crate::engine::{PipelineId, STORE_FOLDER, Store, Writer};
 use crate::lock::Request;
 use crate::pipeline::{Node, NodeValue, Problems, Sink, Table, as_toml, plain};
@@ -68,6 +68,7 @@ impl Archive {
         replace_file(&staging.path().join(&pipeline), text.as_bytes())?;
         let folder = Path::new(&pipeline).parent().unwrap_or(Path::new(""));
         replace_file(&staging.path().join(folder).join(&packed.lock), lock.as_bytes())?;
+        imported::mark(staging.path())?;
         staging.commit(place)?;
         let folder = place.join(folder);
         let request = Request {

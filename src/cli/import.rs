@@ -18,7 +18,8 @@ The folder gets the pipeline file, the input files, and a store with all results
 to compute. Parameters of the run become defaults of the pipeline file. Every byte of the archive is checked first; a \
 damaged archive, or one without input files, is refused.
 
-A pipeline can start programs (`launcher`, map/external): run only archives that you trust.
+Importing starts no command. If the pipeline can start some (`launcher`, map/external and others), `hopmap run` lists them, and
+starts them only after --allow-programs.
 
 Examples:
   hopmap import lu.crate.zip

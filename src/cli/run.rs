@@ -22,6 +22,7 @@ use super::open::{
 use super::output::{Output, Result};
 use super::progress::Progress;
 use super::{gates, locate, summary};
+use crate::archive::ImportedProject;
 use crate::engine::{
     Limits, RunReport, Settled, State, Store, StoreError, Writer, check_saves, missing_programs,
 };
@@ -38,6 +39,7 @@ Examples:
   hopmap run batch.toml --quiet --wait 30m --keep-runs 100      # from cron
   hopmap run place.toml --lock      # and write place.lock
   hopmap run place.toml --locked    # compare with place.lock")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pipeline: PipelineArguments,
@@ -72,6 +74,9 @@ pub(crate) struct Arguments {
     /// Keep journals and logs of the newest COUNT runs only; results are kept.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     keep_runs: Option<u32>,
+    /// Let the pipeline of an imported archive start its commands, in this run and later ones.
+    #[arg(long)]
+    allow_programs: bool,
     #[command(flatten)]
     wait: WaitArguments,
     #[command(flatten)]
@@ -126,6 +131,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         worth: arguments.worth,
     };
     engine::check_memory(&pipeline, &mut store, limits.memory).map_err(Failure::usage)?;
+    allow_commands(arguments, &request, &pipeline, &mut store)?;
     let cancelled = on_interrupt()?;
     let progress = Progress::new(output, &pipeline, limits.jobs);
     let mut report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
@@ -155,6 +161,23 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 /// Whether a search of the pipeline depends on a bound.
 fn has_bound(pipeline: &Pipeline) -> bool {
     pipeline.cells.iter().flat_map(|cell| &cell.needs).any(|need| need.port.name == BOUND_PORT)
+}
+
+/// Rejects commands of an imported project that the user has not allowed.
+fn allow_commands(
+    arguments: &Arguments,
+    request: &Request,
+    pipeline: &Pipeline,
+    store: &mut Store,
+) -> Result<()> {
+    let Some(project) = ImportedProject::of(&request.folder) else { return Ok(()) };
+    if arguments.allow_programs {
+        return Ok(project.allow().map_err(StoreError::from)?);
+    }
+    let unasked = engine::unasked_commands(pipeline, &engine::plan(pipeline, store));
+    // Those that depend on results are not known yet.
+    store.refuse_commands();
+    unasked.map_or(Ok(()), |unasked| Err(Failure::usage(unasked)))
 }
 
 /// What a run was asked for.

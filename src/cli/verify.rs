@@ -13,7 +13,7 @@ use super::locate;
 use super::open::{PipelineArguments, StoreArguments, on_interrupt, place_or, working_directory};
 use super::output::{Output, Result};
 use super::progress::Progress;
-use crate::archive::{self, Archive, ArchiveError, Checked};
+use crate::archive::{self, Archive, ArchiveError, Checked, ImportedProject};
 use crate::engine::{self, Limits, PipelineId, Store, StoreError, short};
 use crate::lock::{Again, Lock, Remade, RemadeArtifact, Request, SecondStore, Verdict};
 use crate::pipeline::Pipeline;
@@ -23,7 +23,7 @@ use crate::pipeline::Pipeline;
 #[command(after_help = "\
 Recomputes a pipeline in an empty store, with another number of threads than last time, and compares every artifact with the \
 one in the store. Results of live stages and of searches with a time limit are not reproducible: they are taken from the \
-store, and results that depend on them are compared. For an archive of `hopmap export`, checks every byte.
+store, and results that depend on them are compared. No command of the user is started. For an archive of `hopmap export`, checks every byte.
 
 Exit codes: 0 if all compared results are identical, 3 if one differs, 1 if a stage failed.
 
@@ -68,7 +68,7 @@ fn verify_pipeline(arguments: &Arguments, output: Output) -> Result {
         return refuse("--rerun is for archives", help);
     }
     let request = arguments.pipeline.request()?;
-    let pipeline = request.open()?;
+    let mut pipeline = request.open()?;
     let root = arguments.store.root(&arguments.pipeline)?;
     let lock = match &arguments.lock {
         None if !root.is_dir() => return Err(StoreError::Missing(root).into()),
@@ -78,6 +78,9 @@ fn verify_pipeline(arguments: &Arguments, output: Output) -> Result {
             Some(super::lock::read(&place, &pipeline)?)
         }
     };
+    if ImportedProject::of(&request.folder).is_some() {
+        without_launchers(&mut pipeline);
+    }
     let only = selected(&pipeline, &arguments.stage)?;
     let mut store = Store::load(&root)?;
     if let Some(lock) = &lock {
@@ -85,6 +88,11 @@ fn verify_pipeline(arguments: &Arguments, output: Output) -> Result {
     }
     let remade = again(arguments, &only, pipeline, store, lock.as_ref(), output)?;
     Ok(report(&remade, output))
+}
+
+/// Recomputes all stages in this process: launchers do not change results, and those of an archive are commands of somebody else.
+fn without_launchers(pipeline: &mut Pipeline) {
+    pipeline.cells.iter_mut().for_each(|cell| cell.launcher = None);
 }
 
 /// The names of the stages and cells that are asked for; none if it is all.
@@ -263,7 +271,8 @@ fn verify_archive(arguments: &Arguments, output: Output) -> Result {
         return Ok(Exit::Done);
     }
     let unpacked = archive.unpack().map_err(refused)?;
-    let pipeline = unpacked.request.open()?;
+    let mut pipeline = unpacked.request.open()?;
+    without_launchers(&mut pipeline);
     let only = selected(&pipeline, &arguments.stage)?;
     let remade = again(arguments, &only, pipeline, unpacked.store()?, None, output)?;
     if arguments.keep {

@@ -160,10 +160,10 @@ impl<'a> Planner<'a> {
             Err(Some(reason)) => vec![reason],
             Err(None) => self.reasons(cell, &key, &manifest, store),
         };
-        if cell.entry.experiments && store.refuses_experiments() {
-            return Err(Box::new(Settled::failed(RunsProgram)));
-        }
         let configured = self.configured(cell, store)?;
+        if let Some(command) = configured.commands().into_iter().next().filter(|_| store.refuses_commands()) {
+            return Err(Box::new(Settled::failed(StartsCommand { command })));
+        }
         let task = Task { cell: index, key, manifest, files, reasons, configured, inputs };
         Ok(Decision::Execute(Box::new(task)))
     }
@@ -318,11 +318,16 @@ fn manifest(
     Ok((manifest, seen))
 }
 
-/// A stage that would run a program of the user, where that is not asked for.
+/// A stage that would start a command of the user, where that is not asked for.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("it runs a program, and its result is not in the store")]
-#[diagnostic(code(engine::runs_program), help("only `hopmap run` and `hopmap exec` run programs"))]
-struct RunsProgram;
+#[error("it starts `{command}`, which was not asked for, and its result is not in the store")]
+#[diagnostic(
+    code(engine::starts_command),
+    help("`hopmap run` starts it, in an imported project with --allow-programs; `hopmap verify` does not")
+)]
+struct StartsCommand {
+    command: String,
+}
 
 /// The stored result of a key, if it is complete; else a reason to run, if there is one already.
 fn cached(key: &str, observes: bool, store: &Store) -> Result<Box<Settled>, Option<Reason>> {

@@ -7,6 +7,7 @@ use hopmap_process::on_path;
 use miette::{Diagnostic, Report};
 
 use super::launch::ranks_program;
+use super::outcome::{RunReport, Settled, State};
 use crate::pipeline::{Cell, Pipeline};
 
 /// A launcher, or a program that the parameters of a stage name, is missing.
@@ -36,6 +37,44 @@ pub fn missing_programs(pipeline: &Pipeline) -> Vec<Report> {
         }
     }
     missing
+}
+
+/// The commands of the user that a cell starts: its launcher, and those of its stage.
+fn commands(pipeline: &Pipeline, cell: &Cell) -> Vec<String> {
+    // Commands do not depend on artifacts.
+    let no_folder = |_, _: &str| PathBuf::new();
+    let of_stage = pipeline.with_parameters(cell, &no_folder, |configured| configured.commands());
+    let launcher = cell.launcher.iter().map(|launcher| launcher.with(&[]));
+    launcher.chain(of_stage.unwrap_or_default()).collect()
+}
+
+/// Commands of a pipeline that somebody else may have written.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("this project was imported from an archive, and its pipeline starts commands:{listed}")]
+#[diagnostic(
+    code(engine::unasked_commands),
+    help("if you trust all of them, add --allow-programs: they may then run in this project, now and later")
+)]
+pub struct UnaskedCommands {
+    listed: String,
+}
+
+/// The commands that a run would start, given what a plan says of its cells; none is started.
+#[must_use]
+pub fn unasked_commands(pipeline: &Pipeline, planned: &RunReport) -> Option<UnaskedCommands> {
+    let mut listed = String::new();
+    let mut seen = HashSet::new();
+    let runs = |settled: &Settled| !matches!(settled.state, State::Cached | State::Infeasible);
+    let cells = pipeline.cells.iter().zip(&planned.cells).filter(|(_, settled)| runs(settled));
+    for (cell, command) in
+        cells.flat_map(|(cell, _)| commands(pipeline, cell).into_iter().map(move |one| (cell, one)))
+    {
+        if seen.insert((&cell.stage, command.clone())) {
+            // No sequence of a terminal may hide a part of it.
+            listed.push_str(&format!("\n  stage `{}`: {}", cell.stage, command.escape_debug()));
+        }
+    }
+    (!listed.is_empty()).then_some(UnaskedCommands { listed })
 }
 
 /// The missing programs of a cell, with their errors.

@@ -42,7 +42,7 @@ pub struct Store {
     /// Whether a run ended before it had put its artifacts on disk.
     pub(super) is_unsynced: bool,
     trusts_observations: bool,
-    refuses_experiments: bool,
+    refuses_commands: bool,
     /// Hashes of input files.
     pub hashes: Hashes,
 }
@@ -107,7 +107,7 @@ impl Store {
             damaged_lines: 0,
             is_unsynced: false,
             trusts_observations: false,
-            refuses_experiments: false,
+            refuses_commands: false,
             hashes: Hashes::load(&root.join("hashes.log"))?,
         };
         let mut unsynced = Unsynced::default();
@@ -217,21 +217,21 @@ impl Store {
         self.trusts_observations = true;
     }
 
+    /// From now on no stage with commands of the user runs for this store.
+    pub fn refuse_commands(&mut self) {
+        self.refuses_commands = true;
+    }
+
+    /// Whether no stage with commands of the user runs for this store.
+    #[must_use]
+    pub fn refuses_commands(&self) -> bool {
+        self.refuses_commands
+    }
+
     /// Whether results of stages that look at the world count like others.
     #[must_use]
     pub fn trusts_observations(&self) -> bool {
         self.trusts_observations
-    }
-
-    /// From now on no program of the user is run for this store.
-    pub fn refuse_experiments(&mut self) {
-        self.refuses_experiments = true;
-    }
-
-    /// Whether no program of the user is run for this store.
-    #[must_use]
-    pub fn refuses_experiments(&self) -> bool {
-        self.refuses_experiments
     }
 
     /// Its folder.

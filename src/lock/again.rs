@@ -140,7 +140,7 @@ impl Again {
         let mut writer = Writer::open(place, "hopmap verify")?;
         let mut second = Store::load(place)?;
         second.trust_observations();
-        second.refuse_experiments();
+        second.refuse_commands();
         for known in known.iter().filter(|known| known.taken.is_some()) {
             if let Some(result) = &known.result {
                 adopt(result, store, &mut second, &mut writer)?;

@@ -5,6 +5,7 @@
 
 mod accept;
 mod agent;
+mod allow_programs;
 mod architecture;
 mod archives;
 mod batch;

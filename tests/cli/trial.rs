@@ -140,7 +140,7 @@ fn a_trial_is_kept_until_the_program_changes_and_a_verification_starts_none() {
     trial.0.stdout(&["run", "t.toml", "--no-report", "--lock"]);
     std::fs::remove_dir_all(trial.0.path().join(".hopmap")).unwrap();
     let verified = trial.0.seen(&["verify", "t.toml", "--lock"]);
-    assert!(verified.contains("it runs a program, and its result is not in the store"), "{verified}");
+    assert!(verified.contains("which was not asked for, and its result is not in the store"), "{verified}");
     assert_eq!(trial.started(), 2);
     trial.script("app", &APP.replace("arguments", "words"));
     trial.run();

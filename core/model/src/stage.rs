@@ -181,6 +181,14 @@ pub trait Stage {
         Vec::new()
     }
 
+    /// Commands of the user that the stage starts, as the parameters give them. A run of an imported project shows them and asks
+    /// first, and a verification starts none. Tools with a fixed name, such as `lstopo`, are not among them.
+    #[must_use]
+    fn commands(params: &Self::Params) -> Vec<String> {
+        let _ = params;
+        Vec::new()
+    }
+
     /// Whether the stage can run on several processes at once, started by a `launcher`.
     #[must_use]
     fn distributed() -> bool {

@@ -114,6 +114,12 @@ impl Stage for Check {
         launcher.map(|mut words| words.swap_remove(0)).into_iter().collect()
     }
 
+    fn commands(params: &CheckParams) -> Vec<String> {
+        let file = "the command of its launch file".to_owned();
+        let command = params.command.clone().or_else(|| params.launcher.clone()).unwrap_or(file);
+        std::iter::once(command).chain(params.program.clone()).collect()
+    }
+
     fn run(params: CheckParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let mapping = inputs.one::<Mapping>("mapping")?;
         let connected = inputs.optional::<LaunchFile>("launch")?.map(|input| input.value);

@@ -97,6 +97,10 @@ macro_rules! stage_option {
         fn programs(params: &$params) -> Vec<String> {
             params.command.program().map(str::to_owned).into_iter().collect()
         }
+
+        fn commands(params: &$params) -> Vec<String> {
+            vec![params.command.words().join(" ")]
+        }
     };
     (library $library:ident) => {
         fn libraries() -> &'static [&'static Library] {

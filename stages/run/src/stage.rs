@@ -42,6 +42,11 @@ impl Stage for TrialStage {
         vec![launcher]
     }
 
+    fn commands(params: &TrialParams) -> Vec<String> {
+        let launcher = params.launcher.clone().unwrap_or_else(|| params.launch.program().to_owned());
+        std::iter::once(format!("{launcher} {}", params.program)).chain(params.lateness.clone()).collect()
+    }
+
     fn run(params: TrialParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let candidates: Vec<Candidate> = inputs
             .many::<Mapping>("mappings")?

@@ -63,6 +63,10 @@ impl Stage for Probe {
         true
     }
 
+    fn commands(params: &Self::Params) -> Vec<String> {
+        vec![params.start.clone()]
+    }
+
     fn distributed() -> bool {
         true
     }

@@ -1,0 +1,117 @@
+//! Commands of a pipeline that came in an archive: shown, and started only when the user asks.
+
+use crate::sandbox::Sandbox;
+
+/// Every command leaves a file behind.
+const PIPELINE: &str = r#"name = "p"
+[stages.program]
+uses = "instance/stencil"
+with = { shape = "2x2" }
+[stages.machine]
+uses = "topology/synthetic"
+with = { shape = "tree:2x2", costs = [1, 10] }
+[stages.theirs]
+uses  = "map/external"
+with  = { command = "touch DIR/started; printf '1\n2\n3\n4\n'" }
+needs = { task-graph = "program", system = "machine" }
+[stages.quality]
+uses  = "evaluate/mapping"
+needs = { task-graph = "program", system = "machine", mapping = "theirs" }
+"#;
+
+struct Archive {
+    sandbox: Sandbox,
+}
+
+impl Archive {
+    fn of(pipeline: &str) -> Self {
+        let sandbox = Sandbox::new();
+        sandbox.write("p.toml", pipeline.replace("DIR", &sandbox.path().display().to_string()));
+        sandbox.stdout(&["run", "p.toml", "-j1"]);
+        sandbox.stdout(&["export", "p.toml", "-o", "p.zip"]);
+        let archive = Self { sandbox };
+        archive.forget();
+        archive
+    }
+
+    fn has_started(&self) -> bool {
+        self.sandbox.path().join("started").exists()
+    }
+
+    fn forget(&self) {
+        let _ = std::fs::remove_file(self.sandbox.path().join("started"));
+    }
+}
+
+#[test]
+fn an_imported_project_starts_a_command_only_after_it_was_shown_and_allowed() {
+    let archive = Archive::of(PIPELINE);
+    let sandbox = &archive.sandbox;
+    sandbox.stdout(&["import", "p.zip", "new"]);
+    let run = ["run", "new/p.toml", "-j1"];
+    let seen = sandbox.seen(&run);
+    assert!(seen.contains("stage `theirs`: touch ") && seen.ends_with("[exit code 2]\n"), "{seen}");
+    assert!(seen.contains("--allow-programs"), "{seen}");
+    // Without the store there is more to run, and not less to ask.
+    std::fs::rename(sandbox.path().join("new/.hopmap"), sandbox.path().join("store")).unwrap();
+    assert_eq!(sandbox.output(&run).status.code(), Some(2));
+    assert_eq!(sandbox.output(&[&run[..], &["--store", "other"]].concat()).status.code(), Some(2));
+    std::fs::remove_dir_all(sandbox.path().join("new/.hopmap")).unwrap_or_default();
+    std::fs::rename(sandbox.path().join("store"), sandbox.path().join("new/.hopmap")).unwrap();
+    for arguments in [
+        &["plan", "new/p.toml"][..],
+        &["check", "new/p.toml"],
+        &["report", "new/p.toml"],
+        &["show", "theirs", "--store", "new/.hopmap"],
+        &["verify", "new/p.toml", "-j1"],
+    ] {
+        sandbox.stdout(arguments);
+    }
+    assert!(!archive.has_started());
+    sandbox.stdout(&[&run[..], &["--allow-programs"]].concat());
+    assert!(archive.has_started());
+    archive.forget();
+    sandbox.stdout(&run);
+    assert!(archive.has_started(), "it is asked only once");
+}
+
+#[test]
+fn a_verification_starts_no_command() {
+    let archive = Archive::of(PIPELINE);
+    let sandbox = &archive.sandbox;
+    let said = sandbox.stdout(&["verify", "p.zip", "--rerun", "-j1"]);
+    assert!(said.contains("not comparable") && !archive.has_started(), "{said}");
+    // Without a result to take there is none.
+    sandbox.stdout(&["run", "p.toml", "-j1", "--lock"]);
+    archive.forget();
+    std::fs::remove_dir_all(sandbox.path().join(".hopmap")).unwrap();
+    let output = sandbox.output(&["verify", "p.toml", "--lock", "-j1"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("it starts `touch ") && !archive.has_started(), "{said}");
+}
+
+#[test]
+fn a_launcher_of_an_archive_is_shown_and_not_used_for_verification() {
+    let launched = r#"name = "p"
+[stages.machine]
+uses = "topology/synthetic"
+with = { shape = "tree:2x2", costs = [1, 10] }
+launcher = "sh -c 'touch DIR/started; exec \"$@\"' launcher"
+"#;
+    let sandbox = Sandbox::new();
+    let here = sandbox.path().display().to_string();
+    sandbox.write("p.toml", launched.replace("DIR", &here));
+    // The result is made without the launcher, which is not part of a key and needs `hopmap-ranks`.
+    let (plain, _) = launched.split_once("launcher =").unwrap();
+    let text = sandbox.read("p.toml");
+    sandbox.write("p.toml", plain);
+    sandbox.stdout(&["run", "p.toml", "-j1"]);
+    sandbox.write("p.toml", text);
+    sandbox.stdout(&["export", "p.toml", "-o", "p.zip"]);
+    let archive = Archive { sandbox };
+    let said = archive.sandbox.stdout(&["verify", "p.zip", "--rerun", "-j1"]);
+    assert!(said.contains("1 the same") && !archive.has_started(), "{said}");
+    archive.sandbox.stdout(&["import", "p.zip", "new"]);
+    let seen = archive.sandbox.seen(&["run", "new/p.toml", "-j1", "--store", "empty"]);
+    assert!(seen.contains("stage `machine`: sh -c ") && !archive.has_started(), "{seen}");
+}
