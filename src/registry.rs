@@ -44,7 +44,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         }
         hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage, CorrelationStage }
         hopmap_predict { BoundStage, TimeStage }
-        hopmap_run { TrialStage }
+        hopmap_run { BestStage, TrialStage }
         hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray, Check }
         hopmap_checkpoint { DeltaStage, StoreStage, Generate }
     };

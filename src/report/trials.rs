@@ -1,8 +1,8 @@
 //! Measured run times: every run by mapping, medians, and differences.
 
 use hopmap_model::{Artifact, Trials};
-use hopmap_statistics::{Sample, paired_gain};
-use hopmap_trials::comparisons;
+use hopmap_statistics::Sample;
+use hopmap_trials::{comparisons, gain};
 use hopmap_views::run_times;
 
 use super::page::{Page, Results, escape, number};
@@ -27,7 +27,6 @@ pub(crate) fn trials(page: &mut Page, results: Results<'_>) {
 }
 
 fn table(page: &mut Page, trials: &Trials) {
-    let Some(first) = trials.mappings.first() else { return };
     let row = |mapping: &hopmap_model::TrialMapping| {
         let name = &mapping.name;
         let sample = Sample::new(trials.seconds(name));
@@ -37,7 +36,6 @@ fn table(page: &mut Page, trials: &Trials) {
             if median.is_finite() { number(median) } else { "–".to_owned() }
         };
         let incomplete = trials.runs.iter().filter(|run| run.mapping == *name && !run.complete).count();
-        let gain = paired_gain(&trials.pairs(&first.name, name)).filter(|_| name != &first.name);
         vec![
             escape(name),
             sample.len().to_string(),
@@ -45,7 +43,7 @@ fn table(page: &mut Page, trials: &Trials) {
             number(sample.quartiles()[1]),
             median_of(|run| run.mpi_s),
             median_of(|run| run.idle.map(|idle| 100.0 * idle)),
-            gain.map_or_else(|| "–".to_owned(), |gain| format!("{:.1} %", 100.0 * gain.gain)),
+            gain(trials, name).map_or_else(|| "–".to_owned(), |gain| format!("{:.1} %", 100.0 * gain.gain)),
         ]
     };
     let head =

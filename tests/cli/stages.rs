@@ -73,6 +73,7 @@ fn all_stages_and_one() {
     evaluate/correlation  Correlate metrics and predictions of mappings with their run times
     predict/bound         Bound the run time that any placement can reach, and what it can gain at most
     predict/time          Predict the run time of a program under a mapping, by replay on shared links
+    run/best              Return the best mapping of a trial, or the first one if none is faster
     run/trial             Run a program under several mappings, and measure how long it takes
     launch/file           Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH
     launch/machinefile    Write a machine file for MPICH or Intel MPI: the host of every rank

@@ -143,6 +143,7 @@ fn trials_keep_the_output_of_their_runs() {
     let run = |mapping: &str, block, seconds: Option<f64>| TrialRun {
         mapping: mapping.into(),
         block,
+        choice: mapping == "b",
         seconds,
         mpi_s: Some(0.1),
         lateness_s: None,

@@ -36,6 +36,8 @@ pub struct TrialRun {
     pub mapping: String,
     /// Number of the block, in which each mapping runs once; `None` for the warm-up.
     pub block: Option<u32>,
+    /// Whether the block served to choose the best mapping: it does not count for the gain.
+    pub choice: bool,
     /// Run time, if it is known.
     pub seconds: Option<f64>,
     /// Seconds inside MPI, the mean of all ranks, if recorded.
@@ -57,17 +59,24 @@ impl Trials {
         self.measured(mapping).map(|(_, seconds)| seconds).collect()
     }
 
-    /// The run times of two mappings in the blocks in which both are complete.
+    /// The run times of two mappings in the blocks in which both are complete, without those of the choice.
     #[must_use]
     pub fn pairs(&self, first: &str, second: &str) -> Vec<(f64, f64)> {
-        let seconds: BTreeMap<u32, f64> = self.measured(second).collect();
-        let pair = |(block, time)| Some((time, *seconds.get(&block)?));
-        self.measured(first).filter_map(pair).collect()
+        let fresh = |mapping| self.measured(mapping).filter(|(run, _)| !run.choice);
+        let seconds: BTreeMap<_, f64> = fresh(second).map(|(run, seconds)| (run.block, seconds)).collect();
+        fresh(first).filter_map(|(run, time)| Some((time, *seconds.get(&run.block)?))).collect()
     }
 
-    fn measured(&self, mapping: &str) -> impl Iterator<Item = (u32, f64)> {
-        let runs = self.runs.iter().filter(move |run| run.complete && run.mapping == mapping);
-        runs.filter_map(|run| Some((run.block?, run.seconds?)))
+    /// Whether blocks served to choose the best of several mappings.
+    #[must_use]
+    pub fn has_choice(&self) -> bool {
+        self.runs.iter().any(|run| run.choice)
+    }
+
+    fn measured(&self, mapping: &str) -> impl Iterator<Item = (&TrialRun, f64)> {
+        let runs =
+            self.runs.iter().filter(move |run| run.complete && run.block.is_some() && run.mapping == mapping);
+        runs.filter_map(|run| Some((run, run.seconds?)))
     }
 
     /// Checks that the mappings have different names, that each runs at most once in a block, and that values are
@@ -120,6 +129,7 @@ mod tests {
         TrialRun {
             mapping,
             block,
+            choice: false,
             seconds: Some(seconds),
             mpi_s: None,
             lateness_s: None,
@@ -150,6 +160,10 @@ mod tests {
         assert_eq!(trials.seconds("a"), [2.0, 2.2]);
         assert_eq!(trials.seconds("b"), [1.0, 1.5, 1.2]);
         assert_eq!(trials.pairs("a", "b"), [(2.0, 1.0), (2.2, 1.2)]);
+        let mut chosen = trials.clone();
+        chosen.runs[1..3].iter_mut().for_each(|run| run.choice = true);
+        assert_eq!((trials.has_choice(), chosen.has_choice()), (false, true));
+        assert_eq!((chosen.pairs("a", "b"), chosen.seconds("a")), (vec![(2.2, 1.2)], vec![2.0, 2.2]));
     }
 
     #[test]

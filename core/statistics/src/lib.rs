@@ -4,9 +4,13 @@ mod correlation;
 
 pub use correlation::{kendall, spearman};
 
+mod looks;
+
+pub use looks::Looks;
+
 mod paired;
 
-pub use paired::{PairedGain, paired_gain};
+pub use paired::{PairedGain, gain_at_look, paired_gain, sequential_gain};
 
 /// The middle value, or the mean of the two middle ones; `None` if empty.
 #[must_use]
@@ -79,15 +83,21 @@ impl Sample {
     /// k-th largest number. `None` for fewer than six numbers.
     #[must_use]
     pub fn median_interval(&self) -> Option<(f64, f64)> {
-        let rank = interval_rank(self.0.len())?;
-        Some((self.0[rank - 1], self.0[self.0.len() - rank]))
+        interval_rank(self.0.len()).map(|rank| self.interval(rank))
+    }
+
+    /// From the k-th smallest to the k-th largest number; k is at least 1 and at most half the size.
+    fn interval(&self, rank: usize) -> (f64, f64) {
+        (self.0[rank - 1], self.0[self.0.len() - rank])
     }
 }
+
+/// Probability with which an interval of 95 % may miss at each side.
+const TAIL: f64 = 0.025;
 
 /// The largest k for which at most 2.5 % of all samples of this size have fewer than k numbers below the
 /// median, from the exact binomial distribution with p = ½.
 fn interval_rank(size: usize) -> Option<usize> {
-    const TAIL: f64 = 0.025;
     // Logarithms, because 2⁻ⁿ underflows from n = 1075 on.
     let mut logarithm = -(size as f64) * std::f64::consts::LN_2;
     let mut sum = 0.0;

@@ -4,7 +4,7 @@
 //! have in common, and the interval of their median (that of the sign test) assumes nothing about their distribution but
 //! independence.
 
-use crate::{Sample, median};
+use crate::{Looks, Sample, interval_rank, median};
 
 /// By how much the second of two paired times is shorter than the first.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +20,24 @@ pub struct PairedGain {
 /// Compares paired times. Pairs in which a time is not positive and finite are dropped; `None` without any other.
 #[must_use]
 pub fn paired_gain(pairs: &[(f64, f64)]) -> Option<PairedGain> {
+    gain_of(pairs, interval_rank)
+}
+
+/// Compares paired times at one of several looks; without a look that is planned at this number, there is no interval.
+#[must_use]
+pub fn gain_at_look(pairs: &[(f64, f64)], looks: &Looks) -> Option<PairedGain> {
+    gain_of(pairs, |size| looks.rank(size))
+}
+
+/// Compares paired times that were measured until, at a look, half the width of the interval was at most `precision`. If
+/// something else ended them, such as a time limit, the interval is that of the last look.
+#[must_use]
+pub fn sequential_gain(pairs: &[(f64, f64)], looks: &Looks, precision: f64) -> Option<PairedGain> {
+    let at_look = gain_at_look(pairs, looks).filter(|gain| gain.is_precise(precision));
+    at_look.or_else(|| gain_of(pairs, |size| looks.last_rank(size)))
+}
+
+fn gain_of(pairs: &[(f64, f64)], rank: impl Fn(usize) -> Option<usize>) -> Option<PairedGain> {
     let is_time = |seconds: f64| seconds > 0.0 && seconds.is_finite();
     let ratios = pairs.iter().filter(|(first, second)| is_time(*first) && is_time(*second));
     let logarithms = Sample::new(ratios.map(|(first, second)| (second / first).ln()));
@@ -27,7 +45,10 @@ pub fn paired_gain(pairs: &[(f64, f64)]) -> Option<PairedGain> {
     Some(PairedGain {
         pairs: logarithms.len(),
         gain: gain(median(logarithms.0.clone())?),
-        interval: logarithms.median_interval().map(|(low, high)| (gain(high), gain(low))),
+        interval: rank(logarithms.len()).map(|rank| {
+            let (low, high) = logarithms.interval(rank);
+            (gain(high), gain(low))
+        }),
     })
 }
 
@@ -36,6 +57,12 @@ impl PairedGain {
     #[must_use]
     pub fn is_seen(&self) -> bool {
         self.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+    }
+
+    /// Whether half the width of the interval is at most this.
+    #[must_use]
+    pub fn is_precise(&self, precision: f64) -> bool {
+        self.interval.is_some_and(|(low, high)| high - low <= 2.0 * precision)
     }
 
     /// What the pairs show, in one sentence: `b is 9.4 % faster than a (95 % interval 8.1 to 10.6, 12 pairs)`.

@@ -1,9 +1,17 @@
-//! What trials show: medians, and differences with their intervals.
+//! What trials show: medians, and differences with their intervals; and which block a trial runs next.
+
+mod decision;
+
+pub use decision::{Decision, Design, Ending, FEWEST_PAIRS, Step, TimeLeft};
 
 use std::collections::BTreeMap;
 
 use hopmap_model::{TrialMapping, Trials};
-use hopmap_statistics::{Sample, paired_gain};
+use hopmap_statistics::{Looks, PairedGain, Sample, paired_gain, sequential_gain};
+
+/// Metrics of trials that end when an interval is precise.
+const PRECISION: &str = "precision";
+const MOST_PAIRS: &str = "most_pairs";
 
 /// A line per mapping, and a line per mapping that is compared with the first one.
 #[must_use]
@@ -14,15 +22,48 @@ pub fn summary(trials: &Trials) -> Vec<String> {
     lines
 }
 
-/// How each mapping compares with the first one.
+/// How each mapping compares with the first one. After a choice only the chosen one does.
 #[must_use]
 pub fn comparisons(trials: &Trials) -> Vec<String> {
     let [first, others @ ..] = &*trials.mappings else { return Vec::new() };
-    let sentence = |other: &TrialMapping| {
-        let gain = paired_gain(&trials.pairs(&first.name, &other.name))?;
-        Some(gain.sentence(&first.name, &other.name))
-    };
+    let sentence = |other: &TrialMapping| Some(gain(trials, &other.name)?.sentence(&first.name, &other.name));
     others.iter().filter_map(sentence).collect()
+}
+
+/// By how much a mapping is faster than the first one.
+#[must_use]
+pub fn gain(trials: &Trials, mapping: &str) -> Option<PairedGain> {
+    let first = &trials.mappings.first()?.name;
+    let pairs = trials.pairs(first, mapping);
+    let metric = |name: &str| trials.metrics.get(name);
+    match (metric(PRECISION), metric(MOST_PAIRS)) {
+        _ if mapping == first => None,
+        (Some(precision), Some(most)) => sequential_gain(&pairs, &Looks::new(*most as usize), *precision),
+        _ => paired_gain(&pairs),
+    }
+}
+
+/// The mapping whose gain counts: the second one of two, or the chosen one.
+#[must_use]
+pub fn rival(trials: &Trials) -> Option<&TrialMapping> {
+    let is_fresh = |mapping: &&TrialMapping| {
+        let mut runs = trials.runs.iter().filter(|run| run.mapping == mapping.name);
+        runs.any(|run| run.block.is_some() && !run.choice)
+    };
+    match &*trials.mappings {
+        [_, others @ ..] if trials.has_choice() => others.iter().find(is_fresh),
+        [_, second] => Some(second),
+        _ => None,
+    }
+}
+
+/// The mapping to use: the rival if it is faster than the first one for certain, and else the first one.
+#[must_use]
+pub fn best(trials: &Trials) -> Option<&TrialMapping> {
+    let is_faster = |rival: &&TrialMapping| {
+        gain(trials, &rival.name).and_then(|gain| gain.interval).is_some_and(|(low, _)| low > 0.0)
+    };
+    rival(trials).filter(is_faster).or(trials.mappings.first())
 }
 
 fn median_line(trials: &Trials, name: &str) -> String {
@@ -33,15 +74,31 @@ fn median_line(trials: &Trials, name: &str) -> String {
         0 => format!("{name}: no run time{failed}"),
         runs => {
             let (median, least, largest) = (sample.quartiles()[1], sample.least(), sample.largest());
-            format!("{name}: median {median:.4} s, {least:.4} to {largest:.4} s in {runs} runs{failed}")
+            let own = trials.runs.iter().filter(|run| run.mapping == name && run.block.is_some());
+            let inside = Sample::new(own.filter_map(|run| run.mpi_s));
+            let inside = match inside.is_empty() {
+                true => String::new(),
+                false => format!(", {:.4} s of it inside MPI", inside.quartiles()[1]),
+            };
+            format!(
+                "{name}: median {median:.4} s{inside}, {least:.4} to {largest:.4} s in {runs} runs{failed}"
+            )
         }
     }
 }
 
-/// The metrics of trials. `gain` is of the second mapping, and there is none if there are more: the best of several is
-/// not to be judged by the runs that made it the best.
-#[must_use]
-pub fn metrics(trials: &Trials) -> BTreeMap<String, f64> {
+/// Adds the metrics of trials by a design. Of several mappings without a choice there is no `gain`: the best of them is not to
+/// be judged by the runs that made it the best.
+pub fn add_metrics(trials: &mut Trials, design: &Design) {
+    if let Some(precision) = design.precision {
+        trials.metrics.insert(PRECISION.to_owned(), precision);
+        trials.metrics.insert(MOST_PAIRS.to_owned(), f64::from(design.blocks));
+    }
+    let measured = metrics(trials);
+    trials.metrics.extend(measured);
+}
+
+fn metrics(trials: &Trials) -> BTreeMap<String, f64> {
     let mut metrics = BTreeMap::new();
     let measured = trials.runs.iter().filter(|run| run.block.is_some());
     let mut add = |name: &str, value: f64| {
@@ -55,9 +112,7 @@ pub fn metrics(trials: &Trials) -> BTreeMap<String, f64> {
     if let Some(lateness) = measured.filter_map(|run| run.lateness_s).max_by(f64::total_cmp) {
         add("lateness_s", lateness);
     }
-    if let [first, second] = &*trials.mappings
-        && let Some(gain) = paired_gain(&trials.pairs(&first.name, &second.name))
-    {
+    if let Some(gain) = rival(trials).and_then(|rival| gain(trials, &rival.name)) {
         add("gain", gain.gain);
         add("pairs", gain.pairs as f64);
         if let Some((low, high)) = gain.interval {
@@ -79,6 +134,7 @@ mod tests {
         let run = |(block, name): (Option<u32>, &&str)| TrialRun {
             mapping: (*name).to_owned(),
             block,
+            choice: false,
             // The first mapping takes 2 s, the second one 1 s, …
             seconds: Some(2.0 / (1.0 + names.iter().position(|other| other == name).unwrap_or(0) as f64)),
             mpi_s: None,
@@ -127,5 +183,32 @@ mod tests {
         assert_eq!(summary(&trials)[0], "a: no run time, 1 incomplete");
         assert!(comparisons(&trials).is_empty());
         assert!(comparisons(&Trials::default()).is_empty());
+    }
+
+    #[test]
+    fn after_a_choice_only_the_chosen_mapping_has_a_gain() {
+        let mut trials = trials(&["a", "b", "c"], 8);
+        for run in &mut trials.runs {
+            run.choice = run.block.is_some_and(|block| block < 2);
+        }
+        trials.runs.retain(|run| run.choice || run.mapping != "b");
+        let design = Design { blocks: 96, precision: Some(0.01), choose: Some(2) };
+        add_metrics(&mut trials, &design);
+        assert!(
+            (trials.metrics["pairs"] - 6.0).abs() < 1e-9 && (trials.metrics["precision"] - 0.01).abs() < 1e-9
+        );
+        let expected = "c is 66.7 % faster than a (95 % interval 66.7 to 66.7, 6 pairs)";
+        assert_eq!(comparisons(&trials), [expected]);
+        assert_eq!(best(&trials).map(|mapping| mapping.name.as_str()), Some("c"));
+        trials.mappings.swap(0, 2);
+        assert_eq!(best(&trials).map(|mapping| mapping.name.as_str()), Some("c"));
+    }
+
+    #[test]
+    fn the_time_inside_mpi_is_part_of_the_summary() {
+        let mut trials = trials(&["a"], 2);
+        trials.runs.iter_mut().for_each(|run| run.mpi_s = Some(0.25));
+        let expected = "a: median 2.0000 s, 0.2500 s of it inside MPI, 2.0000 to 2.0000 s in 2 runs";
+        assert_eq!(summary(&trials), [expected]);
     }
 }

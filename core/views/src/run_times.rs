@@ -75,6 +75,7 @@ mod tests {
         TrialRun {
             mapping: mapping.to_owned(),
             block,
+            choice: false,
             seconds: Some(seconds),
             mpi_s: None,
             lateness_s: None,

@@ -149,6 +149,7 @@ fn trials_know_their_mappings_by_digest_and_runs_on_a_busy_machine_do_not_count(
     let run = |mapping: &str, block, seconds, idle| TrialRun {
         mapping: mapping.into(),
         block: Some(block),
+        choice: false,
         seconds: Some(seconds),
         mpi_s: None,
         lateness_s: Some(0.1 - 0.1 * idle),

@@ -1,8 +1,10 @@
 //! Measured run times of programs.
 //!
-//! Stage: [`TrialStage`], `run/trial`. [`Runner`] is what it is made of: it runs a program under several mappings, block by
-//! block.
+//! Stages: [`TrialStage`], `run/trial`, and [`BestStage`], `run/best`, which returns the best mapping of a trial. [`Runner`] is what a
+//! trial is made of: it runs a program under several mappings, block by block.
 
+mod best;
+mod candidates;
 mod command;
 mod error;
 mod measure;
@@ -10,8 +12,10 @@ mod params;
 mod runner;
 mod stage;
 
+pub use best::{BestParams, BestStage};
+pub use candidates::Candidate;
 pub use command::LaunchCommand;
 pub use error::TrialError;
 pub use params::TrialParams;
-pub use runner::{Candidate, Runner};
+pub use runner::Runner;
 pub use stage::TrialStage;

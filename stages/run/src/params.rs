@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 
 use hopmap_launchers::Launch;
 use hopmap_model::{Error, InputPath, OutOfRange};
+use hopmap_trials::{Design, FEWEST_PAIRS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::TrialError;
 
+/// Blocks without `precision`, and most blocks with it, unless the parameters say how many.
+const RUNS: u32 = 6;
+const RUNS_OF_PRECISE: u32 = 96;
 /// Most runs of a mapping.
 const MOST_RUNS: u32 = 10_000;
 
@@ -31,9 +35,24 @@ pub struct TrialParams {
     /// Working directory of the program [default: that of hopmap].
     #[serde(default)]
     pub folder: Option<InputPath>,
-    /// Measured runs of each mapping. From 6 on, differences have an interval.
-    #[serde(default = "default_runs")]
-    pub runs: u32,
+    /// Measured runs of each mapping: blocks in which each runs once. From 6 on, differences have an interval [default: 6; with
+    /// `precision`, 96 at most].
+    #[serde(default)]
+    pub runs: Option<u32>,
+    /// Measure until half the width of the interval is at most this: 0.01 for ±1 % of the run time. Looks after 6, 12, 24, …
+    /// pairs, and all of them share the 5 % in which the interval may be wrong.
+    #[serde(default)]
+    pub precision: Option<f64>,
+    /// With more than two mappings, run all of them in this many blocks first. The best one then goes on against the first
+    /// one, and only these runs say what it gains.
+    #[serde(default)]
+    pub choose: Option<u32>,
+    /// Time of the whole trial, in seconds: no block is started that would not fit.
+    #[serde(default)]
+    pub time_s: Option<f64>,
+    /// With `predictions`, run only the first mapping and this many others, those with the shortest predicted run times.
+    #[serde(default)]
+    pub best: Option<u32>,
     /// Runs of each mapping before the first one that counts.
     #[serde(default = "default_warm_up")]
     pub warm_up: u32,
@@ -55,15 +74,18 @@ pub struct TrialParams {
     pub lateness: Option<String>,
 }
 
-fn default_runs() -> u32 {
-    6
-}
-
 fn default_warm_up() -> u32 {
     1
 }
 
 impl TrialParams {
+    /// What the trial measures.
+    #[must_use]
+    pub fn design(&self) -> Design {
+        let runs = if self.precision.is_some() { RUNS_OF_PRECISE } else { RUNS };
+        Design { blocks: self.runs.unwrap_or(runs), precision: self.precision, choose: self.choose }
+    }
+
     /// Checks the values.
     pub fn check(&self) -> Result<(), Error> {
         let out_of_range = |name, value: String, allowed| Err(OutOfRange::new(name, value, allowed).into());
@@ -71,14 +93,25 @@ impl TrialParams {
         for (name, command) in [("launcher", &self.launcher), ("lateness", &self.lateness)] {
             command.as_deref().map(|command| words(name, command)).transpose()?;
         }
-        if self.runs == 0 || self.runs > MOST_RUNS {
-            return out_of_range("runs", self.runs.to_string(), "1 to 10000");
+        for (name, count) in [("runs", self.runs), ("choose", self.choose), ("best", self.best)] {
+            if let Some(count) = count.filter(|count| *count == 0 || *count > MOST_RUNS) {
+                return out_of_range(name, count.to_string(), "1 to 10000");
+            }
+        }
+        if let Some(precision) = self.precision.filter(|precision| !(*precision > 0.0 && *precision < 1.0)) {
+            return out_of_range("precision", format!("{precision:?}"), "above 0 and below 1, such as 0.01");
+        }
+        if self.precision.is_some() && self.design().blocks < FEWEST_PAIRS {
+            let runs = self.design().blocks.to_string();
+            return out_of_range("runs", runs, "6 to 10000 with `precision`: an interval needs 6 pairs");
         }
         if self.warm_up > MOST_RUNS {
             return out_of_range("warm_up", self.warm_up.to_string(), "0 to 10000");
         }
-        if let Some(timeout) = self.timeout_s.filter(|timeout| !(*timeout > 0.0 && *timeout <= 1e9)) {
-            return out_of_range("timeout_s", format!("{timeout:?}"), "above 0 s, such as 60");
+        for (name, time) in [("timeout_s", self.timeout_s), ("time_s", self.time_s)] {
+            if let Some(time) = time.filter(|time| !(*time > 0.0 && *time <= 1e9)) {
+                return out_of_range(name, format!("{time:?}"), "above 0 s, such as 60");
+            }
         }
         if self.time_after.as_deref().is_some_and(|text| text.trim().is_empty()) {
             return out_of_range(
@@ -118,6 +151,12 @@ mod tests {
             "`launcher` is `'x`, which is not a command"
         );
         assert_eq!(message(r#"{"program": "a", "runs": 0}"#), "`runs` = 0 is out of range");
+        assert_eq!(
+            message(r#"{"program": "a", "precision": 0.01, "runs": 5}"#),
+            "`runs` = 5 is out of range"
+        );
+        assert_eq!(message(r#"{"program": "a", "precision": 1}"#), "`precision` = 1.0 is out of range");
+        assert_eq!(message(r#"{"program": "a", "time_s": -1}"#), "`time_s` = -1.0 is out of range");
         assert_eq!(message(r#"{"program": "a", "timeout_s": 0}"#), "`timeout_s` = 0.0 is out of range");
         assert_eq!(message(r#"{"program": "a", "env": {"A=B": ""}}"#), "`env` = \"A=B\" is out of range");
         assert!(serde_json::from_str::<TrialParams>("{}").is_err());

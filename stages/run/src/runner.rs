@@ -9,17 +9,16 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopmap_model::{Context, FileSet, Mapping, TrialMapping, TrialRun, Trials, open_input};
+use hopmap_model::{Context, FileSet, TrialMapping, TrialRun, Trials, open_input};
 use hopmap_process::{Capture, Group};
 use tempfile::TempDir;
 
 use crate::command::program_file;
 use crate::measure::{Processors, lateness, printed_time, time_inside_mpi};
 use crate::params::words;
-use crate::{LaunchCommand, TrialError, TrialParams};
+use crate::{Candidate, LaunchCommand, TrialError, TrialParams};
 
 /// Names of files in the folder of a run.
 const STDOUT: &str = "stdout";
@@ -35,17 +34,6 @@ const MOST_FAILURES: u32 = 2;
 const QUOTED_BYTES: usize = 4096;
 const QUOTED_LINES: usize = 12;
 
-/// A mapping to try.
-#[derive(Debug, Clone)]
-pub struct Candidate {
-    /// Its name.
-    pub name: String,
-    /// Its digest.
-    pub digest: String,
-    /// The mapping.
-    pub mapping: Arc<Mapping>,
-}
-
 /// Runs a program, and keeps what was measured.
 #[derive(Debug)]
 pub struct Runner<'a> {
@@ -60,7 +48,18 @@ pub struct Runner<'a> {
     failures: Vec<Option<u32>>,
     /// How the first run ended that failed.
     first_failure: Option<String>,
+    /// The slowest run by mapping, from the start of the launcher to its end.
+    slowest: Vec<f64>,
     blocks: u32,
+}
+
+/// The place of a run in a trial.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Number of the block; `None` for the warm-up.
+    block: Option<u32>,
+    /// Whether the block serves to choose the best mapping.
+    choice: bool,
 }
 
 /// How a run ended.
@@ -77,7 +76,6 @@ impl<'a> Runner<'a> {
         candidates: &[Candidate],
         scratch: &Path,
     ) -> Result<Self, TrialError> {
-        check(candidates)?;
         program_file(params)?;
         let fault = |source| TrialError::File { path: scratch.to_owned(), source };
         let scratch = std::path::absolute(scratch).map_err(fault)?;
@@ -99,6 +97,7 @@ impl<'a> Runner<'a> {
             runs: Vec::new(),
             failures: vec![Some(0); candidates.len()],
             first_failure: None,
+            slowest: vec![0.0; candidates.len()],
             blocks: 0,
         };
         // A command that does not work is found before the first run.
@@ -115,25 +114,44 @@ impl<'a> Runner<'a> {
 
     /// Runs the warm-up: each mapping as often as the parameters say. `false` if it was stopped.
     pub fn warm_up(&mut self, cx: &Context<'_>) -> Result<bool, TrialError> {
+        let all: Vec<usize> = (0..self.commands.len()).collect();
         for _ in 0..self.params.warm_up {
-            if !self.each(None, cx)? {
+            if !self.each(&all, Place { block: None, choice: false }, cx)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Runs a block: each mapping once. `false` if it was stopped.
-    pub fn block(&mut self, cx: &Context<'_>) -> Result<bool, TrialError> {
-        let block = self.blocks;
+    /// Runs a block: each of the mappings once. `None` if it was stopped; otherwise the time by mapping, if it is known.
+    pub fn block(
+        &mut self,
+        mappings: &[usize],
+        choice: bool,
+        cx: &Context<'_>,
+    ) -> Result<Option<Vec<Option<f64>>>, TrialError> {
+        let (block, first) = (self.blocks, self.runs.len());
         self.blocks += 1;
-        self.each(Some(block), cx)
+        if !self.each(mappings, Place { block: Some(block), choice }, cx)? {
+            return Ok(None);
+        }
+        let complete = self.runs[first..].iter().filter(|run| run.complete);
+        let times: BTreeMap<&str, f64> =
+            complete.filter_map(|run| Some((run.mapping.as_str(), run.seconds?))).collect();
+        let time = |(mapping, _): &(TrialMapping, _)| times.get(mapping.name.as_str()).copied();
+        Ok(Some(self.commands.iter().map(time).collect()))
     }
 
-    /// The runs so far.
+    /// Whether a mapping is not run again, because its first runs failed.
     #[must_use]
-    pub fn runs(&self) -> &[TrialRun] {
-        &self.runs
+    pub fn gave_up(&self, mapping: usize) -> bool {
+        self.failures[mapping].is_some_and(|failures| failures >= MOST_FAILURES)
+    }
+
+    /// The slowest run by mapping, from the start of the launcher to its end; 0 if there is none.
+    #[must_use]
+    pub fn slowest(&self) -> &[f64] {
+        &self.slowest
     }
 
     /// Runs, and output of all runs.
@@ -152,19 +170,19 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn each(&mut self, block: Option<u32>, cx: &Context<'_>) -> Result<bool, TrialError> {
-        let mut order: Vec<usize> = (0..self.commands.len()).collect();
-        if block.is_some_and(|block| block % 2 == 1) {
+    fn each(&mut self, mappings: &[usize], place: Place, cx: &Context<'_>) -> Result<bool, TrialError> {
+        let mut order = mappings.to_vec();
+        if place.block.is_some_and(|block| block % 2 == 1) {
             order.reverse();
         }
         for mapping in order {
             if cx.should_stop() {
                 return Ok(false);
             }
-            if self.failures[mapping].is_some_and(|failures| failures >= MOST_FAILURES) {
+            if self.gave_up(mapping) {
                 continue;
             }
-            if !self.run(mapping, block, cx)? {
+            if !self.run(mapping, place, cx)? {
                 return Ok(false);
             }
         }
@@ -176,7 +194,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs the program once; `false` if it was stopped.
-    fn run(&mut self, mapping: usize, block: Option<u32>, cx: &Context<'_>) -> Result<bool, TrialError> {
+    fn run(&mut self, mapping: usize, place: Place, cx: &Context<'_>) -> Result<bool, TrialError> {
         let folder = self.folder.path().join(self.runs.len().to_string());
         create(&folder)?;
         let (TrialMapping { name, .. }, launch) = &self.commands[mapping];
@@ -192,6 +210,7 @@ impl<'a> Runner<'a> {
             let launcher = launch.launcher().to_owned();
             TrialError::Start { launcher, source }
         })?;
+        self.slowest[mapping] = self.slowest[mapping].max(seconds);
         let idle = processors.zip(Processors::now()).and_then(|(before, now)| now.idle_since(before));
         let lateness_s = self.lateness()?;
         let succeeded = matches!(&ending, Ending::Exited(status) if status.success());
@@ -201,7 +220,8 @@ impl<'a> Runner<'a> {
         };
         let run = TrialRun {
             mapping: name.clone(),
-            block,
+            block: place.block,
+            choice: place.choice,
             seconds,
             mpi_s: time_inside_mpi(&recording),
             lateness_s,
@@ -262,25 +282,6 @@ impl<'a> Runner<'a> {
             }
         }
     }
-}
-
-/// Checks that there are mappings of the same number of ranks, with different names.
-fn check(candidates: &[Candidate]) -> Result<(), TrialError> {
-    let fault = |problem: String| Err(TrialError::Mappings { problem });
-    let Some(first) = candidates.first() else {
-        return fault("no mapping is connected".to_owned());
-    };
-    for (index, candidate) in candidates.iter().enumerate() {
-        if candidates[..index].iter().any(|other| other.name == candidate.name) {
-            return fault(format!("two mappings are named `{}`", candidate.name));
-        }
-        let (ranks, expected) = (candidate.mapping.ranks.len(), first.mapping.ranks.len());
-        if ranks != expected {
-            let (name, first) = (&candidate.name, &first.name);
-            return fault(format!("`{name}` has {ranks} ranks, but `{first}` has {expected}"));
-        }
-    }
-    Ok(())
 }
 
 /// The exit status as shells give it.

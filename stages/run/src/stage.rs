@@ -1,12 +1,17 @@
 //! `run/trial`.
 
-use hopmap_model::{Context, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Stage, Trials};
-use hopmap_trials::{metrics, summary};
+use std::time::Instant;
 
+use hopmap_model::{
+    Context, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Prediction, Stage, Trials,
+};
+use hopmap_trials::{Decision, Ending, Step, TimeLeft, add_metrics, summary};
+
+use crate::candidates::candidates;
 use crate::command::program_file;
 use crate::params::words;
 use crate::runner::RECORDING_WORD;
-use crate::{Candidate, Runner, TrialError, TrialParams};
+use crate::{Runner, TrialError, TrialParams};
 
 /// `run/trial`: measures the run time of a program under several mappings.
 #[derive(Debug)]
@@ -19,7 +24,13 @@ impl Stage for TrialStage {
     const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
-        const { &[Port::many::<Mapping>("mappings"), Port::output::<Trials>("trials")] }
+        const {
+            &[
+                Port::many::<Mapping>("mappings"),
+                Port::many::<Prediction>("predictions"),
+                Port::output::<Trials>("trials"),
+            ]
+        }
     }
 
     fn check(params: &TrialParams) -> Result<(), Error> {
@@ -48,18 +59,21 @@ impl Stage for TrialStage {
     }
 
     fn run(params: TrialParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let candidates: Vec<Candidate> = inputs
-            .many::<Mapping>("mappings")?
-            .into_iter()
-            .map(|input| Candidate { name: input.label, digest: input.digest, mapping: input.value })
-            .collect();
+        let begin = Instant::now();
+        let (mappings, predictions) = (inputs.many("mappings")?, inputs.many("predictions")?);
+        let candidates = candidates(mappings, &predictions, params.best, cx)?;
         let mut runner = Runner::new(&params, &candidates, &cx.scratch())?;
         if params.record {
             runner = runner.wrapped_in(recorder()?);
         }
-        let is_complete = measure(&mut runner, &params, cx)?;
+        let measurement = Measurement {
+            params: &params,
+            names: candidates.iter().map(|candidate| candidate.name.as_str()).collect(),
+            begin,
+        };
+        let is_complete = measurement.run(&mut runner, cx)?;
         let mut trials = runner.finish()?;
-        trials.metrics = metrics(&trials);
+        add_metrics(&mut trials, &params.design());
         summary(&trials).iter().for_each(|line| cx.log(line));
         let outputs = Outputs::new().with("trials", trials);
         Ok(if is_complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
@@ -75,17 +89,60 @@ fn recorder() -> Result<Vec<String>, TrialError> {
     Ok(std::iter::once(hopmap.to_string_lossy().into_owned()).chain(words).collect())
 }
 
-/// The warm-up, then as many blocks as the parameters say; `false` if it was stopped.
-fn measure(runner: &mut Runner<'_>, params: &TrialParams, cx: &Context<'_>) -> Result<bool, Error> {
-    cx.progress(0, u64::from(params.runs));
-    if !runner.warm_up(cx)? {
-        return Ok(false);
-    }
-    for block in 0..params.runs {
-        if !runner.block(cx)? {
+/// Runs the blocks for which the decision asks.
+struct Measurement<'a> {
+    params: &'a TrialParams,
+    names: Vec<&'a str>,
+    begin: Instant,
+}
+
+impl Measurement<'_> {
+    /// The warm-up, then blocks until the trial ends; `false` if it was stopped.
+    fn run(&self, runner: &mut Runner<'_>, cx: &Context<'_>) -> Result<bool, Error> {
+        let design = self.params.design();
+        let mut decision = Decision::new(design, self.names.len());
+        let most = u64::from(design.blocks)
+            + u64::from(design.choose.filter(|_| decision.is_choosing()).unwrap_or(0));
+        cx.progress(0, most);
+        if !runner.warm_up(cx)? {
             return Ok(false);
         }
-        cx.progress(u64::from(block) + 1, u64::from(params.runs));
+        for done in 1.. {
+            let gave_up = (0..self.names.len()).filter(|mapping| runner.gave_up(*mapping));
+            gave_up.for_each(|mapping| decision.give_up(mapping));
+            let was_choosing = decision.is_choosing();
+            let time = self.time_left(runner);
+            let step = decision.next(time.as_ref());
+            if let (true, Some(chosen)) = (was_choosing, decision.chosen()) {
+                cx.log(format_args!("{} had the best median and goes on alone", self.names[chosen]));
+            }
+            let mappings = match step {
+                Step::Block(mappings) => mappings,
+                Step::End(ending) => {
+                    self.log(ending, cx);
+                    return Ok(true);
+                }
+            };
+            match runner.block(&mappings, decision.is_choosing(), cx)? {
+                Some(times) => decision.add(times),
+                None => return Ok(false),
+            }
+            cx.progress(done, most);
+        }
+        Ok(true)
     }
-    Ok(true)
+
+    fn time_left(&self, runner: &Runner<'_>) -> Option<TimeLeft> {
+        let seconds = self.params.time_s? - self.begin.elapsed().as_secs_f64();
+        Some(TimeLeft { seconds, slowest: runner.slowest().to_vec() })
+    }
+
+    fn log(&self, ending: Ending, cx: &Context<'_>) {
+        let time = self.params.time_s.unwrap_or_default();
+        match ending {
+            Ending::Time => cx.log(format_args!("a further block would not fit into {time} s")),
+            Ending::NoPair => cx.log("it ends, because there is nothing to compare"),
+            Ending::Blocks | Ending::Precise => {}
+        }
+    }
 }

@@ -204,6 +204,11 @@ pub(super) const TRIALS: KindForm = KindForm {
             &[
                 column("mapping", "text", "name of the mapping"),
                 column("block", "u32?", "block, in which each mapping runs once; empty for the warm-up"),
+                column(
+                    "choice",
+                    "text",
+                    "`yes` if the block served to choose the best mapping: it does not count for `gain`",
+                ),
                 column("seconds", "f64?", "run time in seconds"),
                 column("mpi_s", "f64?", "seconds inside MPI, the mean of all ranks, with `record`"),
                 column("lateness_s", "f64?", "how late an emulated network was, with `lateness`"),
@@ -222,8 +227,10 @@ pub(super) const TRIALS: KindForm = KindForm {
         ("incomplete", "runs that failed, or whose time is not known"),
         ("idle", "smallest idle fraction of a measured run"),
         ("lateness_s", "largest lateness of a measured run"),
-        ("gain", "1 − time / time of the first mapping, median of the pairs; with two mappings only"),
+        ("gain", "1 − time / time of the first mapping, median of the pairs; with two mappings, or a choice"),
         ("gain_low", "lower end of its 95 % interval, from 6 pairs on; also `gain_high`"),
-        ("pairs", "blocks in which both mappings are complete"),
+        ("pairs", "blocks in which both mappings are complete, without those of the choice"),
+        ("precision", "half width of the interval that ends the trial, if asked for"),
+        ("most_pairs", "pairs after which it ends, however wide the interval is"),
     ],
 };

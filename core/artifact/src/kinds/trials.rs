@@ -5,7 +5,7 @@ use hopmap_model::{FileSet, TrialMapping, TrialRun, Trials};
 use super::files::{files_of, with_files};
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
-const COMPLETE: [(bool, &str); 2] = [(true, "yes"), (false, "no")];
+const YES: [(bool, &str); 2] = [(true, "yes"), (false, "no")];
 
 impl Codec for Trials {
     const SCHEMA: u32 = 1;
@@ -35,10 +35,11 @@ rows!(encode_mappings, decode_mappings: TrialMapping { text name, text digest })
 rows!(encode_runs, decode_runs: TrialRun {
     text mapping,
     optional_u32 block,
+    text choice in YES,
     optional_f64 seconds,
     optional_f64 mpi_s,
     optional_f64 lateness_s,
     optional_f64 idle,
     optional_u32 exit,
-    text complete in COMPLETE,
+    text complete in YES,
 });
