@@ -169,7 +169,9 @@ impl Decision {
         let (Some(looks), Some(precision)) = (&self.looks, self.design.precision) else { return false };
         let mut rivals = self.alive().into_iter().filter(|mapping| *mapping > 0).peekable();
         let is_precise = |mapping: usize| {
-            gain_at_look(&self.pairs(mapping), looks).is_some_and(|gain| gain.is_precise(precision))
+            let pairs = self.pairs(mapping);
+            let gain = looks.rank(pairs.len()).and_then(|_| gain_at_look(&pairs, looks));
+            gain.is_some_and(|gain| gain.is_precise(precision))
         };
         rivals.peek().is_some() && rivals.all(is_precise)
     }

@@ -146,7 +146,6 @@ fn shown(noise: Noise, difference: f64) -> Shown {
 fn intervals_cover(noise: Noise) {
     for difference in [0.0, 0.01, 0.05] {
         let shown = shown(noise, difference);
-        println!("{noise:?} {difference}: {shown:?}");
         assert!(shown.covered >= 0.94, "{noise:?}, {difference}: {shown:?}");
         assert!(difference > 0.0 || shown.claimed <= 0.05, "{noise:?}: {shown:?}");
         assert!(difference < 0.05 || shown.claimed >= 0.8, "{noise:?}: {shown:?}");
@@ -160,10 +159,20 @@ fn intervals_of_skewed_times_with_outliers_cover() {
 
 #[test]
 fn intervals_of_drifting_times_cover() {
-    intervals_cover(Noise { skewed: 0.01, drift: 0.002, ..Noise::default() });
+    intervals_cover(Noise { skewed: 0.01, drift: 0.01, ..Noise::default() });
 }
 
+/// This correlation is the worst: less of it matters less, and more of it cancels within a pair.
 #[test]
-fn intervals_of_times_with_a_correlated_machine_cover() {
-    intervals_cover(Noise { skewed: 0.002, shared: 0.02, correlation: 0.9, ..Noise::default() });
+fn intervals_of_times_on_a_machine_with_slow_phases_cover() {
+    intervals_cover(Noise { shared: 0.02, correlation: 0.5, ..Noise::default() });
+}
+
+/// What changes one mapping alone for several blocks does not cancel. docs/howto/trial.md says how much of it is too much.
+#[test]
+fn phases_of_one_mapping_may_be_correlated_by_a_tenth() {
+    let covered =
+        |own_correlation| shown(Noise { own: 0.02, own_correlation, ..Noise::default() }, 0.0).covered;
+    assert!(covered(0.1) >= 0.94);
+    assert!((0.8..0.9).contains(&covered(0.5)));
 }
