@@ -20,7 +20,9 @@ mod show;
 mod stages;
 mod summary;
 mod topology;
+mod trial;
 mod verify;
+mod written;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -115,6 +117,8 @@ enum Command {
     Gc(locate::GcArguments),
     /// Record or check the accepted baseline of gates or of an artifact.
     Accept(gates::Arguments),
+    /// Measure a program under several placements.
+    Trial(trial::Arguments),
     #[command(flatten)]
     Registered(Registered),
     /// Refresh, compare and inspect published machine topologies.
@@ -164,6 +168,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Runs(arguments) => locate::runs(&arguments, output),
         Command::Gc(arguments) => locate::gc(&arguments, output),
         Command::Accept(arguments) => gates::main(&arguments, output),
+        Command::Trial(arguments) => trial::main(&arguments, output),
         Command::Registered(command) => run_registered(&command, output),
         Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Doctor(arguments) => doctor::main(&arguments, output),

@@ -56,6 +56,7 @@ pub(crate) use cells::{LAUNCHERS, distributed_stages};
 use connect::{Index, order};
 pub(crate) use expand::plain;
 use expand::{LooseCell, check, expand, saves, sweeps};
+pub(crate) use file::is_name;
 pub use file::{Batch, bytes, show_bytes};
 use file::{File, RETRIES, questions};
 use gates::gates;

@@ -108,6 +108,11 @@ impl StoreArguments {
         })
     }
 
+    /// The store that is named, as seen from the working directory.
+    pub(crate) fn named(&self, working: &Path) -> Option<String> {
+        self.store.as_ref().map(|store| working.join(store).to_string_lossy().into_owned())
+    }
+
     /// Whether a store is named.
     pub(crate) fn is_named(&self) -> bool {
         self.store.is_some()

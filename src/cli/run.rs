@@ -84,13 +84,13 @@ pub(crate) struct Arguments {
 }
 
 /// A time in which something can run.
-fn some_time(text: &str) -> Result<Duration, String> {
+pub(super) fn some_time(text: &str) -> Result<Duration, String> {
     let time = duration(text)?;
     if time.is_zero() { Err("must be longer than 0 s".to_owned()) } else { Ok(time) }
 }
 
 /// A fraction of a run time: `2%` or `0.02`.
-fn gain(text: &str) -> Result<f64, String> {
+pub(super) fn gain(text: &str) -> Result<f64, String> {
     let (number, unit) =
         text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |text| (text.trim_end(), 0.01));
     let gain = number.parse::<f64>().map(|number| number * unit);

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hopmap_artifact::Folder;
-use hopmap_model::{TrialRun, Trials};
+use hopmap_model::{Mapping, TrialRun, Trials};
 use hopmap_test_support::{program, signal, system_tests};
 
 use crate::sandbox::Sandbox;
@@ -286,6 +286,80 @@ fn a_trial_starts_no_block_that_does_not_fit_into_its_time() {
     trial.with("runs = 3, time_s = 0.001");
     trial.run();
     assert_eq!(order(&trial.trials().runs), [("linear", None), ("other", None)]);
+}
+
+#[test]
+fn one_command_writes_a_pipeline_and_measures_placements() {
+    let trial = Trial::new();
+    let command = "trial --hosts a,b --slots 2 -n 4 --launch open-mpi-hosts --launcher ./launcher --time-after time: linear \
+                   rr=round-robin -- ./app x";
+    let command: Vec<&str> = command.split_whitespace().collect();
+    trial.script(
+        "app",
+        "#!/bin/sh\necho run >> started\n[ $second = a ] && echo time: 2.0 || echo time: 1.0\n",
+    );
+    let seen = trial.0.stdout(&command);
+    let sentence = "rr is 50.0 % faster than linear (95 % interval 50.0 to 50.0, 12 pairs)\n";
+    assert!(seen.ends_with(sentence), "{seen}");
+    assert_eq!(trial.started(), 26);
+    let best: Mapping = Folder::read(&trial.0.path().join("trial/best")).unwrap();
+    assert_eq!(best.ranks.iter().map(|rank| rank.host).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    // The same again is there already, also as a pipeline; the mapping is a placement.
+    assert!(trial.0.stdout(&command).ends_with(sentence));
+    trial.0.stdout(&["run", "trial/trial.toml", "--no-report"]);
+    assert_eq!(trial.started(), 26);
+    let again = "trial --launch open-mpi-hosts --launcher ./launcher --time-after time: --runs 6 linear trial/best -o again \
+                 -- ./app";
+    let seen = trial.0.stdout(&again.split_whitespace().collect::<Vec<_>>());
+    assert!(
+        seen.ends_with("best is 50.0 % faster than linear (95 % interval 50.0 to 50.0, 6 pairs)\n"),
+        "{seen}"
+    );
+}
+
+#[test]
+fn what_is_no_placement_is_one_message() {
+    let sandbox = Sandbox::new();
+    sandbox.write("trial/trial.toml", "name = \"mine\"\n");
+    for (words, expected) in [
+        ("linear", "there is one"),
+        ("linear none", "the placement `none` is no folder"),
+        ("linear linear", "two placements are named `linear`"),
+        ("linear trial", "artifact.json"),
+        ("linear random", "no hosts are given"),
+        ("--hosts a --slots 1 -n 2 linear random", "2 ranks do not fit into 1 slots"),
+        ("--hosts a --slots 1 linear random", "trial/trial.toml is not a pipeline that hopmap wrote"),
+        ("--hosts a --slots 2 --launch none --out other linear random", "found `none`"),
+    ] {
+        let arguments: Vec<&str> =
+            ["trial"].into_iter().chain(words.split(' ')).chain(["--", "./app"]).collect();
+        let seen = sandbox.seen(&arguments);
+        assert!(seen.contains(expected), "{expected}:\n{seen}");
+    }
+}
+
+#[test]
+fn one_command_measures_with_open_mpi() {
+    if !system_tests() || program("mpirun.openmpi").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for command in [
+        "exec topology/synthetic -p hosts=localhost -p slots=2 --out machine",
+        "exec instance/stencil -p shape=1x2 --out ranks",
+        "exec map/random -p seed=0 --in task-graph=ranks --in system=machine --out swapped",
+    ] {
+        sandbox.stdout(&command.split(' ').collect::<Vec<_>>());
+    }
+    let command = "trial --out out --store .hopmap --launcher mpirun.openmpi --runs 6 linear swapped -- true";
+    let mut command = sandbox.command(&command.split(' ').collect::<Vec<_>>());
+    let output = command.envs(hopmap_mpi_environment::AS_ROOT).output().unwrap();
+    let seen = String::from_utf8(output.stdout).unwrap();
+    let last = seen.lines().last().unwrap_or_default();
+    assert!(output.status.success() && last.contains("linear") && last.contains("6 pairs"), "{seen}");
+    let trials: Trials = Folder::read(&sandbox.artifact("trial")).unwrap();
+    assert!(trials.runs.iter().all(|run| run.complete));
+    assert!(trials.metrics.contains_key("gain_low") && trials.metrics.contains_key("gain_high"));
 }
 
 /// Two ranks on this host, in both orders of its cores.

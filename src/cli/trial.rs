@@ -1,0 +1,268 @@
+//! `hopmap trial`: a program under several placements, as a pipeline that it writes and runs.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use hopmap_artifact::Folder;
+use hopmap_command::{Failure, refuse};
+use hopmap_formats::host_list;
+use hopmap_model::{Mapping, Trials};
+use hopmap_trials::{comparisons, summary};
+
+use super::open::{StoreArguments, working_directory};
+use super::output::{Output, Result};
+use super::run::{gain, some_time};
+use super::written::{self, string};
+use crate::pipeline::is_name;
+
+/// The pipeline file in the folder of the results, and its stage that measures.
+const FILE: &str = "trial.toml";
+const STAGE: &str = "trial";
+/// Blocks that choose the best of several placements.
+const CHOOSE: u32 = 6;
+/// Placements by name.
+const KNOWN: [&str; 3] = ["linear", "round-robin", "random"];
+
+/// Arguments of `trial`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A PLACEMENT is the folder of a mapping, NAME=FOLDER, or one of linear, round-robin and random on the hosts of --hosts, or on those \
+of the first mapping. The first placement is the baseline. Of several others, the best one is chosen, and measured again against \
+the baseline. DIR gets the pipeline file trial.toml: to change more, copy it, and use `hopmap run`.
+
+Examples:
+  hopmap trial --hosts 'node[1-4]' --slots 4 linear round-robin -- ./app input.txt
+  hopmap trial --deadline 10m --precision 2% linear placed=out/mapping -- ./app input.txt
+  hopmap trial --launch slurm --time-after 'Loop time of' linear a=out/a b=out/b -- lmp -in in.melt")]
+pub(crate) struct Arguments {
+    /// Placements: at least two.
+    #[arg(required = true, value_name = "PLACEMENT")]
+    placements: Vec<String>,
+    /// The program and its arguments, without the launcher.
+    #[arg(required = true, last = true, value_name = "PROGRAM")]
+    program: Vec<String>,
+    /// Hosts of placements by name, such as node[1-4] [default: those of the first mapping].
+    #[arg(long, value_name = "LIST", requires = "slots")]
+    hosts: Option<String>,
+    /// Slots of each of these hosts.
+    #[arg(long, value_name = "COUNT", requires = "hosts", value_parser = clap::value_parser!(u32).range(1..))]
+    slots: Option<u32>,
+    /// Number of ranks of placements by name [default: that of the first mapping, or one for every slot].
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
+    /// Launcher of the program's MPI, such as open-mpi-4, open-mpi-5, open-mpi-hosts, mpich or slurm.
+    #[arg(long, value_name = "NAME", default_value = "open-mpi-4")]
+    launch: String,
+    /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.
+    #[arg(long, value_name = "COMMAND")]
+    launcher: Option<String>,
+    /// Measure until half the width of the interval is at most this.
+    #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "1%")]
+    precision: f64,
+    /// Most runs of a placement [default: 96].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(6..))]
+    runs: Option<u32>,
+    /// Time of the whole trial: no runs are started that would not fit.
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    deadline: Option<Duration>,
+    /// Take the run time from the standard output: the first number after the last occurrence of this text, in seconds [default: the
+    /// time of the launcher].
+    #[arg(long, value_name = "TEXT")]
+    time_after: Option<String>,
+    /// Record every run, for the time inside MPI.
+    #[arg(long)]
+    record: bool,
+    /// Any number; another one measures again.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    repetition: u32,
+    /// Folder of the pipeline file.
+    #[arg(short, long, value_name = "DIR", default_value = "trial")]
+    out: PathBuf,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
+    let working = working_directory()?;
+    let placements = placements(&arguments.placements)?;
+    let text = pipeline(arguments, &placements, &working)?;
+    let file = working.join(&arguments.out).join(FILE);
+    written::write(&file, &text)?;
+    let store = arguments.store.named(&working);
+    let options: Vec<&str> = store.iter().flat_map(|store| ["--store", store.as_str()]).collect();
+    let exit = written::run(&file, &options, output)?;
+    if let Some(trials) = written::newest::<Trials>(&file, &arguments.store, STAGE)? {
+        said(&trials).iter().for_each(|line| output.line(line));
+    }
+    Ok(exit)
+}
+
+/// What the trial shows.
+fn said(trials: &Trials) -> Vec<String> {
+    if trials.mappings.len() < 2 {
+        return vec![
+            "all placements put every rank on the same host and core: nothing to compare".to_owned(),
+        ];
+    }
+    let sentences = comparisons(trials);
+    if sentences.is_empty() { summary(trials) } else { sentences }
+}
+
+/// A placement and its name.
+struct Placement {
+    name: String,
+    source: Source,
+}
+
+/// Where a placement comes from.
+enum Source {
+    Known(String),
+    Folder(PathBuf, Mapping),
+}
+
+fn placements(texts: &[String]) -> Result<Vec<Placement>> {
+    if texts.len() < 2 {
+        return refuse("a trial compares placements, and there is one", "add another one, such as linear");
+    }
+    let placements = texts.iter().map(|text| placement(text)).collect::<Result<Vec<_>>>()?;
+    for (index, placement) in placements.iter().enumerate() {
+        if placements[..index].iter().any(|other| other.name == placement.name) {
+            let message = format!("two placements are named `{}`", placement.name);
+            return refuse(message, "give them names: NAME=FOLDER");
+        }
+    }
+    Ok(placements)
+}
+
+fn placement(text: &str) -> Result<Placement> {
+    let (name, source) = match text.split_once('=').filter(|(name, _)| is_name(name)) {
+        Some((name, source)) => (Some(name), source),
+        None => (None, text),
+    };
+    if KNOWN.contains(&source) {
+        let name = name.unwrap_or(source).to_owned();
+        return Ok(Placement { name, source: Source::Known(source.to_owned()) });
+    }
+    let folder = working_directory()?.join(source);
+    if !folder.is_dir() {
+        let known = KNOWN.join(", ");
+        let message = format!("the placement `{source}` is no folder");
+        return refuse(message, format!("give the folder of a mapping, NAME=FOLDER, or one of: {known}"));
+    }
+    let mapping = Folder::read::<Mapping>(&folder).map_err(Failure::usage)?;
+    let own = || folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = name.map_or_else(own, str::to_owned);
+    if !is_name(&name) || name == STAGE {
+        return refuse(
+            format!("`{name}` cannot be the name of a placement"),
+            "give it another one: NAME=FOLDER",
+        );
+    }
+    Ok(Placement { name, source: Source::Folder(folder, mapping) })
+}
+
+/// The pipeline: mappings, the trial, and the mapping to use.
+fn pipeline(arguments: &Arguments, placements: &[Placement], working: &Path) -> Result<String> {
+    let mut text = "name = \"trial\"\n".to_owned();
+    let uses_hosts = placements.iter().any(|placement| matches!(placement.source, Source::Known(_)));
+    if uses_hosts {
+        text += &machine(arguments, placements)?;
+    }
+    for Placement { name, source } in placements {
+        let stage = match source {
+            Source::Folder(folder, _) => {
+                format!(
+                    "uses = \"stored/mapping\"\nwith = {{ path = {} }}\n",
+                    string(&folder.to_string_lossy())
+                )
+            }
+            Source::Known(known) => format!(
+                "uses  = \"map/{known}\"\nneeds = {{ task-graph = \"trial-ranks\", system = \"trial-hosts\" }}\n"
+            ),
+        };
+        write!(text, "\n[stages.{name}]\n{stage}").ok();
+    }
+    let names: Vec<String> = placements.iter().map(|placement| string(&placement.name)).collect();
+    let names = names.join(", ");
+    let parameters = parameters(arguments, placements.len(), working)?;
+    write!(
+        text,
+        "\n[stages.{STAGE}]\nuses  = \"run/trial\"\nneeds = {{ mappings = [{names}] }}\n\n[stages.{STAGE}.with]\n{parameters}"
+    )
+    .ok();
+    write!(
+        text,
+        "\n[stages.trial-best]\nuses  = \"run/best\"\nneeds = {{ trials = \"{STAGE}\", mappings = [{names}] }}\n\
+         save  = {{ mapping = \"best\" }}\n"
+    )
+    .ok();
+    Ok(text)
+}
+
+/// The parameters of the trial.
+fn parameters(arguments: &Arguments, placements: usize, working: &Path) -> Result<String> {
+    let Ok(program) = shlex::try_join(arguments.program.iter().map(String::as_str)) else {
+        return refuse("the program has a NUL in its arguments", "leave it out");
+    };
+    let mut parameters = vec![
+        ("program", string(&program)),
+        ("folder", string(&working.to_string_lossy())),
+        ("launch", string(&arguments.launch)),
+        ("precision", toml::Value::from(arguments.precision).to_string()),
+    ];
+    let text = |text: &Option<String>| text.as_deref().map(string);
+    let optional = [
+        ("launcher", text(&arguments.launcher)),
+        ("time_after", text(&arguments.time_after)),
+        ("runs", arguments.runs.map(|runs| runs.to_string())),
+        ("time_s", arguments.deadline.map(|time| toml::Value::from(time.as_secs_f64()).to_string())),
+        ("choose", (placements > 2).then(|| CHOOSE.to_string())),
+        ("record", arguments.record.then(|| "true".to_owned())),
+        ("repetition", (arguments.repetition > 0).then(|| arguments.repetition.to_string())),
+    ];
+    parameters.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    Ok(parameters.into_iter().fold(String::new(), |text, (name, value)| text + name + " = " + &value + "\n"))
+}
+
+/// Stages of the hosts and the ranks of placements by name.
+fn machine(arguments: &Arguments, placements: &[Placement]) -> Result<String> {
+    let first = placements.iter().find_map(|placement| match &placement.source {
+        Source::Folder(_, mapping) => Some(mapping),
+        Source::Known(_) => None,
+    });
+    let (hosts, slots) = match (&arguments.hosts, arguments.slots, first) {
+        (Some(hosts), Some(slots), _) => (host_list::expand(hosts).map_err(Failure::usage)?, slots),
+        (_, _, Some(mapping)) => hosts_of(mapping)?,
+        _ => return refuse("no hosts are given", "give them with --hosts 'node[1-4]' --slots 4"),
+    };
+    let all = hosts.len() as u64 * u64::from(slots);
+    let ranks = arguments.ranks.or(first.map(|mapping| mapping.ranks.len() as u32));
+    let ranks = ranks.map_or(all, u64::from);
+    if ranks > all {
+        return refuse(
+            format!("{ranks} ranks do not fit into {all} slots"),
+            "give fewer --ranks or more hosts",
+        );
+    }
+    let hosts: Vec<String> = hosts.iter().map(|host| string(host)).collect();
+    Ok(format!(
+        "\n[stages.trial-hosts]\nuses = \"topology/synthetic\"\nwith = {{ hosts = [{}], slots = {slots} }}\n\
+         \n# These placements depend on the number of ranks alone.\n\
+         [stages.trial-ranks]\nuses = \"instance/stencil\"\nwith = {{ shape = \"1x{ranks}\" }}\n",
+        hosts.join(", ")
+    ))
+}
+
+/// The hosts of a mapping, and the slots of each.
+fn hosts_of(mapping: &Mapping) -> Result<(Vec<String>, u32)> {
+    let slots = mapping.hosts.first().map_or(0, |host| host.slots);
+    if mapping.hosts.iter().any(|host| host.slots != slots) {
+        return refuse(
+            "the hosts of the mapping have different numbers of slots",
+            "give --hosts and --slots",
+        );
+    }
+    Ok((mapping.hosts.iter().map(|host| host.host.clone()).collect(), slots))
+}

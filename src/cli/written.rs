@@ -1,0 +1,70 @@
+//! Pipeline files that commands write and run, such as `hopmap trial`: the command describes, the pipeline does the work.
+
+use std::path::Path;
+
+use clap::{Args as _, FromArgMatches as _};
+use hopmap_artifact::{Codec, Folder};
+use hopmap_command::{Failure, shown};
+use hopmap_durable::{DurableError, replace_file};
+use miette::{Diagnostic, Report};
+
+use super::open::{PipelineArguments, StoreArguments};
+use super::output::{Output, Result};
+use super::run;
+use crate::engine::{self, Store};
+
+/// The first line of such a file.
+const FIRST_LINE: &str = "# Written by hopmap, which overwrites it: copy it, and change the copy.";
+
+/// A file that hopmap did not write has the name of a pipeline that it would write.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("{path} is not a pipeline that hopmap wrote")]
+#[diagnostic(
+    code(cli::not_written),
+    help("name another folder with --out, or run it with `hopmap run {path}`")
+)]
+struct NotWritten {
+    path: String,
+}
+
+/// Writes a pipeline file. One without the first line of such files is not overwritten.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    let text = format!("{FIRST_LINE}\n\n{text}");
+    match std::fs::read(path) {
+        Ok(there) if there == text.as_bytes() => return Ok(()),
+        Ok(there) if !there.starts_with(FIRST_LINE.as_bytes()) => {
+            return Err(Failure::usage(NotWritten { path: shown(path) }));
+        }
+        _ => {}
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure::failed(DurableError::io("create", folder)(error)))?;
+    }
+    Ok(replace_file(path, text.as_bytes()).map_err(Report::from)?)
+}
+
+/// Runs a pipeline file as `hopmap run` with these options does.
+pub(crate) fn run(path: &Path, options: &[&str], output: Output) -> Result {
+    let command = run::Arguments::augment_args(clap::Command::new("run").no_binary_name(true));
+    let words = options.iter().copied().map(Into::into).chain(["--".into(), path.as_os_str().to_owned()]);
+    let arguments = command.try_get_matches_from(words.collect::<Vec<std::ffi::OsString>>());
+    let arguments = arguments.and_then(|matches| run::Arguments::from_arg_matches(&matches));
+    run::main(&arguments.map_err(|error| Failure::usage(Report::msg(error.to_string())))?, output)
+}
+
+/// The newest artifact of a cell, with one output; that of a run that was stopped early is one, too.
+pub(crate) fn newest<A: Codec>(path: &Path, store: &StoreArguments, cell: &str) -> Result<Option<A>> {
+    let arguments = PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new());
+    let (pipeline, mut store) = (arguments.open()?, Store::load(&store.root(&arguments)?)?);
+    let planned = engine::plan(&pipeline, &mut store);
+    let cell = pipeline.cells.iter().position(|other| other.id == cell);
+    let key = cell.and_then(|cell| planned.cells[cell].key.as_deref());
+    let record = key.and_then(|key| store.newest(key)?.0.values().next());
+    Ok(record.and_then(|record| Folder::read(&store.artifact(&record.digest)).ok()))
+}
+
+/// A text in TOML.
+pub(crate) fn string(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
