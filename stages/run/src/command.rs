@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use hopmap_launchers::{CommandWords, PROGRAM_WORD, launch_file};
 use hopmap_model::{LaunchFile, Mapping};
@@ -78,6 +78,27 @@ impl LaunchCommand {
             command.current_dir(folder);
         }
         command
+    }
+}
+
+/// Runs the command before a run, in a shell; `{trial}` and the variable are the folder of the run.
+pub(crate) fn prepare(params: &TrialParams, trial: &Path) -> Result<(), TrialError> {
+    let Some(text) = &params.prepare else { return Ok(()) };
+    let mut command = Command::new("sh");
+    command.args(["-c", &text.replace(TRIAL_WORD, &trial.to_string_lossy())]);
+    command.envs(&params.env).env(TRIAL, trial).stdin(Stdio::null());
+    if let Some(folder) = &params.folder {
+        command.current_dir(folder.path());
+    }
+    let failed = |how: String| TrialError::Prepare { command: text.clone(), how };
+    let output = command.output().map_err(|error| failed(format!("cannot be started: {error}")))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let stderr = if stderr.is_empty() { stderr } else { format!(": {stderr}") };
+            Err(failed(format!("ended with {}{stderr}", output.status)))
+        }
     }
 }
 

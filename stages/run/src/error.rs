@@ -69,6 +69,15 @@ pub enum TrialError {
         /// How the first run ended.
         first: String,
     },
+    /// The command before a run failed.
+    #[error("`prepare`: `{command}` {how}")]
+    #[diagnostic(code(run::prepare), help("it runs in a shell, in `folder`; run it by hand there"))]
+    Prepare {
+        /// The command.
+        command: String,
+        /// How it ended.
+        how: String,
+    },
     /// The command that measures the lateness of a network failed.
     #[error("`lateness`: {reason}")]
     #[diagnostic(

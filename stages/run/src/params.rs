@@ -56,6 +56,9 @@ pub struct TrialParams {
     /// Runs of each mapping before the first one that counts.
     #[serde(default = "default_warm_up")]
     pub warm_up: u32,
+    /// Shell command before every run, such as `cp -r input.orig input`. It runs in `folder`, and does not count.
+    #[serde(default)]
+    pub prepare: Option<String>,
     /// A result is kept as long as all parameters stay the same: another number measures again.
     #[serde(default)]
     pub repetition: u32,

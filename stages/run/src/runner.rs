@@ -15,7 +15,7 @@ use hopmap_model::{Context, FileSet, TrialMapping, TrialRun, Trials, open_input}
 use hopmap_process::{Capture, Group};
 use tempfile::TempDir;
 
-use crate::command::program_file;
+use crate::command::{prepare, program_file};
 use crate::measure::{Processors, lateness, printed_time, time_inside_mpi};
 use crate::params::words;
 use crate::{Candidate, LaunchCommand, TrialError, TrialParams};
@@ -203,6 +203,7 @@ impl<'a> Runner<'a> {
         let mut command = launch.command(&folder, &self.wrapper.iter().map(below).collect::<Vec<_>>());
         let (stdout, stderr) = (folder.join(STDOUT), folder.join(STDERR));
         command.stdin(Stdio::null()).stdout(create_file(&stdout)?).stderr(create_file(&stderr)?);
+        prepare(self.params, &folder)?;
 
         self.lateness()?;
         let processors = Processors::now();
