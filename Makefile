@@ -3,7 +3,7 @@
 CARGO ?= cargo
 # Foreign libraries: none, names of features, or `full` for all that this machine can build.
 FEATURES ?=
-install deb dist release bench bench-predict: FEATURES = full
+install deb dist release bench bench-predict bench-gains: FEATURES = full
 
 HAS_OTF2 = $(shell pkg-config --exists otf2 2>/dev/null && echo yes)
 HAS_LIBCLANG = $(shell ls $(LIBCLANG_PATH)/libclang.so /usr/lib/llvm-*/lib/libclang.so /usr/lib*/libclang.so 2>/dev/null | grep -q . && echo yes)
@@ -16,7 +16,7 @@ FLAGS = $(if $(WANTED),--features "$(WANTED)")
 WORKSPACE = --workspace $(if $(filter libotf2,$(WANTED)),,--exclude otf2-sys) $(if $(filter full,$(FEATURES)),,--exclude hopmap-query)
 TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
-.PHONY: demo test quick check soak bench bench-predict release install uninstall deb dist wheel try-packages missing book reference
+.PHONY: demo test quick check soak bench bench-predict bench-gains release install uninstall deb dist wheel try-packages missing book reference
 
 # Maps two sample traces: launch files and a report in out/. Needs Rust and a C compiler.
 demo:
@@ -50,6 +50,11 @@ bench: release
 bench-predict: release
 	$(CARGO) build --release --locked -p hopmap-test-network
 	bash ci/bench-predict.sh --hopmap "$(TARGET)/release/hopmap" --out "$(TARGET)/bench-predict" --page docs/explanation/predictions.md
+
+# Measured and predicted gains of `hopmap tune` on an emulated network: half an hour on a machine with nothing else to do.
+bench-gains: release
+	$(CARGO) build --release --locked -p hopmap-test-network
+	bash ci/bench-gains.sh --hopmap "$(TARGET)/release/hopmap" --out "$(TARGET)/bench-gains"
 
 # Installation folder.
 PREFIX ?= /usr/local

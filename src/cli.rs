@@ -21,6 +21,7 @@ mod stages;
 mod summary;
 mod topology;
 mod trial;
+mod tune;
 mod verify;
 mod written;
 
@@ -119,6 +120,8 @@ enum Command {
     Accept(gates::Arguments),
     /// Measure a program under several placements.
     Trial(trial::Arguments),
+    /// Find a faster placement of a program, and measure its gain.
+    Tune(tune::Arguments),
     #[command(flatten)]
     Registered(Registered),
     /// Refresh, compare and inspect published machine topologies.
@@ -169,6 +172,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Gc(arguments) => locate::gc(&arguments, output),
         Command::Accept(arguments) => gates::main(&arguments, output),
         Command::Trial(arguments) => trial::main(&arguments, output),
+        Command::Tune(arguments) => tune::main(&arguments, output),
         Command::Registered(command) => run_registered(&command, output),
         Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Doctor(arguments) => doctor::main(&arguments, output),

@@ -18,3 +18,4 @@ pub mod refresh;
 pub mod registry;
 pub mod renames;
 pub mod report;
+pub mod tune;

@@ -1,8 +1,10 @@
-/* Communication patterns with computation, for measuring the run time of placements: `patterns PATTERN BYTES ITERATIONS MICROSECONDS`.
+/* Communication patterns with computation, for measuring the run time of placements: `patterns PATTERN BYTES ITERATIONS MICROSECONDS
+ * [shuffled]`.
  *
  * Every iteration of every rank computes for MICROSECONDS and then exchanges messages of BYTES. Computation is sleep until a
  * deadline on an absolute clock: the ranks of an emulated network share the processors of one machine, and computation that used
- * them would take as long as the others let it. Prints the time of all iterations. */
+ * them would take as long as the others let it. Prints the time of all iterations. With `shuffled`, processes take their place in the
+ * pattern from a communicator that MPI_Comm_split makes, 7 places further for each process, so that neighbours are far apart. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@ enum { MOST_PARTNERS = 64 };
 static int rank, ranks, side, bytes;
 static long nanoseconds;
 static char *sent, *received;
-static MPI_Comm group;
+static MPI_Comm world, group;
 
 static void compute(void) {
   struct timespec end;
@@ -31,9 +33,9 @@ static void compute(void) {
 static void exchange(const int *partners, int count) {
   MPI_Request requests[2 * MOST_PARTNERS];
   for (int at = 0; at < count; at++)
-    MPI_Irecv(received + (size_t)at * bytes, bytes, MPI_CHAR, partners[at], 0, MPI_COMM_WORLD, &requests[at]);
+    MPI_Irecv(received + (size_t)at * bytes, bytes, MPI_CHAR, partners[at], 0, world, &requests[at]);
   for (int at = 0; at < count; at++)
-    MPI_Isend(sent, bytes, MPI_CHAR, partners[at], 0, MPI_COMM_WORLD, &requests[count + at]);
+    MPI_Isend(sent, bytes, MPI_CHAR, partners[at], 0, world, &requests[count + at]);
   MPI_Waitall(2 * count, requests, MPI_STATUSES_IGNORE);
 }
 
@@ -56,15 +58,15 @@ static void alltoall(void) {
  * have sent, so that several sweeps are on their way. */
 static void wavefront(void) {
   int row = rank / side, column = rank % side;
-  if (row > 0) MPI_Recv(received, bytes, MPI_CHAR, at(row - 1, column), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  if (column > 0) MPI_Recv(received, bytes, MPI_CHAR, at(row, column - 1), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (row > 0) MPI_Recv(received, bytes, MPI_CHAR, at(row - 1, column), 0, world, MPI_STATUS_IGNORE);
+  if (column > 0) MPI_Recv(received, bytes, MPI_CHAR, at(row, column - 1), 0, world, MPI_STATUS_IGNORE);
   compute();
-  if (row < side - 1) MPI_Send(sent, bytes, MPI_CHAR, at(row + 1, column), 0, MPI_COMM_WORLD);
-  if (column < side - 1) MPI_Send(sent, bytes, MPI_CHAR, at(row, column + 1), 0, MPI_COMM_WORLD);
+  if (row < side - 1) MPI_Send(sent, bytes, MPI_CHAR, at(row + 1, column), 0, world);
+  if (column < side - 1) MPI_Send(sent, bytes, MPI_CHAR, at(row, column + 1), 0, world);
 }
 
 static void swap(int partner) {
-  MPI_Sendrecv(sent, bytes, MPI_CHAR, partner, 0, received, bytes, MPI_CHAR, partner, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Sendrecv(sent, bytes, MPI_CHAR, partner, 0, received, bytes, MPI_CHAR, partner, 0, world, MPI_STATUS_IGNORE);
 }
 
 /* Sums along the rows of the grid, then an exchange with the transposed position, as in CG of the NAS benchmarks. */
@@ -87,14 +89,14 @@ static void many_to_one(void) {
   int count = 0;
   compute();
   if (rank > 1) {
-    MPI_Send(sent, bytes, MPI_CHAR, rank % 2, 0, MPI_COMM_WORLD);
-    MPI_Recv(received, 1, MPI_CHAR, rank % 2, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(sent, bytes, MPI_CHAR, rank % 2, 0, world);
+    MPI_Recv(received, 1, MPI_CHAR, rank % 2, 0, world, MPI_STATUS_IGNORE);
     return;
   }
   for (int other = rank + 2; other < ranks; other += 2, count++)
-    MPI_Irecv(received + (size_t)count * bytes, bytes, MPI_CHAR, other, 0, MPI_COMM_WORLD, &requests[count]);
+    MPI_Irecv(received + (size_t)count * bytes, bytes, MPI_CHAR, other, 0, world, &requests[count]);
   MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
-  for (int other = rank + 2; other < ranks; other += 2) MPI_Send(sent, 1, MPI_CHAR, other, 0, MPI_COMM_WORLD);
+  for (int other = rank + 2; other < ranks; other += 2) MPI_Send(sent, 1, MPI_CHAR, other, 0, world);
 }
 
 static const struct {
@@ -108,11 +110,14 @@ int main(int count, char **words) {
   MPI_Init(&count, &words);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  int is_shuffled = count == 6 && !strcmp(words[5], "shuffled");
+  MPI_Comm_split(MPI_COMM_WORLD, 0, is_shuffled ? rank * 7 % ranks : rank, &world);
+  MPI_Comm_rank(world, &rank);
   while ((side + 1) * (side + 1) <= ranks) side++;
-  for (size_t at = 0; count == 5 && at < sizeof PATTERNS / sizeof *PATTERNS; at++)
+  for (size_t at = 0; (count == 5 || is_shuffled) && at < sizeof PATTERNS / sizeof *PATTERNS; at++)
     if (!strcmp(words[1], PATTERNS[at].name)) iterate = PATTERNS[at].iterate;
   if (!iterate || side * side != ranks || ranks & (ranks - 1) || ranks > MOST_PARTNERS) {
-    if (rank == 0) fprintf(stderr, "usage: patterns PATTERN BYTES ITERATIONS MICROSECONDS, on 4, 16 or 64 ranks\n");
+    if (rank == 0) fprintf(stderr, "usage: patterns PATTERN BYTES ITERATIONS MICROSECONDS [shuffled], on 4, 16 or 64 ranks\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   bytes = atoi(words[2]);
@@ -120,11 +125,11 @@ int main(int count, char **words) {
   sent = calloc(MOST_PARTNERS, bytes);
   received = calloc(MOST_PARTNERS, bytes);
   prctl(PR_SET_TIMERSLACK, 1000);
-  MPI_Comm_split(MPI_COMM_WORLD, rank % side, rank, &group);
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Comm_split(world, rank % side, rank, &group);
+  MPI_Barrier(world);
   double begin = MPI_Wtime();
   for (int iteration = atoi(words[3]); iteration > 0; iteration--) iterate();
-  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Barrier(world);
   if (rank == 0) printf("time %.6f s\n", MPI_Wtime() - begin);
   MPI_Finalize();
 }

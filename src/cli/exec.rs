@@ -276,9 +276,10 @@ fn only_artifact(path: &Path) -> Result<()> {
     folder.verify().map_err(|error| refused(error.to_string()))
 }
 
-struct Notes<'a> {
-    output: Output,
-    cancelled: &'a AtomicBool,
+/// Prints what a stage logs.
+pub(super) struct Notes<'a> {
+    pub(super) output: Output,
+    pub(super) cancelled: &'a AtomicBool,
 }
 
 impl Observer for Notes<'_> {

@@ -256,8 +256,11 @@ fn only_the_registry_lists_stages() {
         if path == Path::new("src/registry.rs") {
             continue;
         }
+        // `hopmap_launchers` is of core.
+        let words: BTreeSet<&str> =
+            text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').collect();
         for stage in &stages {
-            assert!(!text.contains(stage), "{} names {stage}", path.display());
+            assert!(!words.contains(stage.as_str()), "{} names {stage}", path.display());
         }
     }
 }

@@ -79,6 +79,7 @@ mod topology_durability;
 mod topology_operation;
 mod topology_site;
 mod trial;
+mod tune;
 mod tutorial;
 mod verify;
 mod why;

@@ -124,7 +124,7 @@ fn follow(sandbox: &Sandbox, name: &str) {
     }
 }
 
-/// The commands of the two pages that record a program and take what was recorded.
+/// The commands of the pages that record a program and take what was recorded.
 #[test]
 fn a_recorded_program_is_taken_as_the_pages_say() {
     if !system_tests() {
@@ -153,10 +153,11 @@ fn a_recorded_program_is_taken_as_the_pages_say() {
     );
     tutorial.iter().for_each(|typed| run(typed));
     run("cd halo && hopmap run place.toml");
-    let readme = commands("README.md", &["mpirun -n 16 eztrace", "hopmap run place -p trace="]);
+    let recorded = commands("docs/howto/record-a-trace.md", &["mpirun -n 16 eztrace"]);
+    let placed = commands("README.md", &["hopmap run place -p trace="]);
     std::fs::remove_dir_all(sandbox.path().join("trace")).unwrap();
-    run(&readme[0].replace("./app", "./rows_columns"));
-    run(&readme[1]);
+    run(&recorded[0].replace("./program", "./rows_columns"));
+    run(&placed[0]);
 }
 
 #[test]

@@ -3,11 +3,13 @@
 //! The first line of every file is a comment with the digest of its mapping. All readers skip lines that begin with `#`.
 
 mod command;
+mod default_placement;
 mod error;
 mod files;
 mod launch;
 
 pub use command::{CommandWords, PROGRAM_WORD};
+pub use default_placement::default_options;
 pub use error::LaunchError;
 pub use files::{
     CRAY_FILE, bind, cray_rank_order, heading, hostfile, hosts_of_ranks, launch_file, machinefile, rankfile,

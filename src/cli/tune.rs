@@ -1,0 +1,465 @@
+//! `hopmap tune`: from a program to the measured gain of a placement. It records the program, measures the machine, writes a pipeline
+//! file and runs it, each by the command that a user would take.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command as Process;
+use std::time::Duration;
+
+use clap::{Args, FromArgMatches};
+use hopmap_artifact::Folder;
+use hopmap_command::{CommandEntry, Exit, Failure, Mistake, refuse, shown};
+use hopmap_durable::{DurableError, adopt_folder, replace_file};
+use hopmap_formats::host_list;
+use hopmap_launchers::{Launch, default_options};
+use hopmap_model::{Context, MOST_GAIN, Metrics, Prediction, Trials};
+use hopmap_recording::{DESCRIPTION, Description, Recording};
+use hopmap_trials::{gain as gain_of, rival};
+use miette::{Diagnostic, Report};
+
+use super::open::{StoreArguments, on_interrupt, working_directory};
+use super::output::{Output, Result};
+use super::run::{gain, some_time};
+use super::{exec, written};
+use crate::registry::COMMANDS;
+use crate::tune::{CHOOSE, MachineSource, TuneFile};
+
+/// Names in the folder of the results.
+const PIPELINE: &str = "tune.toml";
+const RECORDING: &str = "recording";
+const RECORDED_HOSTS: &str = "default.hosts";
+const MACHINE: &str = "machine";
+/// Pairs of runs that an interval needs.
+const LEAST_PAIRS: u64 = 6;
+/// Part of the deadline that runs may take; the rest is for the recording, the machine and the search.
+const SHARE_OF_RUNS: f64 = 0.8;
+
+/// Arguments of `tune`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The program is recorded once under the default placement of its launcher. Everything is in the folder --out: the recording, the \
+measured machine, the pipeline file tune.toml, and the launch file. The next call goes on where this one ended.
+
+Examples:
+  hopmap tune --deadline 1h -- ./app input                              # in a Slurm job
+  hopmap tune --hosts 'node[1-8]' --slots 2 -- ./app input
+  hopmap tune --launch slurm --time-after 'Loop time of' -- lmp -in in.melt")]
+pub(crate) struct Arguments {
+    /// Hosts, such as node[1-8] [default: those of the Slurm job].
+    #[arg(long, value_name = "LIST", requires = "slots")]
+    hosts: Option<String>,
+    /// Slots of each host [default: those of the Slurm job].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    slots: Option<u32>,
+    /// Number of ranks [default: one for every slot].
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
+    /// Launcher of the program's MPI: open-mpi-4, open-mpi-5, open-mpi-hosts, mpich, intel-mpi, slurm, cray-slurm or cray-pals.
+    #[arg(long, default_value = "open-mpi-4", value_parser = launch)]
+    launch: Launch,
+    /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.
+    #[arg(long, value_name = "COMMAND")]
+    launcher: Option<String>,
+    /// Write everything to this folder, which all hosts must share.
+    #[arg(short, long, value_name = "DIR", default_value = "tune")]
+    out: PathBuf,
+    /// Import the machine from this file instead of measuring it; or the folder of a stored topology.
+    #[arg(long, value_name = "FILE", conflicts_with = "shape")]
+    topology: Option<PathBuf>,
+    /// Take this shape of the network, such as tree:2x4x2, instead of measuring it.
+    #[arg(long, requires_all = ["latency", "bandwidth"])]
+    shape: Option<String>,
+    /// Latency of the links of --shape in seconds: a number, or a list by level such as [2e-6, 5e-6].
+    #[arg(long, value_name = "SECONDS", value_parser = numbers, requires = "shape")]
+    latency: Option<String>,
+    /// Bandwidth of the links of --shape in bytes per second, likewise.
+    #[arg(long, value_name = "RATE", value_parser = numbers, requires = "shape")]
+    bandwidth: Option<String>,
+    /// Take the run time from the standard output: the first number after the last occurrence of this text, in seconds [default: the
+    /// time of the launcher].
+    #[arg(long, value_name = "TEXT")]
+    time_after: Option<String>,
+    /// Run this shell command before every run, as to restore its inputs.
+    #[arg(long, value_name = "COMMAND")]
+    prepare: Option<String>,
+    /// Time for everything; most of it is for runs.
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    deadline: Option<Duration>,
+    /// Search no placement that cannot gain this much of the run time.
+    #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "2%")]
+    worth: f64,
+    /// Search and try placements whatever they can gain.
+    #[arg(long)]
+    force: bool,
+    /// Search a candidate for each of these objectives of map/auto.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "F,T,max-link-time,predicted-time"
+    )]
+    objectives: Vec<String>,
+    /// Number of candidates that run: those with the shortest predicted time.
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    best: u32,
+    /// Measure until the interval of the gain is this narrow, if time allows.
+    #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "1%")]
+    precision: f64,
+    #[command(flatten)]
+    store: StoreArguments,
+    /// The program and its arguments, without the launcher.
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    program: Vec<String>,
+}
+
+/// A recording of another program is in the way.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("{path} is a recording of `{recorded}`")]
+#[diagnostic(code(tune::other_program), help("name another folder with --out, or remove this one"))]
+struct OtherProgram {
+    path: String,
+    recorded: String,
+}
+
+/// The command of `--prepare` failed.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("`--prepare`: `{command}` {how}")]
+#[diagnostic(code(tune::prepare), help("it runs in a shell, in the working directory"))]
+struct NotPrepared {
+    command: String,
+    how: String,
+}
+
+fn launch(text: &str) -> std::result::Result<Launch, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}
+
+/// A number, or a list of numbers, as TOML.
+fn numbers(text: &str) -> std::result::Result<String, String> {
+    let is_number =
+        |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number.is_finite() && number > 0.0);
+    let list = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    match list.split(',').all(is_number) {
+        true => Ok(text.trim().to_owned()),
+        false => Err("give a number above 0 such as 2e-6, or a list such as [2e-6, 5e-6]".to_owned()),
+    }
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
+    let out = working_directory()?.join(&arguments.out);
+    let place = Place::of(arguments)?;
+    fs::create_dir_all(&out).map_err(DurableError::io("create", &out)).map_err(Failure::failed)?;
+    let exit = record(arguments, &place, &out, output)?;
+    if exit != Exit::Done {
+        return Ok(exit);
+    }
+    let recording = Recording::read(&out.join(RECORDING)).map_err(Failure::failed)?;
+    say_what_fits(arguments, &recording, output);
+    let exit = measure_machine(arguments, &place, &out, output)?;
+    if exit != Exit::Done {
+        return Ok(exit);
+    }
+    let recorded_hosts = write_recorded_hosts(&recording, &place, &out, output)?;
+    let text = tune_file(arguments, &place, &recording, recorded_hosts)?.text();
+    let file = out.join(PIPELINE);
+    written::write(&file, &text)?;
+    let (worth, store) = (arguments.worth.to_string(), arguments.store.named(&working_directory()?));
+    let worth = if arguments.force { Vec::new() } else { vec!["--worth", &worth] };
+    let store = store.iter().flat_map(|store| ["--store", store.as_str()]);
+    let exit = written::run(&file, &worth.into_iter().chain(store).collect::<Vec<_>>(), output)?;
+    conclude(arguments, &file, output)?;
+    Ok(exit)
+}
+
+/// Where ranks run.
+struct Place {
+    hosts: Vec<String>,
+    slots: u32,
+    ranks: u32,
+    /// Whether the launcher knows the hosts by itself.
+    is_job: bool,
+}
+
+impl Place {
+    fn of(arguments: &Arguments) -> Result<Self> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
+        let is_job = arguments.hosts.is_none();
+        let Some(list) = arguments.hosts.clone().or_else(|| variable("SLURM_JOB_NODELIST")) else {
+            return refuse(
+                "no hosts are given, and this is no Slurm job",
+                "name them: --hosts 'node[1-8]' --slots 2, or start hopmap in a job",
+            );
+        };
+        let hosts = match host_list::expand(&list) {
+            Ok(hosts) => hosts,
+            Err(error) => {
+                return refuse(format!("hosts `{list}`: {error}"), "for example node[1-8] or a,b,c");
+            }
+        };
+        let of_job = || variable("SLURM_TASKS_PER_NODE").and_then(|text| tasks_per_node(&text));
+        let Some(slots) = arguments.slots.or_else(of_job) else {
+            return refuse(
+                "the number of slots per host is not known, or differs between hosts",
+                "give it with --slots",
+            );
+        };
+        let all = hosts.len() as u64 * u64::from(slots);
+        let ranks = arguments.ranks.map_or(all, u64::from);
+        if hosts.is_empty() || ranks > all {
+            return refuse(
+                format!("{ranks} ranks do not fit into {all} slots"),
+                "give fewer --ranks or more --slots",
+            );
+        }
+        Ok(Self { hosts, slots, ranks: u32::try_from(ranks).unwrap_or(u32::MAX), is_job })
+    }
+
+    /// The launcher and its options, under its default placement.
+    fn launcher(&self, arguments: &Arguments) -> Result<Vec<String>> {
+        let hosts = if self.is_job { &[][..] } else { &self.hosts[..] };
+        let mut words = match &arguments.launcher {
+            None => vec![arguments.launch.program().to_owned()],
+            Some(text) => match shlex::split(text).filter(|words| !words.is_empty()) {
+                Some(words) => words,
+                None => {
+                    return refuse(format!("`--launcher {text}` is not a command"), "quotes must be closed");
+                }
+            },
+        };
+        words.extend(default_options(arguments.launch, self.ranks, self.slots, hosts));
+        Ok(words)
+    }
+}
+
+/// The number of tasks on every host, from `2(x4)`; none if it differs, as in `2(x3),1`.
+fn tasks_per_node(text: &str) -> Option<u32> {
+    text.split_once('(').map_or(text, |(number, _)| number).parse().ok().filter(|_| !text.contains(','))
+}
+
+/// Records the program, unless that is done. A recording that was interrupted does not count.
+fn record(arguments: &Arguments, place: &Place, out: &Path, output: Output) -> Result {
+    let (recording, unfinished) = (out.join(RECORDING), out.join("recording.new"));
+    if recording.exists() {
+        let description = Description::read(&recording.join(DESCRIPTION)).map_err(Failure::failed)?;
+        if !description.arguments.ends_with(&arguments.program) {
+            let recorded = description.arguments.join(" ");
+            return Err(Failure::usage(OtherProgram { path: shown(&recording), recorded }));
+        }
+        return Ok(Exit::Done);
+    }
+    let _ = fs::remove_dir_all(&unfinished);
+    if let Some(command) = &arguments.prepare {
+        prepare(command)?;
+    }
+    let launcher = place.launcher(arguments)?;
+    output.note(format!("recording {}", command_line(launcher.iter().chain(&arguments.program))));
+    let folder = unfinished.to_string_lossy().into_owned();
+    let mut words = vec!["hopmap", "record", "--events", "-o", &folder, "--"];
+    words.extend(launcher.iter().chain(&arguments.program).map(String::as_str));
+    let recorded = run_command(&words, output);
+    keep(recorded, &unfinished, &recording)
+}
+
+fn prepare(command: &str) -> Result<()> {
+    let ended = Process::new("sh").args(["-c", command]).status();
+    let how = match ended {
+        Ok(status) if status.success() => return Ok(()),
+        Ok(status) => format!("ended with {status}"),
+        Err(error) => format!("cannot be started: {error}"),
+    };
+    Err(Failure::failed(NotPrepared { command: command.to_owned(), how }))
+}
+
+fn command_line<'a>(words: impl Iterator<Item = &'a String>) -> String {
+    words
+        .map(|word| shlex::try_quote(word).map_or_else(|_| word.clone(), Into::into))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The longest time of a rank between `MPI_Init` and `MPI_Finalize`.
+fn run_time(recording: &Recording) -> Option<f64> {
+    recording
+        .processes
+        .iter()
+        .filter_map(|process| process.times)
+        .map(|(seconds, _)| seconds)
+        .reduce(f64::max)
+}
+
+/// Says how long a run takes and how many fit into the deadline.
+fn say_what_fits(arguments: &Arguments, recording: &Recording, output: Output) {
+    let Some(seconds) = run_time(recording) else { return };
+    let ranks = recording.processes.len();
+    let Some(time_s) = runs_time(arguments, recording) else {
+        return output.line(format!("a run of {ranks} ranks takes {seconds:.2} s"));
+    };
+    let runs = (time_s / seconds.max(1e-3)) as u64;
+    let mappings = u64::from(arguments.best) + 1;
+    let pairs = runs.saturating_sub(mappings * u64::from(CHOOSE + 1)) / 2;
+    output.line(format!("a run of {ranks} ranks takes {seconds:.2} s: {runs} runs fit into the deadline"));
+    if pairs < LEAST_PAIRS {
+        let choice = mappings * u64::from(CHOOSE + 1);
+        output.line(format!(
+            "only {pairs} pairs of runs are left after {choice} runs that choose the candidate; an interval needs {LEAST_PAIRS}: \
+             give a longer --deadline or a shorter program"
+        ));
+    }
+}
+
+/// The time for runs. It depends on what is given and recorded alone, so that the next call writes the same file.
+fn runs_time(arguments: &Arguments, recording: &Recording) -> Option<f64> {
+    let recorded = run_time(recording).unwrap_or_default();
+    arguments.deadline.map(|deadline| ((deadline.as_secs_f64() * SHARE_OF_RUNS - recorded).max(1.0)).round())
+}
+
+/// Measures the machine, unless it is given or measured.
+fn measure_machine(arguments: &Arguments, place: &Place, out: &Path, output: Output) -> Result {
+    let (machine, unfinished) = (out.join(MACHINE), out.join("machine.new"));
+    if arguments.topology.is_some() || arguments.shape.is_some() || machine.exists() {
+        return Ok(Exit::Done);
+    }
+    let _ = fs::remove_dir_all(&unfinished);
+    let (launcher, folder) =
+        (command_line(place.launcher(arguments)?.iter()), unfinished.to_string_lossy().into_owned());
+    output.note(format!(
+        "measuring the machine: hopmap exec topology/probe --launcher {launcher:?} -p calibrate=true"
+    ));
+    let words = ["exec", "topology/probe", "--launcher", &launcher, "-p", "calibrate=true", "-o", &folder];
+    let probe = exec::Arguments::augment_args(clap::Command::new("exec")).try_get_matches_from(words);
+    let probe = probe
+        .and_then(|matches| exec::Arguments::from_arg_matches(&matches))
+        .map_err(|error| usage(&error))?;
+    keep(exec::main(&probe, Output::new(false, true)), &unfinished, &machine)
+}
+
+/// A command of the registry, with `hopmap` as the first word.
+fn run_command(words: &[&str], output: Output) -> Result {
+    let hopmap = clap::Command::new("hopmap").subcommands(COMMANDS.iter().map(CommandEntry::definition));
+    let matches = hopmap.try_get_matches_from(words);
+    let command = matches
+        .and_then(|mut matches| CommandEntry::parse(COMMANDS, &mut matches))
+        .map_err(|error| usage(&error))?;
+    let cancelled = on_interrupt()?;
+    let observer = exec::Notes { output, cancelled: &cancelled };
+    Ok(command.run(&Context::new(1, None, &observer), &mut std::io::sink())?.exit)
+}
+
+fn usage(error: &clap::Error) -> Failure {
+    Mistake::new(error.to_string(), "`hopmap tune --help` lists the options").into()
+}
+
+/// Gives what a command has finished its name, and removes what it has not.
+fn keep(ended: Result, unfinished: &Path, place: &Path) -> Result {
+    match ended {
+        Ok(Exit::Done) => adopt_folder(unfinished, place).map_err(Failure::failed)?,
+        _ => drop(fs::remove_dir_all(unfinished)),
+    }
+    ended
+}
+
+/// Writes the host of every recorded rank for `map/import`, if all are hosts of this call.
+fn write_recorded_hosts(
+    recording: &Recording,
+    place: &Place,
+    out: &Path,
+    output: Output,
+) -> Result<Option<String>> {
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let known: Vec<String> = place.hosts.iter().map(|host| short(host)).collect();
+    let host_of = |host: &Option<String>| {
+        let host = short(host.as_deref()?);
+        known.iter().position(|known| *known == host).map(|index| place.hosts[index].as_str())
+    };
+    let hosts: Option<Vec<&str>> = recording.processes.iter().map(|process| host_of(&process.host)).collect();
+    let Some(hosts) = hosts else {
+        output.note("the recorded hosts are not those of this call: the linear mapping stands for the default placement");
+        return Ok(None);
+    };
+    let text = format!("# hosts of the recorded ranks\n{}\n", hosts.join("\n"));
+    replace_file(&out.join(RECORDED_HOSTS), text.as_bytes()).map_err(Report::from)?;
+    Ok(Some(RECORDED_HOSTS.to_owned()))
+}
+
+fn tune_file(
+    arguments: &Arguments,
+    place: &Place,
+    recording: &Recording,
+    recorded_hosts: Option<String>,
+) -> Result<TuneFile> {
+    let machine = match (&arguments.topology, &arguments.shape) {
+        (Some(path), _) => {
+            let path = working_directory()?.join(path);
+            let uses = if Folder::open(&path).is_ok() { "stored/system-graph" } else { "topology/import" };
+            MachineSource::File { uses, path: path.to_string_lossy().into_owned() }
+        }
+        (None, Some(shape)) => MachineSource::Shape {
+            shape: shape.clone(),
+            latency: arguments.latency.clone().unwrap_or_default(),
+            bandwidth: arguments.bandwidth.clone().unwrap_or_default(),
+        },
+        (None, None) => MachineSource::Stored(format!("{MACHINE}/system")),
+    };
+    Ok(TuneFile {
+        program: command_line(arguments.program.iter()),
+        folder: working_directory()?.to_string_lossy().into_owned(),
+        launch: arguments.launch,
+        launcher: arguments.launcher.clone(),
+        hosts: host_list::compress(&place.hosts),
+        slots: place.slots,
+        machine,
+        recorded_hosts,
+        objectives: arguments.objectives.clone(),
+        best: arguments.best,
+        precision: arguments.precision,
+        time_s: runs_time(arguments, recording),
+        time_after: arguments.time_after.clone(),
+        prepare: arguments.prepare.clone(),
+    })
+}
+
+/// Says what came out, in one sentence.
+fn conclude(arguments: &Arguments, file: &Path, output: Output) -> Result<()> {
+    let bound = written::newest::<Metrics>(file, &arguments.store, "bound")?;
+    let most = bound.and_then(|bound| bound.summary.get(MOST_GAIN).copied());
+    if let Some(most) = most.filter(|most| *most < arguments.worth && !arguments.force) {
+        output.line(format!("no placement gains more than {:.1} %: leave it", 100.0 * most));
+        return Ok(());
+    }
+    let predicted = |cell: &str| -> Result<Option<f64>> {
+        Ok(written::newest::<Prediction>(file, &arguments.store, cell)?
+            .map(|prediction| prediction.seconds()))
+    };
+    let Some(trials) = written::newest::<Trials>(file, &arguments.store, "trial")? else { return Ok(()) };
+    let Some(chosen) = rival(&trials) else {
+        output.line("no candidate is predicted to be faster than the default placement: leave it");
+        return Ok(());
+    };
+    let Some(gain) = gain_of(&trials, &chosen.name) else { return Ok(()) };
+    let mut sentence = gain.sentence("the default placement", "placed");
+    let candidate = chosen.name.replacen("placed", "predicted", 1);
+    if let (Some(default), Some(placed)) = (predicted("predicted-default")?, predicted(&candidate)?) {
+        sentence.push_str(&format!(", predicted {:.1} %", 100.0 * (1.0 - placed / default)));
+    }
+    output.line(sentence);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_of_a_job_are_read_if_all_hosts_have_as_many() {
+        assert_eq!(tasks_per_node("2(x4)"), Some(2));
+        assert_eq!(tasks_per_node("16"), Some(16));
+        assert_eq!(tasks_per_node("2(x3),1"), None);
+    }
+
+    #[test]
+    fn rates_are_numbers_or_lists() {
+        assert_eq!(numbers("2e-6"), Ok("2e-6".to_owned()));
+        assert_eq!(numbers("[1e9, 5e8]"), Ok("[1e9, 5e8]".to_owned()));
+        assert!(numbers("fast").is_err() && numbers("-1").is_err() && numbers("[]").is_err());
+    }
+}

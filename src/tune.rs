@@ -1,0 +1,275 @@
+//! The pipeline file of `hopmap tune`: a recorded program, a machine, candidates with predictions, and trials.
+
+use std::fmt::Write as _;
+
+use hopmap_launchers::Launch;
+
+/// Blocks in which all candidates run, before the best goes on alone.
+pub(crate) const CHOOSE: u32 = 3;
+
+/// Where the machine comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MachineSource {
+    /// An artifact in a folder, as a probe left it.
+    Stored(String),
+    /// A file that `topology/import` reads, or the folder of an artifact, of which the hosts are chosen.
+    File {
+        /// The stage that reads it.
+        uses: &'static str,
+        /// Its path.
+        path: String,
+    },
+    /// The shape of a network, latency and bandwidth of its links.
+    Shape {
+        /// As in `topology/synthetic`.
+        shape: String,
+        /// In seconds, one for all links or a list by level.
+        latency: String,
+        /// In bytes per second, likewise.
+        bandwidth: String,
+    },
+}
+
+/// What the file says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TuneFile {
+    /// The program and its arguments, quoted as in a shell.
+    pub program: String,
+    /// The directory in which it runs.
+    pub folder: String,
+    /// The launcher of its MPI.
+    pub launch: Launch,
+    /// Its name and options, if they are given.
+    pub launcher: Option<String>,
+    /// The hosts, as a host list.
+    pub hosts: String,
+    /// Slots of each host.
+    pub slots: u32,
+    /// The machine.
+    pub machine: MachineSource,
+    /// File with the host of every recorded rank; none if the linear mapping stands for the default placement.
+    pub recorded_hosts: Option<String>,
+    /// Objectives of the candidates.
+    pub objectives: Vec<String>,
+    /// Candidates that run.
+    pub best: u32,
+    /// Half width of the interval at which the measurement ends.
+    pub precision: f64,
+    /// Time for all runs, in seconds.
+    pub time_s: Option<f64>,
+    /// Text before the run time on the standard output.
+    pub time_after: Option<String>,
+    /// Shell command before every run.
+    pub prepare: Option<String>,
+}
+
+impl TuneFile {
+    /// The text of the file. Paths are relative to its folder, which has the recording.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let rules = match self.launch {
+            Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts => "open-mpi",
+            _ => "mpich",
+        };
+        let (program, launch) = (quoted(&self.program), name_of(self.launch));
+        let (machine, default) = (self.machine(), self.default_placement());
+        let options = self.options();
+        let objectives: Vec<String> = self.objectives.iter().map(|name| quoted(name)).collect();
+        let objectives = format!("[{}]", objectives.join(", "));
+        let check =
+            self.launcher.as_ref().map(|launcher| format!("with  = {{ launcher = {} }}\n", quoted(launcher)));
+        let check = check.unwrap_or_default();
+        format!(
+            r#"name = "tune"
+description = "Find a faster placement of a recorded program, and measure its gain"
+
+[params]
+recording  = "recording"        # of the program under the default placement, with events
+program    = {program}
+launch     = "{launch}"
+rules      = "{rules}"           # algorithms of collective operations, as in this MPI
+objectives = {objectives}   # a candidate for each
+best       = {best}                  # candidates that run, by predicted time
+precision  = {precision}               # the interval has to be this narrow
+
+[stages.messages]
+uses = "trace/import"
+with = {{ path = "${{params.recording}}", algorithms = {{ rules = "${{params.rules}}" }} }}
+
+[stages.program]
+uses = "trace/program"
+with = {{ path = "${{params.recording}}" }}
+
+{machine}
+# What a placement gains at most: with --worth, nothing below is done if that is too little.
+[stages.bound]
+uses  = "predict/bound"
+needs = {{ program = "program", task-graph = "messages", system = "machine" }}
+with  = {{ algorithms = {{ rules = "${{params.rules}}" }} }}
+
+{default}
+[stages.placed]
+uses   = "map/auto"
+needs  = {{ task-graph = "messages", system = "machine", program = "program", bound = "bound" }}
+with   = {{ objective = "${{matrix.objective}}", algorithms = {{ rules = "${{params.rules}}" }} }}
+matrix = {{ objective = "${{params.objectives}}" }}
+
+[stages.predicted-default]
+uses  = "predict/time"
+needs = {{ program = "program", system = "machine", mapping = "default" }}
+with  = {{ baselines = false, algorithms = {{ rules = "${{params.rules}}" }} }}
+
+[stages.predicted]
+uses    = "predict/time"
+needs   = {{ program = "program", system = "machine", mapping = "placed" }}
+foreach = "placed"
+with    = {{ baselines = false, algorithms = {{ rules = "${{params.rules}}" }} }}
+
+# The best candidates and the default in turn; then the fastest candidate and the default in fresh runs, which give the gain.
+[stages.trial]
+uses  = "run/trial"
+needs = {{ mappings = ["default", "placed[*]"], predictions = ["predicted-default", "predicted[*]"] }}
+with.program = "${{params.program}}"
+with.launch = "${{params.launch}}"
+with.best = "${{params.best}}"
+with.precision = "${{params.precision}}"
+with.choose = {CHOOSE}
+{options}
+[stages.best]
+uses  = "run/best"
+needs = {{ trials = "trial", mappings = ["default", "placed[*]"] }}
+
+[stages.launch]
+uses  = "launch/file"
+needs = {{ mapping = "best" }}
+with  = {{ launch = "${{params.launch}}" }}
+save  = {{ launch = "rankfile" }}
+
+# Where the launcher really starts the ranks: an error if that is not the mapping.
+[stages.check]
+uses  = "launch/check"
+needs = {{ mapping = "best", launch = "launch" }}
+{check}"#,
+            best = self.best,
+            precision = self.precision,
+        )
+    }
+
+    fn machine(&self) -> String {
+        let (hosts, slots) = (quoted(&self.hosts), self.slots);
+        // A probe has measured exactly these hosts; the others name more, or are in another order.
+        let chosen = |stage: String| {
+            format!(
+                "{stage}\n[stages.machine]\nuses  = \"select/nodes\"\nneeds = {{ system = \"network\" }}\n\
+                 with  = {{ free = {hosts}, slots_per_host = {slots} }}\n"
+            )
+        };
+        match &self.machine {
+            MachineSource::Stored(path) => {
+                let path = quoted(path);
+                format!("[stages.machine]\nuses = \"stored/system-graph\"\nwith = {{ path = {path} }}\n")
+            }
+            MachineSource::File { uses, path } => {
+                let path = quoted(path);
+                chosen(format!(
+                    "[stages.network]
+uses = \"{uses}\"
+with = {{ path = {path} }}
+"
+                ))
+            }
+            MachineSource::Shape { shape, latency, bandwidth } => {
+                let shape = quoted(shape);
+                format!(
+                    "[stages.machine]\nuses = \"topology/synthetic\"\nwith.shape = {shape}\nwith.hosts = {hosts}\n\
+                     with.link_latency_s = {latency}\nwith.bandwidth_bytes_per_s = {bandwidth}\n"
+                )
+            }
+        }
+    }
+
+    fn default_placement(&self) -> String {
+        match &self.recorded_hosts {
+            Some(path) => format!(
+                "# The placement of the recorded run.\n[stages.default]\nuses  = \"map/import\"\n\
+                 needs = {{ task-graph = \"messages\", system = \"machine\" }}\n\
+                 with  = {{ path = {}, format = \"machinefile\" }}\n",
+                quoted(path)
+            ),
+            None => "# Stands for the placement of the recorded run, whose hosts are not known.\n[stages.default]\n\
+                     uses  = \"map/linear\"\nneeds = { task-graph = \"messages\", system = \"machine\" }\n"
+                .to_owned(),
+        }
+    }
+
+    /// The parameters of the trial that are given.
+    fn options(&self) -> String {
+        let texts =
+            [("launcher", &self.launcher), ("time_after", &self.time_after), ("prepare", &self.prepare)];
+        let mut lines = format!("with.folder = {}\n", quoted(&self.folder));
+        for (name, text) in texts {
+            if let Some(text) = text {
+                // Writing to a string does not fail.
+                let _ = writeln!(lines, "with.{name} = {}", quoted(text));
+            }
+        }
+        if let Some(seconds) = self.time_s {
+            let _ = writeln!(lines, "with.time_s = {seconds:?}");
+        }
+        lines
+    }
+}
+
+/// A text as a TOML string.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+/// The name of a launcher in pipeline files.
+fn name_of(launch: Launch) -> String {
+    serde_json::to_value(launch).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_toml_with_what_was_given() {
+        let shape = MachineSource::Shape {
+            shape: "tree:2x2".into(),
+            latency: "[1e-6]".into(),
+            bandwidth: "1e9".into(),
+        };
+        let file = MachineSource::File { uses: "topology/import", path: "a \"b\"".into() };
+        for (machine, recorded_hosts) in
+            [(shape, None), (file, Some("hosts".to_owned())), (MachineSource::Stored("machine".into()), None)]
+        {
+            let tune = TuneFile {
+                program: "./app 'a b'".into(),
+                folder: "/home".into(),
+                launch: Launch::Slurm,
+                launcher: Some("srun -v".into()),
+                hosts: "n[1-2]".into(),
+                slots: 2,
+                machine,
+                recorded_hosts,
+                objectives: vec!["F".into(), "T".into()],
+                best: 2,
+                precision: 0.01,
+                time_s: Some(60.0),
+                time_after: Some("time \"x\"".into()),
+                prepare: Some("cp a b".into()),
+            };
+            let file: toml::Table = tune.text().parse().unwrap();
+            let trial = &file["stages"]["trial"]["with"];
+            assert_eq!(trial["time_after"].as_str(), Some("time \"x\""));
+            assert_eq!(trial["time_s"].as_float(), Some(60.0));
+            assert_eq!(file["params"]["program"].as_str(), Some("./app 'a b'"));
+            assert_eq!(
+                (file["params"]["launch"].as_str(), file["params"]["rules"].as_str()),
+                (Some("slurm"), Some("mpich"))
+            );
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `hopmap tune`: from a program to a measured gain, with real Open MPI on an emulated network with shared links; and what it
+//! refuses.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use hopmap_test_support::{program, system_tests};
+
+use crate::sandbox::{Sandbox, project};
+
+/// Links of a tree of 8 hosts with 2 slots, by level.
+const LATENCY: &str = "link_latency_s=[200e-6, 300e-6, 500e-6]";
+const BANDWIDTH: &str = "bandwidth_bytes_per_s=[10e6, 10e6, 5e6]";
+
+/// An emulated network, and communication patterns as a program.
+struct Lab {
+    sandbox: Sandbox,
+    hopmap: PathBuf,
+}
+
+impl Lab {
+    /// None where a program is missing.
+    fn new() -> Option<Self> {
+        if !system_tests() || program("mpicc.openmpi").is_none() {
+            return None;
+        }
+        let lab =
+            Self { sandbox: Sandbox::new(), hopmap: assert_cmd::cargo::cargo_bin!("hopmap").to_owned() };
+        let bench = project().join("ci/bench");
+        lab.build(
+            Command::new("mpicc.openmpi").args(["-O2", "-o", "patterns"]).arg(bench.join("patterns.c")),
+        );
+        lab.build(
+            Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o", "yield.so"]).arg(bench.join("yield.c")),
+        );
+        // The recorder is preloaded as well.
+        let script = "#!/bin/sh\nexport LD_PRELOAD=\"$PWD/yield.so${LD_PRELOAD:+:$LD_PRELOAD}\"\nexec ./patterns \"$@\"\n";
+        lab.sandbox.write("app", script);
+        std::fs::set_permissions(lab.sandbox.path().join("app"), Permissions::from_mode(0o755)).unwrap();
+        let machine =
+            ["exec", "topology/synthetic", "-p", "shape=tree:2x2x2x2", "-p", "hosts=h[0-7]", "-p", LATENCY];
+        lab.sandbox.stdout(&[&machine[..], &["-p", BANDWIDTH, "--out", "true"]].concat());
+        lab.sandbox.stdout(&[
+            "exec",
+            "topology/export",
+            "--in",
+            "system=true",
+            "-p",
+            "format=graph-json",
+            "--out",
+            "network",
+        ]);
+        Some(lab)
+    }
+
+    fn build(&self, command: &mut Command) {
+        assert!(command.current_dir(self.sandbox.path()).status().unwrap().success());
+    }
+
+    /// Runs `hopmap tune` on the network.
+    fn tune(&self, options: &[&str], pattern: &str) -> Output {
+        let bin = self.hopmap.parent().unwrap();
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+        let agent = format!("{} on", bin.join("hopmap-test-network").display());
+        let tune = ["tune", "--topology", "network/files/machine.json", "--hosts", "h[0-7]", "--slots", "2"];
+        let launch = ["--launch", "open-mpi-hosts", "--launcher", "mpirun.openmpi", "--time-after", "time "];
+        Command::new(bin.join("hopmap-test-network"))
+            .args(["run", "--machine", "network/files/machine.json", "--"])
+            .arg(&self.hopmap)
+            .args(tune)
+            .args(launch)
+            .args(options)
+            .args(["--", "./app"])
+            .args(pattern.split(' '))
+            .current_dir(self.sandbox.path())
+            .env("PATH", path)
+            .env("XDG_CACHE_HOME", self.sandbox.path().join("cache"))
+            .envs(hopmap_mpi_environment::AS_ROOT)
+            .env("OMPI_MCA_plm_rsh_agent", agent)
+            .env("OMPI_MCA_btl", "tcp,self")
+            .env("OMPI_MCA_btl_tcp_if_include", "10.77.0.0/24")
+            .env("OMPI_MCA_oob_tcp_if_include", "10.77.0.0/24")
+            // Long messages of both directions at once, as the model has them.
+            .env("OMPI_MCA_btl_tcp_flags", "1")
+            .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+            .env("OMPI_MCA_mpi_yield_when_idle", "1")
+            .env("OMPI_MCA_hwloc_base_binding_policy", "none")
+            .output()
+            .unwrap()
+    }
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The gain and its prediction in percent, from the last line.
+fn gains(seen: &str) -> (f64, f64) {
+    let number = |label: &str| {
+        let rest = seen.split(label).nth(1).unwrap_or_else(|| panic!("{seen}"));
+        rest.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    (number("placed is "), number(", predicted "))
+}
+
+#[test]
+fn a_halo_exchange_in_a_bad_order_becomes_as_much_faster_as_predicted() {
+    let Some(lab) = Lab::new() else { return };
+    let (options, pattern) = match std::env::var_os("HOPMAP_SOAK") {
+        Some(_) => (&["--precision", "2%"][..], "stencil 262144 3 20000 shuffled"),
+        // Three pairs: the gain has no interval.
+        None => (
+            &["--objectives", "F", "--best", "1", "--deadline", "18s"][..],
+            "stencil 262144 1 20000 shuffled",
+        ),
+    };
+    let output = lab.tune(options, pattern);
+    let seen = text(&output);
+    assert!(output.status.success(), "{seen}");
+    let (gain, predicted) = gains(&seen);
+    assert!(gain >= 30.0 && (gain - predicted).abs() <= 10.0, "{seen}");
+    assert!(seen.contains("start with   mpirun"), "{seen}");
+    let recorded = lab.sandbox.read("tune/default.hosts");
+    assert_eq!(recorded.lines().skip(1).take(3).collect::<Vec<_>>(), ["h0", "h0", "h1"]);
+    // Nothing is recorded or measured again, but the launcher is checked in every run.
+    let again = text(&lab.tune(options, pattern));
+    assert!(again.contains("1 ran, ") && again.contains("placed is "), "{again}");
+}
+
+#[test]
+fn small_messages_and_much_computation_are_not_worth_it() {
+    let Some(lab) = Lab::new() else { return };
+    let pattern = "stencil 1000 4 500000";
+    let output = lab.tune(&["--deadline", "5s"], pattern);
+    let seen = text(&output);
+    assert!(output.status.success(), "{seen}");
+    assert!(seen.contains("only 0 pairs of runs are left after 12 runs"), "{seen}");
+    assert!(seen.contains("no placement gains more than ") && seen.contains(" %: leave it"), "{seen}");
+    assert!(!lab.sandbox.path().join("tune/rankfile").exists(), "{seen}");
+}
+
+#[test]
+fn what_cannot_be_tuned_is_one_message() {
+    let sandbox = Sandbox::new();
+    let refused = |arguments: &[&str]| {
+        let output = sandbox.command(arguments).env_remove("SLURM_JOB_NODELIST").output().unwrap();
+        assert!(!output.status.success());
+        text(&output)
+    };
+    for (arguments, expected) in [
+        (&["tune", "--", "./app"][..], "no hosts are given, and this is no Slurm job"),
+        (&["tune", "--hosts", "n[1-2", "--slots", "2", "--", "./app"], "hosts `n[1-2`"),
+        (
+            &["tune", "--hosts", "n[1-2]", "--slots", "2", "-n", "5", "--", "./app"],
+            "5 ranks do not fit into 4 slots",
+        ),
+        (
+            &["tune", "--hosts", "n1", "--slots", "2", "--launch", "pbs", "--", "./app"],
+            "unknown variant `pbs`",
+        ),
+        (&["tune", "--hosts", "n1", "--slots", "2", "--launcher", "'x", "--", "./app"], "is not a command"),
+        (
+            &["tune", "--hosts", "n1", "--slots", "2", "--prepare", "exit 3", "--", "./app"],
+            "`exit 3` ended with exit status: 3",
+        ),
+    ] {
+        let seen = refused(arguments);
+        assert!(seen.contains(expected), "{expected}:\n{seen}");
+    }
+}
+
+#[test]
+fn a_program_or_a_launcher_that_fails_leaves_no_recording() {
+    if !system_tests() || program("mpirun.openmpi").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let here = ["tune", "--hosts", "localhost", "--slots", "2", "--launcher"];
+    let run = |launcher: &str, program: &[&str]| {
+        let mut command = sandbox.command(&[&here[..], &[launcher, "--"], program].concat());
+        let command =
+            command.envs(hopmap_mpi_environment::AS_ROOT).env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        let output = command.output().unwrap();
+        assert!(!output.status.success());
+        text(&output)
+    };
+    for (launcher, program, expected) in [
+        ("mpirun.openmpi", &["sh", "-c", "exit 3"][..], "no rank has left a file"),
+        ("mpirun.openmpi", &["./none"], "./none"),
+        ("hopmap-none", &["true"], "hopmap-none"),
+    ] {
+        let seen = run(launcher, program);
+        assert!(seen.contains(expected), "{expected}:\n{seen}");
+        assert!(!sandbox.path().join("tune/recording").exists());
+        assert!(!sandbox.path().join("tune/recording.new").exists());
+    }
+}
