@@ -195,6 +195,24 @@ fn a_mapping_that_fails_is_given_up_and_the_others_go_on() {
 }
 
 #[test]
+fn what_was_measured_is_kept_if_a_host_dies_and_the_next_run_measures_again() {
+    let trial = Trial::new();
+    trial.with("precision = 0.000001, warm_up = 0");
+    let app = "#!/bin/sh\necho run >> started\n[ $(wc -l < started) -gt 14 ] && [ $second = b ] && exit 1\nexit 0\n";
+    trial.script("app", app);
+    let seen = trial.0.seen(&["run", "t.toml", "--no-report"]);
+    assert!(seen.contains("7 pairs"), "{seen}");
+    let trials = trial.trials();
+    let complete = |name: &str| trials.runs.iter().filter(|run| run.mapping == name && run.complete).count();
+    assert_eq!((complete("linear"), complete("other")), (11, 7));
+    assert_eq!(trials.runs.len(), 22);
+    // Nothing has changed, but such a result is not kept for good.
+    std::fs::remove_file(trial.0.path().join("started")).unwrap();
+    trial.run();
+    assert_eq!(trial.started(), 22);
+}
+
+#[test]
 fn an_interrupted_trial_keeps_what_was_measured() {
     let trial = Trial::new();
     trial.with("runs = 3, warm_up = 0");

@@ -3,7 +3,7 @@
 //! An interval of 95 % misses the median in 5 % of all samples; who looks several times and stops at the look that pleases misses it
 //! more often. Repeated confidence intervals (Jennison and Turnbull, "Interim analyses: the repeated confidence interval approach",
 //! JRSS B 51, 1989) hold at all looks at once, so that any reason may end the sample. Each look spends a part of the 5 % (Lan and
-//! DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983): here equal parts, and what a look cannot
+//! `DeMets`, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983): here equal parts, and what a look cannot
 //! spend goes to the next one. The probabilities are exact, since the number of values below the median is a binomial walk.
 //!
 //! Six values exclude the median with probability 2 · 2⁻⁶ = 3.1 %: more than the part of the first of several looks, which therefore
@@ -125,8 +125,8 @@ mod tests {
             let below = (sample & ((1 << size) - 1)).count_ones() as usize;
             below < rank || below > size as usize - rank
         };
-        let misses = (0..1 << 12).filter(|sample| missed(3, 12, *sample)).count();
-        assert!(misses as f64 / 4096.0 <= 0.05);
+        let after_twelve = (0..1 << 12).filter(|sample| missed(3, 12, *sample)).count();
+        assert!(after_twelve as f64 / 4096.0 <= 0.05);
 
         let mut walk = Walk::new();
         assert_eq!((walk.look(6, 0.02), walk.look(12, 0.025)), (1, 2));

@@ -46,7 +46,7 @@ pub enum Ending {
     Precise,
     /// A further block would not fit into the time.
     Time,
-    /// The first mapping, or all others, were given up.
+    /// The first mapping, or all others, were given up, and there is nothing to compare.
     NoPair,
 }
 
@@ -112,7 +112,7 @@ impl Decision {
             Step::End(Ending::Blocks)
         } else if self.is_precise() {
             Step::End(Ending::Precise)
-        } else if self.needs_pairs() && !has_pair(&block) {
+        } else if block.is_empty() || (self.needs_pairs() && !has_pair(&block)) {
             Step::End(Ending::NoPair)
         } else if time.is_some_and(|time| !time.fits(&block, 0)) {
             Step::End(Ending::Time)

@@ -1,6 +1,8 @@
 //! Intervals of simulated trials cover what is true: with skewed, drifting and correlated run times, the choice of the best of five
 //! mappings, and an end as soon as the interval is precise. The decisions are those of `run/trial`.
 
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 use hopmap_model::{TrialMapping, TrialRun, Trials};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 use hopmap_trials::{Decision, Design, Step, add_metrics, best, gain, rival};

@@ -28,8 +28,9 @@ const RECORDING: &str = "recording";
 pub(crate) const RECORDING_WORD: &str = "{recording}";
 /// Time of a launcher to end its ranks: Open MPI kills them three seconds after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
-/// Runs without success after which a mapping is given up.
+/// Failures in a row after which a mapping is given up: before its first success, and later, as after a host has died.
 const MOST_FAILURES: u32 = 2;
+const MOST_LATER: u32 = 4;
 /// Bytes and lines of standard error that are quoted.
 const QUOTED_BYTES: usize = 4096;
 const QUOTED_LINES: usize = 12;
@@ -44,8 +45,10 @@ pub struct Runner<'a> {
     wrapper: Vec<String>,
     folder: TempDir,
     runs: Vec<TrialRun>,
-    /// Runs without success, by mapping; `None` after the first success.
-    failures: Vec<Option<u32>>,
+    /// Failures since the last success, by mapping.
+    failures: Vec<u32>,
+    /// Whether a run succeeded, by mapping.
+    succeeded: Vec<bool>,
     /// How the first run ended that failed.
     first_failure: Option<String>,
     /// The slowest run by mapping, from the start of the launcher to its end.
@@ -95,7 +98,8 @@ impl<'a> Runner<'a> {
             wrapper: Vec::new(),
             folder,
             runs: Vec::new(),
-            failures: vec![Some(0); candidates.len()],
+            failures: vec![0; candidates.len()],
+            succeeded: vec![false; candidates.len()],
             first_failure: None,
             slowest: vec![0.0; candidates.len()],
             blocks: 0,
@@ -142,10 +146,16 @@ impl<'a> Runner<'a> {
         Ok(Some(self.commands.iter().map(time).collect()))
     }
 
-    /// Whether a mapping is not run again, because its first runs failed.
+    /// Whether a mapping is not run again, because its last runs failed.
     #[must_use]
     pub fn gave_up(&self, mapping: usize) -> bool {
-        self.failures[mapping].is_some_and(|failures| failures >= MOST_FAILURES)
+        self.failures[mapping] >= if self.succeeded[mapping] { MOST_LATER } else { MOST_FAILURES }
+    }
+
+    /// Whether a mapping failed that had run before: the hosts are not what they were.
+    #[must_use]
+    pub fn lost_one(&self) -> bool {
+        (0..self.commands.len()).any(|mapping| self.succeeded[mapping] && self.gave_up(mapping))
     }
 
     /// The slowest run by mapping, from the start of the launcher to its end; 0 if there is none.
@@ -186,7 +196,7 @@ impl<'a> Runner<'a> {
                 return Ok(false);
             }
         }
-        if self.failures.iter().all(|failures| failures.is_some_and(|failures| failures > 0)) {
+        if !self.succeeded.contains(&true) && self.failures.iter().all(|failures| *failures > 0) {
             let first = self.first_failure.clone().unwrap_or_default();
             return Err(TrialError::AllFailed { first });
         }
@@ -258,7 +268,8 @@ impl<'a> Runner<'a> {
         let number = self.runs.len();
         let name = &run.mapping;
         if run.complete {
-            self.failures[mapping] = None;
+            self.failures[mapping] = 0;
+            self.succeeded[mapping] = true;
             return;
         }
         let (what, quoted) = match ending {
@@ -276,11 +287,10 @@ impl<'a> Runner<'a> {
         let failure = format!("Run {number}, of `{name}`, {what}{quoted}");
         cx.log(&failure);
         self.first_failure.get_or_insert(failure);
-        if let Some(failures) = &mut self.failures[mapping] {
-            *failures += 1;
-            if *failures >= MOST_FAILURES {
-                cx.log(format!("`{name}` is not run again, because its first {failures} runs failed"));
-            }
+        self.failures[mapping] += 1;
+        if self.gave_up(mapping) {
+            let failures = self.failures[mapping];
+            cx.log(format!("`{name}` is not run again, because it failed {failures} times in a row"));
         }
     }
 }

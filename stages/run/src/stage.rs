@@ -120,7 +120,7 @@ impl Measurement<'_> {
                 Step::Block(mappings) => mappings,
                 Step::End(ending) => {
                     self.log(ending, cx);
-                    return Ok(true);
+                    return Ok(!runner.lost_one());
                 }
             };
             match runner.block(&mappings, decision.is_choosing(), cx)? {
