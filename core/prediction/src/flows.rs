@@ -79,6 +79,11 @@ impl Flows {
         self.shares.add_link(capacity)
     }
 
+    /// Whether flows are on a link.
+    pub(crate) fn is_used(&self, link: u32) -> bool {
+        self.shares.is_used(link)
+    }
+
     /// Starts a flow. Its rate is known after the next [`solve`](Self::solve).
     pub(crate) fn start(&mut self, demand: Demand, path: Path<'_>, now: f64) {
         let number = path.number as usize;

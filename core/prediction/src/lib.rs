@@ -2,7 +2,8 @@
 //!
 //! [`replay`] executes the operations of all ranks in simulated time. Computation takes the seconds of the
 //! program; messages pay [`Costs`] at both ends, the latency of their route, and then share its links with all
-//! other messages in progress by max-min fairness ([`Sharing`]). The model is that of SimGrid's SMPI (Degomme
+//! other messages in progress by max-min fairness ([`Sharing`]), but for messages of one packet, which queue
+//! ([`Options::packet_bytes`]). The model is that of SimGrid's SMPI (Degomme
 //! et al., "Simulating MPI Applications: The SMPI Approach", IEEE TPDS 28(8), 2017), and with the same options
 //! it gives the same times. A machine without links has a latency and a bandwidth for every pair of slots and
 //! no contention, as in LogGOPSim.
@@ -25,6 +26,7 @@ mod flows;
 mod message;
 mod network;
 mod operation;
+mod packets;
 mod rank;
 mod replay;
 mod sharing;

@@ -133,7 +133,7 @@ enum Kind<'a> {
     },
     #[cfg(test)]
     Given {
-        capacities: Vec<f64>,
+        links: Vec<Rate>,
     },
 }
 
@@ -179,8 +179,7 @@ impl<'a> Network<'a> {
     /// Links of given capacities and latencies, and routes by pairs of hosts, one slot each.
     #[cfg(test)]
     pub(crate) fn of_routes(links: &[Rate], routes: &[(u32, u32, &[u32])]) -> Self {
-        let capacities = links.iter().map(|link| link.bandwidth_bytes_per_s).collect();
-        let mut network = Self::of_kind(Kind::Given { capacities }, Rate::MEMORY);
+        let mut network = Self::of_kind(Kind::Given { links: links.to_vec() }, Rate::MEMORY);
         for &(from, to, hops) in routes {
             let mut route = network.begin();
             for &hop in hops {
@@ -207,7 +206,20 @@ impl<'a> Network<'a> {
             }
             Kind::Pairs { .. } => Vec::new(),
             #[cfg(test)]
-            Kind::Given { capacities } => capacities.clone(),
+            Kind::Given { links } => links.iter().map(|link| link.bandwidth_bytes_per_s).collect(),
+        }
+    }
+
+    /// Latencies of the same links; not a number if unknown.
+    pub(crate) fn latencies(&self) -> Vec<f64> {
+        match &self.kind {
+            Kind::Links { system, .. } => {
+                let links = system.links.iter().map(|link| link.latency_s.unwrap_or(f64::NAN));
+                links.chain(system.nodes.iter().map(|_| self.memory.latency_s)).collect()
+            }
+            Kind::Pairs { .. } => Vec::new(),
+            #[cfg(test)]
+            Kind::Given { links } => links.iter().map(|link| link.latency_s).collect(),
         }
     }
 

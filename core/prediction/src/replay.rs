@@ -16,6 +16,7 @@ use crate::error::{Cycle, ReplayError, Wait};
 use crate::flows::{Demand, Flows, Path};
 use crate::message::{Message, Messages};
 use crate::network::{Network, PairRates, Rate, Route};
+use crate::packets::Packets;
 use crate::rank::Rank;
 use crate::sharing::Sharing;
 
@@ -24,6 +25,8 @@ use crate::sharing::Sharing;
 pub struct Options {
     /// How messages share links.
     pub sharing: Sharing,
+    /// Messages up to this size are one packet: links serve them in the order of arrival. Longer ones share links.
+    pub packet_bytes: u64,
     /// Costs of messages at both ends.
     pub costs: Costs,
     /// The memory of a host, for messages between its ranks.
@@ -40,6 +43,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             sharing: Sharing::default(),
+            packet_bytes: Self::PACKET_BYTES,
             costs: Costs::default(),
             memory: Rate::MEMORY,
             pairs: None,
@@ -50,6 +54,9 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The largest packet of most Ethernet networks.
+    pub const PACKET_BYTES: u64 = 1500;
+
     /// The defaults with the calibration of a machine, if it has one.
     #[must_use]
     pub fn of_machine(system: &SystemGraph) -> Self {
@@ -108,8 +115,12 @@ const COMPUTATION: u32 = 1 << 31;
 /// What happens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// The latency of a message has passed.
-    Flow { message: u32 },
+    /// The latency of a message has passed, of which a packet has already passed some links.
+    Flow { message: u32, hop: u32 },
+    /// The packets have passed for which a message waited.
+    Waited { message: u32, hop: u32 },
+    /// A message of one packet comes to a link of its route.
+    Packet { message: u32, hop: u32 },
     /// A rank begins to compute on a core that it shares; the bits of its seconds.
     Compute { rank: u32, seconds: u64 },
     /// A rank begins a test.
@@ -135,6 +146,7 @@ pub(crate) struct Replay<'a> {
     pub(crate) collectives: Collectives<'a>,
     pub(crate) intervals: Intervals,
     flows: Flows,
+    packets: Packets,
     /// Computation of ranks in flows.
     computing: Vec<f64>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -168,6 +180,7 @@ impl<'a> Replay<'a> {
             messages: Messages::default(),
             collectives: Collectives::new(program, options.algorithms),
             intervals: Intervals { most: options.intervals, intervals: Vec::new() },
+            packets: Packets::new(&capacities, &network.latencies()),
             flows: Flows::new(capacities),
             network,
             computing: vec![0.0; program.ranks() as usize],
@@ -244,7 +257,9 @@ impl<'a> Replay<'a> {
     fn next_event(&mut self) {
         let Some(Reverse((.., event))) = self.events.pop() else { return };
         match event {
-            Event::Flow { message } => self.start_flow(message),
+            Event::Flow { message, hop } => self.start_flow(message, hop),
+            Event::Waited { message, hop } => self.end_wait(message, hop),
+            Event::Packet { message, hop } => self.pass(message, hop),
             Event::Compute { rank, seconds } => {
                 let seconds = f64::from_bits(seconds);
                 self.computing[rank as usize] = seconds;
@@ -302,17 +317,57 @@ impl<'a> Replay<'a> {
         let message = self.messages.get_mut(index);
         message.path.latency += latency;
         message.path.bandwidth += seconds;
-        let arrival = message.start + latency;
+        let (start, arrival) = (message.start, message.start + latency);
+        let is_packet = bytes <= self.options.packet_bytes;
         match self.network.is_contended() && bytes > 0 {
-            true if arrival > self.clock => self.at(arrival, Event::Flow { message: index }),
-            true => self.start_flow(index),
+            true if is_packet => self.at(start, Event::Packet { message: index, hop: 0 }),
+            true if arrival > self.clock => self.at(arrival, Event::Flow { message: index, hop: 0 }),
+            true => self.start_flow(index, 0),
             false => self.end_transfer(index, arrival + seconds),
         }
         Ok(())
     }
 
-    fn start_flow(&mut self, index: u32) {
+    /// Sends a packet over the link of its route that it has come to.
+    fn pass(&mut self, index: u32, hop: u32) {
         let Some(number) = self.messages.route(index) else { return };
+        let links = &self.network.links(number)[hop as usize..];
+        let route = self.network.route(number);
+        let message_bytes = self.messages.get(index).bytes;
+        let (bytes, factor, bound) = self.load(message_bytes, route);
+        let latency_factor = self.options.costs.latency_factor.of(bytes);
+        let latency = |link: &u32| self.packets.latency_s(*link) * latency_factor;
+        if self.flows.is_used(links[0]) || self.packets.is_awaited(links[0]) {
+            let rest: f64 = links.iter().map(latency).sum();
+            return self.at(self.clock + rest, Event::Flow { message: index, hop });
+        }
+        let (latency, is_last) = (latency(&links[0]), links.len() == 1);
+        let seconds = bytes as f64 / (route.bandwidth.min(bound) * factor);
+        let head = self.packets.queue(links[0], bytes as f64 / factor, self.clock) + latency;
+        if is_last {
+            self.network.count(number, message_bytes);
+            self.end_transfer(index, head + seconds);
+        } else {
+            self.at(head, Event::Packet { message: index, hop: hop + 1 });
+        }
+    }
+
+    fn start_flow(&mut self, index: u32, hop: u32) {
+        let Some(number) = self.messages.route(index) else { return };
+        match self.packets.wait(&self.network.links(number)[hop as usize..], self.clock) {
+            Some(end) => self.at(end, Event::Waited { message: index, hop }),
+            None => self.share(index, number),
+        }
+    }
+
+    fn end_wait(&mut self, index: u32, hop: u32) {
+        let Some(number) = self.messages.route(index) else { return };
+        self.packets.end_wait(&self.network.links(number)[hop as usize..]);
+        self.share(index, number);
+    }
+
+    /// Lets a message share the links of its route.
+    fn share(&mut self, index: u32, number: u32) {
         let links = self.network.links(number);
         let route = self.network.route(number);
         let message_bytes = self.messages.get(index).bytes;

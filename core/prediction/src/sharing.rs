@@ -143,6 +143,11 @@ impl Shares {
         self.links.len() as u32 - 1
     }
 
+    /// Whether flows are on a link.
+    pub(crate) fn is_used(&self, link: u32) -> bool {
+        !self.links[link as usize].members.is_empty()
+    }
+
     /// Changes the capacity of a link whose flows changed since the last solution, or that has none.
     pub(crate) fn set_capacity(&mut self, index: u32, capacity: f64) {
         let link = &mut self.links[index as usize];

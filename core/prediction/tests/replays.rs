@@ -49,6 +49,11 @@ fn rendezvous() -> Options {
     Options { costs: Costs { eager_limit: 0, detached_limit: 0, ..Costs::default() }, ..Options::default() }
 }
 
+/// Links are shared by messages of any size.
+fn shared() -> Options {
+    Options { packet_bytes: 0, ..Options::default() }
+}
+
 /// Two ranks send 1000 bytes to a third one.
 fn two_into_one() -> ProgramBuilder {
     let mut program = ProgramBuilder::new(3);
@@ -61,7 +66,7 @@ fn two_into_one() -> ProgramBuilder {
 
 #[test]
 fn two_messages_into_one_host_share_its_link() {
-    let prediction = run(two_into_one(), &star(3, 1, false), &Options::default()).unwrap();
+    let prediction = run(two_into_one(), &star(3, 1, false), &shared()).unwrap();
     assert_eq!(finishes(&prediction), [0.0, 0.0, 2.5]);
     assert!(prediction.is_contended && prediction.complete);
     let incoming = prediction.links.iter().find(|link| link.destination == "h2").unwrap();
@@ -72,6 +77,43 @@ fn two_messages_into_one_host_share_its_link() {
     let parts = ["computation", "overhead", "latency", "bandwidth", "waiting"].map(critical);
     assert_eq!(parts, [0.0, 0.0, 0.5, 1.0, 1.0]);
     prediction.check().unwrap();
+}
+
+/// The first one arrives after 1.5 s, as if it were alone, and the receiver computes while the second one is on the link.
+#[test]
+fn two_messages_of_one_packet_pass_a_link_one_after_the_other() {
+    let mut program = ProgramBuilder::new(3);
+    for source in [0, 1] {
+        program.send(source, to(2), 1000);
+        program.recv(2, to(source), 1000);
+        program.compute(2, 0.75);
+    }
+    let program = program.finish().unwrap();
+    let system = star(3, 1, false);
+    let prediction = |options: &Options| {
+        replay(&program, &system, &linear(&system, program.ranks()), options, &|| false).unwrap()
+    };
+    let queued = prediction(&Options::default());
+    assert_eq!((queued.seconds(), prediction(&shared()).seconds()), (3.25, 4.0));
+    let incoming = queued.links.iter().find(|link| link.destination == "h2").unwrap();
+    assert_eq!((incoming.bytes, incoming.saturated), (2000.0, 2.0 / 3.25));
+}
+
+/// The long message waits for the packet that is on its link, and shares the link with the one that comes later.
+#[test]
+fn packets_and_long_messages_never_exceed_the_capacity_of_a_link() {
+    let mut program = ProgramBuilder::new(4);
+    program.send(0, to(3), 1000);
+    program.compute(1, 0.25);
+    program.send(1, to(3), 2000);
+    program.compute(2, 1.5);
+    program.send(2, to(3), 1000);
+    for (source, bytes) in [(0, 1000), (2, 1000), (1, 2000)] {
+        program.recv(3, to(source), bytes);
+    }
+    // The first packet is on the link from 0.25 to 1.25 s, the long message from then on, alone until 2 s.
+    let prediction = run(program, &star(4, 1, false), &Options::default()).unwrap();
+    assert_eq!(finishes(&prediction), [0.0, 0.25, 1.5, 4.25]);
 }
 
 #[test]
@@ -123,7 +165,7 @@ fn overheads_are_paid_at_both_ends() {
         recv: "0:2:0".parse().unwrap(),
         ..Costs::default()
     };
-    let prediction = run(program, &star(2, 1, false), &Options { costs, ..Options::default() }).unwrap();
+    let prediction = run(program, &star(2, 1, false), &Options { costs, ..shared() }).unwrap();
     // The first message leaves after 1.125 s and shares the link with the second from 2.125 to 3.125 s.
     assert_eq!(prediction.ranks[0].finish_s, 1.625);
     assert_eq!(finishes(&prediction), [1.625, 7.125]);

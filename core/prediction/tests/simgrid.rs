@@ -97,7 +97,16 @@ fn options(scale: f64, random: &mut Pcg64) -> (Options, Vec<String>) {
         }
     }
     let memory = Rate { latency_s: 1e-6 * scale, bandwidth_bytes_per_s: 1e8 / scale };
-    (Options { sharing: Sharing::Rtt { bytes_per_link }, costs, memory, ..Options::default() }, flags)
+    (
+        Options {
+            sharing: Sharing::Rtt { bytes_per_link },
+            packet_bytes: 0,
+            costs,
+            memory,
+            ..Options::default()
+        },
+        flags,
+    )
 }
 
 /// The platform: a route for every ordered pair of hosts.

@@ -77,6 +77,9 @@ with_messages! {
         /// How messages share a link. `max-min`: equally. `rtt`: in inverse proportion to the latency of their
         /// routes, as TCP connections do and as in the model CM02 of `SimGrid`.
         pub sharing: SharingName = SharingName::default(),
+        /// Messages up to this size are one packet: links serve them in the order of arrival. Longer ones share links. Only
+        /// with `max-min`; 0 turns it off.
+        pub packet_bytes: u64 = Options::PACKET_BYTES,
         /// Also predict the linear and the round-robin mapping, to compare with.
         pub baselines: bool = true,
         /// Record what every rank does when, for the report and ui.perfetto.dev; at most 200,000 intervals.
@@ -173,11 +176,13 @@ struct LevelsWithLinks;
 impl TimeParams {
     /// The options of a replay on a machine.
     pub(crate) fn options(&self, system: &SystemGraph) -> Result<Options, Error> {
+        let (sharing, packet_bytes) = match self.sharing {
+            SharingName::MaxMin => (Sharing::MaxMin, self.packet_bytes),
+            SharingName::Rtt => (Sharing::Rtt { bytes_per_link: 0.0 }, 0),
+        };
         Ok(Options {
-            sharing: match self.sharing {
-                SharingName::MaxMin => Sharing::MaxMin,
-                SharingName::Rtt => Sharing::Rtt { bytes_per_link: 0.0 },
-            },
+            sharing,
+            packet_bytes,
             intervals: if self.timeline { MOST_INTERVALS } else { 0 },
             ..BoundParams::from(self).options(system)?
         })

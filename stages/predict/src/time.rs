@@ -20,7 +20,7 @@ impl Stage for TimeStage {
     const KIND: &'static str = "predict/time";
     const SUMMARY: &'static str =
         "Predict the run time of a program under a mapping, by replay on shared links";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {

@@ -37,7 +37,8 @@ impl Replay<'_> {
         let links = system.links.iter().zip(self.network.bytes_of_links()).enumerate();
         let used = links.filter(|(_, (_, bytes))| *bytes > 0.0);
         used.map(|(link, (ends, bytes))| {
-            let saturated = self.flows.saturated_s(link as u32, self.clock) / seconds;
+            let busy = self.flows.saturated_s(link as u32, self.clock) + self.packets.busy_s(link as u32);
+            let saturated = busy / seconds;
             LinkUse {
                 link: link as u32,
                 source: name(ends.source),

@@ -38,7 +38,7 @@ fn small_platform() -> Network<'static> {
 fn smpi() -> Options {
     // The weights have the bandwidths without acknowledgements.
     let sharing = Sharing::Rtt { bytes_per_link: 8775.0 / 1.05 };
-    Options { sharing, costs: Costs::smpi_defaults(), ..Options::default() }
+    Options { sharing, packet_bytes: 0, costs: Costs::smpi_defaults(), ..Options::default() }
 }
 
 /// End of every rank.
@@ -124,7 +124,11 @@ fn one_message(rate: Rate, bytes: u64, costs: Costs) -> f64 {
     program.recv(1, to(0, 0), bytes);
     let network = Network::of_routes(&[rate], &[(0, 1, &[0])]);
     let sharing = Sharing::Rtt { bytes_per_link: 0.0 };
-    times(&program.finish().unwrap(), network, &Options { sharing, costs, ..Options::default() })[1]
+    times(
+        &program.finish().unwrap(),
+        network,
+        &Options { sharing, packet_bytes: 0, costs, ..Options::default() },
+    )[1]
 }
 
 /// `cm02-tcpgamma.tesh`: 10¹⁰ bytes over a link of 10¹⁰ B/s, for some latencies and windows.

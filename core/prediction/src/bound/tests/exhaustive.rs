@@ -128,7 +128,8 @@ fn options(random: &mut Pcg64, options: Options) -> Options {
         0 => Sharing::Rtt { bytes_per_link: 0.0 },
         _ => Sharing::MaxMin,
     };
-    Options { sharing, costs, ..options }
+    let packet_bytes = [0, 200, Options::PACKET_BYTES][random.below(3)];
+    Options { sharing, packet_bytes, costs, ..options }
 }
 
 /// Calls for all ways to place ranks on slots.
