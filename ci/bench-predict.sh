@@ -63,7 +63,8 @@ export OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 OMPI_MCA_mpi_yield_when_idle=1 O
 hosts=h0:2,h1:2,h2:2,h3:2,h4:2,h5:2,h6:2,h7:2
 preload=LD_PRELOAD=$out/yield.so
 
-# The machine as its own probe finds it; in tests, which have no time for that, as it is.
+# The machine as its own probe finds it; in tests, which have no time for that, as it is. After `rm -r OUT/probe` it is calibrated again,
+# for new predictions of the same runs.
 machine=$out/probe/system
 if [ -n "$quick" ]; then
   machine=$out/true
@@ -72,6 +73,7 @@ elif [ ! -e probe ]; then
     -p messages=50 -p size_time_limit_s=0.5 -p parallel=1 --out probe.new
   mv probe.new probe
 fi
+[ -e searched ] || cp -r "$machine" searched
 
 # measure NAME BYTES TIME_AFTER MIN_IDLE PROGRAM…: one row of the table; a MIN_IDLE of 0 also accepts a late network
 measure() {
@@ -86,7 +88,7 @@ measure() {
   [ -z "$busy" ] || idle=0
   [ "$idle" != 0 ] || more+=(-p max_lateness_s=1)
   "$hopmap" run "$here/predict.toml" --quiet --store "$out/store" --report "$out/$name.html" -p "recording=recorded-$name" \
-    -p "machine=$machine" -p "program=$*" -p "time_after=$time_after" -p "yield=$out/yield.so" -p "runs=$runs" -p "min_idle=$idle" \
+    -p "machine=$machine" -p searched=searched -p "program=$*" -p "time_after=$time_after" -p "yield=$out/yield.so" -p "runs=$runs" -p "min_idle=$idle" \
     -p "out=$out/$name" "${more[@]}"
   row "${name%-*}" "$bytes" "$name"
 }

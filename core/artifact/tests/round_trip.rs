@@ -94,7 +94,7 @@ fn measurements() -> Measurements {
         ],
         fits: vec![fit(1, None), fit(1024, Some(1e9))],
         calls: vec![call],
-        streams: vec![StreamRate { step: 0, source: 0, destination: 1, bytes_per_s: 1e9 }],
+        streams: vec![StreamRate { step: 0, source: 0, destination: 1, bytes: 1_000_000, seconds: 0.001 }],
         eager_limit: Some(65_486),
     }
 }

@@ -20,7 +20,7 @@ pub struct Measurements {
     pub fits: Vec<Fit>,
     /// Times of MPI calls, by source, destination, call and bytes.
     pub calls: Vec<CallTime>,
-    /// Rates of streams, by step and source. Those of a step ran at once.
+    /// Streams, by step and source. Those of a step ran at once.
     pub streams: Vec<StreamRate>,
     /// Bytes of the shortest message whose blocking send waits for its receiver, between hosts.
     pub eager_limit: Option<u64>,
@@ -91,8 +91,10 @@ pub struct StreamRate {
     pub source: u32,
     /// Receiving endpoint.
     pub destination: u32,
-    /// Mean rate.
-    pub bytes_per_s: f64,
+    /// Bytes of all its messages.
+    pub bytes: u64,
+    /// From its first message to the arrival of the last one. The streams of a step begin together.
+    pub seconds: f64,
 }
 
 /// Times of messages of one size from one endpoint to another, each including the one-byte reply.
@@ -246,8 +248,9 @@ impl Measurements {
     fn check_streams(&self, is_pair: impl Fn(u32, u32) -> bool) -> Result<(), MeasurementsError> {
         let right = |stream: &StreamRate| {
             is_pair(stream.source, stream.destination)
-                && stream.bytes_per_s.is_finite()
-                && stream.bytes_per_s > 0.0
+                && stream.bytes > 0
+                && stream.seconds.is_finite()
+                && stream.seconds > 0.0
         };
         if let Some(index) = self.streams.iter().position(|stream| !right(stream)) {
             return Err(MeasurementsError::Row { what: "stream", index });

@@ -176,7 +176,12 @@ pub(super) const MEASUREMENTS: KindForm = KindForm {
                 column("step", "u32", "streams with the same number ran at once"),
                 column("source", "u32", "endpoint that sends"),
                 column("destination", "u32", "endpoint that receives"),
-                column("bytes_per_s", "f64", "mean rate"),
+                column("bytes", "u64", "of all its messages"),
+                column(
+                    "seconds",
+                    "f64",
+                    "until the last message arrived; the streams of a step begin together",
+                ),
             ],
         ),
     ],

@@ -382,4 +382,10 @@ rows!(encode_calls, decode_calls: CallTime {
     f64 maximum_s,
 });
 
-rows!(encode_streams, decode_streams: StreamRate { u32 step, u32 source, u32 destination, f64 bytes_per_s });
+rows!(encode_streams, decode_streams: StreamRate {
+    u32 step,
+    u32 source,
+    u32 destination,
+    u64 bytes,
+    f64 seconds,
+});

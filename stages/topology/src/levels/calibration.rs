@@ -1,7 +1,7 @@
 //! Capacities of links and costs of messages, from pairs that were measured alone and groups that sent at once.
 //!
-//! Every measured rate is a lower bound of the capacity of all links on its route, and the rates of streams that
-//! ran at once add up: the capacity of a link is the largest bound. A group whose uplink is wider than the links
+//! Every measured rate is a lower bound of the capacity of all links on its route, and so are the bytes of streams that
+//! ran at once over the time until the last one ended: the capacity of a link is the largest bound. A group whose uplink is wider than the links
 //! of its hosts together fills these, and the bound of the uplink is their sum, which no traffic exceeds.
 //!
 //! A message of D bytes takes send(D) + a · latency + D / (b · bandwidth) + recv(D), with the latency and the
@@ -11,7 +11,7 @@
 
 use hopmap_model::{
     CalibratedCost, Call, CostName, Fit, Link, Measurements, NodeKind, Pair, Paths, ProbePhase, Sample,
-    SystemGraph,
+    StreamRate, SystemGraph,
 };
 use hopmap_statistics::lower_median;
 
@@ -98,12 +98,8 @@ fn capacities(system: &SystemGraph, routes: &Routes, measured: &Measurements) ->
         }
     }
     for step in measured.streams.chunk_by(|a, b| a.step == b.step) {
-        let mut sums = vec![0.0; system.links.len()];
-        for stream in step {
-            let links = routes.between(stream.source, stream.destination).iter();
-            links.for_each(|&link| sums[link as usize] += stream.bytes_per_s);
-        }
-        bounds.iter_mut().zip(sums).for_each(|(bound, sum)| *bound = bound.max(sum));
+        let rates = rates_of_step(step, routes, system.links.len());
+        bounds.iter_mut().zip(rates).for_each(|(bound, rate)| *bound = bound.max(rate));
     }
     let heights = heights(system);
     let mut order: Vec<usize> = (0..bounds.len()).filter(|&link| bounds[link] > 0.0).collect();
@@ -119,6 +115,20 @@ fn capacities(system: &SystemGraph, routes: &Routes, measured: &Measurements) ->
         }
     }
     capacities
+}
+
+/// What the streams of a step sent over every link, by the time until the last one ended: a stream that ends late has the
+/// links for itself in the end, so that the sum of all rates may exceed the capacity.
+fn rates_of_step(step: &[StreamRate], routes: &Routes, links: usize) -> Vec<f64> {
+    let mut sent = vec![(0.0, f64::MIN_POSITIVE); links];
+    for stream in step {
+        for &link in routes.between(stream.source, stream.destination) {
+            let (bytes, seconds) = &mut sent[link as usize];
+            *bytes += stream.bytes as f64;
+            *seconds = stream.seconds.max(*seconds);
+        }
+    }
+    sent.into_iter().map(|(bytes, seconds)| bytes / seconds).collect()
 }
 
 /// Rates that pairs of hosts reached with their largest messages. The slope of a fit may be too small where smaller

@@ -1,6 +1,6 @@
 //! A machine with known rates, overheads and protocols: eight hosts of two endpoints below a tree of switches.
 
-use hopmap_model::{CallTime, CostModel, Endpoint, NodeState, StreamRate};
+use hopmap_model::{CallTime, CostModel, Endpoint, NodeState};
 use proptest::prelude::*;
 
 use super::*;
@@ -103,7 +103,8 @@ impl Truth {
                 let shared = [self.rates[0], self.rates[1] / 2.0, self.rates[2] / 4.0];
                 let level = Self::level(source, destination);
                 let bytes_per_s = shared[..level].iter().copied().fold(f64::INFINITY, f64::min);
-                measured.streams.push(StreamRate { step, source, destination, bytes_per_s });
+                let bytes = (5.0 * bytes_per_s) as u64;
+                measured.streams.push(StreamRate { step, source, destination, bytes, seconds: 5.0 });
             }
         }
         measured.eager_limit = Some(EAGER);
@@ -185,4 +186,15 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_stream_that_ran_alone_in_the_end_does_not_raise_the_capacity() {
+    let routes = Routes {
+        links: vec![vec![], vec![0, 1], vec![0, 2], vec![], vec![], vec![], vec![], vec![], vec![]],
+        hosts: 3,
+        host_of: vec![0, 1, 2],
+    };
+    let stream = |destination, bytes, seconds| StreamRate { step: 0, source: 0, destination, bytes, seconds };
+    assert_eq!(rates_of_step(&[stream(1, 50, 1.0), stream(2, 150, 2.0)], &routes, 3), [100.0, 50.0, 75.0]);
 }

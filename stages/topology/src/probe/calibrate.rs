@@ -18,7 +18,9 @@ const ROUNDS: u32 = 2;
 /// Duration of a stream, in time limits of a size.
 const STREAM_LIMITS: f64 = 10.0;
 /// Messages of a stream in its duration, at an equal share of the bandwidth of a pair.
-const STREAM_MESSAGES: f64 = 32.0;
+const STREAM_MESSAGES: f64 = 128.0;
+/// Messages after which a stream looks at its time, so that all streams of a step end together.
+const STREAM_BATCH: u32 = 8;
 /// Largest message of a stream, in bytes.
 const LARGEST: f64 = (4_u64 << 20) as f64;
 
@@ -65,7 +67,7 @@ pub(crate) fn stream_sampling(params: &ProbeParams, stream: &Stream) -> Sampling
         sizes: vec![stream.bytes],
         warm_up: 1,
         warm_up_bytes: 0,
-        batch: 1_000_000,
+        batch: STREAM_BATCH,
         most: 1_000_000,
         calm_batches: u32::MAX,
         tolerance: 0.0,

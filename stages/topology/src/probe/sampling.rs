@@ -168,7 +168,8 @@ impl Record {
             step,
             source,
             destination,
-            bytes_per_s: timing.bytes as f64 / timing.mean_s(),
+            bytes: timing.bytes * timing.messages,
+            seconds: timing.mean_s() * timing.messages as f64,
         };
         self.streams.extend(timings.first().map(stream));
         Ok(())
