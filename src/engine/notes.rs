@@ -23,6 +23,7 @@ const LEAST_SHARE: f64 = 0.01;
 pub(crate) fn warnings(pipeline: &Pipeline, store: &Store, report: &RunReport) -> Vec<String> {
     let all = [
         incomplete(pipeline, report),
+        cut_off(pipeline, report),
         uncounted_collectives(pipeline, store, report),
         no_messages(pipeline, report),
         other_program(pipeline, report),
@@ -96,6 +97,17 @@ fn incomplete(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
     let first = and_more(&cells.first()?.name, cells.len());
     Some(format!(
         "warning: the recording of {first} is incomplete, so that messages are missing: record the program again"
+    ))
+}
+
+/// The programs that lack operations.
+fn cut_off(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
+    let left_out = |(cell, record): (_, &OutputRecord)| Some((cell, *record.metrics.get("left_out_s")?));
+    let programs: Vec<(&Cell, f64)> = records(pipeline, report, Program::KIND).filter_map(left_out).collect();
+    let (first, seconds) = *programs.first()?;
+    Some(format!(
+        "warning: {} lacks operations, which touches {seconds:.6} s of its ranks together: predictions from it are too short",
+        and_more(&first.name, programs.len())
     ))
 }
 

@@ -84,9 +84,9 @@ fn a_recorded_program_gets_a_bound_seconds_and_a_report() {
     let seen = predict(&sandbox, &["--report", "report.html"]);
     assert_snapshot!(summary(&seen), @"
     predict: 8 ran in N.NN s
-      bound        a placement gains at most 97.4 % of 0.643618 s
+      bound        a placement gains at most 97.4 % of 0.643630 s
       quality      F 0.036 × linear, F 0.056 × random, T 0.095 × linear, max_link_time_s 0.027 × linear
-      prediction   predicted 0.026901 s, 0.042 × linear, 1.000 × round-robin, not calibrated
+      prediction   predicted 0.025979 s, 0.040 × linear, 1.000 × round-robin, not calibrated
       prediction   out/predict/timeline.json
       launch       out/predict/rankfile
       start with   mpirun -n 16 --rankfile out/predict/rankfile PROGRAM
@@ -165,7 +165,7 @@ fn a_placement_that_is_not_worth_it_is_not_searched() {
     let seen = predict(&sandbox, &["--worth", "99%", "--no-report"]);
     assert_snapshot!(summary(&seen), @"
     predict: 4 ran, 4 not worth it in N.NN s
-      bound        a placement gains at most 97.4 % of 0.643618 s
+      bound        a placement gains at most 97.4 % of 0.643630 s
     ");
     assert!(!seen.contains("[exit code"), "{seen}");
     assert!(!sandbox.path().join("out").exists());
@@ -226,7 +226,7 @@ fn what_cannot_be_predicted_is_said_in_one_message() {
     ------- stderr -------
     error[prediction::unknown_rate]: stage `prediction` (p.toml:32)
       `-> the link from `host0` to `switch-1-0` has no latency
-      help: give the links of the machine a latency and a bandwidth: `link_latency_s` and `bandwidth_bytes_per_s` of topology/synthetic, or those of an imported file
+      help: give the links of the machine a latency and a bandwidth: `link_latency_s` and `bandwidth_bytes_per_s` of topology/synthetic, or those of an imported file; if none has either, `levels` may give the rates between slots by level
     [exit code 1]
     ");
     assert_snapshot!(run(&sandbox, &["mapped=pair.csv"]), @"
@@ -315,11 +315,11 @@ fn seconds_of_a_machine_without_links_are_without_contention() {
     assert_snapshot!(run(&sandbox, &["machine=rates"]), @"
     ------- stderr -------
     error[predict::levels_with_links]: stage `prediction` (p.toml:32)
-      `-> `levels` is for machines without links, but messages of this one take its links
-      help: remove `levels`, and give the links of the machine a latency and a bandwidth
+      `-> `levels` is for machines whose links have no rates, but messages of this one take its links
+      help: remove `levels`; the rates of the links apply
     error[predict::levels_with_links]: stage `bound` (p.toml:37)
-      `-> `levels` is for machines without links, but messages of this one take its links
-      help: remove `levels`, and give the links of the machine a latency and a bandwidth
+      `-> `levels` is for machines whose links have no rates, but messages of this one take its links
+      help: remove `levels`; the rates of the links apply
     [exit code 1]
     ");
 }

@@ -7,6 +7,8 @@ mod error;
 pub use builder::{Interned, ProgramBuilder};
 pub use error::{OperationProblem, ProgramError};
 
+use std::time::Duration;
+
 use crate::{Artifact, CollectiveOperation};
 
 /// What every rank of an MPI program does, in order.
@@ -27,6 +29,8 @@ pub struct Program {
     /// World ranks of the members of each communicator, in the order of their ranks in it. Communicator 0 is
     /// `MPI_COMM_WORLD`.
     pub communicators: Vec<Vec<u32>>,
+    /// Of the ranks that lack operations, the time from the first missing one to the end, summed up.
+    pub left_out: Duration,
 }
 
 /// Matching key of a message from the view of one end.

@@ -34,7 +34,7 @@ mod windows;
 
 use hopmap_model::{Program, SystemGraph, TaskGraph};
 
-use crate::{Options, Rate};
+use crate::{NetworkError, Options, Rate};
 use clocks::{Clocks, clocks};
 use cuts::Effort;
 pub use error::BoundError;
@@ -101,6 +101,15 @@ impl Bound {
     }
 }
 
+/// Checks that all hosts reach each other: no mapping could use the others, but the bound does not know them.
+fn check_routes(system: &SystemGraph, machine: &Machine) -> Result<(), NetworkError> {
+    let name = |node: u32| system.nodes[node as usize].name.clone();
+    match machine.unreachable {
+        Some((from, to)) => Err(NetworkError::NoRoute { from: name(from), to: name(to) }),
+        None => Ok(()),
+    }
+}
+
 /// The seconds that no mapping of a program on a machine can beat in a [replay](crate::replay) with these options.
 ///
 /// Takes less than a microsecond per operation, and some tenths of a second for cuts; memory of about 100
@@ -113,6 +122,7 @@ pub fn bound(
 ) -> Result<Bound, BoundError> {
     program.check()?;
     let machine = &Machine::new(system, options.memory, options.pairs.as_ref());
+    check_routes(system, machine)?;
     let ranks = program.ranks() as usize;
     if ranks > machine.slots {
         return Err(BoundError::TooFewSlots { ranks, slots: machine.slots });
@@ -274,6 +284,7 @@ pub fn bound_of_totals(
         return Err(BoundError::TooFewSlots { ranks, slots });
     }
     let machine = Machine::new(system, Rate::MEMORY, None);
+    check_routes(system, &machine)?;
     let computation_s = program.processes.iter().filter_map(|process| process.compute_s).fold(0.0, f64::max);
     let edges = program.edges.iter().map(|edge| (edge.source, edge.destination, edge.bytes as f64));
     let (cut_s, cut_slots) = cut(&Weights::new(ranks, edges), &machine, (1.0, Effort::MOST), stop)?;

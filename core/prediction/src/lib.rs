@@ -33,6 +33,6 @@ mod sharing;
 
 pub use costs::{Costs, CostsSyntaxError, Factors, Overhead};
 pub use error::{Cycle, ReplayError, Wait};
-pub use network::{NetworkError, PairRates, Rate};
+pub use network::{NetworkError, PairRates, Rate, has_rates};
 pub use replay::{Options, replay};
 pub use sharing::Sharing;

@@ -57,7 +57,7 @@ pub enum NetworkError {
     #[diagnostic(
         code(prediction::unknown_rate),
         help(
-            "give the links of the machine a latency and a bandwidth: `link_latency_s` and `bandwidth_bytes_per_s` of topology/synthetic, or those of an imported file"
+            "give the links of the machine a latency and a bandwidth: `link_latency_s` and `bandwidth_bytes_per_s` of topology/synthetic, or those of an imported file; if none has either, `levels` may give the rates between slots by level"
         )
     )]
     UnknownRate {
@@ -159,9 +159,9 @@ impl<'a> Network<'a> {
         memory: Rate,
         pairs: Option<&'a PairRates>,
     ) -> Result<Self, NetworkError> {
-        let kind = match (Paths::new(system), pairs) {
-            (Some(paths), _) => Kind::Links { system, paths: Some(Box::new(paths)) },
-            (None, Some(rates)) => {
+        let kind = match (Paths::new(system), pairs.filter(|_| !has_rates(system))) {
+            (Some(paths), None) => Kind::Links { system, paths: Some(Box::new(paths)) },
+            (_, Some(rates)) => {
                 rates.check(system)?;
                 Kind::Pairs { system, rates }
             }
@@ -296,6 +296,12 @@ impl<'a> Network<'a> {
         }
         Ok(route)
     }
+}
+
+/// Whether the links of a machine have rates, so that messages take them. Links of trees that were given as levels have none.
+#[must_use]
+pub fn has_rates(system: &SystemGraph) -> bool {
+    system.links.iter().any(|link| link.latency_s.is_some() || link.bandwidth_bytes_per_s.is_some())
 }
 
 impl Route {

@@ -31,7 +31,7 @@ pub struct Options {
     pub costs: Costs,
     /// The memory of a host, for messages between its ranks.
     pub memory: Rate,
-    /// Rates between slots of a machine without links; a machine with links does not use them.
+    /// Rates between slots of a machine without links, or whose links have no rates; others do not use them.
     pub pairs: Option<PairRates>,
     /// Algorithms of collective operations.
     pub algorithms: Algorithms,

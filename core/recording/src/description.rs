@@ -104,7 +104,7 @@ impl Description {
                 refuse(format!("its format is `{format}`"), "expected `hopmap-record`")
             }
             Self { version, .. } if version != 1 => {
-                Err(RecordingError::Version { path: path.into(), version })
+                Err(RecordingError::Version { path: path.into(), version, reads: 1 })
             }
             Self { ranks, .. } if !(1..=MAX_RANKS).contains(&ranks) => {
                 refuse(format!("`ranks` is {ranks}"), &format!("allowed: 1 to {MAX_RANKS}"))

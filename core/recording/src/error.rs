@@ -28,14 +28,16 @@ pub enum RecordingError {
         /// What is wrong there.
         what: String,
     },
-    /// A later version of hopmap wrote the recording.
-    #[error("`{}` has version {version} of the format, but this hopmap reads version 1", path.display())]
+    /// Another version of hopmap wrote the recording.
+    #[error("`{}` has version {version} of the format, but this hopmap reads version {reads}", path.display())]
     #[diagnostic(code(recording::version), help("read it with the hopmap that recorded it"))]
     Version {
         /// The file.
         path: PathBuf,
         /// Its version.
         version: u32,
+        /// The version that is read.
+        reads: u32,
     },
     /// The recording has no rank.
     #[error("`{}` has no file of a rank", path.display())]

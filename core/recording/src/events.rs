@@ -5,14 +5,15 @@
 //! | bytes | content |
 //! |---|---|
 //! | 8 | `HOPEVT1\0` |
-//! | u32 | version, 1 |
+//! | u32 | version, 2 |
 //! | u32, u32 | rank in `MPI_COMM_WORLD`, number of ranks |
-//! | u32 | reserved |
+//! | u32 | upper half of the checksum of these 48 bytes, with zeros in its place |
 //! | u64, u64, u64 | at the end of `MPI_Init`: ticks, and nanoseconds of `CLOCK_MONOTONIC` and `CLOCK_REALTIME` |
 //!
 //! Blocks follow, of u32 kind, u32 length of the content in bytes, u32 thread, u32 number of records, u64 ticks
-//! before its first record, and u64 ticks and u64 nanoseconds of `CLOCK_MONOTONIC` when it was written. The
-//! clocks of ranks are independent: only differences within a rank mean something.
+//! before its first record, u64 ticks and u64 nanoseconds of `CLOCK_MONOTONIC` when it was written, and u64 checksum of
+//! these 40 bytes and the content: FNV-1a over u64 words instead of bytes, the last one filled with zeros. The clocks of
+//! ranks are independent: only differences within a rank mean something.
 //!
 //! | kind | content |
 //! |---|---|
@@ -45,7 +46,7 @@ mod encode;
 mod file;
 mod records;
 
-pub use encode::encode_events;
+pub use encode::{encode_events, seal_events};
 pub use file::{EventCommunicator, EventFile, event_files};
 pub use records::Events;
 
@@ -53,7 +54,12 @@ use crate::collective::CollectiveKind;
 
 const MAGIC: &[u8; 8] = b"HOPEVT1\0";
 const HEADER: usize = 48;
-const BLOCK_HEADER: usize = 40;
+const BLOCK_HEADER: usize = 48;
+/// Where the checksum is in the header of the file, and of a block.
+const HEADER_CHECKSUM: usize = 20;
+const BLOCK_CHECKSUM: usize = 40;
+/// Of nothing.
+const NO_CHECKSUM: u64 = 0xcbf2_9ce4_8422_2325;
 /// Bit of the kind of a record that belongs to the call before.
 const SAME_CALL: u8 = 0x80;
 
@@ -230,4 +236,14 @@ pub struct CollectiveCall {
     pub root: Option<u32>,
     /// Bytes that this rank sends, as in the file of a rank.
     pub bytes: u64,
+}
+
+/// Goes on with a checksum over more bytes.
+fn checksum(before: u64, bytes: &[u8]) -> u64 {
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    };
+    bytes.chunks(8).fold(before, |checksum, bytes| (checksum ^ word(bytes)).wrapping_mul(0x100_0000_01b3))
 }

@@ -59,7 +59,7 @@ pub use description::{Description, Method};
 pub use error::RecordingError;
 pub use events::{
     Call, CollectiveCall, Event, EventCommunicator, EventFile, Events, Message, Mode, OtherCall,
-    encode_events, event_files,
+    encode_events, event_files, seal_events,
 };
 pub use graph::{Choice, Converted};
 pub use monitoring::{is_profiles, profiles};

@@ -226,7 +226,7 @@ impl RankFile {
         if let Some(version) = version.and_then(|version| Some(u32::from_le_bytes(version.try_into().ok()?)))
             && version != 1
         {
-            return Err(RecordingError::Version { path: path.into(), version });
+            return Err(RecordingError::Version { path: path.into(), version, reads: 1 });
         }
         match file.fill(&mut cursor) {
             Ok(checksum) => {

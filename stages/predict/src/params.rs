@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use hopmap_collectives::Algorithms;
 use hopmap_model::{Error, SystemGraph, require};
-use hopmap_prediction::{Costs, CostsSyntaxError, Options, PairRates, Rate, Sharing};
+use hopmap_prediction::{Costs, CostsSyntaxError, Options, PairRates, Rate, Sharing, has_rates};
 use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ macro_rules! with_messages {
             /// Bandwidth of messages within a host, in bytes per second; all ranks of the host share it. By default that
             /// of the calibration, or 10 GB/s.
             pub memory_bandwidth_bytes_per_s: Option<f64>,
-            /// Latency and bandwidth between slots of a machine without links, by the level on which they first meet,
+            /// Latency and bandwidth between slots of a machine whose links have no rates, or without links, by the level on which they first meet,
             /// innermost first. Messages then do not share anything.
             pub levels: Vec<PairRateParams>,
             /// Algorithms of collective operations, such as `{ allreduce = "ring" }`. All others follow the rules of
@@ -145,7 +145,7 @@ impl BoundParams {
 
     /// The options of a replay on a machine, in which messages share links equally.
     pub(crate) fn options(&self, system: &SystemGraph) -> Result<Options, Error> {
-        if !(self.levels.is_empty() || system.links.is_empty()) {
+        if !self.levels.is_empty() && has_rates(system) {
             return Err(LevelsWithLinks.into());
         }
         let rate = |latency_s, bandwidth_bytes_per_s| Rate { latency_s, bandwidth_bytes_per_s };
@@ -166,11 +166,8 @@ impl BoundParams {
 
 /// `levels` for a machine that has links.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("`levels` is for machines without links, but messages of this one take its links")]
-#[diagnostic(
-    code(predict::levels_with_links),
-    help("remove `levels`, and give the links of the machine a latency and a bandwidth")
-)]
+#[error("`levels` is for machines whose links have no rates, but messages of this one take its links")]
+#[diagnostic(code(predict::levels_with_links), help("remove `levels`; the rates of the links apply"))]
 struct LevelsWithLinks;
 
 impl TimeParams {

@@ -7,7 +7,7 @@ enum { CLASS_OTHER, CLASS_ONE_SIDED, CLASS_PARTITIONED, CLASS_PROBE, CLASS_COMMU
 #define SAME_CALL 0x80 /* belongs to the call of the record before, and has no times */
 
 enum { EVENT_BLOCK, COMMUNICATOR_BLOCK, END_BLOCK };
-struct block { uint32_t kind, length, thread, records; uint64_t first, tick, time; };
+struct block { uint32_t kind, length, thread, records; uint64_t first, tick, time, checksum; };
 #define BLOCK (64 << 10)
 #define LONGEST_RECORD 128
 
@@ -76,12 +76,34 @@ static void begin_block(struct events *events)
     events->block.first = events->previous;
 }
 
+/* FNV-1a by words instead of bytes, which takes an eighth of the time: 2 ns per call of MPI. The last word ends with zeros. */
+static uint64_t checksum_of(uint64_t checksum, const void *bytes, size_t length)
+{
+    uint64_t word;
+    size_t at = 0;
+    for (; length - at >= sizeof word; at += sizeof word) {
+        memcpy(&word, (const char *) bytes + at, sizeof word);
+        checksum = (checksum ^ word) * 0x100000001b3u;
+    }
+    word = 0;
+    memcpy(&word, (const char *) bytes + at, length - at);
+    return at < length ? (checksum ^ word) * 0x100000001b3u : checksum;
+}
+
+/* Appends a block, whose content follows it. */
+static int append_block(struct block *block)
+{
+    uint64_t checksum = checksum_of(0xcbf29ce484222325u, block, offsetof(struct block, checksum));
+    block->checksum = checksum_of(checksum, block + 1, block->length);
+    return append_bytes(block, sizeof *block + block->length);
+}
+
 static int write_block(struct events *events)
 {
     events->block.length = (uint32_t) (events->at - events->content);
     events->block.tick = ticks();
     events->block.time = now();
-    return append_bytes(&events->block, sizeof events->block + events->block.length);
+    return append_block(&events->block);
 }
 
 COLD static void flush_events(struct events *events)
@@ -109,7 +131,7 @@ COLD static int describe(struct thread *self, struct group *group)
     words[3] = (uint32_t) group->peers;
     memcpy(words + 4, group->members, sizeof(uint32_t) * (size_t) count);
     pthread_mutex_lock(&stream_lock);
-    if (!group->is_described) append_bytes(block, sizeof *block + length);
+    if (!group->is_described) append_block(block);
     group->is_described = 1;
     pthread_mutex_unlock(&stream_lock);
     free(block);
@@ -749,9 +771,10 @@ static void begin_events(struct thread *self)
     stream.is_shared = level == MPI_THREAD_MULTIPLE;
     clock_gettime(CLOCK_REALTIME, &real);
     struct { char magic[8]; uint32_t words[4]; uint64_t tick, time, real; } header = {
-        "HOPEVT1", { 1, (uint32_t) world_rank, (uint32_t) world_size, 0 }, first_tick,
+        "HOPEVT1", { 2, (uint32_t) world_rank, (uint32_t) world_size, 0 }, first_tick,
         (uint64_t) first_time.tv_sec * 1000000000u + (uint64_t) first_time.tv_nsec,
         (uint64_t) real.tv_sec * 1000000000u + (uint64_t) real.tv_nsec };
+    header.words[3] = (uint32_t) (checksum_of(0xcbf29ce484222325u, &header, sizeof header) >> 32);
     append_bytes(&header, sizeof header);
     attach_events(self);
     if (self->events) self->events->previous = self->events->block.first = first_tick;
@@ -777,9 +800,9 @@ static void finish_events(int is_complete)
         if (is_complete) put_polls(thread->events);
         if (!write_block(thread->events) && is_complete) stream.dropped += thread->events->block.records;
     }
-    struct block end = { END_BLOCK, 0, 0, (uint32_t) is_complete, stream.dropped, ticks(), now() };
+    struct block end = { END_BLOCK, 0, 0, (uint32_t) is_complete, stream.dropped, ticks(), now(), 0 };
     stream.is_failed = 0;
-    append_bytes(&end, sizeof end);
+    append_block(&end);
     stream.length = length;
     stream.is_failed = is_failed;
     stream.has_end = 1;

@@ -6,6 +6,7 @@
 //! is earlier, so that all members keep the order in which MPI requires them to start.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use hopmap_model::{Collective, Context, Envelope, Program, ProgramBuilder, ProgramError, TaskDag};
 use hopmap_replay::{Step, steps};
@@ -44,14 +45,14 @@ pub(crate) struct Lacking {
 }
 
 impl Lacking {
-    /// Logs what a program lacks, and how much time that touches. `cut` has the time of the last event of each
+    /// Logs what a program lacks. Gives how much time that touches, as [`Program::left_out`]. `cut` has the time of the last event of each
     /// rank whose events end too early, and `end` that of the last event of all.
     pub(crate) fn log(
         &self,
         records: &Records<'_>,
         (end, cut): (u64, &BTreeMap<u32, u64>),
         cx: &Context<'_>,
-    ) {
+    ) -> Duration {
         let contradictory =
             "warning: collective operations with contradictory sizes, which are not in the program";
         log_count(cx, contradictory, self.contradictory);
@@ -63,7 +64,7 @@ impl Lacking {
             *first = (*first).min(*cut);
         }
         if since.is_empty() {
-            return;
+            return Duration::ZERO;
         }
         let end_of = |rank: u32| match cut.contains_key(&rank) {
             true => end,
@@ -75,6 +76,8 @@ impl Lacking {
         cx.log(format_args!(
             "warning: operations of {ranks} ranks are left out; from the first of each rank to its end, that touches {seconds:.6} s together"
         ));
+        // At least a nanosecond: a program whose last operation is missing lacks something.
+        Duration::try_from_secs_f64(seconds).unwrap_or_default().max(Duration::from_nanos(1))
     }
 }
 

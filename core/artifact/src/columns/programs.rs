@@ -214,6 +214,10 @@ pub(super) const PROGRAM: KindForm = KindForm {
         ("bytes", "sum of their lengths"),
         ("collectives", "calls of collective operations, each counted once per rank"),
         ("compute_s", "seconds of computation of all ranks"),
+        (
+            "left_out_s",
+            "if operations are missing: time of all ranks from their first missing operation to their end",
+        ),
     ],
 };
 

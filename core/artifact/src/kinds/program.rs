@@ -3,6 +3,7 @@
 //! - `program`: tables `operations` and `communicators`. Columns without a meaning for an operation are null.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use hopmap_model::{
     Action, Collective, CollectiveOperation, Envelope, Interned, Operation, OperationKind, Program,
@@ -23,7 +24,7 @@ impl Codec for Program {
         let part = |begin: usize| operations(self, begin..all.min(begin + ROWS));
         let others = (ROWS..all).step_by(ROWS).map(part);
         let ProgramTotals { messages, bytes, collectives, compute_s } = self.totals();
-        Contents::new()
+        let contents = Contents::new()
             .table_in_parts(part(0), others)
             .table(encode_communicators(&self.communicators))
             .metric("ranks", f64::from(self.ranks()))
@@ -31,7 +32,11 @@ impl Codec for Program {
             .metric("messages", messages as f64)
             .metric("bytes", bytes as f64)
             .metric("collectives", collectives as f64)
-            .metric("compute_s", compute_s)
+            .metric("compute_s", compute_s);
+        match self.left_out.is_zero() {
+            true => contents,
+            false => contents.metric("left_out_s", self.left_out.as_secs_f64()),
+        }
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
@@ -51,7 +56,9 @@ impl Codec for Program {
         let Reading { mut starts, operations, envelopes, collectives } = reading;
         starts.resize(communicators[0].len() + 1, operations.len());
         let (envelopes, collectives) = (envelopes.into_values(), collectives.into_values());
-        let program = Self { starts, operations, envelopes, collectives, communicators };
+        let left_out = folder.description().metrics.get("left_out_s").copied().unwrap_or(0.0);
+        let left_out = Duration::try_from_secs_f64(left_out).map_err(|error| folder.invalid(error))?;
+        let program = Self { starts, operations, envelopes, collectives, communicators, left_out };
         program.check().map_err(|error| folder.invalid(error))?;
         Ok(program)
     }

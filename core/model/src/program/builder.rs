@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::Hash;
+use std::time::Duration;
 
 use super::{Action, Collective, Envelope, Operation, Program, ProgramError};
 
@@ -195,7 +196,8 @@ impl ProgramBuilder {
             starts.push(operations.len());
         }
         let (envelopes, collectives) = (envelopes.values, collectives.values);
-        let program = Program { starts, operations, envelopes, collectives, communicators };
+        let program =
+            Program { starts, operations, envelopes, collectives, communicators, left_out: Duration::ZERO };
         program.check()?;
         Ok(program)
     }

@@ -4,6 +4,8 @@ use hopmap_collectives::CollectiveError;
 use hopmap_model::ProgramError;
 use miette::Diagnostic;
 
+use crate::NetworkError;
+
 /// A program that has no bound.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum BoundError {
@@ -26,6 +28,10 @@ pub enum BoundError {
         /// One of the ranks.
         rank: u32,
     },
+    /// Hosts cannot reach each other.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Network(#[from] NetworkError),
     /// The program is inconsistent.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Link, LinkState, NodeKind, Paths, SystemGraph};
 
-use crate::network::{PairRates, Rate};
+use crate::network::{PairRates, Rate, has_rates};
 
 /// Hosts above which only their links are examined, not all pairs.
 const MOST_PLACES: usize = 2048;
@@ -27,6 +27,8 @@ pub(super) struct Machine {
     pub(super) divisions: Vec<Division>,
     /// Directed links between switches, or between hosts that forward.
     pub(super) inner_links: usize,
+    /// Nodes of a host and of one that it cannot reach.
+    pub(super) unreachable: Option<(u32, u32)>,
 }
 
 /// Pairs of slots beyond a distance.
@@ -86,11 +88,12 @@ impl Machine {
             levels: Vec::new(),
             divisions: Vec::new(),
             inner_links: inner_links(system).iter().filter(|&&inner| inner).count(),
+            unreachable: None,
         };
-        match (Paths::new(system), pairs) {
-            (Some(paths), _) => machine.add_hosts(system, memory, &paths),
-            (None, Some(rates)) if machine.slots <= MOST_PLACES => machine.add_pairs(system, rates),
-            (None, _) => {}
+        match (Paths::new(system), pairs.filter(|_| !has_rates(system))) {
+            (Some(paths), None) => machine.add_hosts(system, memory, &paths),
+            (_, Some(rates)) if machine.slots <= MOST_PLACES => machine.add_pairs(system, rates),
+            _ => {}
         }
         machine.lower_to_next();
         machine
@@ -113,6 +116,7 @@ impl Machine {
         }
         let inner = inner_links(system);
         let routes = Routes::new(&hosts, |from, to| route(system, paths, &inner, from, to));
+        self.unreachable = routes.unreachable;
         self.add_distances(&routes, Groups::new(&hosts), Some((system, paths)));
     }
 
@@ -227,6 +231,8 @@ struct Routes<'a> {
     distances: Vec<Distance>,
     /// The least costs at every distance.
     least: BTreeMap<Distance, Route>,
+    /// The first pair of nodes without a route.
+    unreachable: Option<(u32, u32)>,
 }
 
 const UNREACHABLE: Distance = (u64::MAX, u32::MAX);
@@ -236,17 +242,21 @@ impl<'a> Routes<'a> {
         let count = places.len();
         let mut distances = vec![UNREACHABLE; count * count];
         let mut least: BTreeMap<Distance, Route> = BTreeMap::new();
+        let mut unreachable = None;
         // By destination: the distances to a destination serve all sources.
         for (column, to) in places.iter().enumerate() {
             for (row, from) in places.iter().enumerate().filter(|(row, _)| *row != column) {
-                let Some(route) = route(from.0, to.0) else { continue };
+                let Some(route) = route(from.0, to.0) else {
+                    unreachable.get_or_insert((from.0, to.0));
+                    continue;
+                };
                 distances[row * count + column] = route.distance;
                 let known = least.entry(route.distance).or_insert(route);
                 known.seconds_per_byte = known.seconds_per_byte.min(route.seconds_per_byte);
                 known.inner_seconds_per_byte = known.inner_seconds_per_byte.min(route.inner_seconds_per_byte);
             }
         }
-        Self { places, distances, least }
+        Self { places, distances, least, unreachable }
     }
 
     /// The nearer of the two directions.

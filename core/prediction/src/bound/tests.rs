@@ -279,3 +279,21 @@ fn a_program_without_messages_takes_its_computation() {
     let nothing = bound_of(&ProgramBuilder::new(2).finish().unwrap(), &system, &Options::default());
     assert_eq!(nothing, Bound::default());
 }
+
+#[test]
+fn a_host_that_others_cannot_reach_is_an_error() {
+    let mut builder = machines::Builder::new(Ties::Spread);
+    let switch = builder.switch();
+    for _ in 0..2 {
+        let host = builder.host(1);
+        builder.link(host, switch, (1e-5, 100.0));
+    }
+    builder.host(1);
+    let system = builder.build();
+    let mut program = ProgramBuilder::new(2);
+    program.compute(0, 1.0);
+    let error = bound(&program.finish().unwrap(), &system, &Options::default(), &|| false).unwrap_err();
+    assert_eq!(error.to_string(), "host `h3` cannot reach host `h1`");
+    let error = bound_of_totals(&TaskGraph::default(), &system, &|| false).unwrap_err();
+    assert_eq!(error.to_string(), "host `h3` cannot reach host `h1`");
+}

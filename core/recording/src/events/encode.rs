@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::file::EventCommunicator;
-use super::{COMMUNICATOR, Call, CollectiveCall, END, Event, MAGIC, Message, RECORDS, SAME_CALL};
+use super::file::u32_at;
+use super::{
+    BLOCK_CHECKSUM, BLOCK_HEADER, COMMUNICATOR, Call, CollectiveCall, END, Event, HEADER, HEADER_CHECKSUM,
+    MAGIC, Message, NO_CHECKSUM, RECORDS, SAME_CALL, checksum,
+};
 
 /// Length of a block from which on it is written.
 const FULL: usize = 64 << 10;
@@ -17,7 +21,7 @@ pub fn encode_events(
     events: &[Event],
 ) -> Vec<u8> {
     let mut file = MAGIC.to_vec();
-    file.extend([1, rank, ranks, 0].into_iter().flat_map(u32::to_le_bytes));
+    file.extend([2, rank, ranks, 0].into_iter().flat_map(u32::to_le_bytes));
     file.extend([0; 24]);
     for (number, communicator) in (0..).zip(communicators) {
         let mut content = communicator.id.to_le_bytes().to_vec();
@@ -38,7 +42,26 @@ pub fn encode_events(
     threads.iter_mut().for_each(|(number, thread)| thread.flush(*number, &mut file));
     let end = events.iter().map(|event| ticks(event.leave)).max().unwrap_or(0);
     put_block(&mut file, END, 0, 1, (0, end), &[]);
+    seal_events(&mut file);
     file
+}
+
+/// Sets the checksums of the header and of all blocks.
+pub fn seal_events(file: &mut [u8]) {
+    if file.len() < HEADER {
+        return;
+    }
+    let (header, mut rest) = file.split_at_mut(HEADER);
+    header[HEADER_CHECKSUM..][..4].fill(0);
+    let sum = (checksum(NO_CHECKSUM, header) >> 32) as u32;
+    header[HEADER_CHECKSUM..][..4].copy_from_slice(&sum.to_le_bytes());
+    while rest.len() >= BLOCK_HEADER {
+        let length = (u32_at(rest, 4) as usize).min(rest.len() - BLOCK_HEADER);
+        let (block, others) = rest.split_at_mut(BLOCK_HEADER + length);
+        let sum = checksum(checksum(NO_CHECKSUM, &block[..BLOCK_CHECKSUM]), &block[BLOCK_HEADER..]);
+        block[BLOCK_CHECKSUM..BLOCK_HEADER].copy_from_slice(&sum.to_le_bytes());
+        rest = others;
+    }
 }
 
 fn ticks(seconds: f64) -> u64 {
@@ -48,7 +71,7 @@ fn ticks(seconds: f64) -> u64 {
 fn put_block(file: &mut Vec<u8>, kind: u32, thread: u32, records: u32, times: (u64, u64), content: &[u8]) {
     let (first, tick) = times;
     file.extend([kind, content.len() as u32, thread, records].into_iter().flat_map(u32::to_le_bytes));
-    file.extend([first, tick, tick].into_iter().flat_map(u64::to_le_bytes));
+    file.extend([first, tick, tick, 0].into_iter().flat_map(u64::to_le_bytes));
     file.extend(content);
 }
 

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use hopmap_text::FileError;
 
-use super::{BLOCK_HEADER, COMMUNICATOR, END, HEADER, MAGIC, RECORDS};
+use super::{
+    BLOCK_CHECKSUM, BLOCK_HEADER, COMMUNICATOR, END, HEADER, HEADER_CHECKSUM, MAGIC, NO_CHECKSUM, RECORDS,
+    checksum,
+};
 use crate::error::RecordingError;
 use crate::names::EVENTS;
 use crate::ranks::numbered_files;
@@ -57,6 +60,27 @@ pub(super) struct Block {
     pub offset: u64,
     pub length: u32,
     pub first: u64,
+    pub checksum: Checksum,
+}
+
+/// Of a block: that of its header so far, and what it should be after the content.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Checksum {
+    header: u64,
+    whole: u64,
+}
+
+impl Checksum {
+    fn of(header: &[u8; BLOCK_HEADER]) -> Self {
+        Self {
+            header: checksum(NO_CHECKSUM, &header[..BLOCK_CHECKSUM]),
+            whole: u64_at(header, BLOCK_CHECKSUM),
+        }
+    }
+
+    fn fits(self, content: &[u8]) -> bool {
+        checksum(self.header, content) == self.whole
+    }
 }
 
 /// The events of a rank. Its blocks are read when they are needed.
@@ -196,9 +220,10 @@ impl EventFile {
             }
             last = last.max((header.tick, header.time));
             match header.kind {
-                RECORDS => self.add_block(&header, content, &mut numbers)?,
-                COMMUNICATOR => self.add_communicator(&header, content, ranks)?,
+                RECORDS => self.add_block(&header, (content, Checksum::of(&bytes)), &mut numbers)?,
+                COMMUNICATOR => self.add_communicator(&header, (content, Checksum::of(&bytes)), ranks)?,
                 _ => {
+                    self.check_content(offset, Checksum::of(&bytes), &[])?;
                     self.truncated = false;
                     self.finalized = header.records != 0;
                     self.dropped = header.first;
@@ -210,6 +235,19 @@ impl EventFile {
             }
         }
         self.calibrate(last, begin)
+    }
+
+    /// Checks the content of a block.
+    pub(super) fn check_content(
+        &self,
+        offset: u64,
+        checksum: Checksum,
+        content: &[u8],
+    ) -> Result<(), RecordingError> {
+        if checksum.fits(content) {
+            return Ok(());
+        }
+        Err(self.damaged(offset, "the checksum of the block is that of other content"))
     }
 
     fn check_block(&self, header: &Header, offset: u64, ranks: u32) -> Result<(), RecordingError> {
@@ -239,7 +277,7 @@ impl EventFile {
     fn add_block(
         &mut self,
         header: &Header,
-        offset: u64,
+        (offset, checksum): (u64, Checksum),
         numbers: &mut HashMap<u32, usize>,
     ) -> Result<(), RecordingError> {
         let place = *numbers.entry(header.thread).or_insert(self.threads.len());
@@ -252,13 +290,19 @@ impl EventFile {
         if place == self.threads.len() {
             self.threads.push((header.thread, Vec::new()));
         }
-        self.threads[place].1.push(Block { offset, length: header.length, first: header.first });
+        self.threads[place].1.push(Block { offset, length: header.length, first: header.first, checksum });
         Ok(())
     }
 
-    fn add_communicator(&mut self, header: &Header, offset: u64, ranks: u32) -> Result<(), RecordingError> {
+    fn add_communicator(
+        &mut self,
+        header: &Header,
+        (offset, checksum): (u64, Checksum),
+        ranks: u32,
+    ) -> Result<(), RecordingError> {
         let mut bytes = vec![0; header.length as usize];
         self.read_at(&mut bytes, offset)?;
+        self.check_content(offset, checksum, &bytes)?;
         let members = bytes.get(16..).unwrap_or_default();
         let members: Vec<u32> = (0..members.len() / 4).map(|at| u32_at(members, 4 * at)).collect();
         let (first, peers) = (u32_at(&bytes, 8) as usize, u32_at(&bytes, 12) as usize);
@@ -291,14 +335,19 @@ fn check_header(header: &[u8], path: &Path, rank: u32, ranks: u32) -> Result<(),
         return Err(FileError::new("not the events of a rank", help).in_file(path).into());
     }
     let word = |at: usize| u32_at(header, 8 + 4 * at);
-    if word(0) != 1 {
-        return Err(RecordingError::Version { path: path.into(), version: word(0) });
+    if word(0) != 2 {
+        return Err(RecordingError::Version { path: path.into(), version: word(0), reads: 2 });
+    }
+    let damaged = |offset, what| Err(RecordingError::Damaged { path: path.into(), offset, what });
+    let mut sealed = header.to_vec();
+    sealed[HEADER_CHECKSUM..][..4].fill(0);
+    if (checksum(NO_CHECKSUM, &sealed) >> 32) as u32 != u32_at(header, HEADER_CHECKSUM) {
+        return damaged(0, "the checksum of the header is that of another one".to_owned());
     }
     if (word(1), word(2)) == (rank, ranks) {
         return Ok(());
     }
-    let what = format!("it is of rank {} of {}, not of rank {rank} of {ranks}", word(1), word(2));
-    Err(RecordingError::Damaged { path: path.into(), offset: 12, what })
+    damaged(12, format!("it is of rank {} of {}, not of rank {rank} of {ranks}", word(1), word(2)))
 }
 
 /// The files of events in a recording, by rank.

@@ -80,6 +80,7 @@ impl<'a> Thread<'a> {
                 let Some(block) = self.blocks.next() else { break };
                 self.bytes.resize(block.length as usize, 0);
                 self.file.read_at(&mut self.bytes, block.offset)?;
+                self.file.check_content(block.offset, block.checksum, &self.bytes)?;
                 (self.at, self.offset) = (0, block.offset);
                 if self.call.1 != block.first {
                     self.call = (block.first, block.first);

@@ -53,11 +53,11 @@ pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> 
     let (convention, ticks_per_second) = (*convention, *ticks_per_second);
     let blocks = |meeting: &Meeting<'_>| blocks(&meeting.collective(convention)).ok();
     let records = Records { ranks, groups, communicators, members, blocks: &blocks, ticks_per_second };
-    let (program, lacking) = program::build(&records, cx, |error| {
+    let (mut program, lacking) = program::build(&records, cx, |error| {
         let problem = format!("the operations in `{}` are inconsistent: {error}", path.display());
         TraceError::refused(problem, "the trace lacks events or mixes up communicators: record it again")
     })?;
     purpose.check(path, lacking.unmatched, cx)?;
-    lacking.log(&records, (recorded.end, &recorded.cut), cx);
+    program.left_out = lacking.log(&records, (recorded.end, &recorded.cut), cx);
     Ok(program)
 }

@@ -51,7 +51,7 @@ pub(crate) fn program(folder: &Path, params: &ProgramParams, cx: &Context<'_>) -
         blocks: &blocks,
         ticks_per_second: TICKS_PER_SECOND,
     };
-    let (program, lacking) = program::build(&records, cx, |error| {
+    let (mut program, lacking) = program::build(&records, cx, |error| {
         let problem = format!("the events in `{}` are inconsistent: {error}", folder.display());
         TraceError::refused(problem, "the recording is incomplete: record the program again")
     })?;
@@ -74,7 +74,7 @@ pub(crate) fn program(folder: &Path, params: &ProgramParams, cx: &Context<'_>) -
         let help = "the program was ended before they were received: set `allow_loss` to the fraction of bytes that may be missing (1: any)";
         return Err(TraceError::of(folder, problem, help).into());
     }
-    lacking.log(&records, (reading.end, &reading.cut), cx);
+    program.left_out = lacking.log(&records, (reading.end, &reading.cut), cx);
     Ok(program)
 }
 
@@ -160,6 +160,10 @@ impl Reading {
         cx: &Context<'_>,
     ) -> Result<Vec<Moment>, TraceError> {
         let file = EventFile::open(path, rank, ranks)?;
+        if file.truncated && !allow_truncated {
+            let help = "the program was killed, or the file was not copied completely: record it again, or use the part before with `allow_truncated = true`";
+            return Err(TraceError::of(path, "is truncated", help));
+        }
         if let Some(reason) = file.incomplete() {
             cx.log(format_args!("warning: the events of rank {rank} are incomplete: {reason}"));
             self.cut.insert(rank, 0);
