@@ -70,11 +70,19 @@ pub fn unasked_commands(pipeline: &Pipeline, planned: &RunReport) -> Option<Unas
         cells.flat_map(|(cell, _)| commands(pipeline, cell).into_iter().map(move |one| (cell, one)))
     {
         if seen.insert((&cell.stage, command.clone())) {
-            // No sequence of a terminal may hide a part of it.
-            listed.push_str(&format!("\n  stage `{}`: {}", cell.stage, command.escape_debug()));
+            listed.push_str(&format!("\n  stage `{}`: {}", cell.stage, visible(&command)));
         }
     }
     (!listed.is_empty()).then_some(UnaskedCommands { listed })
+}
+
+/// A command as one line, in which no sequence of a terminal can hide a part.
+fn visible(command: &str) -> String {
+    let shown = |c: char| match c {
+        '\'' | '"' | '\\' => c.to_string(),
+        _ => c.escape_debug().to_string(),
+    };
+    command.chars().map(shown).collect()
 }
 
 /// The missing programs of a cell, with their errors.
@@ -103,4 +111,14 @@ fn exists(program: &str) -> bool {
 
 fn is_path(program: &str) -> bool {
     program.contains('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shown_command_hides_nothing() {
+        assert_eq!(visible("A='x' rm \\*\r\u{1b}[2Kls\u{202e}"), "A='x' rm \\*\\r\\u{1b}[2Kls\\u{202e}");
+    }
 }

@@ -148,6 +148,36 @@ fn a_trial_is_kept_until_the_program_changes_and_a_verification_starts_none() {
 }
 
 #[test]
+fn the_program_of_an_imported_trial_is_shown_and_starts_only_when_allowed() {
+    let trial = Trial::new();
+    trial.with("runs = 1, warm_up = 0, env = { A = \"x y\" }");
+    trial.run();
+    trial.0.stdout(&["export", "t.toml", "-o", "t.zip"]);
+    trial.0.stdout(&["import", "t.zip", "new"]);
+    let run = ["run", "new/t.toml", "--no-report"];
+    // All results are in the archive.
+    trial.0.stdout(&run);
+    trial.script("app", &APP.replace("arguments", "words"));
+    for arguments in [
+        &["plan", "new/t.toml"][..],
+        &["report", "new/t.toml"],
+        &["show", "trial", "--store", "new/.hopmap"],
+        &["verify", "new/t.toml"],
+    ] {
+        trial.0.stdout(arguments);
+    }
+    let seen = trial.0.seen(&run);
+    assert!(seen.contains("stage `trial`: A='x y' ./launcher -v ./app x"), "{seen}");
+    assert!(seen.contains("--allow-programs") && seen.ends_with("[exit code 2]\n"), "{seen}");
+    assert_eq!(trial.started(), 2);
+    trial.0.stdout(&[&run[..], &["--allow-programs"]].concat());
+    assert_eq!(trial.started(), 4);
+    trial.script("app", &APP.replace("arguments", "other words"));
+    let seen = trial.0.seen(&run);
+    assert_eq!(trial.started(), 6, "it is asked only once: {seen}");
+}
+
+#[test]
 fn what_cannot_run_is_one_message() {
     let message = |change: (&str, &str)| {
         let trial = Trial::new();

@@ -39,6 +39,14 @@ impl CommandWords {
     }
 }
 
+/// A command with its environment variables before it, as one types it.
+#[must_use]
+pub fn with_variables(variables: &BTreeMap<String, String>, command: &str) -> String {
+    let quoted = |value| shlex::try_quote(value).map_or(value.into(), std::borrow::Cow::into_owned);
+    let variables = variables.iter().map(|(name, value)| format!("{name}={} ", quoted(value)));
+    variables.collect::<String>() + command
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,9 +56,18 @@ mod tests {
         let split = |command: &str| CommandWords::split(command, Path::new("/l/f"));
         let words = split("A=1 B='{file} x' srun -n 2 --file={file} {program}").unwrap();
         assert_eq!(words.variables, [("A", "1"), ("B", "/l/f x")].map(|(a, b)| (a.into(), b.into())).into());
-        assert_eq!((&*words.launcher, words.options.join(" ")), ("srun", "-n 2 --file=/l/f {program}".into()));
+        assert_eq!(
+            (&*words.launcher, words.options.join(" ")),
+            ("srun", "-n 2 --file=/l/f {program}".into())
+        );
         for wrong in ["", "A=1", "mpirun -n 2", "mpirun ' {program}"] {
             assert_eq!(split(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn variables_of_a_command_are_shown_as_one_types_them() {
+        let variables = [("A", "1"), ("B", "x y")].map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(with_variables(&variables.into(), "srun ./app"), "A=1 B='x y' srun ./app");
     }
 }

@@ -8,7 +8,7 @@ mod error;
 mod files;
 mod launch;
 
-pub use command::{CommandWords, PROGRAM_WORD};
+pub use command::{CommandWords, PROGRAM_WORD, with_variables};
 pub use default_placement::default_options;
 pub use error::LaunchError;
 pub use files::{

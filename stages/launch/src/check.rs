@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use hopmap_launchers::{CRAY_FILE, CommandWords, PROGRAM_WORD, heading, hosts_of_ranks};
+use hopmap_launchers::{CRAY_FILE, CommandWords, PROGRAM_WORD, heading, hosts_of_ranks, with_variables};
 use hopmap_model::{
     Context, Error, InputPath, Inputs, LaunchFile, Mapping, Metrics, OutOfRange, Outcome, Outputs, Placement,
     Port, Stage, TextFile,
@@ -115,9 +115,10 @@ impl Stage for Check {
     }
 
     fn commands(params: &CheckParams) -> Vec<String> {
-        let file = "the command of its launch file".to_owned();
-        let command = params.command.clone().or_else(|| params.launcher.clone()).unwrap_or(file);
-        std::iter::once(command).chain(params.program.clone()).collect()
+        let is_of_file = params.command.is_none() && params.launcher.is_none();
+        let of_file = is_of_file.then(|| "the command of its launch file".to_owned());
+        let given = [&params.command, &params.launcher, &params.program].into_iter().flatten().cloned();
+        of_file.into_iter().chain(given).map(|command| with_variables(&params.env, &command)).collect()
     }
 
     fn run(params: CheckParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -473,6 +474,14 @@ mod tests {
         assert!(!is_found(&["n1.cluster"], "n1.other"));
         assert!(!is_found(&["10.0.0.1"], "10.0.0.2"));
         assert!(is_found(&["localhost"], &system_host_name()));
+    }
+
+    #[test]
+    fn every_command_is_named_before_it_starts() {
+        let commands = |params: &str| Check::commands(&serde_json::from_str(params).unwrap());
+        assert_eq!(commands("{}"), ["the command of its launch file"]);
+        let all = r#"{"command": "a {program}", "launcher": "b", "program": "c", "env": {"D": "1"}}"#;
+        assert_eq!(commands(all), ["D=1 a {program}", "D=1 b", "D=1 c"]);
     }
 
     #[test]

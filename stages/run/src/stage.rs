@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use hopmap_launchers::with_variables;
 use hopmap_model::{
     Context, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Prediction, Stage, Trials,
 };
@@ -55,7 +56,8 @@ impl Stage for TrialStage {
 
     fn commands(params: &TrialParams) -> Vec<String> {
         let launcher = params.launcher.clone().unwrap_or_else(|| params.launch.program().to_owned());
-        std::iter::once(format!("{launcher} {}", params.program)).chain(params.lateness.clone()).collect()
+        let command = with_variables(&params.env, &format!("{launcher} {}", params.program));
+        std::iter::once(command).chain(params.lateness.clone()).collect()
     }
 
     fn run(params: TrialParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
