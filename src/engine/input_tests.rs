@@ -445,6 +445,8 @@ fn schedules() -> Vec<Sample> {
 }
 
 fn others(graph: &Value, system: &Value, mapping: &Value) -> Vec<Sample> {
+    /// A launcher that starts nothing, and says where the ranks of the mapping are.
+    const LAUNCHER: &str = "sh -c 'for rank in 0 1 2 3; do echo rank $rank on host$((rank / 2)), cores 0 of 2; done' {program} {file}";
     const SERIES: [(&str, &str); 4] =
         [("c/1/a", "one"), ("c/1/b", "two"), ("c/2/a", "one more"), ("c/2/b", "two")];
     let stored = |kind, artifact: &'static str, value: &Value| {
@@ -485,6 +487,9 @@ fn others(graph: &Value, system: &Value, mapping: &Value) -> Vec<Sample> {
             .input("mappings", mapping)
             .input("mappings", mapping)
             .input("mappings", mapping),
+        Sample::new("launch/check", json!({ "path": "@hosts", "command": LAUNCHER }))
+            .file("hosts", "host0\nhost0\nhost1\nhost1\n")
+            .input("mapping", mapping),
         series("checkpoint/delta"),
         series("checkpoint/store"),
     ]

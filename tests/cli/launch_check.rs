@@ -37,6 +37,23 @@ save = {{ places = "places.csv" }}
 
 const RANDOM: &str = "map/random";
 
+/// A rank of MPI that says what `hopmap where` says of it.
+const RANK: &str = r#"#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    int rank;
+    MPI_Init(0, 0);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    printf("rank %d on %s, cores 0 of 1\n", rank, getenv("SLURMD_NODENAME"));
+    MPI_Finalize();
+}
+"#;
+
+/// Makes Open MPI 4 start ranks as if there were no rank file.
+const NO_RANK_FILES: &str =
+    "env = { OMPI_MCA_rmaps = \"^rank_file\", OMPI_MCA_rmaps_base_oversubscribe = \"1\" }";
+
 /// Makes a script in place of a launcher, and returns its path.
 fn script(sandbox: &Sandbox, name: &str, text: &str) -> String {
     sandbox.write(name, format!("#!/bin/sh\n{text}\n"));
@@ -54,6 +71,14 @@ fn message(output: &Output) -> String {
 fn passes(command: &mut Command) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", message(&output));
+}
+
+/// The check stops the pipeline with a message.
+fn fails(command: &mut Command, expected: &str) {
+    let output = command.output().unwrap();
+    let message = message(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains(expected), "{message}");
 }
 
 /// Commands of hopmap on the second host of a network, which is not the first one of any mapping.
@@ -96,11 +121,14 @@ fn open_mpi_and_hydra_obey_on_every_host_and_a_launcher_that_drops_the_file_is_s
     let places = lab.sandbox.read("places.csv");
     assert_eq!(places.lines().count(), 7, "{places}");
 
-    let hydra = format!("mpiexec.hydra -launcher rsh -launcher-exec {}", lab.agent);
-    // A later `-launcher ssh` of the command would win.
-    let hydra = script(&lab.sandbox, "hydra", &format!("shift 2\nexec {hydra} \"$@\""));
-    passes(&mut lab.check("launch = \"mpich\"", RANDOM, &launcher(&hydra)));
-    passes(&mut lab.check("launch = \"mpich\", bind = true", "map/linear", &launcher(&hydra)));
+    let hydra = |name: &str, options: &str| {
+        // Hydra takes `-launcher` once: this one replaces that of the command.
+        let start = format!("exec mpiexec.hydra -launcher rsh -launcher-exec {}", lab.agent);
+        launcher(&script(&lab.sandbox, name, &format!("shift 2\n{start} {options} \"$@\"")))
+    };
+    let obeys = hydra("hydra", "");
+    passes(&mut lab.check("launch = \"mpich\"", RANDOM, &obeys));
+    passes(&mut lab.check("launch = \"mpich\", bind = true", "map/linear", &obeys));
 
     let drops = format!(
         "for word; do shift; case $word in --rankfile) drop=1;; *) [ \"$drop\" ] && drop= || set -- \"$@\" \"$word\";; esac; done\n\
@@ -108,40 +136,83 @@ fn open_mpi_and_hydra_obey_on_every_host_and_a_launcher_that_drops_the_file_is_s
         lab.mpirun()
     );
     let drops = script(&lab.sandbox, "drops", &drops);
-    let output = lab.check("launch = \"open-mpi-4\"", "map/linear", &launcher(&drops)).output().unwrap();
-    let message = message(&output);
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(
-        message.contains("not on `h2`: line 2 of rankfile was not obeyed: `rank 0=h2 slot=0`"),
-        "{message}"
-    );
+    let first = "not on `h2`: line 2 of rankfile was not obeyed: `rank 0=h2 slot=0`";
+    fails(&mut lab.check("launch = \"open-mpi-4\"", "map/linear", &launcher(&drops)), first);
+    let variable = format!("{}, {NO_RANK_FILES}", launcher(&lab.mpirun()));
+    fails(&mut lab.check("launch = \"open-mpi-4\"", "map/linear", &variable), first);
+    let second = "rank 1 runs on `h0`, not on `h2`: line 3 of machinefile was not obeyed: `h2`";
+    fails(&mut lab.check("launch = \"mpich\"", "map/linear", &hydra("ppn", "-ppn 1")), second);
 }
 
+/// A pipeline on the emulated cluster, whose nodes are names of one machine: all have its cores.
+struct Jobs {
+    cluster: Cluster,
+    sandbox: Sandbox,
+}
+
+impl Jobs {
+    fn start() -> Self {
+        Self { cluster: Cluster::start(), sandbox: Sandbox::new() }
+    }
+
+    fn check(&self, hosts: &str, launch: &str, check: &str) -> Command {
+        self.sandbox.write("p.toml", pipeline(hosts, launch, RANDOM, check));
+        let mut command = self.sandbox.command(&["run", "p.toml", "--no-report"]);
+        command.env("SLURM_CONF", self.cluster.configuration()).envs(AS_ROOT);
+        command
+    }
+}
+
+const HOSTS: &str = "n[3,1,2]";
+const SLURM: &str = "launch = \"slurm\"";
+const OPEN_MPI: &str = "launch = \"open-mpi-4\"";
+const IN_A_JOB: &str = "launcher = \"salloc -Q -N 4 -n 16 mpirun\"";
+
 #[test]
-fn slurm_obeys_inside_and_outside_of_a_job_and_other_distributions_are_found() {
+fn launchers_of_slurm_jobs_obey_and_nodes_are_known_by_their_names() {
     if !system_tests() {
         return;
     }
-    let cluster = Cluster::start();
-    let sandbox = Sandbox::new();
-    let run = |launch: &str, check: &str| {
-        sandbox.write("p.toml", pipeline("n[3,1,2]", launch, RANDOM, check));
-        let mut command = sandbox.command(&["run", "p.toml", "--no-report"]);
-        command.env("SLURM_CONF", cluster.configuration()).envs(AS_ROOT);
-        command
-    };
-    passes(&mut run("launch = \"slurm\"", ""));
+    let jobs = Jobs::start();
+    passes(&mut jobs.check(HOSTS, SLURM, ""));
     // `salloc` would read the host file as well.
     let job = "file=$SLURM_HOSTFILE\nunset SLURM_HOSTFILE\nexec salloc -Q -N 4 -n 16 env SLURM_HOSTFILE=\"$file\" srun \"$@\"";
-    let job = script(&sandbox, "job", job);
-    passes(&mut run("launch = \"slurm\"", &format!("launcher = \"{job}\"")));
-    // Nodes of the cluster are names of one machine: their cores are not those of the mapping.
-    passes(&mut run("launch = \"open-mpi-4\"", "launcher = \"salloc -Q -N 4 -n 16 mpirun\""));
-    let blocks = script(&sandbox, "blocks", "shift 2\nunset SLURM_HOSTFILE\nexec srun -N 3 -m block \"$@\"");
-    let output = run("launch = \"slurm\"", &format!("launcher = \"{blocks}\"")).output().unwrap();
-    let message = message(&output);
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("of slurm-hostfile was not obeyed: `n"), "{message}");
+    let job = script(&jobs.sandbox, "job", job);
+    passes(&mut jobs.check(HOSTS, SLURM, &format!("launcher = \"{job}\"")));
+    passes(&mut jobs.check(HOSTS, OPEN_MPI, IN_A_JOB));
+    passes(&mut jobs.check("n[3,1,2].cluster", OPEN_MPI, IN_A_JOB));
+    let mpich = "launcher = \"srun --mpi=pmi2\"";
+    passes(&mut jobs.check(HOSTS, SLURM, mpich));
+    jobs.sandbox.write("rank.c", RANK);
+    let rank = jobs.sandbox.path().join("rank");
+    let compiler = Command::new("mpicc.mpich").arg("-o").arg(&rank).arg(rank.with_extension("c")).status();
+    assert!(compiler.unwrap().success());
+    passes(&mut jobs.check(HOSTS, SLURM, &format!("{mpich}, program = \"{}\"", rank.display())));
+}
+
+#[test]
+fn launchers_of_slurm_jobs_that_ignore_the_file_are_stopped() {
+    if !system_tests() {
+        return;
+    }
+    let jobs = Jobs::start();
+    let blocks =
+        script(&jobs.sandbox, "blocks", "shift 2\nunset SLURM_HOSTFILE\nexec srun -N 3 -m block \"$@\"");
+    let disobeyed = "of slurm-hostfile was not obeyed: `n";
+    fails(&mut jobs.check(HOSTS, SLURM, &format!("launcher = \"{blocks}\"")), disobeyed);
+    jobs.sandbox.write("other", "n1\nn1\nn2\nn2\nn3\nn3\n");
+    let other = jobs.sandbox.path().join("other");
+    fails(
+        &mut jobs.check(HOSTS, SLURM, &format!("env = {{ SLURM_HOSTFILE = \"{}\" }}", other.display())),
+        disobeyed,
+    );
+    fails(
+        &mut jobs.check(HOSTS, OPEN_MPI, &format!("{IN_A_JOB}, {NO_RANK_FILES}")),
+        "of rankfile was not obeyed: `rank ",
+    );
+    fails(&mut jobs.check("n[3,1,2].cluster", SLURM, ""), "Invalid node name specified");
+    // Without a task plugin Slurm binds no rank, and says so only on standard error.
+    fails(&mut jobs.check(HOSTS, SLURM, "cores = true"), "runs on cores ");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Launch files: host and rank files of Open MPI, machine files of MPICH and Intel MPI, host files of Slurm,
-//! and the rank order file of HPE Cray MPICH.
+//! and the rank order file of HPE Cray MPICH. The limits of each launcher are in `docs/howto/launch.md`.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -98,12 +98,8 @@ fn common_cores(groups: &[Vec<&Placement>]) -> Result<Vec<u32>, LaunchError> {
 
 /// Host file of Open MPI's sequential mapper: rank `i` runs on the host of line `i`.
 ///
-/// The `slots=` form is not used. It adds up the slots of repeated lines and so loses the rank order. If
-/// `mpirun` runs on one of the hosts, that host also comes first, wherever it is in the file (measured on
-/// 4.1.4).
-///
-/// Ranks are not bound to the cores of the mapping; [`rankfile`](crate::rankfile()) binds them. Format:
-/// mpirun(1) of Open MPI 4.1, "Sequential mapping"; unchanged in 5.0.
+/// The `slots=` form is not used: it adds up the slots of repeated lines and so loses the rank order. Format: mpirun(1) of
+/// Open MPI 4.1, "Sequential mapping"; unchanged in 5.0.
 pub fn hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     check_for_open_mpi(&hosts)?;
@@ -125,14 +121,8 @@ fn is_loopback(host: &str) -> bool {
 
 /// Machine file for Hydra, which assigns ranks line by line.
 ///
-/// For MPICH it is a plain file with one host per line and rank, as in GraphHunter. Hydra 4.0.2 follows the
-/// file unless `-ppn` is given. A host that reappears after another one counts as a further node: Hydra
-/// starts another proxy there, and MPICH uses shared memory only among the ranks of one block of lines. Above
-/// eight proxies per host Hydra's ssh launcher waits 15 seconds each time; `-launcher rsh -launcher-exec ssh`
-/// does not. Open MPI has neither limit.
-///
-/// The command starts Hydra's proxies by ssh. In a Slurm job Hydra would use `srun`, which sorts the hosts, so
-/// that ranks start on other hosts than in the file (MPICH 4.0.2 with Slurm 22.05).
+/// For MPICH it is a plain file with one host per line and rank, as in GraphHunter. The command starts Hydra's proxies by ssh: in
+/// a Slurm job Hydra would use `srun`, which sorts the hosts.
 ///
 /// Intel MPI uses a host of `-f` once, however often it is repeated, but keeps the order of the `host:count`
 /// lines of `-machinefile` (Intel MPI Library Developer Reference, "Global Hydra Options").
@@ -173,9 +163,7 @@ pub fn runs(mapping: &Mapping) -> (usize, usize) {
 
 /// Host file for `SLURM_HOSTFILE`: task `i` of `srun -m arbitrary` runs on the host of line `i`.
 ///
-/// Slurm chooses the cores on each host. Works inside an allocation that contains the hosts, and without an
-/// allocation. With `--mpi=pmi2` MPICH 4.0.2 used no shared memory between ranks placed like this (Slurm
-/// 22.05, nodes emulated on one machine).
+/// Works inside an allocation that contains the hosts, and without an allocation.
 ///
 /// Format: srun(1), `--distribution=arbitrary`; comments were tested with Slurm 22.05.
 pub fn slurm_hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {

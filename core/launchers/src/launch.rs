@@ -15,7 +15,7 @@ pub enum Launch {
     /// `mpirun` of Open MPI 5 with a rank file.
     #[serde(rename = "open-mpi-5")]
     OpenMpi5,
-    /// `mpirun` of Open MPI with a host file, which binds no rank to a core.
+    /// `mpirun` of Open MPI with a host file, which leaves the cores to Open MPI.
     #[serde(rename = "open-mpi-hosts")]
     OpenMpiHosts,
     /// `mpiexec.hydra` of MPICH with a machine file.
