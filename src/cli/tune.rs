@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
     /// Run this shell command before every run, as to restore its inputs.
     #[arg(long, value_name = "COMMAND")]
     prepare: Option<String>,
-    /// Time for everything; most of it is for runs.
+    /// Time for everything but the measurement of the machine; most of it is for runs.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
     /// Search no placement that cannot gain this much of the run time.
