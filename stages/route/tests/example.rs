@@ -225,3 +225,19 @@ fn tables_are_written_for_switches_of_both_types() {
     assert!(refused.to_string().contains("switch `A` has a table per input port"));
     assert!(write(ExportFormat::Lft, Family::Cps).unwrap_err().to_string().contains("LIDs"));
 }
+
+/// The device looks at the table of the port alone; hopmap, at that of the switch as well.
+#[test]
+fn tables_of_ports_repeat_the_entries_of_the_switch_for_fmd() {
+    let entry = r#"{ switch = "C", destination = "h3", output = 2 },"#;
+    let more = r#"{ switch = "A", destination = "h2", output = 1 }, { switch = "A", destination = "h3", output = 1 },"#;
+    let instance = instance(&EXAMPLE.replacen(entry, &format!("{entry} {more}"), 1)).unwrap();
+    let params = ExportParams { format: ExportFormat::Fmd, family: Family::Cps, lids: None };
+    let text = export::write(&instance.system, instance.tables.as_ref().unwrap(), &params).unwrap().text;
+    let of_port =
+        text.split("ROUTING_TABLE dev08 2\n").nth(1).and_then(|text| text.split("END").next()).unwrap();
+    let mut lines: Vec<&str> = of_port.lines().collect();
+    lines.sort_unstable();
+    // The entry of the port hides that of the switch.
+    assert_eq!(lines, ["DESTID h2.0 1", "DESTID h3.0 0", "RANGE 0 0xff DROP"]);
+}

@@ -124,7 +124,14 @@ fn switch(
     let own: Vec<&TableEntry> = tables.entries.iter().filter(|entry| entry.switch == node).collect();
     let entries = |text: &mut String, port: Option<u32>| -> Result<()> {
         text.push_str("RANGE 0 0xff DROP\n");
-        for entry in own.iter().filter(|entry| entry.input_port == port) {
+        // The device asks the table of a port alone: it repeats what the table of the switch knows and the port does not.
+        let of_port = |destination| {
+            own.iter().any(|entry| (entry.input_port, entry.destination) == (port, destination))
+        };
+        let is_used = |entry: &TableEntry| {
+            entry.input_port == port || (entry.input_port.is_none() && !of_port(entry.destination))
+        };
+        for entry in own.iter().filter(|entry| is_used(entry)) {
             let host = &system.nodes[entry.destination as usize].name;
             for port in ports(system, entry.destination)? {
                 let _ = writeln!(text, "DESTID {host}.{port} {}", entry.output_port);
