@@ -148,6 +148,9 @@ fn run_here(task: Task, cell: &Cell, cx: &Context<'_>, shared: &Shared<'_>) -> R
         let value = shared.values.get(&kind, &digest, &shared.artifacts.join(&digest))?;
         inputs.connect(port, value, digest, label);
     }
+    for (port, OutputRecord { kind, digest, .. }) in task.earlier.iter() {
+        inputs.resume_from(port, shared.values.get(kind, digest, &shared.artifacts.join(digest))?);
+    }
     let (ending, outputs) = match task.configured.run(inputs, cx)? {
         Outcome::Done(outputs) => (Some(Ending::Done), outputs),
         Outcome::Infeasible(outputs) => (Some(Ending::Infeasible), outputs),

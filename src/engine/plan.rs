@@ -11,7 +11,7 @@ use miette::Diagnostic;
 
 use super::key::{InputDigest, Manifest, Reason, differences};
 use super::outcome::{RunReport, Settled, State};
-use super::record::{Ending, OutputRecord, PipelineId, ResultRecord};
+use super::record::{Ending, OutputRecord, OutputRecords, PipelineId, ResultRecord};
 use super::save::{Copies, InTheWay, Standing, hash_of, only_file};
 use super::seen::SeenFile;
 use super::store::Store;
@@ -100,6 +100,8 @@ pub(crate) struct Task {
     pub(crate) reasons: Vec<Reason>,
     pub(crate) configured: Box<dyn Configured>,
     pub(crate) inputs: Vec<ConnectedInput>,
+    /// What a run of programs gave before it was stopped early.
+    pub(crate) earlier: OutputRecords,
 }
 
 /// An artifact that goes into a port.
@@ -164,7 +166,9 @@ impl<'a> Planner<'a> {
         if let Some(command) = configured.commands().into_iter().next().filter(|_| store.refuses_commands()) {
             return Err(Box::new(Settled::failed(StartsCommand { command })));
         }
-        let task = Task { cell: index, key, manifest, files, reasons, configured, inputs };
+        let earlier = store.partial(&self.id, &cell.id, &key).filter(|_| cell.entry.experiments);
+        let earlier = earlier.map(|partial| OutputRecords::clone(&partial.outputs)).unwrap_or_default();
+        let task = Task { cell: index, key, manifest, files, reasons, configured, inputs, earlier };
         Ok(Decision::Execute(Box::new(task)))
     }
 

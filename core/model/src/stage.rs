@@ -225,6 +225,8 @@ pub struct Input<A> {
 #[derive(Debug, Default)]
 pub struct Inputs {
     ports: BTreeMap<String, Vec<(Value, String, String)>>,
+    /// By output port.
+    earlier: BTreeMap<String, Value>,
 }
 
 impl Inputs {
@@ -237,6 +239,20 @@ impl Inputs {
     /// Connects a further value to a port.
     pub fn connect(&mut self, port: &str, value: Value, digest: String, label: String) {
         self.ports.entry(port.to_owned()).or_default().push((value, digest, label));
+    }
+
+    /// Sets what a run of this stage that was stopped early gave at an output port.
+    pub fn resume_from(&mut self, port: &str, value: Value) {
+        self.earlier.insert(port.to_owned(), value);
+    }
+
+    /// What a run of this stage with the same parameters and inputs gave before it was stopped early. Only stages
+    /// that run programs of the user get it: other searches save their state.
+    pub fn earlier<A: Artifact>(&self, port: &'static str) -> Result<Option<Arc<A>>, PortError> {
+        let value = self.earlier.get(port).map(Arc::clone);
+        value
+            .map(|value| value.downcast().map_err(|_| PortError::WrongKind { port, expected: A::KIND }))
+            .transpose()
     }
 
     /// The single value of a port.

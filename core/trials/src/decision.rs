@@ -89,8 +89,12 @@ impl Decision {
         self.mappings.get(1).copied().filter(|_| self.mappings.len() < self.given_up.len())
     }
 
-    /// Adds a block: the time of each mapping, if it ran and its time is known.
-    pub fn add(&mut self, block: Vec<Option<f64>>) {
+    /// Adds a block: the time of each mapping, if it ran and its time is known. The first block that does not serve the choice
+    /// ends it.
+    pub fn add(&mut self, block: Vec<Option<f64>>, choice: bool) {
+        if self.is_choosing && !choice {
+            self.choose();
+        }
         self.blocks.push(block);
     }
 
@@ -151,7 +155,9 @@ impl Decision {
         self.is_choosing = false;
     }
 
-    fn alive(&self) -> Vec<usize> {
+    /// The mappings that go on.
+    #[must_use]
+    pub fn alive(&self) -> Vec<usize> {
         self.mappings.iter().copied().filter(|mapping| !self.given_up[*mapping]).collect()
     }
 
@@ -209,7 +215,8 @@ mod tests {
                 Step::End(ending) => return (blocks, ending),
             };
             let time = |mapping: usize| mappings.contains(&mapping).then_some(times[mapping]);
-            decision.add((0..times.len()).map(time).collect());
+            let choice = decision.is_choosing();
+            decision.add((0..times.len()).map(time).collect(), choice);
             left = left.map(|left| left - mappings.iter().map(|mapping| times[*mapping]).sum::<f64>());
             blocks.push(mappings);
         }
@@ -228,6 +235,18 @@ mod tests {
         let expected = [vec![vec![0, 1, 2, 3]; 4], vec![vec![0, 2]; 12]].concat();
         assert_eq!(blocks(design, &[2.0, 1.5, 1.0, 3.0], None), (expected, Ending::Precise));
         assert_eq!(blocks(design, &[2.0, 1.5], None).0.len(), 12);
+    }
+
+    #[test]
+    fn a_resumed_trial_goes_on_with_the_choice_that_it_had_made() {
+        let design = Design { choose: Some(4), ..DESIGN };
+        let mut decision = Decision::new(design, 3);
+        // The choice had ended after two blocks, for want of time.
+        for choice in [true, true, false] {
+            decision.add(vec![Some(2.0), choice.then_some(1.5), Some(1.0)], choice);
+        }
+        assert_eq!((decision.is_choosing(), decision.chosen()), (false, Some(2)));
+        assert_eq!(decision.next(None), Step::Block(vec![0, 2]));
     }
 
     #[test]
@@ -253,7 +272,7 @@ mod tests {
         let mut decision = Decision::new(design, 3);
         decision.give_up(1);
         assert_eq!(decision.next(None), Step::Block(vec![0, 2]));
-        decision.add(vec![Some(1.0), None, None]);
+        decision.add(vec![Some(1.0), None, None], true);
         assert_eq!(decision.next(None), Step::End(Ending::NoPair));
         assert_eq!(decision.chosen(), None);
         // Without a precision or a choice, a single mapping goes on.

@@ -97,7 +97,7 @@ fn trial(noise: Noise, gains: &[f64], seed: u64) -> Trials {
                 ..run()
             });
         }
-        decision.add(times);
+        decision.add(times, decision.is_choosing());
     }
     add_metrics(&mut trials, &DESIGN);
     trials

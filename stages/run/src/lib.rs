@@ -17,5 +17,5 @@ pub use candidates::Candidate;
 pub use command::LaunchCommand;
 pub use error::TrialError;
 pub use params::TrialParams;
-pub use runner::Runner;
+pub use runner::{Block, Runner};
 pub use stage::TrialStage;

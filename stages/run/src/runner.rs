@@ -65,6 +65,15 @@ struct Place {
     choice: bool,
 }
 
+/// A block that ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Whether it served to choose the best mapping.
+    pub choice: bool,
+    /// The time by mapping, if it is known.
+    pub times: Vec<Option<f64>>,
+}
+
 /// How a run ended.
 enum Ending {
     Exited(ExitStatus),
@@ -109,6 +118,28 @@ impl<'a> Runner<'a> {
         Ok(runner)
     }
 
+    /// Goes on after the runs of a trial of the same mappings that was stopped early, and keeps their output. Returns their blocks.
+    /// The last one is left out if it was not finished.
+    pub fn resume(&mut self, earlier: &Trials) -> Result<Vec<Block>, TrialError> {
+        if !self.commands.iter().map(|(mapping, _)| mapping).eq(&earlier.mappings) {
+            return Ok(Vec::new());
+        }
+        for (name, source) in earlier.files.files() {
+            let path = self.folder.path().join(name);
+            path.parent().map(create).transpose()?;
+            let fault = |error| TrialError::File { path: source.clone(), source: error };
+            fs::copy(source, &path).map_err(fault)?;
+        }
+        self.runs.clone_from(&earlier.runs);
+        let Some(last) = self.runs.iter().filter_map(|run| run.block).max() else { return Ok(Vec::new()) };
+        self.blocks = last + 1;
+        let runs = |block| self.runs.iter().filter(move |run| run.block == Some(block));
+        let expected = last.checked_sub(1).map_or(self.commands.len(), |before| runs(before).count());
+        let was_stopped = |run: &TrialRun| run.exit.is_none() && !run.complete;
+        let is_finished = runs(last).count() >= expected && !runs(last).any(was_stopped);
+        Ok((0..last + u32::from(is_finished)).map(|block| self.measured(block)).collect())
+    }
+
     /// Starts the launchers by a command, such as `hopmap record -o {recording} --`; `{recording}` is a folder of the run.
     #[must_use]
     pub fn wrapped_in(mut self, words: Vec<String>) -> Self {
@@ -116,11 +147,10 @@ impl<'a> Runner<'a> {
         self
     }
 
-    /// Runs the warm-up: each mapping as often as the parameters say. `false` if it was stopped.
-    pub fn warm_up(&mut self, cx: &Context<'_>) -> Result<bool, TrialError> {
-        let all: Vec<usize> = (0..self.commands.len()).collect();
+    /// Runs the warm-up: each of the mappings as often as the parameters say. `false` if it was stopped.
+    pub fn warm_up(&mut self, mappings: &[usize], cx: &Context<'_>) -> Result<bool, TrialError> {
         for _ in 0..self.params.warm_up {
-            if !self.each(&all, Place { block: None, choice: false }, cx)? {
+            if !self.each(mappings, Place { block: None, choice: false }, cx)? {
                 return Ok(false);
             }
         }
@@ -134,16 +164,19 @@ impl<'a> Runner<'a> {
         choice: bool,
         cx: &Context<'_>,
     ) -> Result<Option<Vec<Option<f64>>>, TrialError> {
-        let (block, first) = (self.blocks, self.runs.len());
+        let block = self.blocks;
         self.blocks += 1;
-        if !self.each(mappings, Place { block: Some(block), choice }, cx)? {
-            return Ok(None);
-        }
-        let complete = self.runs[first..].iter().filter(|run| run.complete);
+        let is_complete = self.each(mappings, Place { block: Some(block), choice }, cx)?;
+        Ok(is_complete.then(|| self.measured(block).times))
+    }
+
+    fn measured(&self, block: u32) -> Block {
+        let runs = || self.runs.iter().filter(|run| run.block == Some(block));
+        let complete = runs().filter(|run| run.complete);
         let times: BTreeMap<&str, f64> =
             complete.filter_map(|run| Some((run.mapping.as_str(), run.seconds?))).collect();
         let time = |(mapping, _): &(TrialMapping, _)| times.get(mapping.name.as_str()).copied();
-        Ok(Some(self.commands.iter().map(time).collect()))
+        Block { choice: runs().any(|run| run.choice), times: self.commands.iter().map(time).collect() }
     }
 
     /// Whether a mapping is not run again, because its last runs failed.

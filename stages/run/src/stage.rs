@@ -11,7 +11,7 @@ use hopmap_trials::{Decision, Ending, Step, TimeLeft, add_metrics, summary};
 use crate::candidates::candidates;
 use crate::command::program_file;
 use crate::params::words;
-use crate::runner::RECORDING_WORD;
+use crate::runner::{Block, RECORDING_WORD};
 use crate::{Runner, TrialError, TrialParams};
 
 /// `run/trial`: measures the run time of a program under several mappings.
@@ -73,7 +73,9 @@ impl Stage for TrialStage {
             names: candidates.iter().map(|candidate| candidate.name.as_str()).collect(),
             begin,
         };
-        let is_complete = measurement.run(&mut runner, cx)?;
+        let earlier = inputs.earlier::<Trials>("trials")?;
+        let blocks = earlier.map(|earlier| runner.resume(&earlier)).transpose()?.unwrap_or_default();
+        let is_complete = measurement.run(&mut runner, blocks, cx)?;
         let mut trials = runner.finish()?;
         add_metrics(&mut trials, &params.design());
         summary(&trials).iter().for_each(|line| cx.log(line));
@@ -99,17 +101,22 @@ struct Measurement<'a> {
 }
 
 impl Measurement<'_> {
-    /// The warm-up, then blocks until the trial ends; `false` if it was stopped.
-    fn run(&self, runner: &mut Runner<'_>, cx: &Context<'_>) -> Result<bool, Error> {
+    /// The warm-up, then blocks until the trial ends, after those of a trial that was stopped early; `false` if it was stopped.
+    fn run(&self, runner: &mut Runner<'_>, blocks: Vec<Block>, cx: &Context<'_>) -> Result<bool, Error> {
         let design = self.params.design();
         let mut decision = Decision::new(design, self.names.len());
+        if !blocks.is_empty() {
+            cx.log(format_args!("goes on after {} blocks of a trial that was stopped", blocks.len()));
+        }
+        let first = blocks.len() as u64 + 1;
+        blocks.into_iter().for_each(|block| decision.add(block.times, block.choice));
         let most = u64::from(design.blocks)
             + u64::from(design.choose.filter(|_| decision.is_choosing()).unwrap_or(0));
-        cx.progress(0, most);
-        if !runner.warm_up(cx)? {
+        cx.progress(first - 1, most);
+        if !runner.warm_up(&decision.alive(), cx)? {
             return Ok(false);
         }
-        for done in 1.. {
+        for done in first.. {
             let gave_up = (0..self.names.len()).filter(|mapping| runner.gave_up(*mapping));
             gave_up.for_each(|mapping| decision.give_up(mapping));
             let was_choosing = decision.is_choosing();
@@ -126,7 +133,7 @@ impl Measurement<'_> {
                 }
             };
             match runner.block(&mappings, decision.is_choosing(), cx)? {
-                Some(times) => decision.add(times),
+                Some(times) => decision.add(times, decision.is_choosing()),
                 None => return Ok(false),
             }
             cx.progress(done, most);
