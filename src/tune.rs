@@ -57,6 +57,8 @@ pub struct TuneFile {
     pub precision: f64,
     /// Time for all runs, in seconds.
     pub time_s: Option<f64>,
+    /// Time after which a run is stopped, in seconds.
+    pub timeout_s: Option<f64>,
     /// Text before the run time on the standard output.
     pub time_after: Option<String>,
     /// Shell command before every run.
@@ -213,8 +215,10 @@ with = {{ path = {path} }}
                 let _ = writeln!(lines, "with.{name} = {}", quoted(text));
             }
         }
-        if let Some(seconds) = self.time_s {
-            let _ = writeln!(lines, "with.time_s = {seconds:?}");
+        for (name, seconds) in [("time_s", self.time_s), ("timeout_s", self.timeout_s)] {
+            if let Some(seconds) = seconds {
+                let _ = writeln!(lines, "with.{name} = {seconds:?}");
+            }
         }
         lines
     }
@@ -258,6 +262,7 @@ mod tests {
                 best: 2,
                 precision: 0.01,
                 time_s: Some(60.0),
+                timeout_s: Some(90.0),
                 time_after: Some("time \"x\"".into()),
                 prepare: Some("cp a b".into()),
             };

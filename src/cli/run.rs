@@ -77,6 +77,9 @@ pub(crate) struct Arguments {
     /// Let the pipeline of an imported archive start its commands, in this run and later ones.
     #[arg(long)]
     allow_programs: bool,
+    /// Whether hopmap wrote the pipeline for this call: the user has typed its commands.
+    #[arg(skip)]
+    pub(super) is_own: bool,
     #[command(flatten)]
     wait: WaitArguments,
     #[command(flatten)]
@@ -170,7 +173,9 @@ fn allow_commands(
     pipeline: &Pipeline,
     store: &mut Store,
 ) -> Result<()> {
-    let Some(project) = ImportedProject::of(&request.folder) else { return Ok(()) };
+    let Some(project) = ImportedProject::of(&request.folder).filter(|_| !arguments.is_own) else {
+        return Ok(());
+    };
     if arguments.allow_programs {
         return Ok(project.allow().map_err(StoreError::from)?);
     }

@@ -2,7 +2,7 @@
 //! file and runs it, each by the command that a user would take.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command as Process;
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use hopmap_artifact::Folder;
 use hopmap_command::{CommandEntry, Exit, Failure, Mistake, refuse, shown};
 use hopmap_durable::{DurableError, adopt_folder, replace_file};
 use hopmap_formats::host_list;
-use hopmap_launchers::{Launch, default_options};
-use hopmap_model::{Context, MOST_GAIN, Metrics, Prediction, Trials};
+use hopmap_launchers::{Launch, default_options, launch_file};
+use hopmap_model::{Context, MOST_GAIN, Mapping, Metrics, Prediction, Trials};
 use hopmap_recording::{DESCRIPTION, Description, Recording};
-use hopmap_trials::{gain as gain_of, rival};
+use hopmap_trials::{best, gain as gain_of, rival};
 use miette::{Diagnostic, Report};
 
 use super::open::{StoreArguments, on_interrupt, working_directory};
@@ -29,8 +29,13 @@ const PIPELINE: &str = "tune.toml";
 const RECORDING: &str = "recording";
 const RECORDED_HOSTS: &str = "default.hosts";
 const MACHINE: &str = "machine";
+const BEST_SO_FAR: &str = "best-so-far";
+const KEPT: &str = "kept";
 /// Pairs of runs that an interval needs.
 const LEAST_PAIRS: u64 = 6;
+/// A run is stopped after so many times the recorded one, and the time of a launcher to start: it waits for ranks that are gone.
+const LONGEST: f64 = 10.0;
+const START_S: f64 = 60.0;
 /// Part of the deadline that runs may take; the rest is for the recording, the machine and the search.
 const SHARE_OF_RUNS: f64 = 0.8;
 
@@ -60,6 +65,9 @@ pub(crate) struct Arguments {
     /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
+    /// Compiler of the recorder: that of the program's MPI, if the program is a script [default: that of the program's library].
+    #[arg(long, value_name = "COMMAND")]
+    mpicc: Option<String>,
     /// Write everything to this folder, which all hosts must share.
     #[arg(short, long, value_name = "DIR", default_value = "tune")]
     out: PathBuf,
@@ -82,6 +90,9 @@ pub(crate) struct Arguments {
     /// Run this shell command before every run, as to restore its inputs.
     #[arg(long, value_name = "COMMAND")]
     prepare: Option<String>,
+    /// Files and folders of the working directory that runs change: they are as they are now before every run.
+    #[arg(long, value_name = "FILES", value_delimiter = ',')]
+    keep: Vec<PathBuf>,
     /// Time for everything but the measurement of the machine; most of it is for runs.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
@@ -149,7 +160,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let out = working_directory()?.join(&arguments.out);
     let place = Place::of(arguments)?;
     fs::create_dir_all(&out).map_err(DurableError::io("create", &out)).map_err(Failure::failed)?;
-    let exit = record(arguments, &place, &out, output)?;
+    let prepare = keep_inputs(arguments, &out)?;
+    let exit = record(arguments, &place, prepare.as_deref(), &out, output)?;
     if exit != Exit::Done {
         return Ok(exit);
     }
@@ -160,7 +172,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         return Ok(exit);
     }
     let recorded_hosts = write_recorded_hosts(&recording, &place, &out, output)?;
-    let text = tune_file(arguments, &place, &recording, recorded_hosts)?.text();
+    let text = tune_file(arguments, &place, &recording, recorded_hosts, prepare)?.text();
     let file = out.join(PIPELINE);
     written::write(&file, &text)?;
     let (worth, store) = (arguments.worth.to_string(), arguments.store.named(&working_directory()?));
@@ -168,6 +180,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let store = store.iter().flat_map(|store| ["--store", store.as_str()]);
     let exit = written::run(&file, &worth.into_iter().chain(store).collect::<Vec<_>>(), output)?;
     conclude(arguments, &file, output)?;
+    if exit == Exit::Interrupted {
+        leave_best(arguments, &file, output)?;
+    }
     Ok(exit)
 }
 
@@ -236,8 +251,47 @@ fn tasks_per_node(text: &str) -> Option<u32> {
     text.split_once('(').map_or(text, |(number, _)| number).parse().ok().filter(|_| !text.contains(','))
 }
 
+/// Copies the files of `--keep`, unless that is done. Returns the command before every run, which restores them.
+fn keep_inputs(arguments: &Arguments, out: &Path) -> Result<Option<String>> {
+    if arguments.keep.is_empty() {
+        return Ok(arguments.prepare.clone());
+    }
+    let is_inside = |path: &PathBuf| path.components().all(|part| matches!(part, Component::Normal(_)));
+    if let Some(path) = arguments.keep.iter().find(|path| !is_inside(path)) {
+        return refuse(
+            format!("`--keep`: {} is not below the working directory", shown(path)),
+            "name files as the program does; for others, use --prepare",
+        );
+    }
+    let (kept, unfinished) = (out.join(KEPT), out.join("kept.new"));
+    if !kept.exists() {
+        let _ = fs::remove_dir_all(&unfinished);
+        fs::create_dir_all(&unfinished)
+            .map_err(DurableError::io("create", &unfinished))
+            .map_err(Failure::failed)?;
+        let copied = Process::new("cp")
+            .args(["-a", "--parents", "--"])
+            .args(&arguments.keep)
+            .arg(&unfinished)
+            .output();
+        let fault = match copied {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(fault) = fault {
+            return refuse(format!("`--keep`: {fault}"), "name files of the working directory");
+        }
+        adopt_folder(&unfinished, &kept).map_err(Failure::failed)?;
+    }
+    let restore = command_line(
+        ["cp".to_owned(), "-a".to_owned(), format!("{}/.", kept.display()), ".".to_owned()].iter(),
+    );
+    Ok(Some(arguments.prepare.iter().fold(restore, |restore, own| format!("{restore} && {own}"))))
+}
+
 /// Records the program, unless that is done. A recording that was interrupted does not count.
-fn record(arguments: &Arguments, place: &Place, out: &Path, output: Output) -> Result {
+fn record(arguments: &Arguments, place: &Place, prepare: Option<&str>, out: &Path, output: Output) -> Result {
     let (recording, unfinished) = (out.join(RECORDING), out.join("recording.new"));
     if recording.exists() {
         let description = Description::read(&recording.join(DESCRIPTION)).map_err(Failure::failed)?;
@@ -248,19 +302,21 @@ fn record(arguments: &Arguments, place: &Place, out: &Path, output: Output) -> R
         return Ok(Exit::Done);
     }
     let _ = fs::remove_dir_all(&unfinished);
-    if let Some(command) = &arguments.prepare {
-        prepare(command)?;
+    if let Some(command) = prepare {
+        run_prepare(command)?;
     }
     let launcher = place.launcher(arguments)?;
     output.note(format!("recording {}", command_line(launcher.iter().chain(&arguments.program))));
     let folder = unfinished.to_string_lossy().into_owned();
-    let mut words = vec!["hopmap", "record", "--events", "-o", &folder, "--"];
+    let mut words = vec!["hopmap", "record", "--events", "-o", &folder];
+    words.extend(arguments.mpicc.iter().flat_map(|mpicc| ["--mpicc", mpicc]));
+    words.push("--");
     words.extend(launcher.iter().chain(&arguments.program).map(String::as_str));
     let recorded = run_command(&words, output);
     keep(recorded, &unfinished, &recording)
 }
 
-fn prepare(command: &str) -> Result<()> {
+fn run_prepare(command: &str) -> Result<()> {
     let ended = Process::new("sh").args(["-c", command]).status();
     let how = match ended {
         Ok(status) if status.success() => return Ok(()),
@@ -386,6 +442,7 @@ fn tune_file(
     place: &Place,
     recording: &Recording,
     recorded_hosts: Option<String>,
+    prepare: Option<String>,
 ) -> Result<TuneFile> {
     let machine = match (&arguments.topology, &arguments.shape) {
         (Some(path), _) => {
@@ -413,8 +470,9 @@ fn tune_file(
         best: arguments.best,
         precision: arguments.precision,
         time_s: runs_time(arguments, recording),
+        timeout_s: run_time(recording).map(|seconds| (LONGEST * seconds + START_S).round()),
         time_after: arguments.time_after.clone(),
-        prepare: arguments.prepare.clone(),
+        prepare,
     })
 }
 
@@ -442,6 +500,22 @@ fn conclude(arguments: &Arguments, file: &Path, output: Output) -> Result<()> {
         sentence.push_str(&format!(", predicted {:.1} %", 100.0 * (1.0 - placed / default)));
     }
     output.line(sentence);
+    Ok(())
+}
+
+/// Writes the launch file of the best placement of a trial that was stopped early.
+fn leave_best(arguments: &Arguments, file: &Path, output: Output) -> Result<()> {
+    let Some(trials) = written::newest::<Trials>(file, &arguments.store, "trial")? else { return Ok(()) };
+    let Some(best) = best(&trials).filter(|best| trials.mappings.first() != Some(best)) else {
+        output.line("stopped early: no placement is faster for certain so far; the same command goes on");
+        return Ok(());
+    };
+    let mapping = written::artifact::<Mapping>(file, &arguments.store, &best.digest)?;
+    let launch = launch_file(&mapping, &best.digest, arguments.launch).map_err(Failure::failed)?;
+    let path = file.with_file_name(BEST_SO_FAR);
+    replace_file(&path, launch.text.as_bytes()).map_err(Report::from)?;
+    let command = launch.command.replace("{file}", &shown(&path)).replace("{program}", "PROGRAM");
+    output.line(format!("stopped early: the best placement so far is `{command}`; the same command goes on"));
     Ok(())
 }
 

@@ -50,7 +50,9 @@ pub(crate) fn run(path: &Path, options: &[&str], output: Output) -> Result {
     let words = options.iter().copied().map(Into::into).chain(["--".into(), path.as_os_str().to_owned()]);
     let arguments = command.try_get_matches_from(words.collect::<Vec<std::ffi::OsString>>());
     let arguments = arguments.and_then(|matches| run::Arguments::from_arg_matches(&matches));
-    run::main(&arguments.map_err(|error| Failure::usage(Report::msg(error.to_string())))?, output)
+    let mut arguments = arguments.map_err(|error| Failure::usage(Report::msg(error.to_string())))?;
+    arguments.is_own = true;
+    run::main(&arguments, output)
 }
 
 /// The newest artifact of a cell, with one output; that of a run that was stopped early is one, too.
@@ -62,6 +64,13 @@ pub(crate) fn newest<A: Codec>(path: &Path, store: &StoreArguments, cell: &str) 
     let key = cell.and_then(|cell| planned.cells[cell].key.as_deref());
     let record = key.and_then(|key| store.newest(key)?.0.values().next());
     Ok(record.and_then(|record| Folder::read(&store.artifact(&record.digest)).ok()))
+}
+
+/// An artifact in the store of a pipeline file, by its digest.
+pub(crate) fn artifact<A: Codec>(path: &Path, store: &StoreArguments, digest: &str) -> Result<A> {
+    let arguments = PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new());
+    let store = Store::load(&store.root(&arguments)?)?;
+    Folder::read(&store.artifact(digest)).map_err(Failure::failed)
 }
 
 /// A text in TOML.

@@ -44,6 +44,34 @@ impl Archive {
 }
 
 #[test]
+fn a_trial_in_an_imported_project_starts_what_its_user_has_typed() {
+    let archive = Archive::of(PIPELINE);
+    let sandbox = &archive.sandbox;
+    sandbox.stdout(&["import", "p.zip", "new"]);
+    let trial = [
+        "trial",
+        "--hosts",
+        "a,b",
+        "--slots",
+        "2",
+        "--launch",
+        "open-mpi-hosts",
+        "--launcher",
+        "true",
+        "--runs",
+        "6",
+    ];
+    let output = sandbox
+        .command(&[&trial[..], &["linear", "round-robin", "--", "true"]].concat())
+        .current_dir(sandbox.path().join("new"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // What the archive brought is not allowed by that.
+    assert_eq!(sandbox.output(&["run", "new/p.toml"]).status.code(), Some(2));
+}
+
+#[test]
 fn an_imported_project_starts_a_command_only_after_it_was_shown_and_allowed() {
     let archive = Archive::of(PIPELINE);
     let sandbox = &archive.sandbox;

@@ -80,6 +80,7 @@ mod topology_operation;
 mod topology_site;
 mod trial;
 mod tune;
+mod tune_job;
 mod tutorial;
 mod verify;
 mod why;

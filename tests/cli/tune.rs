@@ -172,6 +172,33 @@ fn what_cannot_be_tuned_is_one_message() {
 }
 
 #[test]
+fn inputs_that_a_run_changes_are_restored_before_the_next_one() {
+    if !system_tests() || program("mpirun.openmpi").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path().join("in")).unwrap();
+    sandbox.write("in/input", "original\n");
+    let changes =
+        "[ $OMPI_COMM_WORLD_RANK = 0 ] && { cat in/input >> seen; echo changed > in/input; }; exit 3";
+    let run = |keep: &str| {
+        let here =
+            ["tune", "--hosts", "localhost", "--slots", "2", "--launcher", "mpirun.openmpi", "--keep", keep];
+        let mut command = sandbox.command(&[&here[..], &["--", "sh", "-c", changes]].concat());
+        command.envs(hopmap_mpi_environment::AS_ROOT).env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        text(&command.output().unwrap())
+    };
+    for _ in 0..2 {
+        let seen = run("in/input");
+        assert!(seen.contains("no rank has left a file"), "{seen}");
+    }
+    assert_eq!(sandbox.read("seen"), "original\noriginal\n");
+    assert!(run("../other").contains("is not below the working directory"));
+    std::fs::remove_dir_all(sandbox.path().join("tune")).unwrap();
+    assert!(run("none").contains("none"));
+}
+
+#[test]
 fn a_program_or_a_launcher_that_fails_leaves_no_recording() {
     if !system_tests() || program("mpirun.openmpi").is_none() {
         return;
