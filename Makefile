@@ -51,10 +51,10 @@ bench-predict: release
 	$(CARGO) build --release --locked -p hopmap-test-network
 	bash ci/bench-predict.sh --hopmap "$(TARGET)/release/hopmap" --out "$(TARGET)/bench-predict" --page docs/explanation/predictions.md
 
-# Measured and predicted gains of `hopmap tune` on an emulated network: half an hour on a machine with nothing else to do.
+# Measured and predicted gains on an emulated network, into docs/howto/tune.md: half an hour on a machine with nothing else to do.
 bench-gains: release
 	$(CARGO) build --release --locked -p hopmap-test-network
-	bash ci/bench-gains.sh --hopmap "$(TARGET)/release/hopmap" --out "$(TARGET)/bench-gains"
+	bash ci/bench-gains.sh --hopmap "$(TARGET)/release/hopmap" --out "$(TARGET)/bench-gains" --page docs/howto/tune.md
 
 # Installation folder.
 PREFIX ?= /usr/local

@@ -1,24 +1,26 @@
 #!/usr/bin/env bash
-# Gains of placements by pattern, message size and starting order, measured and predicted: `hopmap tune` on an emulated tree of 8 hosts
-# with 2 slots, whose links have 80 Mbit/s, and those of the root 40. Needs 2 processors with nothing else to do, half an hour, Open
-# MPI 4, and user namespaces. Prints a table.
+# Gains of placements by pattern, message size and numbering of the processes, measured and predicted: pipelines/gains.toml on an
+# emulated tree of 8 hosts with 2 slots, whose links have 80 Mbit/s, and those of the root 40. Needs 2 processors with nothing else
+# to do, half an hour, Open MPI 4, and user namespaces. Prints the table of docs/howto/tune.md.
 #
-#   bash ci/bench-gains.sh [--hopmap FILE]   a release build by default, with hopmap-test-network beside it
+#   bash ci/bench-gains.sh [--hopmap FILE]   a release build by default, with hopmap-query and hopmap-test-network beside it
 #     --only PATTERN[,PATTERN…]   some of stencil, alltoall, wavefront, rows-columns, butterfly, many-to-one
-#     --out FOLDER                recordings, measurements and reports, target/bench-gains by default; what is there is kept
+#     --out FOLDER                recordings, measurements and report, target/bench-gains by default; what is there is kept
+#     --page FILE                 write the table into this page
 #
-# The rates of the machine are given, not probed. Processes are in the order of the launcher, or shuffled by MPI_Comm_split.
+# The rates of the machine are given, not probed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-here=$PWD/ci/bench
+project=$PWD
 
 usage() { sed -n '6,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-hopmap='' out='' only=stencil,alltoall,wavefront,rows-columns,butterfly,many-to-one
+hopmap='' out='' page='' only=stencil,alltoall,wavefront,rows-columns,butterfly,many-to-one
 while [ $# -gt 0 ]; do
   case $1 in
     --hopmap) hopmap=${2:?"--hopmap wants a file"}; shift ;;
     --only) only=${2:?"--only wants patterns"}; shift ;;
     --out) out=${2:?"--out wants a folder"}; shift ;;
+    --page) page=$(realpath "${2:?"--page wants a file"}"); shift ;;
     *) usage ;;
   esac
   shift
@@ -26,13 +28,13 @@ done
 target() { cargo metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'; }
 hopmap=$(realpath "${hopmap:-$(target)/release/hopmap}")
 out=${out:-$(target)/bench-gains}
-mkdir -p "$out"
+mkdir -p "$out/recordings"
 out=$(realpath "$out")
 
 # Outside: make the program and the network, and go on inside.
 if [ -z "${BENCH_GAINS_INSIDE:-}" ]; then
-  mpicc.openmpi -O2 -Wall -o "$out/patterns" "$here/patterns.c"
-  cc -O2 -shared -fPIC -o "$out/yield.so" "$here/yield.c"
+  mpicc.openmpi -O2 -Wall -o "$out/patterns" ci/bench/patterns.c
+  cc -O2 -shared -fPIC -o "$out/yield.so" ci/bench/yield.c
   # The recorder is preloaded as well.
   printf '#!/bin/sh\nexport LD_PRELOAD="%s/yield.so${LD_PRELOAD:+:$LD_PRELOAD}"\nexec %s/patterns "$@"\n' "$out" "$out" > "$out/app"
   chmod +x "$out/app"
@@ -42,7 +44,9 @@ if [ -z "${BENCH_GAINS_INSIDE:-}" ]; then
     "$hopmap" exec topology/export --quiet --in "system=$out/true" -p format=graph-json --out "$out/network"
   fi
   export BENCH_GAINS_INSIDE=yes PATH="$(dirname "$hopmap"):$PATH"
-  exec hopmap-test-network run --machine "$out/network/files/machine.json" -- bash "$0" --hopmap "$hopmap" --only "$only" --out "$out"
+  [ -z "$page" ] || set -- --page "$page"
+  exec hopmap-test-network run --machine "$out/network/files/machine.json" -- \
+    bash "$0" --hopmap "$hopmap" --only "$only" --out "$out" "$@"
 fi
 
 cd "$out"
@@ -52,21 +56,34 @@ export OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 OMPI_MCA_mpi_yield_when_idle=1 O
 # Long messages of both directions at once, as the model has them.
 export OMPI_MCA_btl_tcp_flags=1
 
-# row PATTERN BYTES ITERATIONS ORDER: one row of the table
-row() {
-  local name=$1-$2-$4 order=() last
-  [ "$4" = linear ] || order=(shuffled)
-  last=$("$hopmap" tune --out "$name" --topology true --hosts 'h[0-7]' --slots 2 --launch open-mpi-hosts --launcher mpirun.openmpi \
-    --time-after 'time ' --precision 2% -- ./app "$1" "$2" "$3" 20000 "${order[@]}" 2> "$name.log" | tail -n 1)
-  echo "| $1 | $2 | $4 | $last |"
+# record PATTERN BYTES ITERATIONS NUMBERING
+record() {
+  local name=recordings/$1-$2x$3-$4
+  if [ ! -e "$name" ]; then
+    "$hopmap" record --events -o "$name.new" -- mpirun.openmpi --host h0:2,h1:2,h2:2,h3:2,h4:2,h5:2,h6:2,h7:2 -n 16 \
+      ./app "$1" "$2" "$3" 20000 "$4" > "$name.log" 2>&1 || { cat "$name.log" >&2; exit 1; }
+    mv "$name.new" "$name"
+  fi
 }
-
-echo "| pattern | bytes | order | result |"
-echo "|---|---|---|---|"
 for pattern in ${only//,/ }; do
-  for order in linear shuffled; do
-    row "$pattern" 1024 20 "$order"
-    row "$pattern" 65536 4 "$order"
-    row "$pattern" 262144 1 "$order"
+  for numbering in linear shuffled; do
+    record "$pattern" 1024 20 "$numbering"
+    record "$pattern" 65536 4 "$numbering"
+    record "$pattern" 262144 1 "$numbering"
   done
-done | tee table.rows
+done
+
+"$hopmap" run "$project/pipelines/gains.toml" --quiet --store "$out/store" --report "$out/gains.html" -p "recordings=$out/recordings" \
+  -p "machine=$out/true" -p "program=$out/app" -p "patterns=[\"${only//,/\", \"}\"]" -p "out=$out"
+{
+  sed -n '1s/^/| /; 1s/,/ | /g; 1s/$/ |/p' gains.csv
+  sed -n '1s/[^,]*/|---/g; 1s/,//g; 1s/$/|/p' gains.csv
+  sed '1d; s/^/| /; s/,/ | /g; s/$/ |/' gains.csv
+} | tee table.md
+if [ -n "$page" ]; then
+  awk -v table="$out/table.md" '
+    /^<!-- end of table/ { inside = 0 }
+    !inside { print }
+    /^<!-- table: / { inside = 1; print ""; while ((getline line < table) > 0) print line; print "" }' "$page" > page.md
+  cp page.md "$page"
+fi

@@ -1,5 +1,5 @@
 /* Communication patterns with computation, for measuring the run time of placements: `patterns PATTERN BYTES ITERATIONS MICROSECONDS
- * [shuffled]`.
+ * [linear|shuffled]`.
  *
  * Every iteration of every rank computes for MICROSECONDS and then exchanges messages of BYTES. Computation is sleep until a
  * deadline on an absolute clock: the ranks of an emulated network share the processors of one machine, and computation that used
@@ -110,14 +110,15 @@ int main(int count, char **words) {
   MPI_Init(&count, &words);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  int is_shuffled = count == 6 && !strcmp(words[5], "shuffled");
+  const char *numbering = count == 6 ? words[5] : count == 5 ? "linear" : "";
+  int is_shuffled = !strcmp(numbering, "shuffled");
   MPI_Comm_split(MPI_COMM_WORLD, 0, is_shuffled ? rank * 7 % ranks : rank, &world);
   MPI_Comm_rank(world, &rank);
   while ((side + 1) * (side + 1) <= ranks) side++;
-  for (size_t at = 0; (count == 5 || is_shuffled) && at < sizeof PATTERNS / sizeof *PATTERNS; at++)
+  for (size_t at = 0; (is_shuffled || !strcmp(numbering, "linear")) && at < sizeof PATTERNS / sizeof *PATTERNS; at++)
     if (!strcmp(words[1], PATTERNS[at].name)) iterate = PATTERNS[at].iterate;
   if (!iterate || side * side != ranks || ranks & (ranks - 1) || ranks > MOST_PARTNERS) {
-    if (rank == 0) fprintf(stderr, "usage: patterns PATTERN BYTES ITERATIONS MICROSECONDS [shuffled], on 4, 16 or 64 ranks\n");
+    if (rank == 0) fprintf(stderr, "usage: patterns PATTERN BYTES ITERATIONS MICROSECONDS [linear|shuffled], on 4, 16 or 64 ranks\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   bytes = atoi(words[2]);
