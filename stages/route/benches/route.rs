@@ -48,7 +48,7 @@ fn quick(bencher: Bencher<'_, '_>, mesh: Mesh) {
     on(mesh, true, |problem| {
         let mut router = QuickRouter::new(problem);
         let hosts = problem.mapped.clone().unwrap_or_default();
-        bencher.bench_local(|| router.route(&hosts));
+        bencher.bench_local(|| router.route(&hosts, &StopCondition::endless()));
     });
 }
 

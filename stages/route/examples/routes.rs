@@ -51,11 +51,11 @@ fn measure(name: &str, mesh: Mesh) {
             .unwrap();
     let hosts = problem.mapped.clone().unwrap();
     let mut router = QuickRouter::new(&problem);
-    let mut quick = router.route(&hosts);
+    let mut quick = router.route(&hosts, &StopCondition::endless());
     let begin = Instant::now();
     let times = 5;
     for _ in 0..times {
-        quick = router.route(&hosts);
+        quick = router.route(&hosts, &StopCondition::endless());
     }
     let micros = begin.elapsed().as_secs_f64() * 1e6 / f64::from(times);
     let first = match quick.keeps_rules {

@@ -11,7 +11,7 @@ use crate::error::fail;
 use crate::network;
 use crate::paper::Paper;
 use crate::problem::{Plan, Problem};
-use crate::router::Router;
+use crate::router::{QuickRouter, Router};
 use crate::search::Search;
 use crate::solver::Solver;
 use crate::{Method, RouteError};
@@ -95,7 +95,19 @@ pub(crate) fn solve_from(
             Err(error) => return Err(error.into()),
         }
     }
+    // The paper's program knows no loads but its limits: its routes are those of the solver.
+    if method != Method::Paper {
+        best.plan = best.plan.map(|plan| balanced(problem, plan, stop));
+    }
     Ok(best)
+}
+
+/// A plan of the same cost whose busiest links carry less.
+fn balanced(problem: &Problem<'_>, plan: Plan, stop: &StopCondition<'_>) -> Plan {
+    let even = QuickRouter::new(problem).balance(plan.clone(), stop);
+    let tolerance = problem.rules.tolerance(problem.cost(&plan), 1e-9);
+    let is_good = problem.keeps_rules(&even.routes) && problem.cost(&even) <= problem.cost(&plan) + tolerance;
+    if is_good { even } else { plan }
 }
 
 /// The searches of a method, and the engine that solves its linear program.

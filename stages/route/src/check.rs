@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use hopmap_model::{Counting, Mapping, NodeState, Route, Routes, SwitchType, SystemGraph, Tables, TaskGraph};
 
 use crate::error::{Result, fail};
-use crate::network::cycle;
+use crate::network::{cycle, only_neighbours};
 use crate::{Network, Rules};
 
 /// Relative tolerance for sums of bandwidth or performance: rounding.
@@ -66,6 +66,7 @@ pub fn check(
     }
     let mut metrics = metrics(&routes, tables, rules, cycle.is_empty());
     metrics.extend(carried.metrics());
+    metrics.insert("largest_link_load_bound".to_owned(), least_busiest(&network, &routes));
     metrics.insert("least_performance_slack_share".to_owned(), performance_share);
     let counting = if aggregate_flows { Counting::HostPairs } else { Counting::Streams };
     Ok(Checked { routes: Routes { routes, counting, cycle, metrics }, notes })
@@ -336,11 +337,48 @@ impl<'a> Carried<'a> {
             ("least_bandwidth_slack", slack),
             ("least_bandwidth_slack_share", 1.0 - used),
             ("largest_link_utilisation", used),
+            ("largest_link_load", self.links.iter().copied().fold(0.0, f64::max)),
             ("largest_switch_load", busiest),
         ];
         let finite = metrics.into_iter().filter(|(_, value)| value.is_finite());
         finite.map(|(name, value)| (name.to_owned(), value))
     }
+}
+
+/// Lower bound of the load of the busiest link, whatever the routes: what has to leave or enter a host, or a switch with all hosts that
+/// have no other one, shares the links there.
+fn least_busiest(network: &Network<'_>, routes: &[Route]) -> f64 {
+    let system = network.system;
+    let only = only_neighbours(system);
+    let switch = |host: u32| only[host as usize].filter(|&node| !network.is_host(node));
+    let part = |node: u32| switch(node).filter(|_| network.is_host(node)).unwrap_or(node);
+    let mut crossing = vec![[0.0; 2]; system.nodes.len()];
+    for route in routes.iter().filter(|route| route.source != route.destination) {
+        let (source, destination, load) = (route.source, route.destination, route.bandwidth_bytes_per_s);
+        crossing[source as usize][0] += load;
+        crossing[destination as usize][1] += load;
+        let parts = [part(source), part(destination)];
+        for (side, node) in
+            parts.into_iter().enumerate().filter(|(_, node)| parts[0] != parts[1] && !network.is_host(*node))
+        {
+            crossing[node as usize][side] += load;
+        }
+    }
+    let mut links = vec![[0.0; 2]; system.nodes.len()];
+    for link in (0..system.nodes.len() as u32)
+        .flat_map(|node| network.leaving(node))
+        .map(|&link| &system.links[link as usize])
+    {
+        // The links of hosts inside a part do not cross its border.
+        if part(link.destination) != link.source {
+            links[link.source as usize][0] += 1.0;
+        }
+        if part(link.source) != link.destination {
+            links[link.destination as usize][1] += 1.0;
+        }
+    }
+    let shares = crossing.iter().flatten().zip(links.iter().flatten());
+    shares.filter(|(_, links)| **links > 0.0).map(|(load, links)| load / links).fold(0.0, f64::max)
 }
 
 /// Fails if a route has more hops than allowed.

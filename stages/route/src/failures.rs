@@ -33,7 +33,7 @@ impl Stage for FailuresStage {
     const KIND: &'static str = "route/failures";
     const SUMMARY: &'static str =
         "Test whether a program survives the failure of any single link, switch or host";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const {

@@ -36,16 +36,23 @@ impl Engine for Router {
         stop: &StopCondition<'_>,
     ) -> Result<SearchResult> {
         let Some(hosts) = &problem.mapped else { return Ok(SearchResult::nothing()) };
+        let quick = QuickRouter::new(problem).route(hosts, stop);
+        if Model::cells(problem) > MOST_CELLS || stop.is_over(0) {
+            let plan = Plan { hosts: hosts.clone(), routes: quick.routes };
+            return Ok(SearchResult { plan: quick.keeps_rules.then_some(plan), ..SearchResult::nothing() });
+        }
         let model = Model::new(problem, hosts);
         if !model.parts.iter().all(Graph::is_joined) {
             return Ok(SearchResult::none());
         }
         let mut branch = Branch::new(&model, stop);
-        let quick = quick(problem, hosts);
         for routes in best.iter().map(|plan| &plan.routes).chain([&quick.routes]) {
             branch.offer(&routes.iter().map(|route| route.links.clone()).collect::<Vec<_>>());
         }
         branch.polish();
+        if branch.best.is_some() && stop.is_over(0) {
+            return Ok(SearchResult { plan: branch.best, ..SearchResult::nothing() });
+        }
         Ok(by_length(&model, branch))
     }
 }
@@ -97,12 +104,9 @@ fn without_prices(model: &Model<'_>) -> Option<f64> {
     lower.map(|lower| lower.value)
 }
 
-/// Computes routes for a given mapping quickly and deterministically. [`QuickRouter`] is faster for several mappings.
-#[must_use]
-pub fn quick(problem: &Problem<'_>, hosts: &[u32]) -> Quick {
-    QuickRouter::new(problem).route(hosts)
-}
-
+/// Largest model that is searched, in pairs of a part or flow and a link, each of about 100 bytes. Larger problems have quick routes
+/// without a bound.
+const MOST_CELLS: usize = 1 << 22;
 /// Subgradient steps of the first bound, and of later ones.
 const STEPS: (u32, u32) = (150, 6);
 /// Bounds between attempts to derive routes from the trees, at first and later.
@@ -182,7 +186,7 @@ impl<'m, 'a> Branch<'m, 'a> {
     /// Improves the best plan.
     fn polish(&mut self) {
         let Some((mut routing_state, longest)) = self.routing_state() else { return };
-        improve::descend(self.model, &mut self.trees, &mut routing_state, longest);
+        improve::descend(self.model, &mut self.trees, &mut routing_state, longest, self.stop);
         self.offer(&routing_state.by_flow(self.model));
     }
 
@@ -190,7 +194,8 @@ impl<'m, 'a> Branch<'m, 'a> {
     fn shake(&mut self, max_hops: u32, prices: &Prices) {
         let Some((mut routing_state, longest)) = self.routing_state() else { return };
         if longest <= max_hops {
-            improve::shake(self.model, &mut self.trees, &mut routing_state, (max_hops, SHAKING), prices);
+            let limits = (max_hops, SHAKING);
+            improve::shake(self.model, &mut self.trees, &mut routing_state, limits, prices, self.stop);
             self.offer(&routing_state.by_flow(self.model));
         }
     }
@@ -292,6 +297,9 @@ impl<'m, 'a> Branch<'m, 'a> {
         let is_first = node.depth == 0;
         let mut look = |trees: &mut Trees, lower: &Lower| {
             self.bounds += 1;
+            if self.stop.is_over(0) && self.best.is_some() {
+                return f64::NEG_INFINITY;
+            }
             if self.bounds % if is_first { TRY.0 } else { TRY.1 } == 1 {
                 self.attempt(trees, lower, (max_hops, &at));
             }
@@ -313,7 +321,7 @@ impl<'m, 'a> Branch<'m, 'a> {
         let ways = lower.trees.iter().map(|tree| tree.ways.clone()).collect();
         let mut routing_state = RoutingState::new(self.model, ways);
         if improve::repair(self.model, trees, &mut routing_state, max_hops, prices) {
-            improve::descend(self.model, trees, &mut routing_state, max_hops);
+            improve::descend(self.model, trees, &mut routing_state, max_hops, self.stop);
             self.offer(&routing_state.by_flow(self.model));
         }
     }

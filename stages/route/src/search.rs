@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::engine::{Engine, SearchResult, StopCondition};
 use crate::error::Result;
 use crate::problem::{Plan, Problem};
-use crate::router;
+use crate::router::QuickRouter;
 
 use anneal::{Aim, Annealer, ISLANDS, ShortestPaths};
 use model::{Edge, FAR, Model};
@@ -184,20 +184,24 @@ impl Solver<'_, '_> {
         let mut mappings: Vec<(f64, Vec<u32>)> =
             islands.flat_map_iter(|island| annealer.island(island, aim, proposals, stop)).collect();
         mappings.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut quick = QuickRouter::new(self.problem);
         for (_, hosts) in &mappings {
-            self.route(hosts);
+            if self.best.is_some() && self.stop.is_over(0) {
+                break;
+            }
+            self.route(hosts, &mut quick);
         }
     }
 
     /// Routes a mapping, and keeps the plan if it is the best.
-    fn route(&mut self, hosts: &[u32]) {
+    fn route(&mut self, hosts: &[u32], quick: &mut QuickRouter<'_>) {
         let moves = self.model.moves(hosts);
         let lengths = Lengths { most: FAR, least: 0 };
         let found = paths::route(self.model, hosts, lengths, self.cost() - moves, STEPS);
         if let Some((_, ways)) = found.best {
             self.take(hosts, ways);
         } else if !found.is_complete {
-            let quick = router::quick(self.problem, hosts);
+            let quick = quick.route(hosts, self.stop);
             if quick.keeps_rules {
                 self.keep(Plan { hosts: hosts.to_vec(), routes: quick.routes });
             }

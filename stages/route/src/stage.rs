@@ -75,7 +75,7 @@ impl Stage for CheckStage {
     type Params = CheckParams;
     const KIND: &'static str = "route/check";
     const SUMMARY: &'static str = "Verify switch tables entry by entry: routes, loads and deadlocks";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {
@@ -114,7 +114,7 @@ impl Stage for ExportStage {
     type Params = ExportParams;
     const KIND: &'static str = "route/export";
     const SUMMARY: &'static str = "Export switch tables for RapidIO, Linux or InfiniBand, or draw the routes";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {
@@ -210,7 +210,7 @@ impl Stage for TablesStage {
     type Params = SolveParams;
     const KIND: &'static str = "route/tables";
     const SUMMARY: &'static str = "Compute optimal routes and switch tables for a given mapping";
-    const REVISION: u32 = 5;
+    const REVISION: u32 = 6;
 
     fn ports() -> &'static [Port] {
         const {
@@ -244,7 +244,7 @@ impl Stage for MapStage {
     type Params = SolveParams;
     const KIND: &'static str = "route/map";
     const SUMMARY: &'static str = "Optimise mapping, routes and switch tables together";
-    const REVISION: u32 = 5;
+    const REVISION: u32 = 6;
 
     fn ports() -> &'static [Port] {
         const {

@@ -74,7 +74,7 @@ impl Stage for BuildStage {
     const KIND: &'static str = "route/build";
     const SUMMARY: &'static str =
         "Design the cheapest machine for a program from an inventory of nodes, switches and boards";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const {

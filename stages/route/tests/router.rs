@@ -1,16 +1,23 @@
 //! The router for given mappings: its claims are correct.
 
+use std::path::Path;
+
 use crate::support::ring::ring;
 use crate::support::samples::Mesh;
-use hopmap_route::engine::Limits;
-use hopmap_route::engine::{Engine, StopCondition};
+
+use hopmap_route::answer::answer;
+use hopmap_route::engine::{Engine, Limits, StopCondition};
 use hopmap_route::problem::{Plan, Problem};
-use hopmap_route::router::{QuickRouter, Router, quick};
-use hopmap_route::{Instance, Rules, Weights};
+use hopmap_route::router::{Quick, QuickRouter, Router};
+use hopmap_route::{Instance, Method, Rules, Weights};
 use hopmap_test_support::given_data;
 
 /// The weights of the paper.
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
+
+fn quick(problem: &Problem<'_>, hosts: &[u32]) -> Quick {
+    QuickRouter::new(problem).route(hosts, &StopCondition::endless())
+}
 
 #[test]
 fn quick_routes_on_rings_are_optimal() {
@@ -118,7 +125,7 @@ fn a_router_is_independent_of_earlier_queries() {
         let mut router = QuickRouter::new(&problem);
         for shift in 0..5 {
             let hosts: Vec<u32> = (0..24).map(|rank| problem.hosts[(rank * 5 + shift) % 24]).collect();
-            let found = router.route(&hosts);
+            let found = router.route(&hosts, &StopCondition::endless());
             assert_eq!(found, quick(&problem, &hosts));
             assert_eq!(found.keeps_rules, problem.keeps_rules(&found.routes));
             assert_eq!(found.keeps_rules, found.excess <= 0.0);
@@ -224,4 +231,50 @@ fn bounds_and_costs_enclose_the_optimum_of_the_paper() {
         if optimum.is_finite() { solved += 1 } else { infeasible += 1 }
     }
     assert!(solved > 10 && infeasible > 5 && open * 10 < solved, "{solved} {infeasible} {open}");
+}
+
+/// Two leaves with `hosts` hosts each, and as many spines; every host of the first leaf sends to one of the second.
+fn two_leaves(hosts: usize) -> Instance {
+    let mut text = "hosts = [".to_owned();
+    let each = |text: &mut String, item: &dyn Fn(usize) -> String| {
+        (0..hosts).for_each(|index| text.push_str(&(item(index) + ", ")));
+    };
+    each(&mut text, &|host| {
+        format!("{{ name = 'a{host}', performance = 1 }}, {{ name = 'b{host}', performance = 1 }}")
+    });
+    text.push_str("]\nswitches = [{ name = 'A', type = 1 }, { name = 'B', type = 1 }, ");
+    each(&mut text, &|spine| format!("{{ name = 's{spine}', type = 1 }}"));
+    text.push_str("]\nlinks = [");
+    for leaf in ["a", "b"] {
+        let switch = leaf.to_uppercase();
+        each(&mut text, &|host| {
+            format!(
+                "{{ a = '{switch}', b = '{leaf}{host}', bandwidth = 1 }}, {{ a = '{switch}', b = 's{host}', bandwidth = 100 }}"
+            )
+        });
+    }
+    text.push_str("]\nprocesses = [");
+    each(&mut text, &|host| {
+        format!("{{ name = 'p{host}', requires = 1 }}, {{ name = 'q{host}', requires = 1 }}")
+    });
+    text.push_str("]\nstreams = [");
+    each(&mut text, &|host| format!("{{ from = 'p{host}', to = 'q{host}', bandwidth = 1 }}"));
+    text.push_str("]\n[mapping]\n");
+    (0..hosts).for_each(|host| text.push_str(&format!("p{host} = 'a{host}'\nq{host} = 'b{host}'\n")));
+    Instance::parse(text.as_bytes(), Path::new("instance")).unwrap()
+}
+
+#[test]
+fn routes_that_cost_the_same_are_spread_over_the_spines() {
+    for (hosts, deadlock_free) in [(4, false), (4, true), (12, false)] {
+        let Instance { graph, system, mapping, .. } = two_leaves(hosts);
+        let rules = Rules { deadlock_free, ..Rules::from(WEIGHTS) };
+        let problem = Problem::new(&graph, &system, mapping.as_ref(), rules).unwrap();
+        let answer = answer(&problem, mapping.as_ref(), Method::Search, None, &StopCondition::endless());
+        let metrics = answer.unwrap().unwrap().routes.metrics;
+        let metric = |name: &str| metrics[name];
+        assert!((metric("largest_link_load") - 1.0).abs() < 1e-9, "{metrics:?}");
+        assert!((metric("largest_link_load_bound") - 1.0).abs() < 1e-9, "{metrics:?}");
+        assert!((metric("proven") - 1.0).abs() < 1e-9, "{metrics:?}");
+    }
 }

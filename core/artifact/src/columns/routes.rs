@@ -43,6 +43,8 @@ pub(super) const ROUTES: KindForm = KindForm {
         ("least_bandwidth_slack_share", "smallest fraction of a link's bandwidth that is left"),
         ("least_performance_slack_share", "smallest fraction of a host's performance that is left"),
         ("largest_switch_load", "bandwidth that arrives at the busiest switch"),
+        ("largest_link_load", "bandwidth that the busiest link carries"),
+        ("largest_link_load_bound", "no routes leave the busiest link with less"),
     ],
 };
 
@@ -58,7 +60,20 @@ pub(super) const TABLES: KindForm = KindForm {
             column("output_port", "u32", "port through which it leaves"),
         ],
     )],
-    metrics: &[("entries", "number of entries; with the metrics of `routes`")],
+    metrics: &[
+        ("entries", "number of entries; with the metrics of `routes`"),
+        (
+            "busiest_all_to_all",
+            "`route/fabric`: pairs of hosts over the busiest link between switches, of all pairs",
+        ),
+        ("busiest_shift", "the same of the worst shift: every host sends to the one some places further"),
+        ("mean_busiest_shift", "the same in the mean of all shifts"),
+        (
+            "busiest_bit_reversal",
+            "the same if every host sends to the one whose number has its bits in reverse",
+        ),
+        ("busiest_bound", "no tables have a smaller `busiest_all_to_all`"),
+    ],
 };
 
 pub(super) const DIAGNOSIS: KindForm = KindForm {

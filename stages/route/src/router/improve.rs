@@ -6,6 +6,7 @@ use hopmap_random::{Draw, Pcg64, SeedableRng};
 use super::lower;
 use super::lower::{Ask, Forbidden, Prices, Trees};
 use super::model::Model;
+use crate::engine::StopCondition;
 use crate::problem::TOLERANCE;
 
 /// Rounds of rerouting while links are overloaded.
@@ -260,11 +261,20 @@ pub(super) fn repair(
 }
 
 /// Gives every destination the best tree that the others leave room for, until none improves.
-pub(super) fn descend(model: &Model<'_>, trees: &mut Trees, routing_state: &mut RoutingState, max_hops: u32) {
+pub(super) fn descend(
+    model: &Model<'_>,
+    trees: &mut Trees,
+    routing_state: &mut RoutingState,
+    max_hops: u32,
+    stop: &StopCondition<'_>,
+) {
     let price = |loads: &[f64], link: u32, bandwidth: f64| hard(model, loads, link, bandwidth);
     for _ in 0..BETTER {
         let mut is_better = false;
         for group in 0..model.groups.len() {
+            if stop.is_over(0) {
+                return;
+            }
             let before = routing_state.cost(model, group);
             let old = routing_state.ways_of(&model.groups[group]);
             let changed = lay(model, trees, routing_state, (group, max_hops), &price);
@@ -292,6 +302,7 @@ pub(super) fn shake(
     routing_state: &mut RoutingState,
     (max_hops, work): (u32, u64),
     prices: &Prices,
+    stop: &StopCondition<'_>,
 ) {
     let dear: Vec<usize> =
         model.places.iter().map(|place| place.index).filter(|&index| prices.0[index] > 0.0).collect();
@@ -299,7 +310,7 @@ pub(super) fn shake(
     let mut below = |bound: usize| random.index(bound);
     let end = trees.work + work;
     for _ in 0..SHAKES {
-        if trees.work > end || dear.is_empty() {
+        if trees.work > end || dear.is_empty() || stop.is_over(0) {
             return;
         }
         let place = dear[below(dear.len())];

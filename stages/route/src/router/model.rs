@@ -340,6 +340,12 @@ impl<'a> Model<'a> {
         own
     }
 
+    /// Size of the model of a problem, in pairs of a part or flow and a link.
+    pub(super) fn cells(problem: &Problem<'_>) -> usize {
+        let (flows, links) = (problem.flows.len(), problem.system.links.len());
+        flows.div_ceil(MOST_FLOWS).saturating_add(flows).saturating_mul(links)
+    }
+
     fn group(&mut self, ends: &[End]) {
         let first = self.parts.len();
         let count = ends.len().div_ceil(self.most_together());

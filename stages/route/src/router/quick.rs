@@ -2,12 +2,15 @@
 //! while contested links become more expensive: the negotiation of `PathFinder` (`McMurchie` and Ebeling, "A negotiation-based
 //! performance-driven router for FPGAs", 1995). Turn restrictions keep the channel dependency graph acyclic.
 
+mod balance;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use hopmap_model::Route;
 
 use super::model::{End, FAR, Fabric};
+use crate::engine::StopCondition;
 use crate::network;
 use crate::problem::{Problem, TOLERANCE};
 
@@ -19,6 +22,10 @@ const PATIENCE: usize = 4;
 const LONGER: [u32; 2] = [0, 1];
 /// Overload that an unrouted flow counts as.
 const NO_WAY: f64 = 10.0;
+/// Cost of a hop over the busiest link, in hops: decides between routes that cost the same.
+const SPREAD: f64 = 0.01;
+/// Most flows that are rerouted while cycles are broken one by one.
+const REROUTES: usize = 500_000;
 /// Maximum attempts to reroute a destination in another order because a flow found no path.
 const ORDERS: usize = 8;
 
@@ -49,6 +56,8 @@ pub struct QuickRouter<'a> {
     groups: Vec<Vec<u32>>,
     routing_state: RoutingState,
     history: Vec<f64>,
+    /// The largest load of a link so far.
+    busiest: f64,
 }
 
 /// The routes of all flows, and their loads.
@@ -88,18 +97,19 @@ impl<'a> QuickRouter<'a> {
             groups: Vec::new(),
             routing_state: RoutingState::default(),
             history: fabric.no_loads(),
+            busiest: 0.0,
             fabric,
         }
     }
 
-    /// Routes for a given mapping; independent of earlier queries.
+    /// Routes for a given mapping; independent of earlier queries. Every flow gets a route, and what time is left improves them.
     #[must_use]
-    pub fn route(&mut self, hosts: &[u32]) -> Quick {
+    pub fn route(&mut self, hosts: &[u32], stop: &StopCondition<'_>) -> Quick {
         self.take(hosts);
         let most = self.problem.rules.max_hops.unwrap_or(u32::MAX);
-        let mut best = self.free(most, &[]);
+        let mut best = self.free(most, &[], stop);
         if self.problem.rules.deadlock_free {
-            best = self.without_cycles(best, most);
+            best = self.without_cycles(best, most, stop);
         }
         let routes = self.routes(hosts, &best.ways);
         let keeps_rules = best.excess <= 0.0 && self.problem.keeps_rules(&routes);
@@ -146,7 +156,7 @@ impl<'a> QuickRouter<'a> {
     }
 
     /// Routes under turn restrictions: the tightest length limit first.
-    fn free(&mut self, most: u32, bans: &[Vec<u32>]) -> RoutingState {
+    fn free(&mut self, most: u32, bans: &[Vec<u32>], stop: &StopCondition<'_>) -> RoutingState {
         let farthest = self.groups.iter().flatten().map(|&flow| self.far(flow)).filter(|&far| far != FAR);
         let least = farthest.max().unwrap_or(0);
         let mut best = RoutingState { excess: f64::INFINITY, ..RoutingState::default() };
@@ -157,8 +167,8 @@ impl<'a> QuickRouter<'a> {
                 continue;
             }
             tried = Some(limit);
-            self.negotiate(limit, bans, &mut best);
-            if best.excess <= 0.0 {
+            self.negotiate(limit, bans, &mut best, stop);
+            if best.excess <= 0.0 || stop.is_over(0) {
                 break;
             }
         }
@@ -166,15 +176,27 @@ impl<'a> QuickRouter<'a> {
     }
 
     /// Routes all flows, then reroutes those that cross overloaded links.
-    fn negotiate(&mut self, max_hops: u32, bans: &[Vec<u32>], best: &mut RoutingState) {
+    fn negotiate(
+        &mut self,
+        max_hops: u32,
+        bans: &[Vec<u32>],
+        best: &mut RoutingState,
+        stop: &StopCondition<'_>,
+    ) {
         let groups = std::mem::take(&mut self.groups);
         self.history.fill(0.0);
+        self.busiest = 0.0;
         self.routing_state.ways.resize(self.flows.len(), Vec::new());
         self.routing_state.ways.iter_mut().for_each(Vec::clear);
         self.routing_state.loads.clear();
         self.routing_state.loads.resize(self.history.len(), 0.0);
         let mut options = RoutingOptions { max_hops, pressure: 1.0, bans };
-        groups.iter().for_each(|group| self.lay(group, options));
+        for group in &groups {
+            if stop.should_stop() {
+                break;
+            }
+            self.lay(group, options);
+        }
         let mut idle = 0;
         for _ in 0..ROUNDS {
             let is_contested = self.look(&groups);
@@ -184,7 +206,7 @@ impl<'a> QuickRouter<'a> {
             } else {
                 idle += 1;
             }
-            if best.excess <= 0.0 || !is_contested || idle > PATIENCE {
+            if best.excess <= 0.0 || !is_contested || idle > PATIENCE || stop.is_over(0) {
                 break;
             }
             options.pressure *= 2.0;
@@ -279,12 +301,14 @@ impl<'a> QuickRouter<'a> {
         };
         let (fabric, loads, history) = (&self.fabric, &self.routing_state.loads, &self.history);
         let whole = hop + entry;
+        let busiest = self.busiest.max(bandwidth).max(f64::MIN_POSITIVE);
         let price = |link: u32| {
             let switch = fabric.place_of_head(link);
             let over = over(fabric, loads, link as usize, bandwidth) + over(fabric, loads, switch, bandwidth);
             let contested = if over > 0.0 { options.pressure * (0.2 + over) } else { 0.0 };
             let before = 0.3 * (history[link as usize] + history[switch]);
-            hop + whole * (contested + before)
+            let share = (loads[link as usize] + bandwidth) / busiest;
+            hop * (1.0 + SPREAD * share * share * share) + whole * (contested + before)
         };
         if !self.ways.find(fabric, &query, price) {
             return false;
@@ -292,13 +316,15 @@ impl<'a> QuickRouter<'a> {
         let path = std::mem::take(&mut self.ways.path);
         self.ways.enter(&self.fabric, &path);
         self.fabric.load(&mut self.routing_state.loads, &path, bandwidth);
+        let loads = path.iter().map(|&link| self.routing_state.loads[link as usize]);
+        self.busiest = loads.fold(self.busiest, f64::max);
         self.routing_state.ways[flow as usize].clone_from(&path);
         self.ways.path = path;
         true
     }
 
     /// Routes without cycles of waiting links.
-    fn without_cycles(&mut self, first: RoutingState, most: u32) -> RoutingState {
+    fn without_cycles(&mut self, first: RoutingState, most: u32, stop: &StopCondition<'_>) -> RoutingState {
         let links = self.fabric.head.len();
         let cycle = |routing_state: &RoutingState| {
             network::cycle(links, routing_state.ways.iter().map(Vec::as_slice))
@@ -310,7 +336,10 @@ impl<'a> QuickRouter<'a> {
         let mut bans = vec![Vec::new(); links];
         let mut routing_state = first;
         // Forbids one turn of every cycle, until none is left or a flow finds no path.
-        for _ in 0..4 * links {
+        for _ in 0..(4 * links).min(REROUTES / self.flows.len().max(1)) {
+            if stop.is_over(0) {
+                break;
+            }
             let cycle = cycle(&routing_state);
             if cycle.is_empty() {
                 best = routing_state;
@@ -321,13 +350,14 @@ impl<'a> QuickRouter<'a> {
             }
             let (link, next) = rarest(&cycle, &routing_state.ways);
             bans[link as usize].push(next);
-            routing_state = self.free(most, &bans);
+            routing_state = self.free(most, &bans, stop);
         }
         for bans in rules(&self.fabric) {
-            if best.excess <= 0.0 {
+            // Without a plan, the first of them is tried whatever the time.
+            if best.excess <= 0.0 || (best.excess.is_finite() && stop.is_over(0)) {
                 break;
             }
-            let routing_state = self.free(most, &bans);
+            let routing_state = self.free(most, &bans, stop);
             if routing_state.excess < best.excess && cycle(&routing_state).is_empty() {
                 best = routing_state;
             }
