@@ -36,7 +36,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
             ExactStage, ExternalStage, HierarchicalStage, ImportStage, AutoStage
         }
         hopmap_route {
-            ImportStage, DemandsStage, BuildStage, TablesStage, MapStage, FailuresStage, CheckStage, ModelStage,
+            ImportStage, DemandsStage, BuildStage, FabricStage, TablesStage, MapStage, FailuresStage, CheckStage, ModelStage,
             ExportStage
         }
         hopmap_schedule {

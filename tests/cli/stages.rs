@@ -53,6 +53,7 @@ fn all_stages_and_one() {
     route/import          Read processes, streams and a network of hosts and switches from JSON or TOML
     route/demands         Derive streams and their bandwidth from the traffic of a traced program, and add ports to the links
     route/build           Design the cheapest machine for a program from an inventory of nodes, switches and boards
+    route/fabric          Compute balanced forwarding tables of a whole fabric, without a list of streams
     route/tables          Compute optimal routes and switch tables for a given mapping
     route/map             Optimise mapping, routes and switch tables together
     route/failures        Test whether a program survives the failure of any single link, switch or host

@@ -213,7 +213,7 @@ fn processes(graph: &TaskGraph, params: &DemandsParams) -> Result<Vec<ProcessDem
 /// The machine with a port at both ends of every link and the performance of hosts. `params` supply what links and switches do
 /// not specify; known ports stay. If hosts are linked to each other, every such host gets a switch called `HOST-router`, because
 /// hosts do not forward packets.
-fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<SystemGraph> {
+pub(crate) fn ready(system: &SystemGraph, params: &DemandsParams) -> Result<SystemGraph> {
     if system.links.is_empty() {
         return fail(
             "the machine topology has no links",

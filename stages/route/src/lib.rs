@@ -15,6 +15,7 @@ pub mod diagnosis;
 pub mod engine;
 mod error;
 pub mod export;
+mod fabric;
 pub mod failures;
 pub mod goals;
 pub mod instance;
@@ -31,6 +32,7 @@ mod synthesis;
 
 pub use demands::DemandsStage;
 pub use error::RouteError;
+pub use fabric::{FabricParams, FabricStage};
 pub use failures::FailuresStage;
 pub use instance::Instance;
 pub use network::Network;

@@ -11,6 +11,7 @@ mod compact_given;
 mod damage;
 mod diagnosis;
 mod example;
+mod fabric;
 mod failures;
 mod given;
 mod goals;

@@ -1,0 +1,214 @@
+//! `route/fabric`: forwarding tables of a whole fabric, for traffic between all hosts.
+//!
+//! Traffic of this kind has no list of streams: forwarding is by destination, so that every destination gets a tree of next hops, and
+//! every switch takes the least loaded of the paths that are equally short. All loads are counted in pairs of hosts. This is the
+//! balance of `DFSSSP` (Domke, Hoefler and Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
+//! 2011), with several rounds, in which each destination is routed again while the loads of all others are known.
+//!
+//! Shortest paths of fat trees are free of deadlocks. Elsewhere turns are forbidden: by [`Order`]s of the switches, up first and then
+//! down, or one by one, where they would close a cycle (`turns`).
+
+mod loads;
+mod network;
+mod order;
+mod traffic;
+mod trees;
+mod turns;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use hopmap_model::{
+    Context, Error, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, TableEntry, Tables, require,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::DemandsParams;
+use crate::demands::ready;
+use crate::error::{fail, is_above_zero};
+use crate::network::check_ports;
+use crate::params::NO_LIMIT;
+use loads::Loads;
+use network::FabricNetwork;
+use order::Order;
+use traffic::Traffic;
+use trees::{NONE, Rule, Trees};
+
+/// Rounds in which every destination is routed again.
+const ROUNDS: usize = 8;
+/// Rounds under a rule before it is compared with others.
+const FIRST_ROUNDS: usize = 1;
+/// Roots whose orders are tried.
+const MOST_ROOTS: usize = 16;
+
+/// Parameters of `route/fabric`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FabricParams {
+    /// The traffic whose busiest link gets as little as possible.
+    #[serde(default)]
+    pub traffic: Traffic,
+    /// Require deadlock-free routes: no cycle of links that wait for each other.
+    #[serde(default = "yes")]
+    pub deadlock_free: bool,
+    /// Time limit in seconds; the result is then not reproducible bit-identically.
+    #[serde(default)]
+    pub time_limit_s: Option<f64>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `route/fabric`: tables for traffic between all hosts.
+#[derive(Debug)]
+pub struct FabricStage;
+
+impl Stage for FabricStage {
+    type Params = FabricParams;
+    const KIND: &'static str = "route/fabric";
+    const SUMMARY: &'static str =
+        "Compute balanced forwarding tables of a whole fabric, without a list of streams";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<SystemGraph>("system"),
+                Port::output::<SystemGraph>("system"),
+                Port::output::<Tables>("tables"),
+            ]
+        }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        let time = params.time_limit_s.unwrap_or(1.0);
+        Ok(require(is_above_zero(time), "time_limit_s", time, NO_LIMIT)?)
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let begin = Instant::now();
+        let system = ready(&inputs.one::<SystemGraph>("system")?.value, &DemandsParams::default())?;
+        check_ports(&system)?;
+        let network = FabricNetwork::new(&system)?;
+        let own = params.time_limit_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let end = own.map(|own| begin + own).into_iter().chain(cx.deadline()).min();
+        let is_over = || cx.should_stop() || end.is_some_and(|end| Instant::now() >= end);
+        let bound = match params.traffic {
+            Traffic::AllToAll | Traffic::Shift => network.least_busiest(),
+            Traffic::BitReversal => 1.0,
+        };
+        let routing = Routing { network: &network, traffic: params.traffic, bound, is_over: &is_over, cx };
+        let Some(trees) = routing.route(params.deadlock_free) else {
+            return fail(
+                "no order of the switches joins all hosts",
+                "a link may lead in one direction only; or set `deadlock_free = false`",
+            );
+        };
+        let tables = tables(&network, &trees);
+        summary(&tables, params.traffic, cx);
+        let is_cut_short = is_over() && (cx.should_stop() || cx.deadline().is_some());
+        let outputs = Outputs::new().with("system", system.clone()).with("tables", tables);
+        let outputs = outputs.timed(params.time_limit_s.is_some());
+        Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) })
+    }
+}
+
+/// The search for trees.
+struct Routing<'a> {
+    network: &'a FabricNetwork<'a>,
+    traffic: Traffic,
+    /// No trees have a busiest link with less.
+    bound: f64,
+    is_over: &'a dyn Fn() -> bool,
+    cx: &'a Context<'a>,
+}
+
+impl<'a> Routing<'a> {
+    /// Trees of all destinations; none if no order joins all hosts.
+    fn route(&self, deadlock_free: bool) -> Option<Trees<'a>> {
+        let shortest = self.trees(Rule::Shortest);
+        if let Some(trees) = shortest.filter(|trees| !deadlock_free || trees.is_deadlock_free()) {
+            return Some(self.improved(trees, ROUNDS));
+        }
+        self.cx.log("shortest paths could wait for each other in a cycle: turns are restricted");
+        let roots = Order::roots(self.network, MOST_ROOTS);
+        let mut best: Option<Trees<'a>> = None;
+        for rule in Order::candidates(self.network, &roots).into_iter().map(Rule::Order) {
+            if best.is_some() && (self.is_over)() {
+                break;
+            }
+            let Some(trees) = self.trees(rule) else { continue };
+            if best.as_ref().is_none_or(|best| trees.busiest() < best.busiest()) {
+                best = Some(trees);
+            }
+        }
+        best.map(|best| self.improved(best.with_turns(), ROUNDS))
+    }
+
+    /// The trees under a rule after some rounds; none if it does not join all hosts.
+    fn trees(&self, rule: Rule) -> Option<Trees<'a>> {
+        let mut trees = Trees::new(self.network, self.traffic, rule);
+        trees.route_all().then(|| self.improved(trees, FIRST_ROUNDS))
+    }
+
+    /// The best trees of some further rounds: in which all packets for a host share paths, and then in which they need not.
+    fn improved(&self, mut best: Trees<'a>, rounds: usize) -> Trees<'a> {
+        for spreads in [false, true] {
+            for round in 0..rounds {
+                self.cx.progress(round as u64, rounds as u64);
+                let is_best = best.busiest() as f64 <= self.bound;
+                let mut trees = best.clone();
+                trees.spreads = spreads;
+                if is_best
+                    || (self.is_over)()
+                    || !trees.route_again(self.is_over)
+                    || trees.busiest() >= best.busiest()
+                {
+                    break;
+                }
+                best = trees;
+            }
+        }
+        best
+    }
+}
+
+/// The entries of all switches for all hosts, with the loads of the kinds of traffic.
+fn tables(network: &FabricNetwork<'_>, trees: &Trees<'_>) -> Tables {
+    let mut entries = Vec::with_capacity(network.hosts.len() * network.switches.len());
+    for (destination, &host) in network.hosts.iter().enumerate() {
+        for (at, &switch) in network.switches.iter().enumerate() {
+            let link = trees.next(destination, at);
+            if link != NONE {
+                let output_port = network.system.links[link as usize].source_port.unwrap_or_default();
+                entries.push(TableEntry { switch, input_port: None, destination: host, output_port });
+            }
+        }
+    }
+    entries.sort_unstable();
+    let mut metrics = BTreeMap::new();
+    for kind in Traffic::ALL {
+        let Loads { busiest, mean, .. } = loads::loads(network, trees, kind);
+        metrics.insert(format!("busiest_{}", kind.name()), busiest);
+        if kind == Traffic::Shift {
+            metrics.insert("mean_busiest_shift".to_owned(), mean);
+        }
+    }
+    metrics.insert("busiest_bound".to_owned(), network.least_busiest());
+    metrics.insert("longest".to_owned(), f64::from(trees.longest()));
+    metrics.insert("deadlock_free".to_owned(), f64::from(u8::from(trees.is_deadlock_free())));
+    metrics.insert("entries".to_owned(), entries.len() as f64);
+    Tables { entries, metrics }
+}
+
+fn summary(tables: &Tables, traffic: Traffic, cx: &Context<'_>) {
+    let metric = |name: &str| tables.metrics.get(name).copied().unwrap_or_default();
+    let busiest = metric(&format!("busiest_{}", traffic.name()));
+    let bound = match traffic {
+        Traffic::AllToAll => format!(", and no tables can do with less than {:.0}", metric("busiest_bound")),
+        Traffic::Shift | Traffic::BitReversal => String::new(),
+    };
+    cx.log(format_args!("the busiest link between switches carries {busiest:.0} pairs of hosts{bound}"));
+}

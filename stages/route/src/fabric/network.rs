@@ -1,0 +1,138 @@
+//! The links between switches, and the hosts at each switch, by dense numbers.
+
+use hopmap_model::{LinkState, NodeKind, NodeState, SystemGraph};
+
+use crate::error::{Result, fail};
+
+/// A link from one switch to another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Channel {
+    /// Number of the link in the machine.
+    pub link: u32,
+    /// Positions of the switches.
+    pub from: u32,
+    pub to: u32,
+}
+
+/// A fabric. Hosts and switches are numbered by their position in these lists.
+#[derive(Debug)]
+pub(super) struct FabricNetwork<'a> {
+    pub system: &'a SystemGraph,
+    /// Node ids.
+    pub hosts: Vec<u32>,
+    pub switches: Vec<u32>,
+    pub channels: Vec<Channel>,
+    /// Channels that leave and enter each switch.
+    pub leaving: Vec<Vec<u32>>,
+    pub entering: Vec<Vec<u32>>,
+    /// The switch to which each host sends.
+    pub switch_of: Vec<u32>,
+    /// The switches from which each host receives, with the link.
+    pub last: Vec<Vec<(u32, u32)>>,
+    /// Hosts that send to each switch.
+    pub senders: Vec<u32>,
+}
+
+impl<'a> FabricNetwork<'a> {
+    /// What is up of a machine. Hosts have to be at switches.
+    pub(super) fn new(system: &'a SystemGraph) -> Result<Self> {
+        let is_up = |node: u32| system.nodes[node as usize].state == NodeState::Up;
+        let nodes = |kind| {
+            (0..system.nodes.len() as u32)
+                .filter(move |&node| system.nodes[node as usize].kind == kind && is_up(node))
+        };
+        let (hosts, switches): (Vec<u32>, Vec<u32>) =
+            (nodes(NodeKind::Host).collect(), nodes(NodeKind::Switch).collect());
+        let mut place = vec![None; system.nodes.len()];
+        for list in [&hosts, &switches] {
+            for (at, &node) in (0_u32..).zip(list) {
+                place[node as usize] = Some(at);
+            }
+        }
+        let is_switch = |node: u32| system.nodes[node as usize].kind == NodeKind::Switch;
+        let (mut channels, mut switch_of) = (Vec::new(), vec![None; hosts.len()]);
+        let mut last = vec![Vec::new(); hosts.len()];
+        for (link, found) in (0..).zip(&system.links).filter(|(_, link)| link.state == LinkState::Up) {
+            let (Some(from), Some(to)) = (place[found.source as usize], place[found.destination as usize])
+            else {
+                continue;
+            };
+            match (is_switch(found.source), is_switch(found.destination)) {
+                (true, true) => channels.push(Channel { link, from, to }),
+                (false, true) => switch_of[from as usize] = switch_of[from as usize].or(Some(to)),
+                (true, false) => last[to as usize].push((from, link)),
+                (false, false) => {}
+            }
+        }
+        let lonely = (0..hosts.len()).find(|&host| switch_of[host].is_none() || last[host].is_empty());
+        if let Some(host) = lonely {
+            let name = &system.nodes[hosts[host] as usize].name;
+            return fail(
+                format!("host `{name}` has no link to and from a switch"),
+                "route/fabric takes fabrics of switches; take hosts that are not connected out with select/nodes",
+            );
+        }
+        if hosts.len() < 2 {
+            return fail("the machine has fewer than two hosts", "there is nothing to route");
+        }
+        let mut own = Self {
+            leaving: vec![Vec::new(); switches.len()],
+            entering: vec![Vec::new(); switches.len()],
+            senders: vec![0; switches.len()],
+            switch_of: switch_of.into_iter().flatten().collect(),
+            system,
+            hosts,
+            switches,
+            channels,
+            last,
+        };
+        for (channel, &Channel { from, to, .. }) in (0..).zip(&own.channels) {
+            own.leaving[from as usize].push(channel);
+            own.entering[to as usize].push(channel);
+        }
+        own.switch_of.iter().for_each(|&switch| own.senders[switch as usize] += 1);
+        Ok(own)
+    }
+
+    /// Lower bound of the pairs of hosts over the busiest link between switches, if all hosts send to all others: what has to leave a
+    /// switch shares its links, and all shortest paths share all links.
+    pub(super) fn least_busiest(&self) -> f64 {
+        let hosts = self.hosts.len() as f64;
+        let shares = self.senders.iter().zip(&self.leaving).filter(|(_, leaving)| !leaving.is_empty());
+        let cut = |(&own, leaving): (&u32, &Vec<u32>)| {
+            f64::from(own) * (hosts - f64::from(own)) / leaving.len() as f64
+        };
+        let mut hops = 0_u64;
+        for (switch, &own) in self.senders.iter().enumerate().filter(|(_, own)| **own > 0) {
+            let distances = self.distances(&[switch as u32]);
+            hops += distances
+                .iter()
+                .zip(&self.senders)
+                .map(|(&far, &others)| u64::from(far) * u64::from(others))
+                .sum::<u64>()
+                * u64::from(own);
+        }
+        let mean = hops as f64 / self.channels.len().max(1) as f64;
+        shares.map(cut).fold(mean, f64::max).ceil()
+    }
+
+    /// Hops from every switch to the nearest of some; 0 where there is no path.
+    pub(super) fn distances(&self, targets: &[u32]) -> Vec<u32> {
+        let mut distances = vec![u32::MAX; self.switches.len()];
+        let mut queue: Vec<u32> = targets.to_vec();
+        targets.iter().for_each(|&target| distances[target as usize] = 0);
+        let mut at = 0;
+        while let Some(&switch) = queue.get(at) {
+            at += 1;
+            for &channel in &self.entering[switch as usize] {
+                let from = self.channels[channel as usize].from;
+                if distances[from as usize] == u32::MAX {
+                    distances[from as usize] = distances[switch as usize] + 1;
+                    queue.push(from);
+                }
+            }
+        }
+        distances.iter_mut().filter(|far| **far == u32::MAX).for_each(|far| *far = 0);
+        distances
+    }
+}

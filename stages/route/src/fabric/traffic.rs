@@ -1,0 +1,55 @@
+//! Traffic between all hosts, which has no list of streams.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::network::FabricNetwork;
+
+/// Which hosts send to which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Traffic {
+    /// Every host to every other one, at once.
+    #[default]
+    AllToAll,
+    /// Every host to the one that is some places further, one distance after the other, as in an all-to-all of large messages.
+    Shift,
+    /// Every host to the one whose number has the same bits in reverse, as in a fast Fourier transform; the first power of two of them.
+    BitReversal,
+}
+
+impl Traffic {
+    pub(super) const ALL: [Self; 3] = [Self::AllToAll, Self::Shift, Self::BitReversal];
+
+    /// Its name in metrics.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::AllToAll => "all_to_all",
+            Self::Shift => "shift",
+            Self::BitReversal => "bit_reversal",
+        }
+    }
+
+    /// Hosts at every switch that send to a destination. All shifts together are all pairs.
+    pub(super) fn senders(self, network: &FabricNetwork<'_>, destination: usize, senders: &mut [u64]) {
+        if self == Self::BitReversal {
+            senders.fill(0);
+            if let Some(source) =
+                reversed(destination, network.hosts.len()).filter(|source| *source != destination)
+            {
+                senders[network.switch_of[source] as usize] = 1;
+            }
+            return;
+        }
+        for (own, &all) in senders.iter_mut().zip(&network.senders) {
+            *own = u64::from(all);
+        }
+        senders[network.switch_of[destination] as usize] -= 1;
+    }
+}
+
+/// The number whose bits are in reverse, among the first power of two of `hosts`.
+pub(super) fn reversed(host: usize, hosts: usize) -> Option<usize> {
+    let bits = hosts.ilog2();
+    (host >> bits == 0 && bits > 0).then(|| host.reverse_bits() >> (usize::BITS - bits))
+}

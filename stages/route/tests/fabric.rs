@@ -1,0 +1,154 @@
+//! Tables of whole fabrics: every packet arrives, loads are those that the metrics say, and nothing waits in a cycle.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use hopmap_model::{
+    Context, Inputs, LinkState, NodeKind, NodeState, Outcome, Stage as _, SystemGraph, Tables,
+};
+use hopmap_route::network::cycle;
+use hopmap_route::{FabricStage, Instance};
+use hopmap_test_support::Random;
+
+/// Switches, the hosts of each, and cables between them.
+fn fabric(hosts: &[usize], cables: &[(usize, usize)]) -> SystemGraph {
+    let (mut names, mut switches, mut links) = (String::new(), String::new(), String::new());
+    for (switch, &count) in hosts.iter().enumerate() {
+        write!(switches, "{{ name = 's{switch}', type = 1 }}, ").unwrap();
+        for host in 0..count {
+            write!(names, "{{ name = 'h{switch}-{host}', performance = 1 }}, ").unwrap();
+            write!(links, "{{ a = 's{switch}', b = 'h{switch}-{host}', bandwidth = 1 }}, ").unwrap();
+        }
+    }
+    for (one, other) in cables {
+        write!(links, "{{ a = 's{one}', b = 's{other}', bandwidth = 1 }}, ").unwrap();
+    }
+    let text = format!("hosts = [{names}]\nswitches = [{switches}]\nlinks = [{links}]\nprocesses = []\n");
+    Instance::parse(text.as_bytes(), Path::new("fabric")).unwrap().system
+}
+
+/// Leaves with as many hosts as spines.
+fn fat_tree(leaves: usize, spines: usize) -> SystemGraph {
+    let hosts = [vec![spines; leaves], vec![0; spines]].concat();
+    let cables = (0..leaves).flat_map(|leaf| (0..spines).map(move |spine| (leaf, leaves + spine)));
+    fabric(&hosts, &cables.collect::<Vec<_>>())
+}
+
+fn torus(size: usize) -> SystemGraph {
+    let at = |row: usize, column: usize| row % size * size + column % size;
+    let cells = (0..size * size).map(|cell| (cell / size, cell % size));
+    let cables = cells.flat_map(|(row, column)| {
+        [(at(row, column), at(row + 1, column)), (at(row, column), at(row, column + 1))]
+    });
+    fabric(&vec![1; size * size], &cables.collect::<Vec<_>>())
+}
+
+fn irregular(switches: usize, seed: u64) -> SystemGraph {
+    let mut random = Random(seed);
+    // A ring, so that all are joined.
+    let mut cables: Vec<(usize, usize)> =
+        (0..switches).map(|switch| (switch, (switch + 1) % switches)).collect();
+    for _ in 0..2 * switches {
+        let pair = (random.below(switches), random.below(switches));
+        let is_known = |&known: &(usize, usize)| known == pair || known == (pair.1, pair.0);
+        if pair.0 != pair.1 && !cables.iter().any(is_known) {
+            cables.push(pair);
+        }
+    }
+    fabric(&vec![2; switches], &cables)
+}
+
+fn route(system: &SystemGraph, params: &str) -> Result<(SystemGraph, Tables), String> {
+    let mut inputs = Inputs::new();
+    inputs.connect("system", Arc::new(system.clone()), String::new(), String::new());
+    let params = serde_json::from_str(params).unwrap();
+    let outcome =
+        FabricStage::run(params, inputs, &Context::detached()).map_err(|error| error.to_string())?;
+    let Outcome::Done(outputs) = outcome else { panic!("not done") };
+    let system = outputs.get("system").unwrap().downcast_ref::<SystemGraph>().unwrap().clone();
+    let tables = outputs.get("tables").unwrap().downcast_ref::<Tables>().unwrap().clone();
+    Ok((system, tables))
+}
+
+/// Follows all packets by the entries alone; the load of the busiest link between switches, and whether links can wait in a cycle.
+fn followed(system: &SystemGraph, tables: &Tables) -> (u64, bool) {
+    let ports: HashMap<(u32, u32), u32> = (0..)
+        .zip(&system.links)
+        .map(|(index, link)| ((link.source, link.source_port.unwrap()), index))
+        .collect();
+    let entries: HashMap<(u32, u32), u32> =
+        tables.entries.iter().map(|entry| ((entry.switch, entry.destination), entry.output_port)).collect();
+    let hosts = (0..system.nodes.len() as u32).filter(|&node| {
+        system.nodes[node as usize].kind == NodeKind::Host
+            && system.nodes[node as usize].state == NodeState::Up
+    });
+    let hosts: Vec<u32> = hosts.collect();
+    let (mut loads, mut routes) = (BTreeMap::<u32, u64>::new(), Vec::new());
+    for &source in &hosts {
+        for &destination in hosts.iter().filter(|host| **host != source) {
+            let first = (0..).zip(&system.links).find(|(_, link)| link.source == source).unwrap().0;
+            let mut route = vec![first];
+            loop {
+                let link = &system.links[*route.last().unwrap() as usize];
+                assert!(link.state == LinkState::Up && route.len() <= system.nodes.len());
+                if link.destination == destination {
+                    break;
+                }
+                route.push(ports[&(link.destination, entries[&(link.destination, destination)])]);
+            }
+            for &link in &route[1..route.len() - 1] {
+                *loads.entry(link).or_default() += 1;
+            }
+            routes.push(route);
+        }
+    }
+    let has_cycle = !cycle(system.links.len(), routes.iter().map(Vec::as_slice)).is_empty();
+    (loads.into_values().max().unwrap_or_default(), has_cycle)
+}
+
+#[test]
+fn all_packets_arrive_and_the_metrics_are_right() {
+    let mut failed = fat_tree(4, 4);
+    for link in &mut failed.links[32..34] {
+        link.state = LinkState::Down;
+    }
+    let fabrics = [fat_tree(4, 4), failed, torus(5), irregular(12, 1), irregular(20, 2)];
+    for (number, system) in fabrics.iter().enumerate() {
+        for deadlock_free in [true, false] {
+            let (system, tables) =
+                route(system, &format!(r#"{{"deadlock_free": {deadlock_free}}}"#)).unwrap();
+            let (busiest, has_cycle) = followed(&system, &tables);
+            let metric = |name: &str| tables.metrics[name];
+            assert!((metric("busiest_all_to_all") - busiest as f64).abs() < 1e-9, "{number}");
+            assert_eq!(metric("deadlock_free") > 0.0, !has_cycle, "{number}");
+            assert!(!has_cycle || !deadlock_free, "{number}");
+            assert!(metric("busiest_bound") <= busiest as f64, "{number}");
+        }
+    }
+}
+
+#[test]
+fn fat_trees_are_balanced_perfectly_and_tori_without_restrictions_nearly() {
+    let (_, tables) = route(&fat_tree(6, 6), "{}").unwrap();
+    assert!((tables.metrics["busiest_all_to_all"] - tables.metrics["busiest_bound"]).abs() < 1e-9);
+    assert!((tables.metrics["busiest_shift"] - 1.0).abs() < 1e-9, "{:?}", tables.metrics);
+    let (_, tables) = route(&torus(6), r#"{"deadlock_free": false}"#).unwrap();
+    assert!(
+        tables.metrics["busiest_all_to_all"] <= 1.3 * tables.metrics["busiest_bound"],
+        "{:?}",
+        tables.metrics
+    );
+}
+
+#[test]
+fn what_is_no_fabric_is_refused() {
+    let mut lonely = fat_tree(2, 2);
+    lonely.nodes.push(hopmap_model::Node::host("lonely"));
+    assert!(route(&lonely, "{}").unwrap_err().contains("host `lonely` has no link to and from a switch"));
+    let one = fabric(&[1], &[]);
+    assert!(route(&one, "{}").unwrap_err().contains("fewer than two hosts"));
+    let apart = fabric(&[1, 1], &[]);
+    assert!(route(&apart, "{}").unwrap_err().contains("no order of the switches joins all hosts"));
+}
