@@ -489,7 +489,11 @@ impl<'a> Machine<'a> {
 
     /// The groups of the outermost level that splits a host.
     fn parting_groups(&self, host: Host) -> Option<&[u32]> {
-        let CostModel::Levels(levels) = &self.system.cost else { return None };
+        let levels = match &self.system.cost {
+            CostModel::Levels(levels) => levels,
+            CostModel::Routes(routes) => &routes.inside,
+            CostModel::Matrix(_) => return None,
+        };
         let slots = host.first as usize..(host.first + host.slots) as usize;
         let parts = |groups: &&Vec<u32>| groups[slots.clone()].windows(2).any(|pair| pair[0] != pair[1]);
         levels.groups.iter().rev().find(parts).map(Vec::as_slice)

@@ -272,7 +272,7 @@ impl Stage for ImportStage {
     type Params = ImportParams;
     const KIND: &'static str = "map/import";
     const SUMMARY: &'static str = "Import a mapping from KaHIP, VieM, SharedMap, Scotch or an MPI launcher";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         PORTS

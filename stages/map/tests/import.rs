@@ -1,7 +1,7 @@
 //! `map/import`: mappings of other tools, and invalid files.
 
 use hopmap_map::{ImportParams, ImportStage, PlacementFormat, read_placement};
-use hopmap_model::{Stage, SystemGraph};
+use hopmap_model::{CostModel, RouteCosts, RouteMetric, Stage, SystemGraph};
 use hopmap_test_support::{Random, damage, seeds};
 use proptest::prelude::*;
 
@@ -114,6 +114,23 @@ fn rank_files_name_cores_of_hosts_or_of_sockets() {
         refused("rank 0=a slot=0\nrank 2=a slot=1\n", 3),
         "2: rank 1 is missing; the program has 3 ranks"
     );
+}
+
+/// A machine with routes has the levels inside its hosts beside the routes.
+#[test]
+fn sockets_of_machines_with_routes_are_those_inside_their_hosts() {
+    let mut system = tree(&[2, 2, 2]);
+    for slot in &mut system.slots {
+        (slot.host, slot.core) = (slot.host / 2, slot.core + 2 * (slot.host % 2));
+    }
+    let CostModel::Levels(mut inside) = system.cost else { panic!("a tree has levels") };
+    inside.costs.truncate(2);
+    inside.groups.truncate(2);
+    system.cost = CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside });
+    let read = |text: &str| read_on(text, 2, &system).map(|(slots, _)| slots);
+    assert_eq!(read("rank 0=host0 slot=1:0\nrank 1=host1 slot=0:1\n"), Ok(vec![2, 5]));
+    let missing = read("rank 0=host0 slot=0:3\nrank 1=host1 slot=0:1\n");
+    assert_eq!(missing, Err("1: host `host0` with 4 slots has no core `0:3`".into()));
 }
 
 #[test]
