@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use hopmap_model::SystemGraph;
+use hopmap_model::{NodeKind, SystemGraph};
 
 use crate::ObjectiveError;
 
@@ -71,8 +71,13 @@ impl Admission {
             })
         };
         let host_of: Vec<u32> = system.slots.iter().map(|slot| slot.host).collect();
+        // A host that went down has lost its slots, but not its place in `forbidden`.
+        let is_empty_host = |name: &str| {
+            system.nodes.iter().any(|node| node.kind == NodeKind::Host && node.name == name)
+                && !hosts.contains_key(name)
+        };
         let mut closed = vec![false; system.nodes.len()];
-        for name in &constraints.forbidden {
+        for name in constraints.forbidden.iter().filter(|name| !is_empty_host(name)) {
             closed[host(name)? as usize] = true;
         }
         let open = host_of.iter().map(|&host| !closed[host as usize]).collect();

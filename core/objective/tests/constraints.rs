@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{CostModel, Edge, Levels, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{CostModel, Edge, Levels, Node, NodeState, Process, Slot, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Constraints, Deltas, Pin, Place, Problem};
 use proptest::prelude::*;
 
@@ -187,4 +187,20 @@ fn every_allowed_mapping_is_equally_likely() {
     // Rank 0 on 10 or 11, rank 2 on one of the other seven slots.
     assert_eq!(counts.len(), 14);
     assert!(counts.values().all(|&count| (220..360).contains(&count)), "{counts:?}");
+}
+
+/// `select/nodes` takes the slots of a host that is down; the host stays in the machine.
+#[test]
+fn a_forbidden_host_may_have_lost_its_slots() {
+    let mut system = machine();
+    system.nodes.push(Node { state: NodeState::Down, ..Node::host("h4") });
+    let problem = Problem::new(&program(), &system, Weight::Bytes).unwrap();
+    let forbid = |names: &[&str]| {
+        let forbidden = names.iter().map(|&name| name.to_owned()).collect();
+        let constraints = Constraints { forbidden, ..Constraints::default() };
+        problem.clone().with_constraints(&constraints, &system).map_err(|error| error.to_string())
+    };
+    let allowed = forbid(&["h4", "h1"]).unwrap();
+    assert!(!allowed.admits(0, 3) && allowed.admits(0, 0));
+    assert_eq!(forbid(&["h5"]).unwrap_err(), "the machine has no host `h5` with slots");
 }
