@@ -128,14 +128,14 @@ impl Distance {
         Self { codes, costs: *costs, level_of, order, levels, pairs: Some(pairs), is_grouped: false }
     }
 
-    /// The same costs without the groups of the tree, for objectives that do not follow them: every slot is
-    /// its own group, and one outer group contains all.
-    pub(crate) fn without_groups(mut self) -> Self {
-        let outermost = self.levels.last().map_or(0, |level| level.cost);
+    /// The same tree with single slots as innermost groups, for objectives that distinguish the slots of a
+    /// group.
+    pub(crate) fn with_single_slots(mut self) -> Self {
         let mut of = vec![0; self.order.len()];
         (0..).zip(&self.order).for_each(|(place, &slot)| of[slot as usize] = place);
-        (self.level_of, self.levels) = without_tree(of, outermost);
-        self.is_grouped = false;
+        self.levels.insert(0, single_slots(of));
+        // The lowest bit is that of a slot and itself.
+        self.level_of[1..].iter_mut().for_each(|level| *level += 1);
         self
     }
 
@@ -163,6 +163,12 @@ impl Distance {
     #[must_use]
     pub fn levels(&self) -> usize {
         self.levels.len()
+    }
+
+    /// The innermost level on which different slots meet: 1 if the innermost groups are single slots.
+    #[must_use]
+    pub fn first_shared_level(&self) -> usize {
+        usize::from(self.levels.first().is_some_and(|groups| groups.count() == self.order.len()))
     }
 
     /// Integer cost between slots that meet on a level, innermost first.
@@ -214,11 +220,16 @@ impl Distance {
 /// one group of all slots with a cost.
 fn without_tree(of: Vec<u32>, cost: i64) -> ([u8; CODE_BITS as usize], Vec<Groups>) {
     let slots = of.len() as u32;
-    let single = Groups { cost: 0, of, first: (0..=slots).collect() };
     let together = Groups { cost, of: vec![0; slots as usize], first: vec![0, slots] };
     let mut level_of = [1; CODE_BITS as usize];
     level_of[0] = 0;
-    (level_of, vec![single, together])
+    (level_of, vec![single_slots(of), together])
+}
+
+/// Every slot as its own group, in this order.
+fn single_slots(of: Vec<u32>) -> Groups {
+    let first = (0..=of.len() as u32).collect();
+    Groups { cost: 0, of, first }
 }
 
 /// Greatest common divisor.

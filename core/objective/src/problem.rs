@@ -103,7 +103,7 @@ impl Problem {
         let terms = Terms::new(objective, factor, size(&problem), sizes, traffic, loads)?;
         let follows_from_costs = !problem.counts_hops_beside() && terms.traffic.as_ref().is_none();
         if !follows_from_costs && !problem.groups_are_inside_hosts(system) {
-            problem.distance = problem.distance.without_groups();
+            problem.distance = problem.distance.with_single_slots();
         }
         // Weights differ between terms: a rank may have weight in one of them only.
         let concerned = |rank: &u32| {

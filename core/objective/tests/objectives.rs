@@ -285,7 +285,24 @@ fn tree_machines_stay_trees() {
     assert!(is_tree(Network::Even, &Objective::MAX_LINK_LOAD, &Costs::PairsOfHosts));
     let mixed = Objective { max_link_load: 1.0, ..Objective::F };
     assert!(is_tree(Network::Even, &mixed, &Costs::Hosts));
-    assert!(!is_tree(Network::Even, &mixed, &Costs::PairsOfHosts));
+    assert!(is_tree(Network::Even, &mixed, &Costs::PairsOfHosts));
+    assert!(!is_tree(Network::Uneven, &Objective::MAX_LINK_LOAD, &Costs::Hosts));
+}
+
+/// Hosts of one group may be different switches apart, so exchanges inside the group are searched.
+#[test]
+fn slots_of_different_hosts_in_a_group_are_groups_of_their_own() {
+    let system = machine(Network::Even, &Costs::PairsOfHosts);
+    let mixed = Objective { max_link_load: 1.0, ..Objective::F };
+    let graph = program(&[(0, 1, 900), (2, 3, 10)]);
+    let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &mixed).unwrap();
+    let distance = problem.distance();
+    assert_eq!((distance.levels(), distance.first_shared_level()), (3, 1));
+    assert_eq!([0, 1, 5].map(|slot| distance.group(0, slot).len()), [1; 3]);
+    assert_eq!([0, 1, 4].map(|slot| distance.meeting_level(0, slot)), [0, 1, 2]);
+    assert_eq!([0, 1, 4].map(|slot| distance.cost(0, slot)), [0, 2, 7]);
+    let plain = Problem::new(&graph, &system, Weight::Bytes).unwrap();
+    assert_eq!(plain.distance().first_shared_level(), 0);
 }
 
 /// Ranks 0 to 2 exchange bytes in no messages, so F by messages does not count them.

@@ -84,7 +84,7 @@ impl Hierarchical {
     }
 
     fn check_levels(&self, problem: &Problem) -> Result<(), MapError> {
-        let levels = problem.distance().levels();
+        let levels = problem.distance().levels() - problem.distance().first_shared_level();
         let LevelChoice::Listed(listed) = &self.params.levels else { return Ok(()) };
         match listed.iter().find(|&&level| level as usize > levels) {
             Some(&level) => Err(MapError::new(

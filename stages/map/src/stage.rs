@@ -156,34 +156,34 @@ mapper_stage! {
 
 search_stage! {
     /// `map/annealing`: parallel simulated annealing.
-    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 5, "Search by parallel simulated annealing; islands share the best mapping";
+    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 6, "Search by parallel simulated annealing; islands share the best mapping";
     preset AnnealingParams;
     distributed;
 }
 
 search_stage! {
     /// `map/genetic`: parallel genetic algorithm.
-    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 4, "Search by a parallel genetic algorithm; islands exchange their best mappings";
+    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 5, "Search by a parallel genetic algorithm; islands exchange their best mappings";
     preset GeneticParams;
     distributed;
 }
 
 search_stage! {
     /// `map/composite`: genetic algorithm on annealed mappings.
-    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 4, "Anneal a population of mappings, then evolve it by a genetic algorithm";
+    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 5, "Anneal a population of mappings, then evolve it by a genetic algorithm";
     preset CompositeParams;
     distributed;
 }
 
 search_stage! {
     /// `map/tabu`: robust tabu search.
-    TabuStage: Tabu(TabuParams), kind::TABU, 3, "Search by robust tabu search over exchanges of ranks";
+    TabuStage: Tabu(TabuParams), kind::TABU, 4, "Search by robust tabu search over exchanges of ranks";
     distributed;
 }
 
 search_stage! {
     /// `map/hierarchical`: recursive multisection along the machine tree.
-    HierarchicalStage: Hierarchical(HierarchicalParams), "map/hierarchical", 4, "Partition ranks recursively along the machine tree, up to millions of ranks";
+    HierarchicalStage: Hierarchical(HierarchicalParams), "map/hierarchical", 5, "Partition ranks recursively along the machine tree, up to millions of ranks";
     preset HierarchicalParams;
     library METIS;
 }
@@ -209,7 +209,7 @@ impl Stage for AutoStage {
     const KIND: &'static str = kind::AUTO;
     const SUMMARY: &'static str =
         "Choose and run a search by size, density and time limit (algorithm portfolio)";
-    const REVISION: u32 = 5;
+    const REVISION: u32 = 6;
 
     fn ports() -> &'static [Port] {
         const {

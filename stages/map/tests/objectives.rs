@@ -1,16 +1,16 @@
 //! Searches find the enumerated optimum of every objective, and objectives disagree where they should.
 
 use hopmap_map::{
-    AnnealingParams, AnnealingStage, AutoParams, AutoStage, Goal, LinearParams, LinearStage, TabuParams,
-    TabuStage,
+    AnnealingParams, AnnealingStage, AutoParams, AutoStage, Goal, HierarchicalParams, HierarchicalStage,
+    LevelChoice, LinearParams, LinearStage, TabuParams, TabuStage,
 };
 use hopmap_model::{
     Context, Mapping, NetworkSpeed, Paths, Stage, SystemGraph, TaskGraph, Weight, WeightChoice, WeightName,
 };
-use hopmap_objective::{Objective, Quality};
+use hopmap_objective::{Objective, Quality, random};
 use proptest::prelude::*;
 
-use crate::common::{graph, grid, inputs, run, tree};
+use crate::common::{graph, grid, inputs, run, switches, tree};
 
 /// The minimum over all mappings, by enumeration.
 fn best(objective: &Objective, graph: &TaskGraph, system: &SystemGraph, slots: &mut Vec<u32>) -> f64 {
@@ -174,4 +174,49 @@ fn time_uses_the_machine_latency_and_bandwidth_by_default() {
         LinearStage::check(&wrong).unwrap_err().to_string(),
         "`weight.time.latency_s` = -1 is out of range"
     );
+}
+
+/// A stencil in three dimensions, in shuffled rank order.
+fn shuffled_stencil(side: u32) -> TaskGraph {
+    let ranks = side * side * side;
+    let order = random(ranks as usize, ranks as usize, [7; 32]);
+    let rank = |at: u32| order[at as usize];
+    let steps = [1, side, side * side];
+    let pairs = (0..ranks).flat_map(|at| steps.map(|step| (at, step)));
+    let pairs = pairs.filter(|(at, step)| at / step % side + 1 < side);
+    let both = |(at, step)| [(rank(at), rank(at + step), 1000), (rank(at + step), rank(at), 1000)];
+    graph(ranks as usize, pairs.flat_map(both))
+}
+
+#[test]
+fn a_maximum_of_many_ranks_is_not_above_that_of_the_partition() {
+    let (graph, system) = (shuffled_stencil(8), switches(&[8, 8, 4, 2]));
+    for objective in [Objective::T, Objective::MAX_LINK_LOAD, Objective { t: 1.0, ..Objective::F }] {
+        let params = HierarchicalParams { objective: Goal(objective), ..HierarchicalParams::default() };
+        let partition = run::<HierarchicalStage>(params, &graph, &system);
+        let value = |mapping: &Mapping| objective.of_metrics(&mapping.metrics).unwrap();
+        let found = annealed(objective, 10_000, &graph, &system);
+        assert!(value(&found) <= value(&partition), "{objective:?}");
+    }
+}
+
+/// Hosts of one slot are groups of a tree as well.
+#[test]
+fn trees_of_hosts_with_one_slot_are_partitioned_for_every_objective() {
+    let (graph, system) = (grid(8, 8), switches(&[1, 8, 8]));
+    let hops = Objective { hop_bytes: 1.0, ..Objective::F };
+    for objective in [Objective::MAX_LINK_LOAD, hops] {
+        let params = HierarchicalParams { objective: Goal(objective), ..HierarchicalParams::default() };
+        let mapping = run::<HierarchicalStage>(params.clone(), &graph, &system);
+        // Boxes of two by four at the border, where rows have 128.
+        assert!(mapping.metrics["max_link_load_bytes"] <= 80.0, "{:?}", mapping.metrics);
+        let levels = LevelChoice::Listed(vec![3]);
+        let stage = HierarchicalStage::run(
+            HierarchicalParams { levels, ..params },
+            inputs(&graph, &system),
+            &Context::detached(),
+        );
+        let problem = "level 3 does not exist: the machine has 2 levels with different costs";
+        assert_eq!(stage.unwrap_err().to_string(), problem);
+    }
 }

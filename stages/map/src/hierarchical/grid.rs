@@ -107,8 +107,8 @@ impl Grid {
             return None;
         }
         let sizes = (0..tree.height()).map(|level| tree.even_size(level)).collect::<Option<Vec<u32>>>()?;
-        let costs: Vec<f64> =
-            (0..sizes.len()).map(|level| problem.distance().level_cost(level) as f64).collect();
+        let levels = problem.distance().first_shared_level()..problem.distance().levels();
+        let costs: Vec<f64> = levels.map(|level| problem.distance().level_cost(level) as f64).collect();
         let mut boxes = Boxes { grid: self, sizes: &sizes, costs: &costs, known: HashMap::new() };
         boxes.best(sizes.len().checked_sub(1)?, self.sides)?;
         let chain = boxes.chain(self.sides);

@@ -165,7 +165,7 @@ impl Partitioner {
 pub(super) struct Tree {
     /// Open slots, in the order of the tree.
     pub(super) slots: Vec<u32>,
-    /// Offsets of the groups of every level, innermost first, without empty groups.
+    /// Offsets of the groups of every level, innermost first, without empty groups and single slots.
     pub(super) levels: Vec<Vec<u32>>,
 }
 
@@ -183,7 +183,7 @@ impl Tree {
             starts.push(slots.len() as u32);
             starts
         };
-        let levels = (0..distance.levels()).map(starts).collect();
+        let levels = (distance.first_shared_level()..distance.levels()).map(starts).collect();
         Self { slots, levels }
     }
 

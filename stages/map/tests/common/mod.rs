@@ -34,6 +34,26 @@ pub(crate) fn tree(shape: &[u32]) -> SystemGraph {
     }
 }
 
+/// A tree of switches with costs 1, 10, 100, …: `shape[0]` slots on a host, `shape[1]` hosts on a switch, and
+/// so on.
+pub(crate) fn switches(shape: &[u32]) -> SystemGraph {
+    let mut system = tree(shape);
+    let mut below = system.slots.len() as u32 / shape[0];
+    (system.nodes.truncate(below as usize), system.links.clear());
+    let mut first = 0;
+    for width in &shape[1..] {
+        let switch = first + below;
+        for node in 0..below {
+            for (a, b) in [(first + node, switch + node / width), (switch + node / width, first + node)] {
+                system.links.push(Link { bandwidth_bytes_per_s: Some(1e9), ..Link::new(a, b) });
+            }
+        }
+        (first, below) = (switch, below / width);
+        system.nodes.extend((switch..switch + below).map(|n| Node::new(format!("s{n}"), NodeKind::Switch)));
+    }
+    system
+}
+
 pub(crate) fn graph(ranks: usize, edges: impl IntoIterator<Item = (u32, u32, u64)>) -> TaskGraph {
     let edges: BTreeMap<_, _> = edges.into_iter().map(|(i, j, bytes)| ((i, j), bytes)).collect();
     let edge = |((source, destination), bytes)| Edge { source, destination, messages: 1, bytes };
