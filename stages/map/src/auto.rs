@@ -24,8 +24,9 @@
 //! - Coarse start for dense problems from 256 ranks (`auto/coarse.rs`): groups of ranks with similar rows of
 //!   weights are mapped to groups of slots with similar costs. In the full problem at high temperatures,
 //!   making an exchange costs a hundred times as much as evaluating it.
+//! - From 512 ranks on a tree, `map/hierarchical` gives the start, for any objective, if a time limit leaves
+//!   enough time.
 //! - If the objective is a maximum, the related sum is minimised first.
-//! - From 512 ranks on a tree, `map/hierarchical` gives the start, if a time limit leaves enough time.
 //!
 //! The search then starts from this mapping at a temperature that accepts few proposals and so preserves it.
 //!
@@ -41,7 +42,7 @@ mod coarse;
 mod context;
 mod population;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hopmap_islands::{Budget, Candidate, Evolution, Meter};
 use hopmap_model::{Context, Error, OutOfRange, seed_stream};
@@ -120,20 +121,21 @@ impl Mapper for Auto {
             evaluations = found.evaluations;
             let starts = found.bests.iter().map(|best| coarse.project(best, problem.ranks()));
             context.set_grouped(starts.collect())?;
-        } else if let Some(sum) = problem.without_maxima() {
-            let found = self.search_first(&sum, default, cx)?;
-            evaluations = found.evaluations;
-            context.set_grouped(found.bests.into_iter().map(|best| best.solution).collect())?;
         } else if self.cuts(problem) {
             // With little time the first partition gives the largest gain; with more time further ones pay
-            // off.
-            let time = self.budget.time().filter(|time| *time > LONG * Hierarchical::time_for(problem));
+            // off. A maximum takes a long local search.
+            let is_long = |time: &Duration| *time > LONG * Hierarchical::time_for(problem);
+            let time = self.budget.time().filter(|time| is_long(time) || !problem.is_quadratic());
             let time_limit_s = time.map(|time| PARTITION_SHARE * time.as_secs_f64());
             let seed = self.seed;
             let params = HierarchicalParams { seed, time_limit_s, ..HierarchicalParams::default() };
             let start = Hierarchical::new(&params)?.map(problem, cx)?;
-            is_whole = start.complete;
+            (evaluations, is_whole) = (start.evaluations, start.complete);
             context.set_grouped(vec![start.slots])?;
+        } else if let Some(sum) = problem.without_maxima() {
+            let found = self.search_first(&sum, default, cx)?;
+            evaluations = found.evaluations;
+            context.set_grouped(found.bests.into_iter().map(|best| best.solution).collect())?;
         }
         let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
