@@ -1,7 +1,10 @@
 //! The mapping of a search, with its cost and deltas.
 
+use std::cell::RefCell;
+
 use crate::dense::CompactAssignment;
 use crate::error::{FREE, check_length, ranks_by_slot};
+use crate::maximum::{Changes, Maximum};
 use crate::objective::{HOPS, LOADS, Terms, Values};
 use crate::{ObjectiveError, Problem};
 
@@ -165,8 +168,11 @@ impl<'p> Assignment<'p> {
     pub fn exchange(&mut self, rank: u32, slot: u32, delta: i64) {
         let own = self.slots[rank as usize];
         let other = self.ranks[slot as usize];
+        self.cost += delta;
         if let Some(mut tracked) = self.tracked.take() {
             tracked.exchange(self, rank, slot);
+            // Deltas of smooth maxima are rounded.
+            self.cost = tracked.cost();
             self.tracked = Some(tracked);
         }
         if let Some(compact) = &mut self.compact {
@@ -177,7 +183,6 @@ impl<'p> Assignment<'p> {
             FREE => self.ranks[own as usize] = FREE,
             other => self.place(other, own),
         }
-        self.cost += delta;
     }
 
     fn place(&mut self, rank: u32, slot: u32) {
@@ -201,6 +206,18 @@ impl<'p> Assignment<'p> {
     }
 }
 
+/// Changes of the numbers that maxima are of: the contributions of ranks, and the bytes over links.
+#[derive(Default)]
+struct Scratch {
+    shares: Changes,
+    bytes: Changes,
+}
+
+thread_local! {
+    /// One per thread: an assignment is shared between threads, and copied often.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
 /// The terms of an objective for a mapping, updated incrementally.
 #[derive(Debug, Clone)]
 struct Tracked<'p> {
@@ -208,16 +225,9 @@ struct Tracked<'p> {
     values: Values,
     hops: [Option<Assignment<'p>>; HOPS],
     /// Twice the contribution of every rank to F.
-    shares: Option<Tournament>,
+    shares: Option<Maximum>,
     /// Loads of every link.
-    loads: [Option<Tournament>; LOADS],
-}
-
-/// Changes of the terms by an exchange.
-struct Change {
-    values: Values,
-    shares: Vec<(u32, i64)>,
-    loads: [Vec<(u32, i64)>; LOADS],
+    loads: [Option<Maximum>; LOADS],
 }
 
 impl<'p> Tracked<'p> {
@@ -232,16 +242,20 @@ impl<'p> Tracked<'p> {
         for (place, problem) in hops.iter_mut().zip(&problem.hops) {
             *place = problem.as_deref().map(|problem| Assignment::new(problem, slots)).transpose()?;
         }
-        let shares = terms.counts_shares().then(|| Tournament::new(&problem.shares(slots)));
-        let loads = terms.loads_of(slots).map(|loads| loads.map(|loads| Tournament::new(&loads)));
-        let largest = |tournament: &Option<Tournament>| tournament.as_ref().map_or(0, Tournament::largest);
+        let shares = terms.counts_shares().then(|| terms.largest_share(&problem.shares(slots)));
         let values = Values {
             quadratic,
             hops: hops.each_ref().map(|hops| hops.as_ref().map_or(0, Assignment::cost)),
-            share: largest(&shares),
-            loads: loads.each_ref().map(largest),
+            ..Values::default()
         };
-        Ok(Self { terms, values, hops, shares, loads })
+        let mut tracked = Self { terms, values, hops, shares, loads: terms.largest_loads(slots) };
+        tracked.note_maxima();
+        Ok(tracked)
+    }
+
+    fn note_maxima(&mut self) {
+        self.values.share = self.shares.as_ref().map_or(0, Maximum::value);
+        self.values.loads = self.loads.each_ref().map(|loads| loads.as_ref().map_or(0, Maximum::value));
     }
 
     /// The integer cost.
@@ -252,163 +266,75 @@ impl<'p> Tracked<'p> {
     /// Change of cost if a rank moves to a slot.
     #[inline(never)]
     fn delta(&self, assignment: &Assignment<'_>, rank: u32, slot: u32) -> i64 {
-        self.terms.cost(&self.change(assignment, rank, slot).values) - self.cost()
+        if assignment.slot_of(rank) == slot {
+            return 0;
+        }
+        let mut values = self.values;
+        SCRATCH.with_borrow_mut(|scratch| {
+            values.quadratic += self.collect(assignment, rank, slot, scratch);
+            if let Some(shares) = &self.shares {
+                values.share = shares.after(&scratch.shares, |_, change| change);
+            }
+            for (index, (loads, costs)) in self.loads.iter().zip(&self.terms.loads).enumerate() {
+                if let (Some(loads), Some(costs)) = (loads, costs) {
+                    values.loads[index] = loads.after(&scratch.bytes, |link, bytes| costs.of(link, bytes));
+                }
+            }
+        });
+        for (sum, hops) in values.hops.iter_mut().zip(&self.hops) {
+            *sum += hops.as_ref().map_or(0, |hops| hops.delta(rank, slot));
+        }
+        self.terms.cost(&values) - self.cost()
     }
 
     /// Updates the terms before a rank moves to a slot.
     fn exchange(&mut self, assignment: &Assignment<'_>, rank: u32, slot: u32) {
-        let change = self.change(assignment, rank, slot);
-        self.values = change.values;
-        if let Some(shares) = &mut self.shares {
-            shares.add(&change.shares);
-        }
-        for (loads, changes) in self.loads.iter_mut().zip(&change.loads) {
-            if let Some(loads) = loads {
-                loads.add(changes);
-            }
-        }
-        for hops in self.hops.iter_mut().flatten() {
-            let delta = hops.delta(rank, slot);
-            hops.exchange(rank, slot, delta);
-        }
-    }
-
-    fn change(&self, assignment: &Assignment<'_>, rank: u32, slot: u32) -> Change {
-        let mut change =
-            Change { values: self.values, shares: Vec::new(), loads: [const { Vec::new() }; LOADS] };
         if assignment.slot_of(rank) == slot {
-            return change;
+            return;
         }
-        if let Some(shares) = &self.shares {
-            let mut changes = Vec::new();
-            assignment.changes(rank, slot, |one, other, more| {
-                change.values.quadratic += more;
-                changes.extend([(one, more), (other, more)]);
-            });
-            change.shares = joined(changes);
-            change.values.share = shares.largest_after(&change.shares);
-        } else {
-            change.values.quadratic += assignment.quadratic_delta(rank, slot);
-        }
-        if let Some(traffic) = &self.terms.traffic {
-            let mut changes = Vec::new();
-            let (slots, other) = (assignment.slots(), assignment.rank_at(slot));
-            traffic.changes(slots, rank, other, slot, |link, more| changes.push((link, more)));
-            if let Some(other) = other {
-                let own = assignment.slot_of(rank);
-                traffic.changes(slots, other, Some(rank), own, |link, more| changes.push((link, more)));
-                traffic.changes_between(slots, [rank, other], |link, more| changes.push((link, more)));
+        SCRATCH.with_borrow_mut(|scratch| {
+            self.values.quadratic += self.collect(assignment, rank, slot, scratch);
+            if let Some(shares) = &mut self.shares {
+                shares.add(&scratch.shares, |_, change| change);
             }
-            let bytes = joined(changes);
-            for (index, (loads, costs)) in self.loads.iter().zip(&self.terms.loads).enumerate() {
+            for (loads, costs) in self.loads.iter_mut().zip(&self.terms.loads) {
                 if let (Some(loads), Some(costs)) = (loads, costs) {
-                    let more = |&(link, bytes)| (link, costs.of(link, bytes));
-                    change.loads[index] = bytes.iter().map(more).collect();
-                    change.values.loads[index] = loads.largest_after(&change.loads[index]);
+                    loads.add(&scratch.bytes, |link, bytes| costs.of(link, bytes));
                 }
             }
-        }
-        for (sum, hops) in change.values.hops.iter_mut().zip(&self.hops) {
-            *sum += hops.as_ref().map_or(0, |hops| hops.delta(rank, slot));
-        }
-        change
-    }
-}
-
-/// Non-negative numbers and their maximum, as a tournament tree: an update takes logarithmic time.
-#[derive(Debug, Clone)]
-struct Tournament {
-    /// The root has index 1, the children of node i have indices 2i and 2i + 1; the numbers are the leaves.
-    nodes: Vec<i64>,
-    leaves: usize,
-}
-
-impl Tournament {
-    fn new(values: &[i64]) -> Self {
-        let leaves = values.len().next_power_of_two();
-        let mut nodes = vec![0; 2 * leaves];
-        nodes[leaves..leaves + values.len()].copy_from_slice(values);
-        for node in (1..leaves).rev() {
-            nodes[node] = nodes[2 * node].max(nodes[2 * node + 1]);
-        }
-        Self { nodes, leaves }
-    }
-
-    /// The largest number; zero if there is none.
-    fn largest(&self) -> i64 {
-        self.nodes[1]
-    }
-
-    /// Adds to numbers; indices are distinct.
-    fn add(&mut self, changes: &[(u32, i64)]) {
-        for &(index, change) in changes {
-            let mut node = self.leaves + index as usize;
-            self.nodes[node] += change;
-            while node > 1 {
-                node /= 2;
-                self.nodes[node] = self.nodes[2 * node].max(self.nodes[2 * node + 1]);
+        });
+        self.note_maxima();
+        for (sum, hops) in self.values.hops.iter_mut().zip(&mut self.hops) {
+            if let Some(hops) = hops {
+                hops.exchange(rank, slot, hops.delta(rank, slot));
+                *sum = hops.cost();
             }
         }
     }
 
-    /// The largest number after additions; `changes` is sorted by distinct indices.
-    fn largest_after(&self, changes: &[(u32, i64)]) -> i64 {
-        let sums = changes.iter().map(|&(index, change)| self.nodes[self.leaves + index as usize] + change);
-        let mut largest = sums.max().unwrap_or(0).max(0);
-        let mut open = vec![1];
-        while let Some(node) = open.pop() {
-            if self.nodes[node] <= largest {
-                continue;
-            }
-            if node < self.leaves {
-                let (left, right) = (2 * node, 2 * node + 1);
-                let is_left_larger = self.nodes[left] > self.nodes[right];
-                open.extend(if is_left_larger { [right, left] } else { [left, right] });
-            } else if changes.binary_search_by_key(&((node - self.leaves) as u32), |change| change.0).is_err()
-            {
-                largest = self.nodes[node];
+    /// Collects the changes of an exchange; returns that of the quadratic form.
+    fn collect(&self, assignment: &Assignment<'_>, rank: u32, slot: u32, scratch: &mut Scratch) -> i64 {
+        let Scratch { shares, bytes } = scratch;
+        shares.clear();
+        bytes.clear();
+        if let Some(traffic) = &self.terms.traffic {
+            let mut changed = |link, more| bytes.add(link, more);
+            let (slots, other) = (assignment.slots(), assignment.rank_at(slot));
+            traffic.changes(slots, rank, other, slot, &mut changed);
+            if let Some(other) = other {
+                traffic.changes(slots, other, Some(rank), assignment.slot_of(rank), &mut changed);
+                traffic.changes_between(slots, [rank, other], &mut changed);
             }
         }
-        largest
-    }
-}
-
-/// Sorts changes by index and sums equal indices.
-fn joined(mut changes: Vec<(u32, i64)>) -> Vec<(u32, i64)> {
-    changes.sort_unstable_by_key(|change| change.0);
-    changes.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        if same {
-            kept.1 += next.1;
+        if self.shares.is_none() {
+            return assignment.quadratic_delta(rank, slot);
         }
-        same
-    });
-    changes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn the_maximum_equals_that_of_a_list(
-            mut values in prop::collection::vec(0i64..50, 1..20),
-            rounds in prop::collection::vec(prop::collection::vec((any::<prop::sample::Index>(), 0i64..50), 0..6), 0..10),
-        ) {
-            let mut tournament = Tournament::new(&values);
-            for round in rounds {
-                let mut after = values.clone();
-                round.iter().for_each(|(index, value)| after[index.index(values.len())] = *value);
-                let changes: Vec<_> = (0..).zip(after.iter().zip(&values).map(|(a, b)| a - b)).collect();
-                let changes: Vec<_> = changes.into_iter().filter(|change| change.1 != 0).collect();
-                let largest = after.iter().copied().max().unwrap();
-                prop_assert_eq!(tournament.largest_after(&changes), largest);
-                tournament.add(&changes);
-                prop_assert_eq!(tournament.largest(), largest);
-                values = after;
-            }
-        }
+        let mut quadratic = 0;
+        assignment.changes(rank, slot, |one, other, more| {
+            quadratic += more;
+            shares.add(one, more);
+            shares.add(other, more);
+        });
+        quadratic
     }
 }

@@ -14,6 +14,7 @@ mod dense;
 mod distance;
 mod error;
 mod forms;
+mod maximum;
 mod objective;
 mod problem;
 mod quality;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::Weight;
 
+use crate::maximum::{Maximum, Smoothing};
 use crate::traffic::{LinkCosts, LoadUnit, Traffic};
 use crate::{Metric, ObjectiveError, quality};
 
@@ -192,7 +193,13 @@ pub(crate) struct Terms {
     pub(crate) traffic: Option<Traffic>,
     /// What a byte costs on every link, for each largest load that counts.
     pub(crate) loads: [Option<LinkCosts>; LOADS],
+    /// Bounds of twice T, of every largest load, and of the integer cost.
+    share_bound: f64,
+    load_bounds: [f64; LOADS],
+    bound: f64,
     tie: Tie,
+    /// Whether norms replace maxima.
+    smoothing: Option<Smoothing>,
     /// Divisor that converts the sum to real units.
     pub(crate) scale: f64,
 }
@@ -253,7 +260,17 @@ impl Terms {
         };
         let has_sum = factors.quadratic > 0 || factors.hops.iter().any(|&factor| factor > 0);
         let tie = if has_sum { Tie { bits: 0, shift: 0 } } else { Tie::new(largest, base_bound) };
-        Ok(Self { factors, traffic, loads, tie, scale })
+        let load_bounds = std::array::from_fn(|index| terms[2 + HOPS + index][1]);
+        let (share_bound, bound) = (2.0 * base_bound, largest);
+        Ok(Self { factors, traffic, loads, share_bound, load_bounds, bound, tie, smoothing: None, scale })
+    }
+
+    /// The same with norms of exponent 2^`doublings` in place of maxima; `None` if there are no maxima.
+    pub(crate) fn smoothed(&self, doublings: u32) -> Option<Self> {
+        let has_maxima = self.counts_shares() || self.traffic.is_some();
+        let tie = Tie { shift: 62, ..Tie::new(self.bound, self.bound) };
+        let smoothing = Some(Smoothing { doublings, bits: tie.bits });
+        has_maxima.then(|| Self { tie, smoothing, ..self.clone() })
     }
 
     /// Whether T counts.
@@ -261,22 +278,32 @@ impl Terms {
         self.factors.share > 0
     }
 
+    /// The largest of the contributions of all ranks, each counted twice.
+    pub(crate) fn largest_share(&self, shares: &[i64]) -> Maximum {
+        Maximum::new(shares, self.smoothing, self.share_bound)
+    }
+
     /// Loads of all links, for each largest load that counts.
-    pub(crate) fn loads_of(&self, slots: &[u32]) -> [Option<Vec<i64>>; LOADS] {
+    pub(crate) fn largest_loads(&self, slots: &[u32]) -> [Option<Maximum>; LOADS] {
         let bytes = self.traffic.as_ref().map_or_else(Vec::new, |traffic| traffic.loads(slots));
-        self.loads.each_ref().map(|costs| Some(costs.as_ref()?.of_all(&bytes)))
+        let mut bounds = self.load_bounds.into_iter();
+        self.loads.each_ref().map(|costs| {
+            let bound = bounds.next().unwrap_or_default();
+            Some(Maximum::new(&costs.as_ref()?.of_all(&bytes), self.smoothing, bound))
+        })
     }
 
     /// The integer cost.
     pub(crate) fn cost(&self, values: &Values) -> i64 {
         let factors = &self.factors;
-        let sum = factors.quadratic * values.quadratic
-            + factors.hops.iter().zip(values.hops).map(|(factor, hops)| factor * hops).sum::<i64>()
-            + factors.share * values.share
+        let sums = factors.quadratic * values.quadratic
+            + factors.hops.iter().zip(values.hops).map(|(factor, hops)| factor * hops).sum::<i64>();
+        let maxima = factors.share * values.share
             + factors.loads.iter().zip(values.loads).map(|(factor, load)| factor * load).sum::<i64>();
         match self.tie.bits {
-            0 => sum,
-            bits => (sum << bits) + (values.quadratic >> self.tie.shift),
+            bits if self.smoothing.is_some() => (sums << bits) + maxima,
+            0 => sums + maxima,
+            bits => ((sums + maxima) << bits) + (values.quadratic >> self.tie.shift),
         }
     }
 

@@ -255,15 +255,12 @@ impl Problem {
         self.terms.is_none()
     }
 
-    /// The problem whose cost is only the sum related to a maximum, F or hop-bytes: a smooth landscape where
-    /// the maximum is flat. `None` if the objective is not a maximum.
+    /// The problem with a norm of exponent 2^`doublings` in place of every maximum: it changes with every rank
+    /// or link, where the maximum is flat. `None` if the objective has no maximum.
     #[must_use]
-    pub fn without_maxima(&self) -> Option<Self> {
-        self.terms.as_ref()?;
-        let mut sum = Self { terms: None, hops: Default::default(), ..self.clone() };
-        let allowed = |rank: &u32| sum.matters(*rank);
-        sum.movable = self.movable.iter().copied().filter(allowed).collect();
-        Some(sum)
+    pub fn smoothed(&self, doublings: u32) -> Option<Self> {
+        let terms = self.terms.as_ref()?.smoothed(doublings)?;
+        Some(Self { terms: Some(Box::new(terms)), ..self.clone() })
     }
 
     /// Whether ranks are pinned or hosts forbidden.
@@ -321,12 +318,11 @@ impl Problem {
     pub fn cost(&self, slots: &[u32]) -> i64 {
         let quadratic = self.quadratic_cost(slots);
         let Some(terms) = &self.terms else { return quadratic };
-        let largest = |values: Vec<i64>| values.into_iter().max().unwrap_or(0);
         terms.cost(&Values {
             quadratic,
             hops: self.hops.each_ref().map(|hops| hops.as_ref().map_or(0, |hops| hops.cost(slots))),
-            share: if terms.counts_shares() { largest(self.shares(slots)) } else { 0 },
-            loads: terms.loads_of(slots).map(|loads| loads.map_or(0, largest)),
+            share: if terms.counts_shares() { terms.largest_share(&self.shares(slots)).value() } else { 0 },
+            loads: terms.largest_loads(slots).map(|loads| loads.map_or(0, |loads| loads.value())),
         })
     }
 

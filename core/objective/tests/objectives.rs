@@ -237,6 +237,35 @@ fn constraints_hold_for_every_objective() {
     }
 }
 
+proptest! {
+    /// The norm with exponent 8 of at most 16 links or 6 ranks is at most 16^(1/8) times the maximum.
+    #[test]
+    fn norms_are_near_the_maxima_and_depend_on_the_mapping_alone(
+        graph in programs(),
+        system in machines(),
+        objective in objectives(),
+        seed in any::<u8>(),
+        exchanges in prop::collection::vec((0..RANKS as u32, 0..SLOTS), 1..30),
+    ) {
+        let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
+        let has_maximum = objective.t + objective.max_link_load + objective.max_link_time > 0.0;
+        let smooth = problem.smoothed(3);
+        prop_assert_eq!(smooth.is_some(), has_maximum);
+        let Some(smooth) = smooth else { return Ok(()) };
+        let mut assignment = Assignment::new(&smooth, &random(RANKS, SLOTS as usize, [seed; 32])).unwrap();
+        for (rank, slot) in exchanges {
+            let (before, delta) = (assignment.cost(), assignment.delta(rank, slot));
+            assignment.exchange(rank, slot, delta);
+            prop_assert_eq!(assignment.cost(), smooth.cost(assignment.slots()));
+            // Where a number is much smaller than before, the difference of powers has lost its digits.
+            let error = (assignment.cost() - before - delta).abs() as f64;
+            prop_assert!(error <= 2.0 + 0.02 * before as f64, "{} {} {}", before, delta, assignment.cost());
+            let [norm, maximum] = [&smooth, &problem].map(|problem| problem.real(problem.cost(assignment.slots())));
+            prop_assert!(norm >= (1.0 - 1e-6) * maximum && norm <= 1.42 * maximum, "{} {}", norm, maximum);
+        }
+    }
+}
+
 /// The largest time of a link of the tree [`Network::Even`], by its structure: every link separates hosts.
 fn largest_time(graph: &TaskGraph, system: &SystemGraph, slots: &[u32]) -> f64 {
     let below: [&[u32]; 6] = [&[0], &[1], &[2], &[3], &[0, 1], &[2, 3]];

@@ -24,11 +24,12 @@
 //! - Coarse start for dense problems from 256 ranks (`auto/coarse.rs`): groups of ranks with similar rows of
 //!   weights are mapped to groups of slots with similar costs. In the full problem at high temperatures,
 //!   making an exchange costs a hundred times as much as evaluating it.
-//! - From 512 ranks on a tree, `map/hierarchical` gives the start, for any objective, if a time limit leaves
-//!   enough time.
-//! - If the objective is a maximum, the related sum is minimised first.
+//! - From 512 ranks on a tree, `map/hierarchical` gives the start, if a time limit leaves enough time.
 //!
 //! The search then starts from this mapping at a temperature that accepts few proposals and so preserves it.
+//!
+//! If the objective has a maximum, norms in its place are annealed first (`auto/smooth.rs`). On a tree, the
+//! mapping of `map/hierarchical` is then the first incumbent for any number of ranks.
 //!
 //! # Islands
 //!
@@ -41,6 +42,7 @@
 mod coarse;
 mod context;
 mod population;
+mod smooth;
 
 use std::time::{Duration, Instant};
 
@@ -56,13 +58,14 @@ use crate::{AutoParams, Hierarchical, HierarchicalParams, Mapper, SearchResult, 
 use coarse::Coarse;
 use context::SearchContext;
 use population::{Plan, Population, Standing, default_evaluations};
+use smooth::{Chain, stages};
 
 /// Evaluations of one epoch of an island. Islands are saved only between epochs, so an interruption loses at
 /// most this work.
 const EPOCH: u64 = 1 << 20;
 
-/// Fraction of the budget for an easier problem that is searched first (groups of ranks, or the sum related
-/// to a maximum), and its evaluation limit per island: it only provides a start.
+/// Fraction of the budget for the problem of groups of ranks, which is searched first, and its evaluation limit
+/// per island: it only provides a start.
 const FIRST_SHARE: f64 = 0.15;
 const FIRST_EVALUATIONS: u64 = 1 << 22;
 
@@ -83,8 +86,8 @@ const LONG: u32 = 4;
 /// population. A local search improves the best mapping at the end.
 ///
 /// For large dense problems, groups of ranks with similar rows of weights are first mapped to groups of slots
-/// with similar costs. Many ranks on a tree are first partitioned, as in [`Hierarchical`]. If the objective
-/// is a maximum, the related sum is minimised first. The search starts from these mappings.
+/// with similar costs. Many ranks on a tree are first partitioned, as in [`Hierarchical`]. The search starts
+/// from these mappings. If the objective has a maximum, norms in its place are annealed first.
 ///
 /// Population annealing (Hukushima and Iba 2003) cools many mappings together. Before every step to a lower
 /// temperature the population is resampled with the weights exp(−Δβ · cost), which copies members with a
@@ -116,27 +119,27 @@ impl Mapper for Auto {
         };
         let default = default_evaluations(context.movable.len() as u64);
         let (mut evaluations, mut is_whole) = (0, true);
+        let smooth = stages(problem);
         if let Some(coarse) = Coarse::new(problem)? {
             let found = self.search_first(&coarse.problem, default, cx)?;
             evaluations = found.evaluations;
             let starts = found.bests.iter().map(|best| coarse.project(best, problem.ranks()));
             context.set_grouped(starts.collect())?;
-        } else if self.cuts(problem) {
+        } else if self.cuts(problem, !smooth.is_empty()) {
             // With little time the first partition gives the largest gain; with more time further ones pay
             // off. A maximum takes a long local search.
             let is_long = |time: &Duration| *time > LONG * Hierarchical::time_for(problem);
-            let time = self.budget.time().filter(|time| is_long(time) || !problem.is_quadratic());
-            let time_limit_s = time.map(|time| PARTITION_SHARE * time.as_secs_f64());
+            let time = self.budget.time().filter(|time| is_long(time) || !smooth.is_empty());
+            let share = if smooth.is_empty() { PARTITION_SHARE } else { FIRST_SHARE };
+            let time_limit_s = time.map(|time| share * time.as_secs_f64());
             let seed = self.seed;
             let params = HierarchicalParams { seed, time_limit_s, ..HierarchicalParams::default() };
             let start = Hierarchical::new(&params)?.map(problem, cx)?;
             (evaluations, is_whole) = (start.evaluations, start.complete);
             context.set_grouped(vec![start.slots])?;
-        } else if let Some(sum) = problem.without_maxima() {
-            let found = self.search_first(&sum, default, cx)?;
-            evaluations = found.evaluations;
-            context.set_grouped(found.bests.into_iter().map(|best| best.solution).collect())?;
         }
+        let contexts = smooth.iter().filter_map(|smooth| SearchContext::new(smooth).transpose());
+        context.smooth = contexts.collect::<Result<_, _>>()?;
         let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
         let search = Search { seed: self.seed, context: &context };
@@ -148,10 +151,11 @@ impl Mapper for Auto {
 }
 
 impl Auto {
-    /// Whether the search starts from a partition.
-    fn cuts(&self, problem: &Problem) -> bool {
+    /// Whether the search knows a partition at its start.
+    fn cuts(&self, problem: &Problem, has_maximum: bool) -> bool {
         let has_time = self.budget.time().is_none_or(|time| time > Hierarchical::time_for(problem));
-        problem.ranks() >= MANY_RANKS && problem.distance().is_tree() && has_time
+        let is_useful = problem.ranks() >= MANY_RANKS || has_maximum;
+        is_useful && problem.distance().is_tree() && has_time
     }
 
     /// Solves another problem to find a start for this one.
@@ -186,7 +190,7 @@ impl<'g> Evolution for Search<'g> {
     const FINISH_SHARE: f64 = 0.05;
 
     fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<Self::Island, Error> {
-        Ok(Island::new(self.context, self.seed, island))
+        Ok(Island::new(self.context, self.seed, island)?)
     }
 
     fn advance(&self, island: &mut Self::Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
@@ -239,6 +243,7 @@ struct Island<'p> {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
 enum Work<'p> {
+    Smooth(Chain),
     Cycle(Cycle),
     Population(Population<'p>),
 }
@@ -255,24 +260,29 @@ struct Cycle {
 }
 
 impl<'p> Island<'p> {
-    fn new(context: &SearchContext<'p>, seed: u64, island: u32) -> Self {
+    fn new(context: &SearchContext<'p>, seed: u64, island: u32) -> Result<Self, ObjectiveError> {
         let refined = (context.start.as_slice(), WARM * context.mean_change);
         let (slots, hot) = context.grouped(island).unwrap_or(refined);
         let slots = slots.to_vec();
-        Self {
-            incumbent: Incumbent::new(context.problem.cost(&slots), slots.clone()),
+        let is_good = context.grouped.is_some() && slots.len() >= MANY_RANKS;
+        let work = match Chain::new(context, island, &slots, is_good)? {
+            Some(chain) => Work::Smooth(chain),
+            None => Work::Cycle(Cycle { number: 0, hot, sweeps: 0, slots: slots.clone() }),
+        };
+        Ok(Self {
+            incumbent: Incumbent::new(context.problem.cost(&slots), slots),
             random: Pcg64::from_seed(seed_stream(kind::AUTO, seed, u64::from(island))),
             number: island,
             plan: Plan::new(),
             is_first: true,
-            work: Work::Cycle(Cycle { number: 0, hot, sweeps: 0, slots }),
-        }
+            work,
+        })
     }
 
     /// Restores mappings from their stored form.
     fn arrive(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
         match &mut self.work {
-            Work::Cycle(_) => Ok(()),
+            Work::Smooth(_) | Work::Cycle(_) => Ok(()),
             Work::Population(population) => population.arrive(context),
         }
     }
@@ -286,12 +296,18 @@ impl<'p> Island<'p> {
     ) -> Result<bool, ObjectiveError> {
         let Self { incumbent, random, .. } = self;
         let standing = match &mut self.work {
+            Work::Smooth(chain) => chain.run(context, random, end, meter, incumbent)?,
             Work::Cycle(cycle) => cycle.run(context, random, end, meter, incumbent)?,
             Work::Population(population) => population.step(context, random, meter, incumbent),
         };
         match (standing, &mut self.work) {
             (Standing::Stopped, _) => return Ok(false),
             (Standing::Warm, _) => return Ok(true),
+            (Standing::Frozen, Work::Smooth(_)) => {
+                let mut assignment = Assignment::new(context.problem, &incumbent.best.solution)?;
+                descend(&mut assignment, || meter.take());
+                incumbent.replace(&assignment);
+            }
             (Standing::Frozen, Work::Cycle(_)) => {}
             (Standing::Frozen, Work::Population(population)) => {
                 self.plan.note(population.steps());
@@ -307,8 +323,11 @@ impl<'p> Island<'p> {
     fn begin_next(&mut self, context: &SearchContext<'p>, meter: &Meter<'_>) -> Result<(), ObjectiveError> {
         self.work = match (self.plan.next(context.movable.len() as u64, meter.outlook()), &self.work) {
             (Some(size), _) => {
+                let best = self.incumbent.best.solution.as_slice();
+                let smooth = matches!(self.work, Work::Smooth(_)).then(|| context.find_warm(best));
+                let found = smooth.transpose()?.map(|warm| (best, warm));
                 let grouped = context.grouped(self.number).filter(|_| self.is_first);
-                let mut population = match grouped {
+                let mut population = match found.or(grouped) {
                     Some((start, warm)) => Population::of_one(start, warm, size),
                     None => Population::new(context, size, &mut self.random),
                 };
@@ -323,7 +342,7 @@ impl<'p> Island<'p> {
                 slots: cycle.slots.clone(),
             }),
             // The rest of the budget searches the neighbourhood of the best mapping.
-            (None, Work::Population(_)) => {
+            (None, Work::Population(_) | Work::Smooth(_)) => {
                 let slots = self.incumbent.best.solution.clone();
                 Work::Cycle(Cycle { number: 0, hot: WARM * context.hot, sweeps: 0, slots })
             }

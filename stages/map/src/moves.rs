@@ -24,21 +24,24 @@ pub(crate) fn movable(problem: &Problem) -> Vec<u32> {
 ///
 /// In a tree the rank draws a neighbour and proposes a random slot of the largest group that contains the
 /// neighbour but not the rank. If it is already as close as possible to three drawn neighbours, it proposes a
-/// random slot outside its own innermost group. Exchanges inside such a group have no effect and are never
-/// proposed. `bits` are random.
+/// random slot outside its own innermost group, and so does every second rank if the objective is not about
+/// closeness alone. Exchanges inside such a group have no effect and are never proposed. `bits` are random.
 #[inline]
 pub(crate) fn propose(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &mut Pcg64) -> u32 {
-    let distance = assignment.problem().distance();
-    if distance.is_tree() {
-        return propose_in_tree(assignment, rank, bits, random);
+    let problem = assignment.problem();
+    let distance = problem.distance();
+    if distance.is_tree()
+        && (bits.is_multiple_of(2) || problem.is_about_closeness())
+        && let Some(slot) = towards_neighbour(assignment, rank, random)
+    {
+        return slot;
     }
-    let slots = distance.order();
-    let index = below(bits, slots.len() - 1);
-    // With a cost matrix, the order of the slots is that of their numbers.
-    slots[index + usize::from(index >= assignment.slot_of(rank) as usize)]
+    let own = distance.group(0, assignment.slot_of(rank));
+    let index = below(bits, distance.order().len() - own.len());
+    distance.order()[if index < own.start { index } else { index + own.len() }]
 }
 
-fn propose_in_tree(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &mut Pcg64) -> u32 {
+fn towards_neighbour(assignment: &Assignment<'_>, rank: u32, random: &mut Pcg64) -> Option<u32> {
     let distance = assignment.problem().distance();
     let here = assignment.slot_of(rank);
     let neighbours = assignment.problem().neighbours(rank);
@@ -52,13 +55,11 @@ fn propose_in_tree(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &m
             let group = distance.group(level - 1, there);
             let slot = distance.order()[group.start + below((draw >> 32) as u32, group.len())];
             if slot != there {
-                return slot;
+                return Some(slot);
             }
         }
     }
-    let own = distance.group(0, here);
-    let index = below(bits, distance.order().len() - own.len());
-    distance.order()[if index < own.start { index } else { index + own.len() }]
+    None
 }
 
 /// One sweep: every rank proposes an exchange, which is applied if accepted at the temperature. Returns the
@@ -200,6 +201,14 @@ impl Incumbent {
         }
         exchanges.clear();
         self.exchanges = exchanges;
+    }
+
+    /// Stores a mapping that another problem led to, if it is better here.
+    pub(crate) fn offer(&mut self, problem: &Problem, slots: &[u32]) {
+        let cost = problem.cost(slots);
+        if cost < self.best.cost {
+            self.best = Candidate { cost, solution: slots.to_vec() };
+        }
     }
 
     /// Stores a mapping if it is better; returns whether it was.

@@ -5,7 +5,8 @@ use hopmap_map::{
     LevelChoice, LinearParams, LinearStage, TabuParams, TabuStage,
 };
 use hopmap_model::{
-    Context, Mapping, NetworkSpeed, Paths, Stage, SystemGraph, TaskGraph, Weight, WeightChoice, WeightName,
+    Context, Link, Mapping, NetworkSpeed, Paths, Stage, SystemGraph, TaskGraph, Weight, WeightChoice,
+    WeightName,
 };
 use hopmap_objective::{Objective, Quality, random};
 use proptest::prelude::*;
@@ -218,5 +219,21 @@ fn trees_of_hosts_with_one_slot_are_partitioned_for_every_objective() {
         );
         let problem = "level 3 does not exist: the machine has 2 levels with different costs";
         assert_eq!(stage.unwrap_err().to_string(), problem);
+    }
+}
+
+/// Ranks that form a ring, in a shuffled order, on hosts in a ring.
+#[test]
+fn the_busiest_link_of_a_ring_carries_one_message() {
+    let order = random(16, 16, [3; 32]);
+    let next = |at: u32| (order[at as usize], order[(at as usize + 1) % 16], 1000);
+    let program = graph(16, (0..16).map(next));
+    let mut system = tree(&[1, 16]);
+    system.nodes.truncate(16);
+    let ends = (0..16).flat_map(|host| [(host, (host + 1) % 16), ((host + 1) % 16, host)]);
+    system.links = ends.map(|(a, b)| Link { bandwidth_bytes_per_s: Some(1e9), ..Link::new(a, b) }).collect();
+    for objective in [Objective::MAX_LINK_LOAD, Objective::MAX_LINK_TIME] {
+        let found = annealed(objective, 30_000, &program, &system);
+        assert!((found.metrics["max_link_load_bytes"] - 1000.0).abs() < 1e-9, "{:?}", found.metrics);
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct SearchContext<'p> {
     pub(super) acceptance: Acceptance,
     /// Whether tabu search continues from a frozen population.
     pub(super) explores: bool,
+    /// The same problem with norms in place of maxima, in the order of their use; empty without maxima.
+    pub(super) smooth: Vec<Self>,
     /// Mappings of a coarse start, and a temperature that preserves them.
     pub(super) grouped: Option<(Vec<Vec<u32>>, f64)>,
 }
@@ -60,6 +62,7 @@ impl<'p> SearchContext<'p> {
             hot: mean_change,
             acceptance: Acceptance::new(),
             explores,
+            smooth: Vec::new(),
             grouped: None,
         };
         context.hot = context.find_hot()?;
@@ -95,7 +98,7 @@ impl<'p> SearchContext<'p> {
     }
 
     /// Finds the temperature at which a few proposals are accepted by heating a good mapping.
-    fn find_warm(&self, start: &[u32]) -> Result<f64, ObjectiveError> {
+    pub(super) fn find_warm(&self, start: &[u32]) -> Result<f64, ObjectiveError> {
         let mut temperature = COOL * self.hot;
         let mut probe = Probe::new(self, start.to_vec())?;
         while temperature < WARMEST * self.hot && probe.acceptance(self, temperature) < WARM_ACCEPTANCE {

@@ -39,7 +39,8 @@ pub(crate) fn tree(shape: &[u32]) -> SystemGraph {
 pub(crate) fn switches(shape: &[u32]) -> SystemGraph {
     let mut system = tree(shape);
     let mut below = system.slots.len() as u32 / shape[0];
-    (system.nodes.truncate(below as usize), system.links.clear());
+    system.nodes.truncate(below as usize);
+    system.links.clear();
     let mut first = 0;
     for width in &shape[1..] {
         let switch = first + below;

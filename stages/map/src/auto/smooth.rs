@@ -1,0 +1,135 @@
+//! Annealing of smooth norms in place of a maximum.
+//!
+//! A maximum, such as the load of the busiest link, does not change with most exchanges. The norm
+//! (Σ xᵖ)^(1/p) of all loads does, and is at most n^(1/p) times the maximum. One annealing chain lowers norms
+//! of growing exponent: a small one brings partners together, a large one leaves only the busiest links. On 20
+//! random cases (`examples/link_loads.rs`) this was better than a single exponent of 8.
+
+use hopmap_islands::Meter;
+use hopmap_objective::{Assignment, ObjectiveError, Problem};
+use hopmap_random::Pcg64;
+use serde::{Deserialize, Serialize};
+
+use super::context::SearchContext;
+use super::population::Standing;
+use crate::moves::{Incumbent, sweep};
+
+/// Exponents of the stages, as powers of two. Every island omits one of the first two: stencils on trees need
+/// the sum, random programs do better without it. The stages of an island are equally long.
+const DOUBLINGS: [u32; 4] = [0, 1, 3, 5];
+const STAGES: [[usize; 3]; 2] = [[0, 2, 3], [1, 2, 3]];
+/// Fraction of the budget of an island for the chain; the rest searches the maximum itself.
+const SHARE: f64 = 0.7;
+/// Temperature at the end of the chain, in units of that at its start.
+const COLD: f64 = 1e-3;
+
+/// The problems of the stages; none if the objective has no maximum.
+pub(super) fn stages(problem: &Problem) -> Vec<Problem> {
+    DOUBLINGS.into_iter().filter_map(|doublings| problem.smoothed(doublings)).collect()
+}
+
+/// A chain between two sweeps.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Chain {
+    /// Temperature at the start, in units of that at which a quarter of all proposals are accepted.
+    warmth: f64,
+    /// The fraction of the chain that has passed.
+    progress: f64,
+    stages: [usize; 3],
+    slots: Vec<u32>,
+}
+
+impl Chain {
+    /// From a mapping: hot enough to forget it, or warm if it is good. `None` if the objective has no maximum.
+    pub(super) fn new(
+        context: &SearchContext<'_>,
+        island: u32,
+        slots: &[u32],
+        is_good: bool,
+    ) -> Result<Option<Self>, ObjectiveError> {
+        let stages = STAGES[island as usize % STAGES.len()];
+        let Some(first) = context.smooth.get(stages[0]) else { return Ok(None) };
+        let warmth = if is_good { first.find_warm(slots)? / first.hot } else { 1.0 };
+        Ok(Some(Self { warmth, progress: 0.0, stages, slots: slots.to_vec() }))
+    }
+
+    /// Sweeps until the end of the chain or for about this many evaluations.
+    pub(super) fn run(
+        &mut self,
+        context: &SearchContext<'_>,
+        random: &mut Pcg64,
+        end: u64,
+        meter: &mut Meter<'_>,
+        incumbent: &mut Incumbent,
+    ) -> Result<Standing, ObjectiveError> {
+        loop {
+            self.look(meter);
+            let stage = Stage::new(context, &self.stages, self.progress);
+            let standing = self.run_stage(context, stage, random, end, meter, incumbent)?;
+            incumbent.offer(context.problem, &self.slots);
+            if let Some(standing) = standing {
+                return Ok(standing);
+            }
+        }
+    }
+
+    /// Sweeps until the end of a stage, which has no standing.
+    fn run_stage(
+        &mut self,
+        context: &SearchContext<'_>,
+        Stage { smooth, is_last, end: stage_end }: Stage<'_>,
+        random: &mut Pcg64,
+        end: u64,
+        meter: &mut Meter<'_>,
+        incumbent: &mut Incumbent,
+    ) -> Result<Option<Standing>, ObjectiveError> {
+        let mut assignment = Assignment::new(smooth.problem, &self.slots)?;
+        let mut best = Incumbent::new(assignment.cost(), self.slots.clone());
+        let standing = loop {
+            self.look(meter);
+            if self.progress >= 1.0 {
+                break Some(Standing::Frozen);
+            } else if self.progress >= stage_end {
+                break None;
+            } else if meter.spent() >= end {
+                break Some(Standing::Warm);
+            } else if !meter.take_all(smooth.movable.len() as u64) {
+                break Some(Standing::Stopped);
+            }
+            let temperature = self.warmth * smooth.hot * libm::pow(COLD, self.progress);
+            let before = best.best.cost;
+            sweep(&mut assignment, &smooth.movable, temperature, &context.acceptance, random, &mut best);
+            if is_last && best.best.cost < before {
+                incumbent.offer(context.problem, &best.best.solution);
+                meter.record(incumbent.best.cost);
+            }
+        };
+        self.slots.copy_from_slice(assignment.slots());
+        Ok(standing)
+    }
+
+    /// Updates the progress, unless the speed of a search that was resumed is not known yet.
+    fn look(&mut self, meter: &Meter<'_>) {
+        let (spent, outlook) = (meter.spent() as f64, meter.outlook() as f64);
+        if outlook > 0.0 {
+            self.progress = spent / (SHARE * (spent + outlook));
+        }
+    }
+}
+
+/// A stage of a chain.
+struct Stage<'c> {
+    smooth: &'c SearchContext<'c>,
+    is_last: bool,
+    /// The fraction of the chain at which it ends.
+    end: f64,
+}
+
+impl<'c> Stage<'c> {
+    fn new(context: &'c SearchContext<'_>, stages: &[usize], progress: f64) -> Self {
+        let last = stages.len() - 1;
+        let end_of = |number: usize| (number + 1) as f64 / (last + 1) as f64;
+        let number = (0..last).find(|&number| progress < end_of(number)).unwrap_or(last);
+        Self { smooth: &context.smooth[stages[number]], is_last: number == last, end: end_of(number) }
+    }
+}
