@@ -130,13 +130,14 @@ impl Distance {
 
     /// The same tree with single slots as innermost groups, for objectives that distinguish the slots of a
     /// group.
-    pub(crate) fn with_single_slots(mut self) -> Self {
-        let mut of = vec![0; self.order.len()];
-        (0..).zip(&self.order).for_each(|(place, &slot)| of[slot as usize] = place);
-        self.levels.insert(0, single_slots(of));
+    pub(crate) fn with_single_slots(&self) -> Self {
+        let mut tree = self.clone();
+        let mut of = vec![0; tree.order.len()];
+        (0..).zip(&tree.order).for_each(|(place, &slot)| of[slot as usize] = place);
+        tree.levels.insert(0, single_slots(of));
         // The lowest bit is that of a slot and itself.
-        self.level_of[1..].iter_mut().for_each(|level| *level += 1);
-        self
+        tree.level_of[1..].iter_mut().for_each(|level| *level += 1);
+        tree
     }
 
     /// Whether the cost between two slots follows from the level on which they meet.

@@ -1,6 +1,7 @@
 //! Objective functions, and their integer form beyond one quadratic form.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hopmap_model::Weight;
 
@@ -190,7 +191,7 @@ pub(crate) struct Terms {
     /// Factor of every value.
     factors: Values,
     /// Traffic over links, if the busiest link counts.
-    pub(crate) traffic: Option<Traffic>,
+    pub(crate) traffic: Option<Arc<Traffic>>,
     /// What a byte costs on every link, for each largest load that counts.
     pub(crate) loads: [Option<LinkCosts>; LOADS],
     /// Bounds of twice T, of every largest load, and of the integer cost.
@@ -232,7 +233,7 @@ impl Terms {
         quadratic: f64,
         [base_scale, base_bound]: [f64; 2],
         hops: [Option<[f64; 2]>; HOPS],
-        traffic: Option<Traffic>,
+        traffic: Option<Arc<Traffic>>,
         loads: [Option<LinkCosts>; LOADS],
     ) -> Result<Self, ObjectiveError> {
         let hops = objective.hops().into_iter().zip(hops).map(|((weight, _), size)| {

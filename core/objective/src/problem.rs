@@ -1,5 +1,7 @@
 //! A mapping problem with integer weights and costs.
 
+use std::sync::Arc;
+
 use hopmap_model::{NodeState, Paths, SystemGraph, TaskGraph, Weight};
 
 use crate::adjacency::{Adjacency, Directed, Neighbour};
@@ -20,15 +22,15 @@ use crate::{Distance, Objective, ObjectiveError};
 /// problem). Weights and costs are integers; their products are [`scale`](Self::scale) times the real ones.
 /// Tree costs are symmetric, so the weights of both directions are added. For a cost matrix, the costs of
 /// both directions are added if the weights are symmetric. If neither is symmetric, or ranks pay to send to
-/// themselves, every ordered pair is kept.
+/// themselves, every ordered pair is kept. Copies share what does not depend on constraints and objective.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    neighbours: Adjacency,
-    distance: Distance,
+    neighbours: Arc<Adjacency>,
+    distance: Arc<Distance>,
     /// Weights and costs of both directions, if neither is symmetric.
-    pub(crate) directed: Option<Directed>,
+    pub(crate) directed: Option<Arc<Directed>>,
     /// The same in small integers, if that is faster.
-    pub(crate) compact: Option<Compact>,
+    pub(crate) compact: Option<Arc<Compact>>,
     /// Ranks whose slot affects the cost.
     movable: Vec<u32>,
     /// Constraints, if any.
@@ -36,7 +38,7 @@ pub struct Problem {
     /// Terms in addition to or instead of the quadratic form.
     pub(crate) terms: Option<Box<Terms>>,
     /// Problems whose costs are the additional sums of hops.
-    pub(crate) hops: [Option<Box<Self>>; HOPS],
+    pub(crate) hops: [Option<Arc<Self>>; HOPS],
     /// Upper bound of the quadratic form.
     bound: f64,
     slots: usize,
@@ -84,7 +86,7 @@ impl Problem {
         };
         for (index, &(factor, weight)) in hops.iter().enumerate() {
             if factor > 0.0 && own != Some(index) {
-                problem.hops[index] = Some(Box::new(Self::of_hops(graph, system, weight)?));
+                problem.hops[index] = Some(Arc::new(Self::of_hops(graph, system, weight)?));
             }
         }
         let (mut traffic, mut loads) = (None, [const { None }; LOADS]);
@@ -96,14 +98,14 @@ impl Problem {
                 *costs =
                     (weight > 0.0).then(|| LinkCosts::new(unit, system, found.total, room)).transpose()?;
             }
-            traffic = Some(found);
+            traffic = Some(Arc::new(found));
         }
         let size = |problem: &Self| [problem.scale, problem.bound];
         let sizes = problem.hops.each_ref().map(|hops| hops.as_deref().map(size));
         let terms = Terms::new(objective, factor, size(&problem), sizes, traffic, loads)?;
         let follows_from_costs = !problem.counts_hops_beside() && terms.traffic.as_ref().is_none();
         if !follows_from_costs && !problem.groups_are_inside_hosts(system) {
-            problem.distance = problem.distance.with_single_slots();
+            problem.distance = Arc::new(problem.distance.with_single_slots());
         }
         // Weights differ between terms: a rank may have weight in one of them only.
         let concerned = |rank: &u32| {
@@ -188,10 +190,10 @@ impl Problem {
             None => Compact::new(&neighbours, &distance),
         };
         let mut problem = Self {
-            neighbours,
-            distance,
-            directed,
-            compact,
+            neighbours: Arc::new(neighbours),
+            distance: Arc::new(distance),
+            directed: directed.map(Arc::new),
+            compact: compact.map(Arc::new),
             movable: Vec::new(),
             admission: None,
             terms: None,
