@@ -10,6 +10,7 @@
 mod annealing;
 mod auto;
 mod baseline;
+mod blocks;
 mod composite;
 mod error;
 mod exact;
@@ -27,6 +28,7 @@ mod tabu;
 pub use annealing::Annealing;
 pub use auto::Auto;
 pub use baseline::{Linear, Random, RoundRobin, greedy};
+pub use blocks::{BlockName, Blocks};
 pub use composite::Composite;
 pub use error::MapError;
 pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};

@@ -31,6 +31,10 @@ macro_rules! params {
             pub pinned: Vec<Pin>,
             /// Names of hosts that no rank may use.
             pub forbidden: Vec<String>,
+            /// Ranks that stay together on one host, on its first slots in the order of the block: `host` for
+            /// those that shared a host when the program was recorded, or a list of blocks with all ranks. Not
+            /// with T.
+            pub blocks: Option<crate::Blocks>,
         }
 
         impl Default for $name {
@@ -41,6 +45,7 @@ macro_rules! params {
                     objective: <$goal>::default(),
                     pinned: Vec::new(),
                     forbidden: Vec::new(),
+                    blocks: None,
                 }
             }
         }
@@ -68,6 +73,7 @@ macro_rules! problem_params {
                     objective: params.objective.of_metrics(),
                     pinned: &params.pinned,
                     forbidden: &params.forbidden,
+                    blocks: params.blocks.as_ref(),
                 }
             }
         }
@@ -271,6 +277,10 @@ pub struct ExternalParams {
     /// Names of hosts that no rank may use.
     #[serde(default)]
     pub forbidden: Vec<String>,
+    /// Ranks that stay together on one host, on its first slots in the order of the block: `host` for those
+    /// that shared a host when the program was recorded, or a list of blocks with all ranks. Not with T.
+    #[serde(default)]
+    pub blocks: Option<crate::Blocks>,
 }
 
 problem_params!(ExternalParams);
@@ -289,6 +299,7 @@ impl ExternalParams {
             objective: Goal::default(),
             pinned: Vec::new(),
             forbidden: Vec::new(),
+            blocks: None,
         }
     }
 }

@@ -7,14 +7,15 @@ use hopmap_model::{
 use hopmap_objective::{EVALUATIONS, Metric, Quality, check_weight};
 use hopmap_prediction::Options;
 
+use crate::blocks::Contraction;
 use crate::exact::{BOUND, GAP, PROVEN};
 use crate::hierarchical::METIS;
 use crate::params::{AutoGoal, ProblemParams, kind};
 use crate::predicted_time::{PredictedTime, PredictedTimeError};
 use crate::{
-    Annealing, AnnealingParams, Auto, AutoParams, Composite, CompositeParams, Exact, ExactParams, External,
-    ExternalParams, Genetic, GeneticParams, Hierarchical, HierarchicalParams, ImportParams, Linear,
-    LinearParams, Mapper, Random, RandomParams, RoundRobin, SearchResult, Tabu, TabuParams, import,
+    Annealing, AnnealingParams, Auto, AutoParams, Blocks, Composite, CompositeParams, Exact, ExactParams,
+    External, ExternalParams, Genetic, GeneticParams, Hierarchical, HierarchicalParams, ImportParams, Linear,
+    LinearParams, MapError, Mapper, Random, RandomParams, RoundRobin, SearchResult, Tabu, TabuParams, import,
 };
 
 const PORTS: &[Port] = &[
@@ -141,7 +142,10 @@ mapper_stage! {
 mapper_stage! {
     /// `map/round-robin`: rank `i` on host `i` modulo the hosts.
     RoundRobinStage(LinearParams), "map/round-robin", 3, "Map ranks to hosts in turn (cyclic mapping)";
-    check: |params| Ok(()),
+    check: |params| match params.blocks {
+        None => Ok(()),
+        Some(_) => Err(without_blocks("map/round-robin deals the ranks of a block to different hosts").into()),
+    },
     map: |params, inputs| RoundRobin::new(&inputs.one::<SystemGraph>("system")?.value),
     timed: false;
 }
@@ -225,6 +229,11 @@ impl Stage for AutoStage {
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         ProblemParams::from(params).check()?;
+        if params.objective == AutoGoal::PredictedTime && params.blocks.is_some() {
+            return Err(
+                without_blocks("the objective `predicted-time` replays exchanges of single ranks").into()
+            );
+        }
         Auto::new(params)?;
         Ok(params.algorithms.check()?)
     }
@@ -309,8 +318,45 @@ fn place(
 ) -> Result<Outcome, Error> {
     measure(params.weight, inputs, timed, |graph, system| {
         let weight = params.weight.resolve(graph, system, cx)?;
-        Ok((mapper.map(&params.problem(graph, system, weight)?, cx)?, weight))
+        let mut performance = system.hosts().map(|host| system.nodes[host.0 as usize].traits.performance);
+        let first = performance.next();
+        if performance.any(|other| Some(other) != first) {
+            cx.log("warning: hosts differ in performance, which mappers do not count");
+        }
+        let found = match params.blocks {
+            None => mapper.map(&params.problem(graph, system, weight)?, cx)?,
+            Some(blocks) => place_blocks(mapper, params, blocks, graph, system, weight, cx)?,
+        };
+        Ok((found, weight))
     })
+}
+
+fn without_blocks(problem: &str) -> MapError {
+    MapError::new(problem, "omit `blocks`")
+}
+
+/// Maps blocks to hosts, and ranks to the slots of the host of their block.
+fn place_blocks(
+    mapper: &impl Mapper,
+    params: &ProblemParams<'_>,
+    blocks: &Blocks,
+    graph: &TaskGraph,
+    system: &SystemGraph,
+    weight: Weight,
+    cx: &Context<'_>,
+) -> Result<SearchResult, Error> {
+    let contraction = Contraction::new(blocks, graph, system)?;
+    let problem = params.problem_of_blocks(&contraction, system, weight)?;
+    let mut found = mapper.map(&problem, cx)?;
+    let between = problem.real(problem.cost(&found.slots));
+    found.slots = contraction.expand(&found.slots);
+    let paths = Paths::new(system);
+    let quality = Quality::new(graph, system, paths.as_ref(), &found.slots, weight)?;
+    // What the ranks of a block pay to each other is the same on every host.
+    let inside = params.objective.of_metrics(&quality.metrics()).map_or(0.0, |all| all - between);
+    found.convergence.iter_mut().for_each(|point| point.cost += inside);
+    found.metrics.get_mut(BOUND.name).into_iter().for_each(|bound| *bound += inside);
+    Ok(found)
 }
 
 /// Measures the result of `find` for the inputs: a mapping with all metrics.

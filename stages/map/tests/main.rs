@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod auto;
+mod blocks;
 mod common;
 mod constraints;
 mod damage;

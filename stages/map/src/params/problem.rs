@@ -11,15 +11,17 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::MapError;
+use crate::blocks::Contraction;
+use crate::{Blocks, MapError};
 
 /// Parameters shared by all mappers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProblemParams<'a> {
     pub(crate) weight: WeightChoice,
-    pub(super) objective: Objective,
+    pub(crate) objective: Objective,
     pub(super) pinned: &'a [Pin],
     pub(super) forbidden: &'a [String],
+    pub(crate) blocks: Option<&'a Blocks>,
 }
 
 impl ProblemParams<'_> {
@@ -28,7 +30,7 @@ impl ProblemParams<'_> {
         check_weight(self.weight.or(0.0, 1.0))?;
         self.objective.check()?;
         self.constraints()?;
-        Ok(())
+        self.blocks.map_or(Ok(()), |blocks| Ok(blocks.check(&self.objective)?))
     }
 
     /// The same with another objective.
@@ -36,7 +38,7 @@ impl ProblemParams<'_> {
         Self { objective, ..self }
     }
 
-    /// Builds the mapping problem of a program and a machine.
+    /// Builds the mapping problem of a program and a machine, without blocks.
     pub(crate) fn problem(
         &self,
         graph: &TaskGraph,
@@ -45,6 +47,18 @@ impl ProblemParams<'_> {
     ) -> Result<Problem, Error> {
         let problem = Problem::with_objective(graph, system, weight, &self.objective)?;
         Ok(problem.with_constraints(&self.constraints()?, system)?)
+    }
+
+    /// Builds the problem of blocks and hosts.
+    pub(crate) fn problem_of_blocks(
+        &self,
+        contraction: &Contraction,
+        system: &SystemGraph,
+        weight: Weight,
+    ) -> Result<Problem, Error> {
+        let Contraction { graph, system: hosts, .. } = contraction;
+        let problem = Problem::with_objective(graph, hosts, weight, &self.objective)?;
+        Ok(problem.with_constraints(&contraction.constraints(&self.constraints()?, system)?, hosts)?)
     }
 
     fn constraints(&self) -> Result<Constraints, MapError> {
