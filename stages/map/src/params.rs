@@ -160,7 +160,8 @@ params! {
         pub seed: u64 = 1,
         /// Evaluation limit of every island before its final local search, in exchanges. A larger limit
         /// continues the search of a smaller one. Without it and `time_limit_s`: 33,554,432, but at least
-        /// four steps per rank. One step evaluates all pairs.
+        /// four steps per rank. One step evaluates all pairs. If there are at most as many mappings, and at
+        /// most 5040, all are tried instead.
         pub evaluations: Option<u64>,
         /// Time limit in seconds. If there are fewer threads than islands, the islands share it. Results with
         /// a time limit are not reproducible bit for bit.

@@ -1,7 +1,7 @@
 //! Robust tabu search (Taillard 1991): islands, search and tabu list.
 
-use hopmap_islands::{Budget, Counts, Island, Meter};
-use hopmap_model::{Context, Error, OutOfRange, seed_stream};
+use hopmap_islands::{Budget, Candidate, Counts, Island, Meter};
+use hopmap_model::{Context, ConvergencePoint, Error, OutOfRange, seed_stream};
 use hopmap_objective::{Assignment, Deltas, Distance, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 
@@ -13,6 +13,8 @@ use crate::{MapError, Mapper, SearchResult, TabuParams, descend};
 /// The default budget, and its minimum in steps per rank.
 const DEFAULT_EVALUATIONS: u64 = 1 << 25;
 const DEFAULT_STEPS: u64 = 4;
+/// Number of mappings up to which all are tried: those of seven ranks on seven slots.
+const FEW: u64 = 5040;
 /// Maximum number of stored deltas per running island, eight bytes each.
 const MOST_DELTAS: u64 = 1 << 22;
 
@@ -26,7 +28,8 @@ const MOST_DELTAS: u64 = 1 << 22;
 /// and neighbour.
 ///
 /// The first island starts from the linear or the greedy mapping, whichever costs less, the others from
-/// random ones. A local search improves the best mapping at the end.
+/// random ones. A local search improves the best mapping at the end. If there are only a few thousand
+/// mappings, all are tried instead.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tabu {
     seed: u64,
@@ -99,9 +102,49 @@ impl Mapper for Tabu {
             );
             return Err(MapError::new(problem, "use `map/annealing`, or a smaller machine").into());
         }
+        if let Some(mappings) = few_mappings(problem).filter(|&count| count <= self.budget.evaluations(FEW)) {
+            return Ok(best_of_all(problem, mappings));
+        }
         let default = DEFAULT_EVALUATIONS.max(DEFAULT_STEPS * problem.ranks() as u64 * pairs);
         let found = self.budget.search(default, cx, |island, meter| self.search(problem, island, meter))?;
         Ok(SearchResult::of_islands(found, problem))
+    }
+}
+
+/// Number of mappings of all ranks to slots, if it is small.
+fn few_mappings(problem: &Problem) -> Option<u64> {
+    let slots = problem.slots() as u64;
+    let mut choices = (0..problem.ranks() as u64).map(|rank| slots - rank);
+    choices.try_fold(1u64, |count, choices| count.checked_mul(choices).filter(|&count| count <= FEW))
+}
+
+/// Tries all mappings, the linear one first.
+fn best_of_all(problem: &Problem, evaluations: u64) -> SearchResult {
+    let linear = problem.linear();
+    let first = Candidate { cost: problem.cost(&linear), solution: linear };
+    let mut best = first.clone();
+    extend(problem, &mut Vec::new(), &mut best);
+    let point = |evaluations, cost| ConvergencePoint { island: 0, evaluations, cost: problem.real(cost) };
+    let mut convergence = vec![point(0, first.cost)];
+    convergence.extend((best.cost < first.cost).then(|| point(evaluations, best.cost)));
+    SearchResult { evaluations, convergence, ..SearchResult::at_once(best.solution) }
+}
+
+/// Tries all slots for the ranks that follow those of a partial mapping.
+fn extend(problem: &Problem, slots: &mut Vec<u32>, best: &mut Candidate<Vec<u32>>) {
+    if slots.len() == problem.ranks() {
+        let cost = problem.cost(slots);
+        if cost < best.cost {
+            *best = Candidate { cost, solution: slots.clone() };
+        }
+        return;
+    }
+    for slot in 0..problem.slots() as u32 {
+        if !slots.contains(&slot) && problem.admits(slots.len() as u32, slot) {
+            slots.push(slot);
+            extend(problem, slots, best);
+            slots.pop();
+        }
     }
 }
 

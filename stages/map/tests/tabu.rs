@@ -201,6 +201,15 @@ proptest! {
     }
 }
 
+/// Two ranks once cost as many evaluations as two hundred.
+#[test]
+fn a_search_of_few_mappings_ends_when_all_are_seen() {
+    let graph = graph(2, [(0, 1, 8)]);
+    let mapping = search(TabuParams::default(), &graph, &tree(&[1, 2, 2]));
+    assert!((mapping.metrics["evaluations"] - 12.0).abs() < 1e-9, "{:?}", mapping.metrics);
+    assert!((mapping.metrics["F"] - 80.0).abs() < 1e-9 && mapping.complete);
+}
+
 #[test]
 fn eight_ranks_get_an_optimal_mapping() {
     let weights = |i: u32, j: u32| u64::from((i * 13 + j * 7) % 11);
