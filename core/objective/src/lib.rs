@@ -30,6 +30,6 @@ pub use dense::{Dense, DenseAssignment, Matrix};
 pub use distance::Distance;
 pub use error::ObjectiveError;
 pub use objective::Objective;
-pub use problem::Problem;
+pub use problem::{OrderedPairs, Problem};
 pub use quality::{EVALUATIONS, METRICS, Metric, NetworkQuality, Quality, link_loads};
 pub use scale::check_weight;

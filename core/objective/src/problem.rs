@@ -45,6 +45,15 @@ pub struct Problem {
     scale: f64,
 }
 
+/// Weights and costs of ordered pairs, those of a rank or a slot with itself included.
+#[derive(Debug)]
+pub struct OrderedPairs<'p> {
+    /// Source, destination and weight.
+    pub weights: Vec<(u32, u32, i64)>,
+    /// Costs between all slots, row by row.
+    pub costs: &'p [i64],
+}
+
 impl Problem {
     /// Creates a problem with objective F from a program and a machine, scaled to integers.
     ///
@@ -275,7 +284,21 @@ impl Problem {
     /// [`distance`](Self::distance) without constraints, which external solvers support.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        self.is_quadratic() && self.directed.is_none() && !self.is_constrained()
+        self.is_sum() && self.directed.is_none()
+    }
+
+    /// Whether the cost is a sum over pairs of ranks without constraints.
+    #[must_use]
+    pub fn is_sum(&self) -> bool {
+        self.is_quadratic() && !self.is_constrained()
+    }
+
+    /// The weights and costs of ordered pairs, if neither weights nor costs are symmetric, or if ranks pay to
+    /// send to themselves.
+    #[must_use]
+    pub fn ordered_pairs(&self) -> Option<OrderedPairs<'_>> {
+        let directed = self.directed.as_ref()?;
+        Some(OrderedPairs { weights: directed.entries().collect(), costs: &directed.costs })
     }
 
     /// Whether every exchange that lowers the cost moves one of its ranks closer to a neighbour.

@@ -62,17 +62,27 @@ impl MapError {
 }
 
 /// Checks that two matrices define the problem, and that it has at most `max_slots` slots.
-pub(crate) fn check_plain(problem: &Problem, stage: &str, max_slots: usize) -> Result<(), MapError> {
-    if !problem.is_plain() {
-        let problem = format!(
-            "{stage} supports only F or hop-bytes without constraints, and needs symmetric weights or costs"
-        );
+pub(crate) fn check_sum(problem: &Problem, stage: &str, max_slots: usize) -> Result<(), MapError> {
+    if !problem.is_sum() {
+        let problem = format!("{stage} supports only F or hop-bytes without constraints");
         return Err(MapError::new(problem, "omit `objective`, `pinned` and `forbidden`, or use map/auto"));
     }
     if problem.slots() > max_slots {
         let problem =
             format!("the machine has {} slots, but {stage} supports at most {max_slots}", problem.slots());
         return Err(MapError::new(problem, "use map/auto, or select part of the machine"));
+    }
+    Ok(())
+}
+
+/// Checks that, besides, the cost of two ranks is one product.
+pub(crate) fn check_plain(problem: &Problem, stage: &str, max_slots: usize) -> Result<(), MapError> {
+    check_sum(problem, stage, max_slots)?;
+    if !problem.is_plain() {
+        let problem = format!(
+            "{stage} needs symmetric weights or costs, and no cost of messages from a rank to itself"
+        );
+        return Err(MapError::new(problem, "use map/auto or map/exact, which take any weights and costs"));
     }
     Ok(())
 }

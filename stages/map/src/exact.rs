@@ -12,7 +12,7 @@ use hopmap_islands::time_limit;
 use hopmap_model::{Context, Error, require_above_zero};
 use hopmap_objective::{Metric, Problem};
 
-use crate::error::check_plain;
+use crate::error::check_sum;
 use crate::{ExactParams, MapError, Mapper, SearchResult, Tabu, TabuParams};
 use instance::{Instance, Symmetry};
 use relaxation::{Scale, gilmore_lawler};
@@ -107,13 +107,13 @@ impl Exact {
 
 impl Mapper for Exact {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
-        check_plain(problem, "map/exact", MOST_SLOTS)?;
+        check_sum(problem, "map/exact", MOST_SLOTS)?;
         let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
         let mut found = self.first(problem, cx)?;
         let instance = Instance::new(problem);
         let cost = instance.cost(&found.slots);
-        let proof = if cost == 0 {
-            Proof { better: None, bound: 0, nodes: 0 }
+        let proof = if cost == 0 || instance.ranks() == 0 {
+            Proof { better: None, bound: cost, nodes: 0 }
         } else if instance.ranks() * instance.slots > MOST_PLACES {
             let bound = gilmore_lawler(&instance, || cx.should_stop()).unwrap_or(0).min(cost);
             Proof { better: None, bound, nodes: 0 }

@@ -90,6 +90,27 @@ proptest! {
         check(&limited, optimum)?;
     }
 
+    /// With both diagonals, symmetric or not.
+    #[test]
+    fn on_any_two_matrices_results_are_optimal_and_bounds_valid_at_any_limit(
+        ranks in 1usize..6, free in 0usize..3, is_symmetric in any::<bool>(), limit in 1u64..12,
+        weights in prop::collection::vec(0u64..12, 64), costs in prop::collection::vec(0u64..20, 64)
+    ) {
+        let n = ranks + free;
+        let value = |values: &[u64], a: usize, b: usize| match is_symmetric {
+            true => values[a.min(b) * 8 + a.max(b)],
+            false => values[a * 8 + b],
+        };
+        let weights: Vec<u64> = (0..ranks * ranks).map(|at| value(&weights, at / ranks, at % ranks)).collect();
+        let costs: Vec<u64> = (0..n * n).map(|at| value(&costs, at / n, at % n)).collect();
+        let optimum = least(&weights, &costs, ranks, n, &mut Vec::new()) as f64;
+        let (graph, system) = (program(&weights, ranks), machine(n, costs.iter().map(|&cost| cost as f64).collect()));
+        let proven = exact(None, &graph, &system);
+        prop_assert!((proven.metrics["proven"] - 1.0).abs() < f64::EPSILON);
+        check(&proven, optimum)?;
+        check(&exact(Some(limit), &graph, &system), optimum)?;
+    }
+
     #[test]
     fn on_a_tree_nothing_is_better(
         ranks in 2usize..7, edges in prop::collection::vec((0u32..6, 0u32..6, 1u64..9), 1..12)

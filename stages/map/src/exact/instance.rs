@@ -1,6 +1,6 @@
 //! Weight and cost matrices of a problem, and the symmetries of their ranks and slots.
 
-use hopmap_objective::Problem;
+use hopmap_objective::{OrderedPairs, Problem};
 
 /// Step limits, per point, of one search for an automorphism and of all searches; one step examines all
 /// points. Points for which no automorphism is found within them count as different.
@@ -157,8 +157,8 @@ fn join(classes: &mut [u32], a: usize, b: usize) {
 
 /// Communicating ranks, and all slots; the slots of other ranks do not affect the cost.
 ///
-/// The only code that reads a [`Problem`]. The cost of two ranks is [`pair`](Self::pair), in units of
-/// [`unit`](Self::unit), the largest known common divisor of all costs.
+/// The only code that reads a [`Problem`]. The cost of a rank is [`own`](Self::own), that of two ranks
+/// [`pair`](Self::pair), in units of [`unit`](Self::unit), the largest known common divisor of all costs.
 #[derive(Debug)]
 pub(super) struct Instance<'p> {
     problem: &'p Problem,
@@ -170,27 +170,40 @@ pub(super) struct Instance<'p> {
     pub(super) costs: Vec<i64>,
     pub(super) slots: usize,
     pub(super) unit: i64,
+    /// Whether every ordered pair costs a product of its own, with the diagonals; otherwise every pair costs
+    /// one.
+    pub(super) is_directed: bool,
 }
 
 impl<'p> Instance<'p> {
     pub(super) fn new(problem: &'p Problem) -> Self {
-        let active: Vec<u32> =
-            (0..problem.ranks() as u32).filter(|&rank| !problem.neighbours(rank).is_empty()).collect();
+        let active = problem.movable().to_vec();
         let mut row_of = vec![0; problem.ranks()];
         active.iter().enumerate().for_each(|(row, &rank)| row_of[rank as usize] = row);
         let mut weights = vec![0; active.len() * active.len()];
-        for (row, &rank) in active.iter().enumerate() {
-            for neighbour in problem.neighbours(rank) {
-                weights[row * active.len() + row_of[neighbour.rank as usize]] = neighbour.weight;
-            }
-        }
+        let mut set = |(source, destination, weight): (u32, u32, i64)| {
+            weights[row_of[source as usize] * active.len() + row_of[destination as usize]] = weight;
+        };
         let slots = problem.slots();
-        let all = 0..slots as u32;
-        let distance = problem.distance();
-        let mut costs: Vec<i64> =
-            all.clone().flat_map(|a| all.clone().map(move |b| distance.cost(a, b))).collect();
+        let ordered = problem.ordered_pairs();
+        let is_directed = ordered.is_some();
+        let mut costs: Vec<i64> = match ordered {
+            Some(_) if active.is_empty() => vec![0; slots * slots],
+            Some(OrderedPairs { weights, costs }) => {
+                weights.into_iter().for_each(set);
+                costs.to_vec()
+            }
+            None => {
+                for &rank in &active {
+                    problem.neighbours(rank).iter().for_each(|n| set((rank, n.rank, n.weight)));
+                }
+                let all = 0..slots as u32;
+                let cost = |a, b| problem.distance().cost(a, b);
+                all.clone().flat_map(|a| all.clone().map(move |b| cost(a, b))).collect()
+            }
+        };
         let unit = divide(&mut weights) * divide(&mut costs);
-        Self { problem, active, weights, costs, slots, unit }
+        Self { problem, active, weights, costs, slots, unit, is_directed }
     }
 
     /// Number of communicating ranks.
@@ -202,7 +215,17 @@ impl<'p> Instance<'p> {
     pub(super) fn pair(&self, ranks: [usize; 2], slots: [usize; 2]) -> i64 {
         let [i, j] = ranks;
         let [k, l] = slots;
-        self.weights[i * self.active.len() + j] * self.costs[k * self.slots + l]
+        let product = |i, j, k, l| self.weights[i * self.active.len() + j] * self.costs[k * self.slots + l];
+        let back = if self.is_directed { product(j, i, l, k) } else { 0 };
+        product(i, j, k, l) + back
+    }
+
+    /// Cost of a rank on a slot with itself.
+    pub(super) fn own(&self, rank: usize, slot: usize) -> i64 {
+        match self.is_directed {
+            true => self.weights[rank * self.active.len() + rank] * self.costs[slot * self.slots + slot],
+            false => 0,
+        }
     }
 
     /// Cost of a mapping of all ranks.

@@ -73,25 +73,24 @@ pub(super) fn block(i: usize, j: usize, rows: usize) -> usize {
 }
 
 impl<T: Number> Relaxation<T> {
-    /// The root. Pairs that cost `limit` or more are infeasible.
+    /// The root. Pairs and ranks that cost `limit` or more are infeasible.
     pub(super) fn new(instance: &Instance<'_>, scale: Scale, limit: i64) -> Self {
         let (rows, columns) = (instance.ranks(), instance.slots);
+        let scaled = |cost| if cost >= limit { T::IMPOSSIBLE } else { T::of(scale.up(cost)) };
+        let own = |at: usize| scaled(instance.own(at / columns, at % columns));
         let mut pairs = Vec::with_capacity(rows * (rows - 1) / 2 * columns * columns);
         for i in 0..rows {
             for j in i + 1..rows {
                 for k in 0..columns {
                     let pair = |l| instance.pair([i, j], [k, l]);
-                    pairs.extend((0..columns).map(|l| match k == l || pair(l) >= limit {
-                        true => T::IMPOSSIBLE,
-                        false => T::of(scale.up(pair(l))),
-                    }));
+                    pairs.extend((0..columns).map(|l| if k == l { T::IMPOSSIBLE } else { scaled(pair(l)) }));
                 }
             }
         }
         Self {
             rows: (0..rows as u32).collect(),
             columns: (0..columns as u32).collect(),
-            leaders: vec![T::ZERO; rows * columns],
+            leaders: (0..rows * columns).map(own).collect(),
             pairs,
             bound: T::ZERO,
             placed: Vec::new(),
@@ -178,15 +177,17 @@ impl<T: Number> Relaxation<T> {
 /// A lower bound in units of the instance.
 ///
 /// A rank on a slot pays half of its minimum cost with all others: its largest weights at the smallest costs
-/// from there. The cheapest assignment of ranks to slots at these prices bounds F (Gilmore 1962, Lawler
+/// from there; all of what it sends if every direction has a cost of its own. The cheapest assignment of ranks to slots at these prices bounds F (Gilmore 1962, Lawler
 /// 1963). `None` on 64-bit overflow or if `stop` returned true.
 pub(super) fn gilmore_lawler(instance: &Instance<'_>, stop: impl Fn() -> bool) -> Option<i64> {
     let (ranks, slots) = (instance.ranks(), instance.slots);
     let weights: Vec<Vec<i64>> = instance
         .weights
         .chunks_exact(ranks)
-        .map(|row| {
-            let mut row: Vec<i64> = row.iter().copied().filter(|&weight| weight > 0).collect();
+        .enumerate()
+        .map(|(rank, row)| {
+            let mut row: Vec<i64> = [&row[..rank], &row[rank + 1..]].concat();
+            row.retain(|&weight| weight > 0);
             row.sort_unstable_by(|a, b| b.cmp(a));
             row
         })
@@ -200,13 +201,13 @@ pub(super) fn gilmore_lawler(instance: &Instance<'_>, stop: impl Fn() -> bool) -
         })
         .collect();
     let mut prices = Vec::with_capacity(ranks * slots);
-    for weights in &weights {
+    for (rank, weights) in weights.iter().enumerate() {
         if stop() {
             return None;
         }
-        for costs in &costs {
+        for (slot, costs) in costs.iter().enumerate() {
             let products = weights.iter().zip(costs).map(|(&weight, &cost)| weight.checked_mul(cost));
-            prices.push(products.sum::<Option<i64>>()?);
+            prices.push(products.sum::<Option<i64>>()?.checked_add(instance.own(rank, slot))?);
         }
     }
     let total = prices.iter().copied().max()?.checked_mul(i64::try_from(ranks).ok()?)?;
@@ -214,7 +215,7 @@ pub(super) fn gilmore_lawler(instance: &Instance<'_>, stop: impl Fn() -> bool) -
     let cut = (64 - total.leading_zeros()).saturating_sub(50);
     prices.iter_mut().for_each(|price| *price >>= cut);
     let value = Linear::default().solve(&mut prices, slots, ranks == slots)?;
-    Some(((value << cut) + 1) / 2)
+    Some(if instance.is_directed { value << cut } else { ((value << cut) + 1) / 2 })
 }
 
 /// Dual ascent, which raises bounds and reuses its memory.
