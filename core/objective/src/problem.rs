@@ -45,6 +45,9 @@ pub struct Problem {
     scale: f64,
 }
 
+/// A mapping is evaluated from a similar one if at most one in so many ranks has moved.
+const FEW_MOVED: usize = 4;
+
 /// Weights and costs of ordered pairs, those of a rank or a slot with itself included.
 #[derive(Debug)]
 pub struct OrderedPairs<'p> {
@@ -349,6 +352,28 @@ impl Problem {
             share: if terms.counts_shares() { terms.largest_share(&self.shares(slots)).value() } else { 0 },
             loads: terms.largest_loads(slots).map(|loads| loads.map_or(0, |loads| loads.value())),
         })
+    }
+
+    /// [`cost`](Self::cost) of a mapping `after` another one of a known cost. If they differ in few ranks of a
+    /// sum, only the pairs of these are counted.
+    #[must_use]
+    pub fn cost_after(&self, before: &[u32], cost: i64, after: &[u32]) -> i64 {
+        let differs = |rank: usize| before[rank] != after[rank];
+        let moved: Vec<usize> = (0..self.ranks()).filter(|&rank| differs(rank)).collect();
+        if !self.is_quadratic() || self.directed.is_some() || FEW_MOVED * moved.len() > self.ranks() {
+            return self.cost(after);
+        }
+        let change = |rank: usize, n: &Neighbour| {
+            let other = n.rank as usize;
+            let [old, new] = [before, after].map(|slots| self.distance.cost(slots[rank], slots[other]));
+            n.weight * (new - old)
+        };
+        let of_rank = |&rank: &usize| -> i64 {
+            let neighbours = self.neighbours(rank as u32).iter();
+            let once = neighbours.filter(|n| n.rank as usize > rank || !differs(n.rank as usize));
+            once.map(|n| change(rank, n)).sum()
+        };
+        cost + moved.iter().map(of_rank).sum::<i64>()
     }
 
     /// Cost of every rank with all others, twice its contribution to the quadratic form.

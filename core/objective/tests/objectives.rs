@@ -266,6 +266,21 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn the_cost_after_a_similar_mapping_is_that_of_the_mapping(
+        graph in programs(), system in machines(), objective in objectives(), seed in any::<u8>(),
+        exchange in (0..RANKS as u32, 0..SLOTS),
+    ) {
+        let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();
+        let mut assignment = Assignment::new(&problem, &random(RANKS, SLOTS as usize, [seed; 32])).unwrap();
+        let (before, cost) = (assignment.slots().to_vec(), assignment.cost());
+        assignment.exchange(exchange.0, exchange.1, assignment.delta(exchange.0, exchange.1));
+        let found = problem.cost_after(&before, cost, assignment.slots());
+        prop_assert_eq!(found, problem.cost(assignment.slots()));
+    }
+}
+
 /// The largest time of a link of the tree [`Network::Even`], by its structure: every link separates hosts.
 fn largest_time(graph: &TaskGraph, system: &SystemGraph, slots: &[u32]) -> f64 {
     let below: [&[u32]; 6] = [&[0], &[1], &[2], &[3], &[0, 1], &[2, 3]];

@@ -9,7 +9,7 @@ use hopmap_objective::Problem;
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::genetic::{Breeding, completed};
+use crate::genetic::{Breeding, Individual, completed};
 use crate::mapper::{ACCEPTED_CHILDREN, EXCHANGES, FinalSearch, is_flat};
 use crate::params::kind;
 use crate::{AfterExchange, AnnealingParams, GeneticParams, MapError, Mapper, SearchResult};
@@ -72,6 +72,8 @@ impl Mapper for Annealing {
         };
         let (solvers, iterations) = (rules.solvers, rules.iterations);
         cx.log(format!("{solvers} solvers on every island, {iterations} iterations, {meetings}"));
+        let breeding = || Breeding::new(problem, &GeneticParams::default());
+        let breeding = params.crossover_on_exchange.then(breeding);
         let solvers = Solvers {
             problem,
             rules,
@@ -80,7 +82,7 @@ impl Mapper for Annealing {
             repeats: params.iterations.is_none()
                 && (params.evaluations.is_some() || params.time_limit_s.is_some()),
             // Defaults of the genetic algorithm: basic crossover, mutation probability 0.001.
-            breeding: params.crossover_on_exchange.then(|| Breeding::new(problem, &GeneticParams::default())),
+            breeding: breeding.transpose()?,
         };
         let found = self.budget.evolve(&solvers, once, cx)?;
         self.ending.finish(found, problem, cx)
@@ -155,8 +157,9 @@ impl Solvers<'_> {
     /// Crosses the own mapping with a received one; annealing accepts or rejects the child.
     fn breed(&self, breeding: &Breeding<'_>, island: &mut AnnealingIsland, heard: &Candidate<Vec<u32>>) {
         let all = self.problem.slots();
-        let parents = [&island.current.solution, &heard.solution].map(|slots| completed(slots, all));
-        let child = breeding.child(&parents[0], &parents[1], &mut island.random);
+        let parents = [&island.current, heard]
+            .map(|Candidate { cost, solution }| Individual { cost: *cost, genes: completed(solution, all) });
+        let Ok(child) = breeding.child(parents.each_ref(), &mut island.random) else { return };
         island.debt += breeding.price();
         let rise = child.cost - island.current.cost;
         let accepted = island.solvers.first_mut().is_some_and(|solver| solver.accepts(rise));

@@ -52,7 +52,7 @@ impl Mapper for Composite {
             return Ok(SearchResult::at_once(problem.linear()));
         }
         let params = &self.params;
-        let breeding = Breeding::new(problem, &params.of_genetic());
+        let breeding = Breeding::new(problem, &params.of_genetic())?;
         let genetic = genetic::Rules::new(&params.of_genetic(), problem, default_population(problem.ranks()));
         let annealing = annealing::Rules::new(&params.of_annealing(), problem);
         let individuals = genetic.population as u64;
@@ -146,7 +146,7 @@ impl Evolution for Annealed<'_> {
             return Ok(true);
         }
         let iteration = number - self.annealings();
-        let goes_on = state.deme.iterate(&self.genetic, &self.breeding, meter);
+        let goes_on = state.deme.iterate(&self.genetic, &self.breeding, meter)?;
         Ok(goes_on && iteration + 1 < self.genetic.iterations)
     }
 

@@ -11,7 +11,7 @@ use crate::mapper::{FinalSearch, is_flat};
 use crate::params::kind;
 use crate::{GeneticParams, MapError, Mapper, SearchResult};
 
-pub(crate) use breeding::{Breeding, completed};
+pub(crate) use breeding::{Breeding, Individual, completed};
 pub(crate) use deme::{Rules, Subpopulation, check, default_population, exchange};
 
 /// Random streams: islands first, then masters.
@@ -58,7 +58,7 @@ impl Mapper for Genetic {
         }
         let params = &self.params;
         let rules = Rules::new(params, problem, default_population(problem.ranks()));
-        let breeding = Breeding::new(problem, params);
+        let breeding = Breeding::new(problem, params)?;
         cx.log(format!("{} individuals on every island, {} children", rules.population, rules.children));
         let default = evaluations(&rules, &breeding);
         let found = self.budget.evolve(&Populations { rules, breeding, seed: params.seed }, default, cx)?;
@@ -92,14 +92,14 @@ impl Evolution for Populations<'_> {
             if !meter.take_all(self.breeding.price()) && number >= 2 {
                 break;
             }
-            let individual = self.breeding.random(&mut deme.random);
+            let individual = self.breeding.random(&mut deme.random)?;
             deme.add(individual);
         }
         Ok(deme)
     }
 
     fn advance(&self, deme: &mut Subpopulation, epoch: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
-        Ok(deme.iterate(&self.rules, &self.breeding, meter) && epoch + 1 < self.rules.iterations)
+        Ok(deme.iterate(&self.rules, &self.breeding, meter)? && epoch + 1 < self.rules.iterations)
     }
 
     fn best(&self, deme: &Subpopulation) -> Candidate<Vec<u32>> {

@@ -444,3 +444,21 @@ fn no_result_is_worse_than_linear() {
         assert!(problem.cost(&found.slots) <= linear);
     }
 }
+
+/// On equal budgets, which count the sweeps.
+#[test]
+fn local_search_of_children_improves_a_genetic_algorithm() {
+    let (graph, system) = (grid(8, 8), tree(&[4, 4, 4]));
+    let best = |child_sweeps, crossover| {
+        let params = GeneticParams {
+            child_sweeps,
+            crossover,
+            evaluations: Some(300_000),
+            local_search: false,
+            ..GeneticParams::default()
+        };
+        run::<GeneticStage>(params, &graph, &system).metrics["F"]
+    };
+    let [plain, memetic] = [best(0, Crossover::Basic), best(20, Crossover::Uniform)];
+    assert!(memetic < plain, "{memetic} {plain}");
+}

@@ -1,10 +1,11 @@
 //! Individuals: crossover and mutation of permutations of slots, and the cost of an individual.
 
-use hopmap_objective::{Problem, random};
+use hopmap_islands::Candidate;
+use hopmap_objective::{Assignment, ObjectiveError, Problem, random};
 use hopmap_random::{Pcg64, Rng};
 use serde::{Deserialize, Serialize};
 
-use crate::moves::below;
+use crate::moves::{Acceptance, Incumbent, below, mean_change, movable, sweep, temperatures};
 use crate::{Crossover, GeneticParams};
 
 /// Exchanges, per rank, with as many products as one full evaluation of a mapping: a pair is one product
@@ -20,59 +21,109 @@ pub(crate) struct Individual {
 }
 
 /// Parameters of breeding.
-#[derive(Debug, Clone)]
 pub(crate) struct Breeding<'p> {
     problem: &'p Problem,
     crossover: Crossover,
     mutation: f64,
     mutates_clones: bool,
+    /// Local search of new individuals: the memetic algorithm.
+    improvement: Option<Improvement>,
 }
 
+/// A short annealing.
+struct Improvement {
+    movable: Vec<u32>,
+    sweeps: u64,
+    /// Mean change of cost of random moves.
+    mean_change: f64,
+    acceptance: Acceptance,
+}
+
+impl Improvement {
+    fn new(problem: &Problem, sweeps: u32) -> Result<Self, ObjectiveError> {
+        let movable = movable(problem);
+        let mean_change = mean_change(problem, &movable)?;
+        Ok(Self { movable, sweeps: sweeps.into(), mean_change, acceptance: Acceptance::new() })
+    }
+}
+
+/// Temperatures at the start and at the end of a short annealing, in units of the mean change of cost; the best
+/// of those tried on tai125e01.
+const WARM: f64 = 0.02;
+const COLD: f64 = 0.001;
+
 impl<'p> Breeding<'p> {
-    pub(crate) fn new(problem: &'p Problem, params: &GeneticParams) -> Self {
-        let &GeneticParams { crossover, mutation, mutate_clones, .. } = params;
-        Self { problem, crossover, mutation, mutates_clones: mutate_clones }
+    pub(crate) fn new(problem: &'p Problem, params: &GeneticParams) -> Result<Self, ObjectiveError> {
+        let &GeneticParams { crossover, mutation, mutate_clones, child_sweeps, .. } = params;
+        let improvement = match child_sweeps {
+            0 => None,
+            sweeps => Some(Improvement::new(problem, sweeps)?),
+        };
+        Ok(Self { problem, crossover, mutation, mutates_clones: mutate_clones, improvement })
     }
 
     pub(crate) fn problem(&self) -> &'p Problem {
         self.problem
     }
 
-    /// Cost of evaluating an individual, in evaluations of exchanges.
+    /// Cost of a new individual, in evaluations of exchanges.
     pub(crate) fn price(&self) -> u64 {
-        (self.problem.ranks() as u64).div_ceil(RANKS_PER_EVALUATION)
+        let sweeps = self.improvement.as_ref().map_or(0, |it| it.sweeps * it.movable.len() as u64);
+        sweeps + (self.problem.ranks() as u64).div_ceil(RANKS_PER_EVALUATION)
     }
 
     /// A random individual.
-    pub(crate) fn random(&self, numbers: &mut Pcg64) -> Individual {
+    pub(crate) fn random(&self, numbers: &mut Pcg64) -> Result<Individual, ObjectiveError> {
         let mut seed = [0; 32];
         numbers.fill_bytes(&mut seed);
-        self.individual(random(self.problem.slots(), self.problem.slots(), seed))
+        let genes = random(self.problem.slots(), self.problem.slots(), seed);
+        self.improved(self.individual(genes), numbers)
     }
 
     /// Two mutated children.
-    pub(crate) fn children(&self, a: &[u32], b: &[u32], random: &mut Pcg64) -> [Individual; 2] {
-        self.crossover.children(a, b, random).map(|child| self.new_child(child, [a, b], random))
+    pub(crate) fn children(
+        &self,
+        parents: [&Individual; 2],
+        random: &mut Pcg64,
+    ) -> Result<[Individual; 2], ObjectiveError> {
+        let [a, b] = parents.map(|parent| parent.genes.as_slice());
+        let [one, other] = self.crossover.children(a, b, random);
+        Ok([self.new_child(one, parents, random)?, self.new_child(other, parents, random)?])
     }
 
     /// One of two mutated children.
-    pub(crate) fn child(&self, a: &[u32], b: &[u32], random: &mut Pcg64) -> Individual {
+    pub(crate) fn child(
+        &self,
+        parents: [&Individual; 2],
+        random: &mut Pcg64,
+    ) -> Result<Individual, ObjectiveError> {
+        let [a, b] = parents.map(|parent| parent.genes.as_slice());
         let [child, _] = self.crossover.children(a, b, random);
-        self.new_child(child, [a, b], random)
+        self.new_child(child, parents, random)
     }
 
     /// A mutated child. A copy of a parent optionally exchanges two of its genes.
-    fn new_child(&self, mut genes: Vec<u32>, parents: [&[u32]; 2], random: &mut Pcg64) -> Individual {
-        if self.mutates_clones && parents.iter().any(|parent| *parent == genes) {
+    fn new_child(
+        &self,
+        mut genes: Vec<u32>,
+        parents: [&Individual; 2],
+        random: &mut Pcg64,
+    ) -> Result<Individual, ObjectiveError> {
+        if self.mutates_clones && parents.iter().any(|parent| parent.genes == genes) {
             let gene = number_below(random, genes.len());
             let other = number_below(random, genes.len() - 1);
             genes.swap(gene, other + usize::from(other >= gene));
         }
-        self.mutated(genes, random)
+        self.mutated(genes, parents[0], random)
     }
 
     /// Exchanges every gene with a random other one with the probability of a mutation.
-    pub(crate) fn mutated(&self, mut genes: Vec<u32>, random: &mut Pcg64) -> Individual {
+    pub(crate) fn mutated(
+        &self,
+        mut genes: Vec<u32>,
+        parent: &Individual,
+        random: &mut Pcg64,
+    ) -> Result<Individual, ObjectiveError> {
         let threshold = (self.mutation * 2_f64.powi(32)) as u64;
         for gene in 0..genes.len() {
             if u64::from(random.next_u32()) < threshold {
@@ -80,18 +131,39 @@ impl<'p> Breeding<'p> {
                 genes.swap(gene, other);
             }
         }
-        self.individual(genes)
+        let ranks = self.problem.ranks();
+        let genes = self.repaired(genes);
+        let cost = self.problem.cost_after(&parent.genes[..ranks], parent.cost, &genes[..ranks]);
+        self.improved(Individual { cost, genes }, random)
     }
 
-    /// Creates an individual with these genes. All individuals are created here, so constraints are repaired
-    /// here.
+    /// Creates an individual with these genes.
     pub(crate) fn individual(&self, genes: Vec<u32>) -> Individual {
-        let ranks = self.problem.ranks();
-        let genes = match self.problem.is_constrained() {
+        let genes = self.repaired(genes);
+        Individual { cost: self.problem.cost(&genes[..self.problem.ranks()]), genes }
+    }
+
+    /// Genes that satisfy the constraints.
+    fn repaired(&self, genes: Vec<u32>) -> Vec<u32> {
+        match self.problem.is_constrained() {
             false => genes,
-            true => completed(&self.problem.admit(genes[..ranks].to_vec()), genes.len()),
+            true => completed(&self.problem.admit(genes[..self.problem.ranks()].to_vec()), genes.len()),
+        }
+    }
+
+    /// The best individual of a short annealing, if there is local search.
+    fn improved(&self, individual: Individual, random: &mut Pcg64) -> Result<Individual, ObjectiveError> {
+        let Some(Improvement { movable, sweeps, mean_change, acceptance }) = &self.improvement else {
+            return Ok(individual);
         };
-        Individual { cost: self.problem.cost(&genes[..ranks]), genes }
+        let slots = &individual.genes[..self.problem.ranks()];
+        let mut assignment = Assignment::new(self.problem, slots)?;
+        let mut incumbent = Incumbent::new(individual.cost, slots.to_vec());
+        for temperature in temperatures(WARM * mean_change, COLD * mean_change, *sweeps) {
+            sweep(&mut assignment, movable, temperature, acceptance, random, &mut incumbent);
+        }
+        let Candidate { cost, solution } = incumbent.best;
+        Ok(Individual { cost, genes: completed(&solution, individual.genes.len()) })
     }
 }
 
@@ -114,6 +186,7 @@ impl Crossover {
         let genes = a.len();
         match self {
             Self::Basic => basic(a, b, random),
+            Self::Uniform => [uniform(a, b, random), uniform(b, a, random)],
             Self::Sorting => {
                 let length = (genes / WINDOW).max(1).min(genes);
                 let start = number_below(random, genes - length + 1);
@@ -145,6 +218,26 @@ fn basic(a: &[u32], b: &[u32], random: &mut Pcg64) -> [Vec<u32>; 2] {
         (children[0][gene], children[1][gene]) = (forth, back);
     }
     children
+}
+
+/// Takes every gene from a random parent if it is free; random slots fill the rest.
+fn uniform(a: &[u32], b: &[u32], random: &mut Pcg64) -> Vec<u32> {
+    let mut child = vec![u32::MAX; a.len()];
+    let mut is_taken = vec![false; a.len()];
+    for (gene, pair) in a.iter().zip(b).enumerate() {
+        let pair = [*pair.0, *pair.1];
+        let first = random.next_u32() as usize % 2;
+        let free = [pair[first], pair[1 - first]].into_iter().find(|&slot| !is_taken[slot as usize]);
+        if let Some(slot) = free {
+            child[gene] = slot;
+            is_taken[slot as usize] = true;
+        }
+    }
+    let mut rest: Vec<u32> = (0..a.len() as u32).filter(|&slot| !is_taken[slot as usize]).collect();
+    for gene in child.iter_mut().filter(|gene| **gene == u32::MAX) {
+        *gene = rest.swap_remove(number_below(random, rest.len()));
+    }
+    child
 }
 
 /// Keeps a window; the other genes follow it in the order of the other parent from its start.
@@ -194,7 +287,7 @@ mod tests {
         #[test]
         fn children_are_permutations((a, b) in parents(), seed in any::<[u8; 32]>()) {
             let mut random = Pcg64::from_seed(seed);
-            for crossover in [Crossover::Basic, Crossover::Sorting, Crossover::Order] {
+            for crossover in [Crossover::Basic, Crossover::Uniform, Crossover::Sorting, Crossover::Order] {
                 for mut child in crossover.children(&a, &b, &mut random) {
                     let agreed = (0..a.len()).all(|gene| a[gene] != b[gene] || child[gene] == a[gene]);
                     prop_assert!(crossover != Crossover::Basic || agreed);

@@ -2,7 +2,7 @@
 
 use hopmap_islands::{Candidate, Counts, Exchange, Meter};
 use hopmap_model::{require, require_above_zero};
-use hopmap_objective::Problem;
+use hopmap_objective::{ObjectiveError, Problem};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +56,14 @@ impl Subpopulation {
     }
 
     /// Breeds children, which replace the worst; `false` if the meter stopped it.
-    pub(crate) fn iterate(&mut self, rules: &Rules, breeding: &Breeding<'_>, meter: &mut Meter<'_>) -> bool {
+    pub(crate) fn iterate(
+        &mut self,
+        rules: &Rules,
+        breeding: &Breeding<'_>,
+        meter: &mut Meter<'_>,
+    ) -> Result<bool, ObjectiveError> {
         if !meter.take_all(std::mem::take(&mut self.debt)) {
-            return false;
+            return Ok(false);
         }
         let mut children = Vec::with_capacity(rules.children);
         while children.len() < rules.children {
@@ -66,27 +71,33 @@ impl Subpopulation {
             if !meter.take_all(breeding.price() * wanted as u64) {
                 break;
             }
-            children.extend(self.pair(rules, breeding).into_iter().take(wanted));
+            children.extend(self.pair(rules, breeding)?.into_iter().take(wanted));
         }
         let goes_on = children.len() == rules.children;
         self.generations += u64::from(goes_on);
+        if rules.params.child_sweeps > 0 {
+            children.into_iter().for_each(|child| self.admit(rules, breeding, child));
+            return Ok(goes_on);
+        }
         // Keep the best, even in an incomplete population.
         self.population.truncate((self.population.len() - children.len().min(self.population.len())).max(1));
         for child in children {
             self.add(child);
         }
-        goes_on
+        Ok(goes_on)
     }
 
     /// Two children of two selected parents.
-    fn pair(&mut self, rules: &Rules, breeding: &Breeding<'_>) -> [Individual; 2] {
+    fn pair(&mut self, rules: &Rules, breeding: &Breeding<'_>) -> Result<[Individual; 2], ObjectiveError> {
         let [a, b] = [self.select(rules.params.tournament), self.select(rules.params.tournament)];
-        let (a, b) = (&self.population[a].genes, &self.population[b].genes);
+        let parents = [&self.population[a], &self.population[b]];
         let threshold = (rules.params.crossover_probability * 2_f64.powi(32)) as u64;
         if u64::from(self.random.next_u32()) < threshold {
-            breeding.children(a, b, &mut self.random)
+            breeding.children(parents, &mut self.random)
         } else {
-            [a, b].map(|parent| breeding.mutated(parent.clone(), &mut self.random))
+            let mut mutated =
+                |parent: &Individual| breeding.mutated(parent.genes.clone(), parent, &mut self.random);
+            Ok([mutated(parents[0])?, mutated(parents[1])?])
         }
     }
 
@@ -119,21 +130,20 @@ impl Subpopulation {
         heard: Vec<Candidate<Vec<u32>>>,
     ) {
         let all = breeding.problem().slots();
-        let genes = heard.into_iter().map(|candidate| (candidate.cost, completed(&candidate.solution, all)));
+        let heard = heard
+            .into_iter()
+            .map(|candidate| Individual { cost: candidate.cost, genes: completed(&candidate.solution, all) });
         match rules.params.scheme {
-            Scheme::Ring => {
-                for (cost, genes) in genes {
-                    self.admit(rules, breeding, Individual { cost, genes });
-                }
-            }
+            Scheme::Ring => heard.for_each(|individual| self.admit(rules, breeding, individual)),
             Scheme::MasterSlave => {
-                let parents: Vec<Vec<u32>> = genes.map(|(_, genes)| genes).collect();
+                let parents: Vec<Individual> = heard.collect();
                 for _ in 0..rules.migrants {
                     let mut draw = || number_below(&mut self.master, parents.len());
                     let (a, b) = (draw(), draw());
-                    let child = breeding.child(&parents[a], &parents[b], &mut self.master);
+                    let child = breeding.child([&parents[a], &parents[b]], &mut self.master);
                     self.debt += breeding.price();
-                    self.admit(rules, breeding, child);
+                    // Exchanges cannot fail, and mappings of an island are valid.
+                    child.into_iter().for_each(|child| self.admit(rules, breeding, child));
                 }
             }
         }
@@ -164,8 +174,9 @@ pub(crate) fn exchange(rules: &Rules) -> Exchange {
     }
 }
 
-/// Minimum default population.
+/// Minimum default population, and that of the memetic algorithm.
 const FEWEST: u64 = 8;
+const MEMETIC: usize = 16;
 /// Genes of a population beyond 1024 ranks.
 const GENES: u64 = 1 << 20;
 /// Maximum population of an island.
@@ -204,7 +215,8 @@ pub(crate) fn check(params: &GeneticParams) -> Result<(), MapError> {
 impl Rules {
     /// Resolves valid parameters for a problem; `population` is the default population size.
     pub(crate) fn new(params: &GeneticParams, problem: &Problem, population: usize) -> Self {
-        let population = params.population.map_or(population, |population| population as usize);
+        let default = if params.child_sweeps > 0 { MEMETIC } else { population };
+        let population = params.population.map_or(default, |population| population as usize);
         let children = params.offspring.map_or(population / 2, |children| children as usize);
         Self {
             population,
@@ -275,7 +287,8 @@ mod tests {
     #[test]
     fn migrants_arrive_once_and_replace_the_worst() {
         let problem = problem();
-        let breeding = Breeding::new(&problem, &GeneticParams { mutation: 0.0, ..GeneticParams::default() });
+        let breeding =
+            Breeding::new(&problem, &GeneticParams { mutation: 0.0, ..GeneticParams::default() }).unwrap();
         let rules = Rules::new(&GeneticParams::default(), &problem, 3);
         let mut deme = deme(&breeding);
         let worst = deme.population[2].clone();
@@ -293,7 +306,8 @@ mod tests {
     #[test]
     fn the_master_sends_a_child_of_the_best() {
         let problem = problem();
-        let breeding = Breeding::new(&problem, &GeneticParams { mutation: 0.0, ..GeneticParams::default() });
+        let breeding =
+            Breeding::new(&problem, &GeneticParams { mutation: 0.0, ..GeneticParams::default() }).unwrap();
         let params = GeneticParams { scheme: Scheme::MasterSlave, ..GeneticParams::default() };
         let rules = Rules::new(&params, &problem, 3);
         let mut deme = deme(&breeding);

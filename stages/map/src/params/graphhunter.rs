@@ -89,6 +89,10 @@ macro_rules! genetic {
             /// Whether to accept migrants that the population already contains, as in the papers. Duplicates
             /// may take over the population.
             pub duplicate_migrants: bool,
+            /// Sweeps of a short annealing of every new individual (memetic algorithm), after which a child
+            /// replaces the worst individual if it is better; none by default, as in the papers. The default
+            /// population is then 16. Structured programs do well with 300 and `crossover = "uniform"`.
+            pub child_sweeps: u32,
         }
     };
 }
@@ -304,6 +308,8 @@ pub enum Crossover {
     /// library.
     #[default]
     Basic,
+    /// Takes every gene from a random parent, if no other gene has its slot; random slots fill the rest.
+    Uniform,
     /// Keeps a window of a third of the genes; the others, in the order of the other parent, fill the places
     /// after the window. Our reading of "crossover with sorting" in the papers' library.
     Sorting,
