@@ -122,7 +122,7 @@ impl Mapper for Auto {
         let smooth = stages(problem);
         if let Some(coarse) = Coarse::new(problem)? {
             let found = self.search_first(&coarse.problem, default, cx)?;
-            evaluations = found.evaluations;
+            (evaluations, is_whole) = (found.evaluations, found.complete);
             let starts = found.bests.iter().map(|best| coarse.project(best, problem.ranks()));
             context.set_grouped(starts.collect())?;
         } else if self.cuts(problem, !smooth.is_empty()) {
@@ -143,7 +143,11 @@ impl Mapper for Auto {
         let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
         let search = Search { seed: self.seed, context: &context };
-        let mut found = budget.evolve(&search, default, cx)?;
+        // Islands of a start that was interrupted cannot be resumed identically.
+        let mut found = match cx.should_stop() {
+            true => budget.evolve(&search, default, &cx.without_state())?,
+            false => budget.evolve(&search, default, cx)?,
+        };
         found.evaluations += evaluations;
         found.complete &= is_whole;
         Ok(SearchResult::of_islands(found, problem))

@@ -1,14 +1,15 @@
 //! Searches find the enumerated optimum of every objective, and objectives disagree where they should.
 
 use hopmap_map::{
-    AnnealingParams, AnnealingStage, AutoParams, AutoStage, Goal, HierarchicalParams, HierarchicalStage,
-    LevelChoice, LinearParams, LinearStage, TabuParams, TabuStage,
+    AnnealingParams, AnnealingStage, Auto, AutoParams, AutoStage, Goal, HierarchicalParams,
+    HierarchicalStage, LevelChoice, LinearParams, LinearStage, Mapper, TabuParams, TabuStage,
 };
 use hopmap_model::{
     Context, Link, Mapping, NetworkSpeed, Paths, Stage, SystemGraph, TaskGraph, Weight, WeightChoice,
     WeightName,
 };
-use hopmap_objective::{Objective, Quality, random};
+use hopmap_objective::{Objective, Problem, Quality, random};
+use hopmap_test_support::Impatient;
 use proptest::prelude::*;
 
 use crate::common::{graph, grid, inputs, run, switches, tree};
@@ -235,5 +236,23 @@ fn the_busiest_link_of_a_ring_carries_one_message() {
     for objective in [Objective::MAX_LINK_LOAD, Objective::MAX_LINK_TIME] {
         let found = annealed(objective, 30_000, &program, &system);
         assert!((found.metrics["max_link_load_bytes"] - 1000.0).abs() < 1e-9, "{:?}", found.metrics);
+    }
+}
+
+/// Also in the first phase, the start, of which nothing is saved.
+#[test]
+fn a_stopped_search_for_a_maximum_resumes_where_it_was() {
+    let (graph, system) = (grid(5, 4), switches(&[2, 3, 4]));
+    let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &Objective::MAX_LINK_LOAD).unwrap();
+    let params = AutoParams { evaluations: Some(1_300_000), islands: 1, ..AutoParams::default() };
+    let auto = Auto::new(&params).unwrap();
+    let whole = auto.map(&problem, &Context::detached()).unwrap();
+    for (patience, is_saved) in [(0, false), (300, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state");
+        let observer = Impatient::new(patience);
+        let first = auto.map(&problem, &Context::new(1, None, &observer).with_state(&file)).unwrap();
+        assert_eq!((first.complete, file.exists()), (false, is_saved));
+        assert_eq!(auto.map(&problem, &Context::detached().with_state(&file)).unwrap(), whole);
     }
 }
