@@ -9,6 +9,7 @@ mod adjacency;
 mod assignment;
 mod baseline;
 mod constraints;
+mod cost;
 mod deltas;
 mod dense;
 mod distance;
