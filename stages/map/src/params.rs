@@ -34,6 +34,7 @@ macro_rules! params {
             /// Ranks that stay together on one host, on its first slots in the order of the block: `host` for
             /// those that shared a host when the program was recorded, or a list of blocks with all ranks. Not
             /// with T.
+            #[serde(skip_serializing_if = "Option::is_none")]
             pub blocks: Option<crate::Blocks>,
         }
 
@@ -280,7 +281,7 @@ pub struct ExternalParams {
     pub forbidden: Vec<String>,
     /// Ranks that stay together on one host, on its first slots in the order of the block: `host` for those
     /// that shared a host when the program was recorded, or a list of blocks with all ranks. Not with T.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<crate::Blocks>,
 }
 
