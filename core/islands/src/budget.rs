@@ -56,8 +56,8 @@ pub type Counts = BTreeMap<String, u64>;
 pub struct SearchResult<S> {
     /// The best solution of all islands; ties go to the lowest island.
     pub best: Candidate<S>,
-    /// The best solution of each island.
-    pub bests: Vec<Candidate<S>>,
+    /// The islands of this process and their best solutions.
+    pub own: Vec<(u32, S)>,
     /// Evaluations of all islands.
     pub evaluations: u64,
     /// Best cost of each island over its evaluations, island by island.
@@ -68,11 +68,11 @@ pub struct SearchResult<S> {
     pub counts: Counts,
 }
 
-impl<S: Clone> SearchResult<S> {
+impl<S> SearchResult<S> {
     /// The result of a solution that needed no search.
     pub fn at_once(best: Candidate<S>) -> Self {
-        let (bests, convergence, counts) = (vec![best.clone()], Vec::new(), Counts::new());
-        Self { best, bests, evaluations: 0, convergence, complete: true, counts }
+        let (own, convergence, counts) = (Vec::new(), Vec::new(), Counts::new());
+        Self { best, own, evaluations: 0, convergence, complete: true, counts }
     }
 }
 
@@ -176,8 +176,7 @@ impl Budget {
         };
         let own: Vec<u32> = own.collect();
         let rows = own.par_chunks(row(own.len(), cx)).map(take_turns).collect::<Result<Vec<_>, _>>();
-        let found = rows.map_err(Into::<Error>::into)?.into_iter().flatten().collect();
-        Ok(join(spread.gather(found)?)?)
+        join(&spread, rows.map_err(Into::<Error>::into)?.into_iter().flatten().collect())
     }
 }
 
@@ -196,31 +195,49 @@ pub(crate) fn row(islands: usize, cx: &Context<'_>) -> usize {
     islands.div_ceil(threads).max(1)
 }
 
-/// Combines the results; the best island wins, ties go to the lowest index.
-pub(crate) fn join<S: Clone>(islands: Vec<Island<S>>) -> Result<SearchResult<S>, OutOfRange> {
-    let mut evaluations = 0;
-    let mut complete = true;
-    let mut convergence = Vec::new();
-    let mut bests = Vec::new();
-    let mut counts = Counts::new();
-    for (number, island) in islands.into_iter().enumerate() {
-        evaluations += island.evaluations;
-        complete &= !island.interrupted;
+/// Combines the results of the islands of all processes; the best island wins, ties go to the lowest index.
+///
+/// Only the winner sends its solution: those of all islands may be too large for a message.
+pub(crate) fn join<S>(spread: &Spread<'_>, own: Vec<Island<S>>) -> Result<SearchResult<S>, Error>
+where
+    S: Clone + Serialize + DeserializeOwned,
+{
+    let (mut solutions, mut results) = (Vec::new(), Vec::new());
+    for Island { best, evaluations, convergence, interrupted, counts } in own {
+        let Candidate { cost, solution } = best;
+        solutions.push(solution);
+        results.push(Island {
+            best: Candidate { cost, solution: () },
+            evaluations,
+            convergence,
+            interrupted,
+            counts,
+        });
+    }
+    let results = spread.gather(results)?;
+    let winner = (0..).zip(&results).min_by_key(|(_, island)| island.best.cost);
+    let nothing = || OutOfRange::new("islands", 0, format!("1 to {MAX_ISLANDS}"));
+    let (winner, cost) = winner.map(|(number, island)| (number, island.best.cost)).ok_or_else(nothing)?;
+    let own: Vec<_> = spread.own().zip(solutions).collect();
+    let sent = own.iter().filter(|(number, _)| *number == winner).map(|(_, solution)| solution.clone());
+    let sent = spread.gather(sent.collect())?;
+    let best = Candidate { cost, solution: sent.into_iter().next().ok_or_else(nothing)? };
+    let mut found = SearchResult { own, ..SearchResult::at_once(best) };
+    for (number, island) in (0..).zip(results) {
+        found.evaluations += island.evaluations;
+        found.complete &= !island.interrupted;
         let points = island.convergence.iter();
-        convergence.extend(points.map(|&(evaluations, cost)| Point {
-            island: number as u32,
+        found.convergence.extend(points.map(|&(evaluations, cost)| Point {
+            island: number,
             evaluations,
             cost,
         }));
-        bests.push(island.best);
         for (name, count) in island.counts {
-            let most = counts.entry(name).or_default();
+            let most = found.counts.entry(name).or_default();
             *most = count.max(*most);
         }
     }
-    let best = bests.iter().min_by_key(|best| best.cost).cloned();
-    let best = best.ok_or_else(|| OutOfRange::new("islands", 0, format!("1 to {MAX_ISLANDS}")))?;
-    Ok(SearchResult { best, bests, evaluations, convergence, complete, counts })
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ impl Budget {
                 let interrupted = own.iter().any(|own| own.meter.interrupted());
                 let all = spread.gather(vec![(interrupted, spoiled)])?;
                 if all.iter().any(|all| all.0) && !all.iter().any(|all| all.1) {
-                    save(&spread, elapsed + begin.elapsed(), &own, file)?;
+                    save(&spread, elapsed + begin.elapsed(), &own, file, cx);
                 }
             }
             if !meet(evolution, &spread, &mut own)? {
@@ -146,7 +146,7 @@ impl Budget {
                 let due = saved.elapsed() >= interval;
                 if spread.gather(vec![due])?.first() == Some(&true) {
                     (saved, interval) = (Instant::now(), LONGEST_INTERVAL.min(2 * interval));
-                    save(&spread, elapsed + begin.elapsed(), &own, file)?;
+                    save(&spread, elapsed + begin.elapsed(), &own, file, cx);
                 }
             }
         }
@@ -163,7 +163,7 @@ impl Budget {
             counts: evolution.counts(&own.state.island),
             convergence: own.state.convergence.into_points(),
         });
-        Ok(join(spread.gather(islands.collect())?)?)
+        join(&spread, islands.collect())
     }
 }
 
@@ -321,21 +321,26 @@ fn resume<I: DeserializeOwned>(
 }
 
 /// Saves the state of all islands; an interrupted island is saved as it was before its epoch. The first
-/// process writes the file.
+/// process writes the file. A search goes on without a state that cannot be written, or is too large to
+/// gather.
 fn save<I: Serialize>(
     spread: &Spread<'_>,
     elapsed: Duration,
     own: &[LocalIsland<'_, I>],
     file: &Path,
-) -> Result<(), Error> {
-    let islands = own
-        .iter()
-        .map(|own| written(own.before.as_ref().unwrap_or(&own.state)))
-        .collect::<Result<Vec<_>, _>>()?;
-    let islands = spread.gather(islands)?;
-    match spread.is_first() {
-        true => State { seconds: elapsed.as_secs_f64(), islands }.save(file),
-        false => Ok(()),
+    cx: &Context<'_>,
+) {
+    let islands = own.iter().map(|own| written(own.before.as_ref().unwrap_or(&own.state)));
+    let saved = islands.collect::<Result<Vec<_>, _>>().map_err(Error::from);
+    let saved = saved.and_then(|islands| {
+        let islands = spread.gather(islands)?;
+        match spread.is_first() {
+            true => State { seconds: elapsed.as_secs_f64(), islands }.save(file),
+            false => Ok(()),
+        }
+    });
+    if let Err(error) = saved {
+        cx.log(format!("cannot save the state of the search, which goes on: {error}"));
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::Climb;
-use hopmap_islands::{Budget, Candidate, Evolution, Exchange, Meter, SearchResult};
+use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Island, Meter, SearchResult};
 use hopmap_model::{Context, Error};
 use hopmap_test_support::{Impatient, on_processes};
 use proptest::prelude::*;
@@ -38,6 +38,35 @@ proptest! {
             prop_assert_eq!(&summary(&found), &alone);
         }
     }
+}
+
+/// Times that a solution was sent.
+static SENT: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Debug, Clone, serde::Deserialize)]
+struct Large(u32);
+
+impl serde::Serialize for Large {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        SENT.fetch_add(1, Ordering::Relaxed);
+        serializer.serialize_newtype_struct("Large", &self.0)
+    }
+}
+
+/// Once every island sent its solution to all processes at the end, too much for one message with a million
+/// ranks.
+#[test]
+fn only_the_winner_sends_its_solution() {
+    let budget = Budget::new(Some(1), None, 8).unwrap();
+    let search = |island: u32, meter: Meter<'_>| {
+        let best = Candidate { cost: i64::from(island).abs_diff(5).cast_signed(), solution: Large(island) };
+        let (convergence, counts) = (Vec::new(), Counts::new());
+        Ok::<_, Error>(Island { best, evaluations: meter.spent(), convergence, interrupted: false, counts })
+    };
+    for found in on_processes(4, |cx| budget.search(1, &cx, search).unwrap()) {
+        assert_eq!((found.best.cost, found.best.solution.0), (0, 5));
+    }
+    assert_eq!(SENT.load(Ordering::Relaxed), 1);
 }
 
 /// Once a curve had at most one point per epoch, and seemed to fall only when one ended.
@@ -75,6 +104,16 @@ fn a_stopped_search_resumes_where_it_was_interrupted() {
     let second = run(&climb, &budget, &Context::detached().with_state(&file));
     assert!(second.complete);
     assert_eq!(summary(&second), uninterrupted);
+}
+
+/// Once a state that could not be saved ended the search.
+#[test]
+fn a_search_goes_on_without_a_state_that_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let climb = Climb { exchange: Exchange::Ring };
+    let budget = Budget::new(Some(40_000), None, 3).unwrap();
+    let found = stopped(&climb, &budget, 9, &folder.path().join("missing").join("state"));
+    assert!(!found.complete && found.evaluations > 0);
 }
 
 #[test]

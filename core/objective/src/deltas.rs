@@ -78,6 +78,27 @@ impl<'p> Deltas<'p> {
     /// Computes all deltas; `None` if `more`, called before each row with its number of deltas, returns
     /// false.
     pub fn new(assignment: Assignment<'p>, mut more: impl FnMut(u64) -> bool) -> Option<Self> {
+        let mut deltas = Self::unknown(assignment);
+        let units = deltas.slots.len();
+        for mover in 0..deltas.movers.len() {
+            if !more((units - mover - 1) as u64) {
+                return None;
+            }
+            deltas.compute_row(mover);
+        }
+        Some(deltas)
+    }
+
+    /// Computes all deltas.
+    #[must_use]
+    pub fn of(assignment: Assignment<'p>) -> Self {
+        let mut deltas = Self::unknown(assignment);
+        (0..deltas.movers.len()).for_each(|mover| deltas.compute_row(mover));
+        deltas
+    }
+
+    /// A mapping before its deltas are computed.
+    fn unknown(assignment: Assignment<'p>) -> Self {
         let problem = assignment.problem();
         let movers = problem.movable().to_vec();
         let units = problem.slots();
@@ -92,14 +113,7 @@ impl<'p> Deltas<'p> {
         slots.extend((0..units as u32).filter(|&slot| !is_taken[slot as usize]));
         let change = Change { weights: vec![0; units], costs: vec![0; units], neighbours: Vec::new() };
         let values = vec![0; movers.len() * units];
-        let mut deltas = Self { assignment, movers, unit_of, slots, values, change };
-        for mover in 0..deltas.movers.len() {
-            if !more((units - mover - 1) as u64) {
-                return None;
-            }
-            deltas.compute_row(mover);
-        }
-        Some(deltas)
+        Self { assignment, movers, unit_of, slots, values, change }
     }
 
     /// The mapping.

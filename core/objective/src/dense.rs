@@ -149,6 +149,11 @@ impl Dense {
         }
     }
 
+    /// Whether both matrices are symmetric with zero diagonals.
+    fn is_simple(&self) -> bool {
+        with!(Tables, &self.tables, table => table.columns.is_none())
+    }
+
     /// F of rank `i` on `slots[i]`, recomputed.
     #[must_use]
     pub fn cost(&self, slots: &[u32]) -> i64 {
@@ -347,6 +352,12 @@ impl Compact {
         let size = Size { neighbours: weights.len(), ranks, slots };
         let unit = directed.costs.iter().fold(0, |unit, &cost| divisor(unit, cost));
         size.pays(1).then(|| Self::of(size, weights, |at| directed.costs[at], unit, 0)).flatten()
+    }
+
+    /// Memory of the costs in rank order.
+    pub(crate) fn mapping_bytes(&self) -> u64 {
+        let directions = if self.dense.is_simple() { 1 } else { 2 };
+        (directions * self.dense.size() * self.dense.size() * self.dense.bytes()) as u64
     }
 
     fn of(

@@ -322,6 +322,13 @@ impl Problem {
         self.compact.is_some()
     }
 
+    /// Approximate memory of an [`Assignment`](crate::Assignment) in bytes, without the state of links.
+    #[must_use]
+    pub fn mapping_bytes(&self) -> u64 {
+        let lists = 32 * self.slots() as u64;
+        lists + self.compact.as_ref().map_or(0, |compact| compact.mapping_bytes())
+    }
+
     /// Scale of integer costs: one unit of F is this many units here. For objectives that are not sums, see
     /// [`real`](Self::real).
     #[must_use]

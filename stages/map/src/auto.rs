@@ -4,8 +4,8 @@
 //!
 //! Every island first runs a cycle of simulated annealing that refines the linear or the greedy mapping,
 //! whichever costs less. If the budget allows, population annealing follows (`auto/population.rs`), which
-//! cools many mappings together. Each population has twice the work of the previous one; the last one takes
-//! the rest of the budget. A population
+//! cools many mappings together. Each population has eight times the work of the previous one; the last one
+//! takes the rest of the budget. With less budget, more cycles follow. A population
 //!
 //! - starts at the temperature at which a quarter of all proposals are accepted and change the cost
 //!   (`auto/context.rs`),
@@ -15,18 +15,20 @@
 //!
 //! Resampling finds the right one of many funnels. In Taillard's structured instances, the assignment of
 //! groups to halves freezes first, at the highest temperature. Annealing a single mapping never repairs it
-//! later; a population continues from the members that have it right.
+//! later; a population continues from the members that have it right. Problems without such a structure are
+//! left to robust tabu search (`auto/walk.rs`), if it finds more than the populations on this instance.
 //!
 //! # Where a search begins
 //!
 //! The first applicable of these gives the start (`Auto::map`):
 //!
-//! - Coarse start for dense problems from 256 ranks (`auto/coarse.rs`): groups of ranks with similar rows of
-//!   weights are mapped to groups of slots with similar costs. In the full problem at high temperatures,
-//!   making an exchange costs a hundred times as much as evaluating it.
+//! - Coarse starts for dense problems with clusters (`auto/coarse.rs`): clusters of ranks with similar rows of
+//!   weights are mapped to clusters of slots with similar costs, in many ways of low cost. Every population
+//!   begins with them; one island of four ignores them.
 //! - From 512 ranks on a tree, `map/hierarchical` gives the start, if a time limit leaves enough time.
 //!
-//! The search then starts from this mapping at a temperature that accepts few proposals and so preserves it.
+//! The search then starts from this mapping at a temperature that accepts few proposals and so preserves it,
+//! unless the linear or the greedy mapping costs less.
 //!
 //! If the objective has a maximum, norms in its place are annealed first (`auto/smooth.rs`). On a tree, the
 //! mapping of `map/hierarchical` is then the first incumbent for any number of ranks.
@@ -39,10 +41,12 @@
 //!
 //! Islands on one thread take turns until the search ends and share its time limit.
 
+mod clusters;
 mod coarse;
 mod context;
 mod population;
 mod smooth;
+mod walk;
 
 use std::time::{Duration, Instant};
 
@@ -57,14 +61,15 @@ use crate::params::kind;
 use crate::{AutoParams, Hierarchical, HierarchicalParams, Mapper, SearchResult, descend};
 use coarse::Coarse;
 use context::SearchContext;
-use population::{Plan, Population, Standing, default_evaluations};
+use population::{Plan, Population, SAFE, Standing, default_evaluations};
 use smooth::{Chain, stages};
+use walk::Walk;
 
 /// Evaluations of one epoch of an island. Islands are saved only between epochs, so an interruption loses at
 /// most this work.
 const EPOCH: u64 = 1 << 20;
 
-/// Fraction of the budget for the problem of groups of ranks, which is searched first, and its evaluation limit
+/// Fraction of the budget for the problem of clusters of ranks, which is searched first, and its evaluation limit
 /// per island: it only provides a start.
 const FIRST_SHARE: f64 = 0.15;
 const FIRST_EVALUATIONS: u64 = 1 << 22;
@@ -80,12 +85,13 @@ const LONG: u32 = 4;
 /// size, density and budget.
 ///
 /// Every island starts with an annealing cycle from the linear or the greedy mapping, whichever costs less.
-/// With a small budget more cycles follow, each twice as long. Otherwise populations are annealed one after
-/// the other, each from random mappings and with twice the work of the previous one; the last one takes the
-/// rest of the budget. For dense problems, robust tabu search continues from the best member of a frozen
-/// population. A local search improves the best mapping at the end.
+/// With a small budget more cycles follow. Otherwise populations are annealed one after the other, each
+/// with eight times the work of the previous one; the last one takes the rest of the budget. For dense
+/// problems, robust tabu search continues from the best member of a frozen population, and also walks on its
+/// own, as long as the populations before; if it then leads, it gets most of the budget. A local search
+/// improves the best mapping at the end.
 ///
-/// For large dense problems, groups of ranks with similar rows of weights are first mapped to groups of slots
+/// In dense problems, clusters of ranks with similar rows of weights are first mapped to clusters of slots
 /// with similar costs. Many ranks on a tree are first partitioned, as in [`Hierarchical`]. The search starts
 /// from these mappings. If the objective has a maximum, norms in its place are annealed first.
 ///
@@ -114,17 +120,17 @@ impl Auto {
 impl Mapper for Auto {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         let begin = Instant::now();
-        let Some(mut context) = SearchContext::new(problem)? else {
+        let Some(mut context) = SearchContext::new(problem, self.budget.islands())? else {
             return Ok(SearchResult::at_once(problem.linear()));
         };
         let default = default_evaluations(context.movable.len() as u64);
         let (mut evaluations, mut is_whole) = (0, true);
         let smooth = stages(problem);
-        if let Some(coarse) = Coarse::new(problem)? {
-            let found = self.search_first(&coarse.problem, default, cx)?;
-            (evaluations, is_whole) = (found.evaluations, found.complete);
-            let starts = found.bests.iter().map(|best| coarse.project(best, problem.ranks()));
-            context.set_grouped(starts.collect())?;
+        if let Some(coarse) = Coarse::new(problem) {
+            let most = self.budget.part(FIRST_SHARE, FIRST_EVALUATIONS).evaluations(default);
+            let starts;
+            (starts, evaluations) = coarse.starts(self.seed, most);
+            context.set_grouped(starts, true)?;
         } else if self.cuts(problem, !smooth.is_empty()) {
             // With little time the first partition gives the largest gain; with more time further ones pay
             // off. A maximum takes a long local search.
@@ -136,9 +142,10 @@ impl Mapper for Auto {
             let params = HierarchicalParams { seed, time_limit_s, ..HierarchicalParams::default() };
             let start = Hierarchical::new(&params)?.map(problem, cx)?;
             (evaluations, is_whole) = (start.evaluations, start.complete);
-            context.set_grouped(vec![start.slots])?;
+            context.set_grouped(vec![start.slots], false)?;
         }
-        let contexts = smooth.iter().filter_map(|smooth| SearchContext::new(smooth).transpose());
+        let contexts =
+            smooth.iter().filter_map(|smooth| SearchContext::new(smooth, self.budget.islands()).transpose());
         context.smooth = contexts.collect::<Result<_, _>>()?;
         let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
@@ -160,25 +167,6 @@ impl Auto {
         let has_time = self.budget.time().is_none_or(|time| time > Hierarchical::time_for(problem));
         let is_useful = problem.ranks() >= MANY_RANKS || has_maximum;
         is_useful && problem.distance().is_tree() && has_time
-    }
-
-    /// Solves another problem to find a start for this one.
-    fn search_first(
-        &self,
-        problem: &Problem,
-        default: u64,
-        cx: &Context<'_>,
-    ) -> Result<hopmap_islands::SearchResult<Vec<u32>>, Error> {
-        let Some(mut context) = SearchContext::new(problem)? else {
-            let solution = problem.linear();
-            let best = Candidate { cost: problem.cost(&solution), solution };
-            return Ok(hopmap_islands::SearchResult::at_once(best));
-        };
-        // The search of the full problem refines the details.
-        context.explores = false;
-        let budget = self.budget.part(FIRST_SHARE, FIRST_EVALUATIONS.min(default));
-        let search = Search { seed: self.seed, context: &context };
-        budget.evolve(&search, default, &cx.without_state())
     }
 }
 
@@ -222,8 +210,11 @@ impl<'g> Evolution for Search<'g> {
     }
 }
 
-/// Sweeps of the first cycle; each cycle has twice as many as the previous one.
+/// Sweeps of the first cycle, and of any at least. Without a start to keep, each cycle has twice as many as the
+/// previous one.
 const FIRST_SWEEPS: u64 = 64;
+/// Evaluations of a walk that leads, in multiples of those of populations.
+const WALKER_SHARE: u64 = 8;
 /// Temperatures in units of the mean change of cost: start of a cycle, start of the first cycle, end of all
 /// cycles.
 const HOT: f64 = 2.0;
@@ -238,9 +229,13 @@ struct Island<'p> {
     random: Pcg64,
     number: u32,
     plan: Plan,
-    /// Whether no population has been annealed yet.
+    /// Whether neither a population nor a long cycle has been annealed yet.
     is_first: bool,
     work: Work<'p>,
+    /// The tabu walk, after the first population.
+    walk: Option<Walk<'p>>,
+    /// Lowest cost of populations and the evaluations for all.
+    annealed: (i64, u64),
 }
 
 /// Current work of an island.
@@ -250,43 +245,55 @@ enum Work<'p> {
     Smooth(Chain),
     Cycle(Cycle),
     Population(Population<'p>),
+    /// The walk, until the meter has this many evaluations.
+    Walk(u64),
 }
 
 /// A cycle of annealing between two sweeps.
 #[derive(Clone, Serialize, Deserialize)]
 struct Cycle {
-    number: u32,
-    /// Start mapping.
+    /// Start temperature.
     hot: f64,
-    /// Sweeps so far.
+    /// All sweeps, and those so far.
     sweeps: u64,
+    done: u64,
     slots: Vec<u32>,
 }
 
 impl<'p> Island<'p> {
     fn new(context: &SearchContext<'p>, seed: u64, island: u32) -> Result<Self, ObjectiveError> {
-        let refined = (context.start.as_slice(), WARM * context.mean_change);
-        let (slots, hot) = context.grouped(island).unwrap_or(refined);
-        let slots = slots.to_vec();
+        let (slots, hot) =
+            Self::start(context, island).unwrap_or((&context.start, WARM * context.mean_change));
         let is_good = context.grouped.is_some() && slots.len() >= MANY_RANKS;
-        let work = match Chain::new(context, island, &slots, is_good)? {
+        let work = match Chain::new(context, island, slots, is_good)? {
             Some(chain) => Work::Smooth(chain),
-            None => Work::Cycle(Cycle { number: 0, hot, sweeps: 0, slots: slots.clone() }),
+            None => Work::Cycle(Cycle::new(slots, hot, FIRST_SWEEPS)),
         };
         Ok(Self {
-            incumbent: Incumbent::new(context.problem.cost(&slots), slots),
+            incumbent: Incumbent::new(context.problem.cost(slots), slots.to_vec()),
             random: Pcg64::from_seed(seed_stream(kind::AUTO, seed, u64::from(island))),
             number: island,
-            plan: Plan::new(),
+            plan: Plan::new(context.movable.len() as u64, context.most_members),
             is_first: true,
             work,
+            walk: None,
+            annealed: (i64::MAX, 0),
         })
+    }
+
+    /// Start mapping from an easier problem, and its temperature.
+    fn start<'c>(context: &'c SearchContext<'_>, island: u32) -> Option<(&'c [u32], f64)> {
+        let grouped = context.grouped(island)?;
+        Some((grouped.of(island).next()?, grouped.warm))
     }
 
     /// Restores mappings from their stored form.
     fn arrive(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
+        if let Some(walk) = &mut self.walk {
+            walk.arrive(context.problem)?;
+        }
         match &mut self.work {
-            Work::Smooth(_) | Work::Cycle(_) => Ok(()),
+            Work::Smooth(_) | Work::Cycle(_) | Work::Walk(_) => Ok(()),
             Work::Population(population) => population.arrive(context),
         }
     }
@@ -298,64 +305,116 @@ impl<'p> Island<'p> {
         end: u64,
         meter: &mut Meter<'_>,
     ) -> Result<bool, ObjectiveError> {
-        let Self { incumbent, random, .. } = self;
-        let standing = match &mut self.work {
-            Work::Smooth(chain) => chain.run(context, random, end, meter, incumbent)?,
-            Work::Cycle(cycle) => cycle.run(context, random, end, meter, incumbent)?,
-            Work::Population(population) => population.step(context, random, meter, incumbent),
+        let Self { incumbent, random, walk, .. } = self;
+        let begin = meter.spent();
+        let standing = match (&mut self.work, walk) {
+            (Work::Smooth(chain), _) => chain.run(context, random, end, meter, incumbent)?,
+            (Work::Cycle(cycle), _) => cycle.run(context, random, end, meter, incumbent)?,
+            (Work::Population(population), _) => population.step(context, random, meter, incumbent),
+            (Work::Walk(until), Some(walk)) => walk.run(end, *until, meter, incumbent),
+            (Work::Walk(_), None) => Standing::Frozen,
         };
-        match (standing, &mut self.work) {
-            (Standing::Stopped, _) => return Ok(false),
-            (Standing::Warm, _) => return Ok(true),
-            (Standing::Frozen, Work::Smooth(_)) => {
-                let mut assignment = Assignment::new(context.problem, &incumbent.best.solution)?;
-                descend(&mut assignment, || meter.take());
-                incumbent.replace(&assignment);
-            }
-            (Standing::Frozen, Work::Cycle(_)) => {}
-            (Standing::Frozen, Work::Population(population)) => {
-                self.plan.note(population.steps());
-                population.settle(meter, &mut self.incumbent);
-                population.explore(context, &mut self.random, meter, &mut self.incumbent);
-            }
+        if let (Standing::Frozen, Work::Smooth(_)) = (&standing, &self.work) {
+            let mut assignment = Assignment::new(context.problem, &incumbent.best.solution)?;
+            descend(&mut assignment, || meter.take());
+            incumbent.replace(&assignment);
+        }
+        if let (Standing::Frozen, Work::Population(population)) = (&standing, &mut self.work) {
+            self.plan.note(population.steps());
+            population.settle(meter, incumbent);
+            population.explore(context, random, meter, incumbent);
+            self.annealed.0 = self.annealed.0.min(population.least().unwrap_or(i64::MAX));
+        }
+        if let Work::Population(_) = self.work {
+            self.annealed.1 += meter.spent() - begin;
+        }
+        match standing {
+            Standing::Stopped => return Ok(false),
+            Standing::Warm => return Ok(true),
+            Standing::Frozen => {}
         }
         self.begin_next(context, meter)?;
         Ok(true)
     }
 
+    /// How long the walk continues, and the evaluations that the next population may take: those of the walk
+    /// so far if populations lead, few if the walk leads.
+    fn share(
+        &mut self,
+        context: &SearchContext<'p>,
+        meter: &Meter<'_>,
+    ) -> Result<(u64, u64), ObjectiveError> {
+        let (least, annealed) = self.annealed;
+        if !context.walks || annealed == 0 {
+            return Ok((0, u64::MAX));
+        }
+        let Some(walk) = &self.walk else {
+            let slots = &self.incumbent.best.solution;
+            self.walk = Some(Walk::new(context.problem, slots, &mut self.random)?);
+            return Ok((annealed, u64::MAX));
+        };
+        Ok(match walk.best < least {
+            true if annealed.max(1) < walk.spent / WALKER_SHARE
+                && walk.spent / WALKER_SHARE < meter.outlook() =>
+            {
+                (0, walk.spent / WALKER_SHARE)
+            }
+            true => (meter.left().min(EPOCH), 0),
+            false => (annealed.saturating_sub(walk.spent), u64::MAX),
+        })
+    }
+
     /// The next population, or the next cycle if the budget is too small for one.
     fn begin_next(&mut self, context: &SearchContext<'p>, meter: &Meter<'_>) -> Result<(), ObjectiveError> {
-        self.work = match (self.plan.next(context.movable.len() as u64, meter.outlook()), &self.work) {
+        let (walking, most) = self.share(context, meter)?;
+        if walking > 0 {
+            self.work = Work::Walk(meter.spent() + walking);
+            return Ok(());
+        }
+        let (ranks, left) = (context.movable.len() as u64, meter.outlook().min(most));
+        let sweeps = (SAFE * left as f64 / ranks as f64) as u64;
+        let size = self.plan.next(ranks, left);
+        let is_first = std::mem::take(&mut self.is_first);
+        self.work = match (size, &self.work) {
             (Some(size), _) => {
-                let best = self.incumbent.best.solution.as_slice();
-                let smooth = matches!(self.work, Work::Smooth(_)).then(|| context.find_warm(best));
-                let found = smooth.transpose()?.map(|warm| (best, warm));
-                let grouped = context.grouped(self.number).filter(|_| self.is_first);
-                let mut population = match found.or(grouped) {
-                    Some((start, warm)) => Population::of_one(start, warm, size),
-                    None => Population::new(context, size, &mut self.random),
+                let best = &self.incumbent.best.solution;
+                let smooth =
+                    matches!(self.work, Work::Smooth(_)).then(|| context.find_warm(best)).transpose()?;
+                let grouped = context.grouped(self.number).filter(|grouped| is_first || grouped.differ);
+                let mut population = match (smooth, grouped) {
+                    (Some(warm), _) => Population::of_starts(std::iter::repeat(best), warm, size),
+                    (None, Some(grouped)) => {
+                        Population::of_starts(grouped.of(self.number), grouped.warm, size)
+                    }
+                    (None, None) => Population::new(context, size, &mut self.random),
                 };
                 population.arrive(context)?;
-                self.is_first = false;
                 Work::Population(population)
             }
-            (None, Work::Cycle(cycle)) => Work::Cycle(Cycle {
-                number: cycle.number + 1,
-                hot: HOT * context.mean_change,
-                sweeps: 0,
-                slots: cycle.slots.clone(),
-            }),
-            // The rest of the budget searches the neighbourhood of the best mapping.
-            (None, Work::Population(_) | Work::Smooth(_)) => {
-                let slots = self.incumbent.best.solution.clone();
-                Work::Cycle(Cycle { number: 0, hot: WARM * context.hot, sweeps: 0, slots })
-            }
+            (None, Work::Cycle(cycle)) => match Self::start(context, self.number) {
+                // A hot cycle would melt the start.
+                Some((slots, warm)) if is_first && context.problem.is_quadratic() => {
+                    Work::Cycle(Cycle::new(slots, warm, sweeps))
+                }
+                Some(_) if context.problem.is_quadratic() => self.refine(context, sweeps),
+                _ => Work::Cycle(Cycle::new(&cycle.slots, HOT * context.mean_change, 2 * cycle.sweeps)),
+            },
+            (None, _) => self.refine(context, sweeps),
         };
         Ok(())
+    }
+
+    /// The rest of the budget searches the neighbourhood of the best mapping.
+    fn refine(&self, context: &SearchContext<'_>, sweeps: u64) -> Work<'p> {
+        Work::Cycle(Cycle::new(&self.incumbent.best.solution, WARM * context.hot, sweeps))
     }
 }
 
 impl Cycle {
+    fn new(slots: &[u32], hot: f64, sweeps: u64) -> Self {
+        Self { hot, sweeps: sweeps.max(FIRST_SWEEPS), done: 0, slots: slots.to_vec() }
+    }
+
     /// Sweeps until the end of the cycle or for about this many evaluations.
     fn run(
         &mut self,
@@ -366,10 +425,9 @@ impl Cycle {
         incumbent: &mut Incumbent,
     ) -> Result<Standing, ObjectiveError> {
         let mut assignment = Assignment::new(context.problem, &self.slots)?;
-        let sweeps = FIRST_SWEEPS << self.number.min(48);
-        let temperatures = temperatures(self.hot, COLD * self.hot.min(context.mean_change), sweeps);
+        let temperatures = temperatures(self.hot, COLD * self.hot.min(context.mean_change), self.sweeps);
         let mut standing = Standing::Frozen;
-        for temperature in temperatures.skip(self.sweeps as usize) {
+        for temperature in temperatures.skip(self.done as usize) {
             if !meter.take_all(context.movable.len() as u64) {
                 standing = Standing::Stopped;
                 break;
@@ -377,8 +435,8 @@ impl Cycle {
             let acceptance = &context.acceptance;
             sweep(&mut assignment, &context.movable, temperature, acceptance, random, incumbent);
             meter.record(incumbent.best.cost);
-            self.sweeps += 1;
-            if meter.spent() >= end && self.sweeps < sweeps {
+            self.done += 1;
+            if meter.spent() >= end && self.done < self.sweeps {
                 standing = Standing::Warm;
                 break;
             }

@@ -24,6 +24,8 @@ mod params;
 mod predicted_time;
 mod stage;
 mod tabu;
+#[cfg(test)]
+mod test_problems;
 
 pub use annealing::Annealing;
 pub use auto::Auto;

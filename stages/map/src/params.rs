@@ -34,7 +34,6 @@ macro_rules! params {
             /// Ranks that stay together on one host, on its first slots in the order of the block: `host` for
             /// those that shared a host when the program was recorded, or a list of blocks with all ranks. Not
             /// with T.
-            #[serde(skip_serializing_if = "Option::is_none")]
             pub blocks: Option<crate::Blocks>,
         }
 
@@ -281,7 +280,7 @@ pub struct ExternalParams {
     pub forbidden: Vec<String>,
     /// Ranks that stay together on one host, on its first slots in the order of the block: `host` for those
     /// that shared a host when the program was recorded, or a list of blocks with all ranks. Not with T.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub blocks: Option<crate::Blocks>,
 }
 

@@ -4,6 +4,7 @@ use hopmap_islands::{Budget, Candidate, Counts, Island, Meter};
 use hopmap_model::{Context, ConvergencePoint, Error, OutOfRange, seed_stream};
 use hopmap_objective::{Assignment, Deltas, Distance, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
 
 use crate::baseline::linear_or_greedy;
 use crate::moves::Incumbent;
@@ -156,6 +157,16 @@ pub(crate) struct SearchState<'p> {
     step: u64,
 }
 
+/// A search between two steps.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct SavedSearch {
+    slots: Vec<u32>,
+    /// The bans.
+    until: Vec<u64>,
+    random: Pcg64,
+    step: u64,
+}
+
 /// An exchange of a mover and a later unit.
 #[derive(Clone, Copy)]
 struct Exchange {
@@ -177,6 +188,26 @@ impl<'p> SearchState<'p> {
         let bans = Bans::new(deltas.movers(), deltas.assignment().problem().distance());
         let step = bans.begin();
         Self { deltas, bans, random, step }
+    }
+
+    /// Starts from a mapping.
+    pub(crate) fn of(start: Assignment<'p>, random: Pcg64) -> Self {
+        Self::new(Deltas::of(start), random)
+    }
+
+    /// What the future of the search depends on, if every slot has a rank that may move.
+    pub(crate) fn save(&self) -> SavedSearch {
+        let Self { bans, random, step, .. } = self;
+        let slots = self.assignment().slots().to_vec();
+        SavedSearch { slots, until: bans.until.clone(), random: random.clone(), step: *step }
+    }
+
+    /// Continues a saved search.
+    pub(crate) fn restore(problem: &'p Problem, saved: &SavedSearch) -> Result<Self, ObjectiveError> {
+        let SavedSearch { slots, until, random, step } = saved;
+        let mut search = Self::of(Assignment::new(problem, slots)?, random.clone());
+        (search.bans.until, search.step) = (until.clone(), *step);
+        Ok(search)
     }
 
     pub(crate) fn assignment(&self) -> &Assignment<'p> {

@@ -5,10 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopmap_map::{
-    AutoParams, AutoStage, LinearParams, LinearStage, RandomParams, RandomStage, RoundRobinStage,
+    Auto, AutoParams, AutoStage, LinearParams, LinearStage, Mapper, RandomParams, RandomStage,
+    RoundRobinStage, Tabu, TabuParams,
 };
-use hopmap_model::{Context, Mapping, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight};
-use hopmap_objective::{EVALUATIONS, METRICS};
+use hopmap_model::{
+    Context, CostModel, Mapping, Matrix, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight,
+};
+use hopmap_objective::{EVALUATIONS, METRICS, Problem};
+use hopmap_test_support::Impatient;
 use proptest::prelude::*;
 
 use crate::common::{Silent, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
@@ -138,6 +142,47 @@ fn a_stopped_search_returns_its_incumbent() {
     let mapping = mapping(&outputs);
     mapping.check().unwrap();
     assert!(!mapping.complete && mapping.metrics["F"] <= linear(&graph, &system).metrics["F"]);
+}
+
+/// A program and a machine without structure, of as many ranks as slots.
+fn unstructured(size: u32) -> (TaskGraph, SystemGraph) {
+    let value = |a: u32, b: u32| u64::from((a * b * 7919 + a + b) % 97);
+    let pairs = (0..size).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let graph = graph(size as usize, pairs.map(|(a, b)| (a, b, value(a, b))));
+    let cost = |a: u32, b: u32| if a == b { 0.0 } else { value(a.min(b) + 31, a.max(b) + 31) as f64 };
+    let costs = (0..size).flat_map(|a| (0..size).map(move |b| cost(a, b))).collect();
+    let system =
+        SystemGraph { cost: CostModel::Matrix(Matrix { costs }), links: Vec::new(), ..tree(&[1, size]) };
+    (graph, system)
+}
+
+/// Once no test stopped a population, or a tabu walk, between two epochs.
+#[test]
+fn a_search_that_walks_resumes_where_it_was_stopped() {
+    let (graph, system) = unstructured(40);
+    let problem = Problem::new(&graph, &system, Weight::Bytes).unwrap();
+    let mapper = Auto::new(&short(6_000_000)).unwrap();
+    let uninterrupted = mapper.map(&problem, &Context::detached()).unwrap();
+    for patience in [400, 1500, 2500] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state");
+        let observer = Impatient::new(patience);
+        let first = mapper.map(&problem, &Context::new(1, None, &observer).with_state(&file)).unwrap();
+        assert!(!first.complete && file.exists() && first.evaluations < uninterrupted.evaluations);
+        assert_eq!(mapper.map(&problem, &Context::detached().with_state(&file)).unwrap(), uninterrupted);
+    }
+}
+
+/// Once only populations searched problems without structure, and a single tabu walk found better mappings
+/// in the same time.
+#[test]
+fn a_problem_without_structure_is_no_worse_than_with_tabu_search_alone() {
+    let (graph, system) = unstructured(40);
+    let problem = Problem::new(&graph, &system, Weight::Bytes).unwrap();
+    let tabu = TabuParams { evaluations: Some(24_000_000), islands: 1, ..TabuParams::default() };
+    let walk = Tabu::new(&tabu).unwrap().map(&problem, &Context::detached()).unwrap();
+    let found = Auto::new(&short(6_000_000)).unwrap().map(&problem, &Context::detached()).unwrap();
+    assert!(problem.cost(&found.slots) <= problem.cost(&walk.slots));
 }
 
 #[test]

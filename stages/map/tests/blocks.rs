@@ -186,8 +186,6 @@ fn blocks_are_a_name_or_lists() {
     assert_eq!(read(r#"{"blocks": "host"}"#).unwrap(), Some(Blocks::Named(BlockName::Host)));
     assert_eq!(read(r#"{"blocks": [[4, 0], [1]]}"#).unwrap(), Some(listed(&[&[4, 0], &[1]])));
     assert_eq!(read("{}").unwrap(), None);
-    // Keys of results without blocks do not change.
-    assert!(!serde_json::to_string(&LinearParams::default()).unwrap().contains("blocks"));
     let refused = read(r#"{"blocks": "socket"}"#).unwrap_err().to_string();
     assert!(refused.starts_with("`host`, or a list of blocks, each a list of ranks"), "{refused}");
 }

@@ -7,7 +7,7 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use hopmap_islands::{Candidate, Evolution, Exchange, Meter};
+use hopmap_islands::{Candidate, Counts, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_random::{Pcg64, Rng, SeedableRng, index_below};
 use serde::{Deserialize, Serialize};
@@ -89,11 +89,11 @@ impl Scheduler for AutoParams {
             let context = SearchContext::new(&costs, starts, bound);
             budget.evolve(&Islands { seed: self.seed, context, epoch: default / EPOCHS, cx }, default, cx)
         })?;
-        let bounds = found.bests.iter().map(|best| best.solution.bound);
+        let known = found.counts.get(BOUND).map_or(bound, |&bound| bound.cast_signed());
         let makespan = found.best.cost;
         Ok(SearchResult {
             makespan,
-            lower_bound: bounds.max().unwrap_or(bound).min(makespan),
+            lower_bound: known.min(makespan),
             best: found.best.solution.plan,
             evaluations: found.evaluations + evaluations,
             convergence: found.convergence,
@@ -131,6 +131,9 @@ impl<C: Costs> Islands<'_, C> {
     }
 }
 
+/// The count that holds the lower bound of an island.
+const BOUND: &str = "lower_bound";
+
 /// A plan, and the bound that its island knows.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Answer {
@@ -159,6 +162,11 @@ impl<C: Costs> Evolution for Islands<'_, C> {
     fn best(&self, island: &Island) -> Candidate<Answer> {
         let plan = island.best.solution.clone();
         Candidate { cost: island.best.cost, solution: Answer { plan, bound: island.bound } }
+    }
+
+    /// The highest bound of all islands is the bound of the search.
+    fn counts(&self, island: &Island) -> Counts {
+        Counts::from([(BOUND.to_owned(), island.bound.unsigned_abs())])
     }
 
     fn exchange(&self, _: u64) -> Exchange {

@@ -23,6 +23,12 @@ const MOST_PROBED: usize = 4096;
 const WARM_ACCEPTANCE: f64 = 0.05;
 /// Maximum number of ranks for tabu search, which stores the deltas of all exchanges.
 const MOST_EXPLORED: usize = 256;
+/// Memory for the populations of the islands of a process, and the number of islands that a process has at
+/// most. What a search finds must not depend on how many it really has.
+const MEMORY: u64 = 1 << 30;
+const MOST_TOGETHER: u32 = 16;
+/// One of this many islands ignores coarse starts, which may be bad.
+const PLAIN_ISLAND: u32 = 4;
 /// Start and end of the search for it, in multiples of the start temperature of populations.
 const COOL: f64 = 1.0 / 256.0;
 const WARMEST: f64 = 0.5;
@@ -43,13 +49,32 @@ pub(super) struct SearchContext<'p> {
     pub(super) explores: bool,
     /// The same problem with norms in place of maxima, in the order of their use; empty without maxima.
     pub(super) smooth: Vec<Self>,
-    /// Mappings of a coarse start, and a temperature that preserves them.
-    pub(super) grouped: Option<(Vec<Vec<u32>>, f64)>,
+    /// Whether islands also walk by tabu search. A saved walk keeps no order of free slots.
+    pub(super) walks: bool,
+    /// Maximum number of members of a population.
+    pub(super) most_members: u64,
+    /// Start mappings from an easier problem.
+    pub(super) grouped: Option<Grouped>,
+}
+
+/// Start mappings, and a temperature that preserves them.
+pub(super) struct Grouped {
+    pub(super) starts: Vec<Vec<u32>>,
+    pub(super) warm: f64,
+    /// Whether the starts differ enough for all populations, not only the first one.
+    pub(super) differ: bool,
+}
+
+impl Grouped {
+    /// The starts, over and over, from the first one of an island.
+    pub(super) fn of(&self, island: u32) -> impl Iterator<Item = &Vec<u32>> {
+        self.starts.iter().cycle().skip(island as usize % self.starts.len())
+    }
 }
 
 impl<'p> SearchContext<'p> {
     /// `None` if all mappings cost the same.
-    pub(super) fn new(problem: &'p Problem) -> Result<Option<Self>, ObjectiveError> {
+    pub(super) fn new(problem: &'p Problem, islands: u32) -> Result<Option<Self>, ObjectiveError> {
         let movable = movable(problem);
         if movable.is_empty() || problem.distance().levels() < 2 {
             return Ok(None);
@@ -65,24 +90,27 @@ impl<'p> SearchContext<'p> {
             acceptance: Acceptance::new(),
             explores,
             smooth: Vec::new(),
+            walks: explores && problem.movable().len() == problem.slots(),
+            most_members: most_members(problem, islands),
             grouped: None,
         };
         context.hot = context.find_hot()?;
         Ok(Some(context))
     }
 
-    /// Starts from the mappings of a coarse start.
-    pub(super) fn set_grouped(&mut self, starts: Vec<Vec<u32>>) -> Result<(), ObjectiveError> {
+    /// Starts from mappings, unless none is better than the start so far.
+    pub(super) fn set_grouped(&mut self, starts: Vec<Vec<u32>>, differ: bool) -> Result<(), ObjectiveError> {
         let Some(best) = starts.iter().min_by_key(|start| self.problem.cost(start)) else { return Ok(()) };
-        let warm = self.find_warm(best)?;
-        self.grouped = Some((starts, warm));
+        if self.problem.cost(best) < self.problem.cost(&self.start) {
+            let warm = self.find_warm(best)?;
+            self.grouped = Some(Grouped { starts, warm, differ });
+        }
         Ok(())
     }
 
-    /// Start mapping and temperature of an island.
-    pub(super) fn grouped(&self, island: u32) -> Option<(&[u32], f64)> {
-        let (starts, warm) = self.grouped.as_ref()?;
-        Some((&starts[island as usize % starts.len()], *warm))
+    /// Starts of an island.
+    pub(super) fn grouped(&self, island: u32) -> Option<&Grouped> {
+        self.grouped.as_ref().filter(|grouped| !grouped.differ || island % PLAIN_ISLAND != PLAIN_ISLAND - 1)
     }
 
     /// Finds the temperature at which about a quarter of all proposals are accepted and change the cost by
@@ -110,6 +138,12 @@ impl<'p> SearchContext<'p> {
     }
 }
 
+/// Maximum number of members of a population; more work goes into sweeps.
+fn most_members(problem: &Problem, islands: u32) -> u64 {
+    let memory = MEMORY / u64::from(islands.clamp(1, MOST_TOGETHER));
+    (memory / problem.mapping_bytes().max(1)).max(2)
+}
+
 /// A mapping that is heated or cooled to find temperatures.
 struct Probe<'p> {
     assignment: Assignment<'p>,
@@ -135,5 +169,27 @@ impl<'p> Probe<'p> {
             changes += sweep(assignment, ranks, temperature, &context.acceptance, random, incumbent);
         }
         changes as f64 / (sweeps * ranks.len()) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_problems::dense;
+
+    /// Once an island had a start from groups of ranks even if it cost more than the linear mapping.
+    #[test]
+    fn starts_that_are_no_better_than_the_plain_one_are_ignored() {
+        let size = 12;
+        let problem = dense(size, |a, b| u64::from(a.abs_diff(b) == 1), |a, b| a.abs_diff(b) as f64);
+        let mut context = SearchContext::new(&problem, 4).unwrap().unwrap();
+        let worse = problem.random([7; 32]);
+        context.set_grouped(vec![worse.clone()], true).unwrap();
+        assert!(context.grouped(0).is_none());
+        context.start = problem.random([8; 32]);
+        let linear = problem.linear();
+        context.set_grouped(vec![worse, linear.clone()], true).unwrap();
+        assert_eq!(context.grouped(1).unwrap().of(1).next(), Some(&linear));
+        assert!(context.grouped(3).is_none());
     }
 }

@@ -81,9 +81,13 @@ impl<'de> Deserialize<'de> for Members<'_> {
 }
 
 impl<'p> Population<'p> {
-    /// Copies of one mapping at a temperature.
-    pub(super) fn of_one(start: &[u32], temperature: f64, size: Size) -> Self {
-        Self::of(vec![start.to_vec(); size.members as usize], temperature, size)
+    /// Given mappings at a temperature.
+    pub(super) fn of_starts<'s>(
+        starts: impl Iterator<Item = &'s Vec<u32>>,
+        temperature: f64,
+        size: Size,
+    ) -> Self {
+        Self::of(starts.take(size.members as usize).cloned().collect(), temperature, size)
     }
 
     /// Random mappings at the start temperature.
@@ -107,6 +111,11 @@ impl<'p> Population<'p> {
             self.members = Members::Placed(placed.collect::<Result<_, _>>()?);
         }
         Ok(())
+    }
+
+    /// Lowest cost of a member.
+    pub(super) fn least(&mut self) -> Option<i64> {
+        self.placed().iter().map(Assignment::cost).min()
     }
 
     /// Number of steps so far.
@@ -278,13 +287,16 @@ const DEFAULT_EVALUATIONS: u64 = 1 << 24;
 const FIRST_WORK: u64 = 64;
 /// Sweeps of one member at one temperature, in multiples of the population size.
 const SWEEPS_PER_MEMBER: u64 = 4;
-/// Expected number of temperatures before the first population has been annealed.
-const EXPECTED_STEPS: u64 = 80;
-/// A population takes the rest of the budget if it would leave less than this multiple of its own
-/// evaluations.
-const REST: f64 = 1.2;
-/// Maximum planned fraction of the budget of a population, as the number of its steps is unknown.
-const SAFE: f64 = 0.9;
+/// Expected number of temperatures for a hundred ranks before the first population has been annealed. The
+/// fluctuation of the cost, which limits the steps, grows with the square root of the number of ranks.
+const EXPECTED_STEPS: f64 = 80.0;
+const EXPECTED_RANKS: f64 = 100.0;
+/// Work of a population in multiples of the previous one, and of the last one at most. An interrupted search
+/// has the result of the previous population; a larger population is better than several small ones.
+const GROWTH: u64 = 8;
+/// Maximum planned fraction of the budget of a population or cycle, as the number of steps and the speed are
+/// estimates.
+pub(super) const SAFE: f64 = 0.9;
 
 /// Evaluations of an island without limits.
 pub(super) fn default_evaluations(movable: u64) -> u64 {
@@ -307,11 +319,14 @@ pub(super) struct Plan {
     work: u64,
     /// Temperatures of the last population.
     steps: u64,
+    /// Maximum number of members.
+    most: u64,
 }
 
 impl Plan {
-    pub(super) fn new() -> Self {
-        Self { work: FIRST_WORK, steps: EXPECTED_STEPS }
+    pub(super) fn new(ranks: u64, most: u64) -> Self {
+        let steps = EXPECTED_STEPS * (ranks as f64 / EXPECTED_RANKS).sqrt().max(1.0);
+        Self { work: FIRST_WORK, steps: steps as u64, most }
     }
 
     /// Plans the next population for the remaining evaluations; `None` if they are too few.
@@ -320,12 +335,10 @@ impl Plan {
         if affordable < FIRST_WORK / 2 {
             return None;
         }
-        let work = match affordable as f64 > (1.0 + REST) * self.work as f64 {
-            true => self.work,
-            false => affordable.min(4 * self.work),
-        };
-        self.work = 2 * work;
-        Some(Size::of_work(work))
+        let last = if self.work > FIRST_WORK { GROWTH * self.work } else { 2 * self.work };
+        let work = if affordable > last { self.work } else { affordable };
+        self.work = GROWTH * work;
+        Some(Size::of_work(work, self.most))
     }
 
     /// Records the number of temperatures of a population.
@@ -336,8 +349,8 @@ impl Plan {
 
 impl Size {
     /// Distributes sweeps at one temperature.
-    fn of_work(work: u64) -> Self {
-        let members = (work / SWEEPS_PER_MEMBER).isqrt().max(2);
+    fn of_work(work: u64, most: u64) -> Self {
+        let members = (work / SWEEPS_PER_MEMBER).isqrt().clamp(2, most);
         Self { members, sweeps: (work / members).max(1) }
     }
 }
@@ -376,19 +389,34 @@ mod tests {
 
     #[test]
     fn populations_grow_until_the_last_takes_the_rest() {
-        let mut plan = Plan::new();
-        let mut left = 10_000_000;
+        let mut plan = Plan::new(50, 1000);
+        let mut left = 100_000_000;
         let mut sizes = Vec::new();
         while let Some(size) = plan.next(50, left) {
-            left -= size.members * size.sweeps * 50 * EXPECTED_STEPS;
+            left -= size.members * size.sweeps * 50 * 80;
             sizes.push((size.members, size.sweeps));
         }
-        assert_eq!(sizes, [(4, 16), (5, 25), (8, 32), (11, 46), (18, 77), (6, 24)]);
-        assert!(left < 10_000_000 / 8);
+        assert_eq!(sizes, [(4, 16), (11, 46), (74, 297), (23, 95), (7, 34)]);
+        assert!(left < 100_000_000 / 50);
     }
 
     #[test]
     fn a_small_budget_has_no_population() {
-        assert_eq!(Plan::new().next(1000, 1000), None);
+        assert_eq!(Plan::new(1000, 1000).next(1000, 1000), None);
+    }
+
+    /// Once a first population of 729 ranks was cooled for a second in which it could not freeze.
+    #[test]
+    fn a_population_of_many_ranks_is_expected_to_take_more_steps() {
+        assert_eq!(Plan::new(50, 1000).steps, 80);
+        assert_eq!(Plan::new(400, 1000).steps, 160);
+    }
+
+    /// Once a search of 2,048 ranks for a day had 5 GB of members on every island.
+    #[test]
+    fn the_memory_of_populations_is_limited() {
+        let day = Size::of_work(3_000_000 * 86_400 / (80 * 2048), 60);
+        assert_eq!(day.members, 60);
+        assert_eq!(day.sweeps, 3_000_000 * 86_400 / (80 * 2048) / 60);
     }
 }

@@ -92,16 +92,9 @@ macro_rules! genetic {
             /// Sweeps of a short annealing of every new individual (memetic algorithm), after which a child
             /// replaces the worst individual if it is better; none by default, as in the papers. The default
             /// population is then 16. Structured programs do well with 300 and `crossover = "uniform"`.
-            #[serde(skip_serializing_if = "is_zero")]
             pub child_sweeps: u32,
         }
     };
-}
-
-/// Whether a parameter that keys of older results lack has its default.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(value: &u32) -> bool {
-    *value == 0
 }
 
 /// Declares a table of `map/composite` and its conversion into the parameters of the stage that runs this
