@@ -142,6 +142,11 @@ const MOST_CLASSES: usize = 4096;
 /// Largest number of distinct costs between hosts for levels of a tree.
 const MOST_LEVELS: usize = 32;
 
+/// Hosts per block of a matrix.
+const BLOCK: usize = 32;
+/// Classes that are examined first: most machines that are no trees are none among a few hosts.
+const SAMPLE: usize = 32;
+
 /// A host: node, first slot and number of slots.
 type Host = (u32, u32, u32);
 
@@ -202,10 +207,12 @@ impl SystemGraph {
         let hosts: Vec<Host> = self.hosts().collect();
         let count = hosts.len();
         let mut between = vec![0.0; count * count];
-        // By destination: the distances to a destination serve all sources.
-        for (column, &to) in hosts.iter().enumerate() {
-            for (row, &from) in hosts.iter().enumerate() {
-                between[row * count + column] = self.way(&costs, from, to)?;
+        // Blocks of sources by destination: both the costs and the distances to a destination stay in the cache.
+        for (block, rows) in hosts.chunks(BLOCK).zip(between.chunks_mut(BLOCK * count.max(1))) {
+            for (column, &to) in hosts.iter().enumerate() {
+                for (row, &from) in rows.chunks_mut(count).zip(block) {
+                    row[column] = self.way(&costs, from, to)?;
+                }
             }
         }
         Ok(between)
@@ -231,7 +238,11 @@ impl SystemGraph {
         if classes.members.len() > MOST_CLASSES {
             return Ok(None);
         }
-        let Some(between) = self.between(&hosts, &classes)? else { return Ok(None) };
+        let some = classes.members.iter().step_by(classes.members.len().div_ceil(SAMPLE)).cloned().collect();
+        if self.between(&hosts, &some)?.is_none_or(|between| between.groups().is_none()) {
+            return Ok(None);
+        }
+        let Some(between) = self.between(&hosts, &classes.members)? else { return Ok(None) };
         let is_outside = routes.inside.costs.last().zip(between.steps.first());
         if is_outside.is_some_and(|(inside, step)| inside > step) {
             return Ok(None);
@@ -257,9 +268,8 @@ impl SystemGraph {
     }
 
     /// The costs between classes; `None` if there are too many distinct ones.
-    fn between(&self, hosts: &[Host], classes: &Classes) -> Result<Option<Between>, CostsError> {
+    fn between(&self, hosts: &[Host], members: &Members) -> Result<Option<Between>, CostsError> {
         let costs = self.costs();
-        let members = &classes.members;
         let count = members.len();
         let mut steps = BTreeSet::new();
         let mut between = vec![0.0; count * count];
@@ -322,6 +332,9 @@ impl SystemGraph {
     }
 }
 
+/// The hosts of every class.
+type Members = Vec<Vec<usize>>;
+
 /// The costs between classes of hosts.
 struct Between {
     costs: Vec<f64>,
@@ -369,8 +382,7 @@ type Width = (Option<u64>, Option<u64>);
 struct Classes {
     /// The class of each host, in slot order.
     of: Vec<usize>,
-    /// The hosts of every class.
-    members: Vec<Vec<usize>>,
+    members: Members,
 }
 
 impl Classes {

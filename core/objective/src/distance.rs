@@ -30,6 +30,8 @@ pub struct Distance {
     /// Costs of all ordered pairs of slots, or of hosts with trees inside, if the slots are not leaves of one
     /// tree. Every slot is then its own group, and one outer group contains all.
     pairs: Option<Pairs>,
+    /// The closest slots, if the search of a sparse program on a machine that is no tree needs them.
+    near: Option<Near>,
     /// Whether the groups are those of a tree.
     is_grouped: bool,
 }
@@ -37,12 +39,58 @@ pub struct Distance {
 /// Symmetric costs of all ordered pairs of slots or hosts.
 #[derive(Debug, Clone)]
 struct Pairs {
-    costs: Vec<i64>,
+    costs: Table,
     /// Number of slots or hosts.
     count: usize,
     /// Bits of a code below the host index; one if every slot is a host.
     inside: u32,
 }
+
+/// Numbers, in two bytes each if they fit: searches draw them in random order, so that the cache decides.
+#[derive(Debug, Clone)]
+enum Table {
+    Narrow(Vec<u16>),
+    Wide(Vec<i64>),
+}
+
+impl Table {
+    fn new(costs: Vec<i64>) -> Self {
+        match costs.iter().map(|&cost| u16::try_from(cost).ok()).collect() {
+            Some(narrow) => Self::Narrow(narrow),
+            None => Self::Wide(costs),
+        }
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> i64 {
+        match self {
+            Self::Narrow(costs) => costs[index].into(),
+            Self::Wide(costs) => costs[index],
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Narrow(costs) => costs.len(),
+            Self::Wide(costs) => costs.len(),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = i64> + '_ {
+        (0..self.len()).map(|index| self.get(index))
+    }
+}
+
+/// The slots of every host and of the closest other hosts.
+#[derive(Debug, Clone)]
+struct Near {
+    /// Offsets of the slots of every host, and the end.
+    first: Vec<u32>,
+    slots: Vec<u32>,
+}
+
+/// Least number of closest hosts, which come with all others at the same cost, up to the largest number.
+const NEAR_HOSTS: [usize; 2] = [4, 32];
 
 /// The groups of the slots on one level.
 #[derive(Debug, Clone)]
@@ -89,13 +137,17 @@ impl Distance {
             level_of[bit..next].fill(index as u8);
             bit = next;
         }
-        Ok(Self { codes, costs: table, level_of, order, levels, pairs: None, is_grouped: true })
+        Ok(Self { codes, costs: table, level_of, order, levels, pairs: None, near: None, is_grouped: true })
     }
 
     /// Creates it from a symmetric cost matrix of slots, row by row, with zero diagonal.
     pub(crate) fn of_pairs(costs: Vec<i64>, slots: usize) -> Self {
         let codes = (0..slots as u64).map(|slot| slot << 1).collect();
-        Self::with_pairs(codes, &[0; CODE_BITS as usize], Pairs { costs, count: slots, inside: 1 })
+        Self::with_pairs(
+            codes,
+            &[0; CODE_BITS as usize],
+            Pairs { costs: Table::new(costs), count: slots, inside: 1 },
+        )
     }
 
     /// Creates it from a symmetric cost matrix of hosts, row by row, and the trees over the slots of every
@@ -116,16 +168,25 @@ impl Distance {
         }
         let codes =
             tree.codes.iter().zip(&hosts).map(|(code, &host)| u64::from(host) << inside | code).collect();
-        Ok(Self::with_pairs(codes, &tree.costs, Pairs { costs, count, inside }))
+        Ok(Self::with_pairs(codes, &tree.costs, Pairs { costs: Table::new(costs), count, inside }))
     }
 
     fn with_pairs(codes: Vec<u64>, costs: &[i64; CODE_BITS as usize], pairs: Pairs) -> Self {
         let slots = codes.len();
-        let sum = pairs.costs.iter().map(|&cost| i128::from(cost)).sum::<i128>();
+        let sum = pairs.costs.iter().map(i128::from).sum::<i128>();
         let mean = i64::try_from(sum / pairs.costs.len().max(1) as i128).unwrap_or(i64::MAX);
         let order: Vec<u32> = (0..slots as u32).collect();
         let (level_of, levels) = without_tree(order.clone(), mean);
-        Self { codes, costs: *costs, level_of, order, levels, pairs: Some(pairs), is_grouped: false }
+        Self {
+            codes,
+            costs: *costs,
+            level_of,
+            order,
+            levels,
+            pairs: Some(pairs),
+            near: None,
+            is_grouped: false,
+        }
     }
 
     /// The same tree with single slots as innermost groups, for objectives that distinguish the slots of a
@@ -146,10 +207,52 @@ impl Distance {
         self.is_grouped
     }
 
+    /// The slots of every host; every slot alone if each has costs of its own or the machine is a tree.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<Vec<u32>> {
+        let inside = self.pairs.as_ref().map_or(0, |pairs| pairs.inside);
+        let together = |a: &u32, b: &u32| inside > 1 && self.code(*a) >> inside == self.code(*b) >> inside;
+        self.order.chunk_by(together).map(<[u32]>::to_vec).collect()
+    }
+
+    /// Finds the slots near every slot, unless the machine is a tree.
+    pub(crate) fn find_near(&mut self) {
+        let Some(pairs) = &self.pairs else { return };
+        let hosts = self.hosts();
+        let mut near = Near { first: vec![0], slots: Vec::new() };
+        for (row, own) in hosts.iter().enumerate() {
+            let cost = |host: usize| pairs.costs.get(row * pairs.count + host);
+            let mut closest: Vec<usize> = Vec::new();
+            while closest.len() < NEAR_HOSTS[0].min(hosts.len() - 1) {
+                let last = closest.last().map(|&host| cost(host));
+                let further =
+                    (0..hosts.len()).filter(|&host| host != row && last.is_none_or(|last| cost(host) > last));
+                let next = further.clone().map(cost).min();
+                closest.extend(further.filter(|&host| Some(cost(host)) == next));
+            }
+            closest.truncate(NEAR_HOSTS[1]);
+            near.slots.extend(own);
+            near.slots.extend(closest.iter().flat_map(|&host| &hosts[host]));
+            near.first.push(near.slots.len() as u32);
+        }
+        self.near = Some(near);
+    }
+
+    /// The slots on the host of a slot, including itself, and on the closest other hosts; empty if they are not
+    /// needed.
+    #[must_use]
+    #[inline]
+    pub fn near(&self, slot: u32) -> &[u32] {
+        let (Some(near), Some(pairs)) = (&self.near, &self.pairs) else { return &[] };
+        // If every slot is a host, codes have one bit below the slot.
+        let host = (self.code(slot) >> pairs.inside) as usize;
+        &near.slots[near.first[host] as usize..near.first[host + 1] as usize]
+    }
+
     /// The greatest common divisor of all costs; zero if all are zero.
     pub(crate) fn unit(&self) -> i64 {
         match &self.pairs {
-            Some(pairs) => pairs.costs.iter().chain(&self.costs).fold(0, |unit, &cost| divisor(unit, cost)),
+            Some(pairs) => pairs.costs.iter().chain(self.costs).fold(0, divisor),
             None => self.levels.iter().fold(0, |unit, level| divisor(unit, level.cost)),
         }
     }
@@ -210,7 +313,7 @@ impl Distance {
                 // If every slot is a host, hosts have no inner levels.
                 match pairs.inside > 1 && x == y {
                     true => self.costs[highest_difference(a, b)],
-                    false => pairs.costs[x * pairs.count + y],
+                    false => pairs.costs.get(x * pairs.count + y),
                 }
             }
         }
@@ -373,6 +476,21 @@ mod tests {
         let single = Levels { costs: Vec::new(), groups: vec![vec![0, 1]] };
         let distance = Distance::of_hosts(&single, &[3], vec![0, 6, 6, 0]).unwrap();
         assert_eq!([0, 1].map(|b| distance.cost(1, b)), [6, 0]);
+    }
+
+    #[test]
+    fn near_slots_are_those_of_the_closest_hosts() {
+        // Eight hosts of two slots in a row: four hosts are near, and all others at the cost of the last.
+        let hosts = 8u32;
+        let costs = (0..hosts * hosts).map(|at| i64::from((at / hosts).abs_diff(at % hosts))).collect();
+        let inside =
+            Levels { costs: Vec::new(), groups: vec![(0..2 * hosts).map(|slot| slot / 2).collect()] };
+        let mut distance = Distance::of_hosts(&inside, &[0], costs).unwrap();
+        assert!(distance.near(6).is_empty());
+        distance.find_near();
+        assert_eq!(distance.near(6), [6, 7, 4, 5, 8, 9, 2, 3, 10, 11]);
+        assert_eq!(distance.near(1), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(distance.hosts()[3], [6, 7]);
     }
 
     #[test]

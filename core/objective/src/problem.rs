@@ -15,6 +15,10 @@ use crate::scale::{Room, Scales, check_weight};
 use crate::traffic::{LinkCosts, Traffic};
 use crate::{Distance, Objective, ObjectiveError};
 
+/// Programs are sparse if a rank exchanges messages with at most one in this number of the ranks that exchange
+/// any.
+const SPARSE: usize = 8;
+
 /// A process mapping problem: communicating ranks, slots with costs, and an objective to minimise over all
 /// mappings.
 ///
@@ -193,7 +197,11 @@ impl Problem {
             _ => (None, costs),
         };
         let neighbours = neighbours(ranks, &edges, sides);
-        let distance = form.distance(costs, slots)?;
+        let mut distance = form.distance(costs, slots)?;
+        let talking = (0..ranks as u32).filter(|&rank| !neighbours.of(rank).is_empty()).count();
+        if neighbours.neighbours.len() * SPARSE <= talking * talking {
+            distance.find_near();
+        }
         let compact = match &directed {
             Some(directed) => Compact::directed(directed),
             None => Compact::new(&neighbours, &distance),

@@ -166,6 +166,8 @@ fn contract(graph: &Graph, map: &[u32], count: usize) -> Graph {
     let mut targets: Vec<u32> = Vec::with_capacity(graph.targets.len());
     let mut weights: Vec<i64> = Vec::with_capacity(graph.targets.len());
     let mut vertex_weights = Vec::with_capacity(count);
+    let mut pulls = vec![0; if graph.pulls.is_empty() { 0 } else { count }];
+    map.iter().zip(&graph.pulls).for_each(|(&coarse, pull)| pulls[coarse as usize] += pull);
     let mut seen = vec![NONE; count];
     first.push(0);
     for coarse in 0..count {
@@ -191,5 +193,5 @@ fn contract(graph: &Graph, map: &[u32], count: usize) -> Graph {
         first.push(targets.len() as u32);
         vertex_weights.push(weight);
     }
-    Graph { first, targets, weights, vertex_weights }
+    Graph { first, targets, weights, vertex_weights, pulls }
 }

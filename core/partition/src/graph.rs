@@ -16,6 +16,8 @@ pub struct Graph {
     pub(crate) targets: Vec<u32>,
     pub(crate) weights: Vec<i64>,
     pub(crate) vertex_weights: Vec<u32>,
+    /// For bisections, what every vertex saves on the second side; empty if nothing.
+    pub(crate) pulls: Vec<i64>,
 }
 
 impl Graph {
@@ -65,7 +67,7 @@ impl Graph {
         if shift > 0 {
             weights.iter_mut().for_each(|weight| *weight >>= shift);
         }
-        Ok(Self { first, targets, weights, vertex_weights })
+        Ok(Self { first, targets, weights, vertex_weights, pulls: Vec::new() })
     }
 
     /// Number of vertices.
@@ -95,6 +97,10 @@ impl Graph {
         i64::from(self.vertex_weights[vertex as usize])
     }
 
+    pub(crate) fn pull(&self, vertex: u32) -> i64 {
+        self.pulls.get(vertex as usize).copied().unwrap_or(0)
+    }
+
     pub(crate) fn heaviest(&self) -> i64 {
         self.vertex_weights.iter().copied().max().map_or(0, i64::from)
     }
@@ -120,7 +126,7 @@ impl Graph {
             first.push(targets.len() as u32);
         }
         let vertex_weights = vertices.iter().map(|&vertex| self.vertex_weights[vertex as usize]).collect();
-        Self { first, targets, weights, vertex_weights }
+        Self { first, targets, weights, vertex_weights, pulls: Vec::new() }
     }
 
     /// The same graph, extended by isolated vertices of weight one to a number of vertices.

@@ -18,4 +18,4 @@ pub use foreign::scotch;
 #[cfg(feature = "metis")]
 pub use foreign::metis;
 pub use graph::{Graph, PartitionError, cut};
-pub use multilevel::{Effort, partition};
+pub use multilevel::{Effort, bisection, partition};

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::balance::balance;
 use crate::coarsening::{Coarse, contractions};
 use crate::pairs::{Sweeps, refine};
-use crate::two_way::bisect;
+use crate::two_way::{bisect, value};
 use crate::{Graph, PartitionError, cut};
 
 /// Work limit of the V-cycles in edges: proportional to the vertices, with less per vertex for large graphs.
@@ -121,6 +121,30 @@ pub fn partition(
         stream(seed, 1 << 60 | start).shuffle(&mut used);
     }
     Ok(best.map_or_else(Vec::new, |best| best.1))
+}
+
+/// Cuts a graph of vertices of weight one into two parts of exact sizes, so that the cut is small without what
+/// the vertices of the second part save there, which may be negative: terminal propagation (Dunlop and
+/// Kernighan 1985). Keeps the best of several attempts.
+pub fn bisection(
+    mut graph: Graph,
+    saved: Vec<i64>,
+    sizes: [u32; 2],
+    tries: u32,
+    seed: u64,
+) -> Result<Vec<u32>, PartitionError> {
+    check(&graph, &sizes)?;
+    if used(&sizes).len() < 2 {
+        return Ok(undivided(&graph, &sizes));
+    }
+    graph.pulls = saved;
+    let target = i64::from(sizes[0]);
+    let attempt = |turn: u64| {
+        let mut parts = bisect(&graph, target, 2, &mut stream(seed, 1 << 59 | turn));
+        balance(&graph, &mut parts, &sizes);
+        (value(&graph, &parts, target), turn, parts)
+    };
+    Ok((0..u64::from(tries.max(1))).map(attempt).min().map_or_else(Vec::new, |best| best.2))
 }
 
 /// Checks that the part sizes add up to the graph.

@@ -1,5 +1,7 @@
 //! Bisection by coarsening and growth, and its refinement.
 
+use std::cmp::Reverse;
+
 use hopmap_random::{Draw, Pcg64};
 
 use crate::Graph;
@@ -133,7 +135,7 @@ impl TwoWay {
     fn meet(&mut self, two: Two<'_>, vertex: u32) {
         let own = self.side(two, vertex);
         self.work += two.graph.degree(vertex) as u64;
-        let mut gain = 0;
+        let mut gain = if own == 0 { two.graph.pull(vertex) } else { -two.graph.pull(vertex) };
         for (target, weight) in two.graph.edges(vertex) {
             let side = self.side(two, target);
             if side != ELSEWHERE && target != vertex {
@@ -416,31 +418,35 @@ fn grow_best(graph: &Graph, target: i64, tries: u32, random: &mut Pcg64, two_way
     best.map_or_else(Vec::new, |best| best.1)
 }
 
-/// Imbalance of the sides, and the cut.
-fn value(graph: &Graph, side: &[u32], target: i64) -> (i64, i64) {
+/// Imbalance of the sides, and the cut without what the vertices of the second side save.
+pub(crate) fn value(graph: &Graph, side: &[u32], target: i64) -> (i64, i64) {
     let (mut weight, mut cut) = (0, 0);
     for vertex in 0..graph.vertices() as u32 {
         if side[vertex as usize] == 0 {
             weight += graph.weight(vertex);
             let across = graph.edges(vertex).filter(|edge| side[edge.0 as usize] != 0);
-            cut += across.map(|edge| edge.1).sum::<i64>();
+            cut += graph.pull(vertex) + across.map(|edge| edge.1).sum::<i64>();
         }
     }
     (((weight - target).abs() - tolerance(graph)).max(0), cut)
 }
 
-/// Greedy graph growing: grows the first side from a random vertex by the vertex with the smallest increase
-/// of the cut.
+/// Greedy graph growing: grows the first side from a random vertex, or that with the strongest pull to it, by
+/// the vertex with the smallest increase of the cut.
 fn grow(graph: &Graph, target: i64, random: &mut Pcg64) -> Vec<u32> {
     let vertices = graph.vertices();
     let mut side = vec![1; vertices];
     let mut heap = Heap::default();
     heap.reset(vertices);
-    let gain = |vertex: u32| -> i64 { -graph.edges(vertex).map(|edge| edge.1).sum::<i64>() };
+    let gain =
+        |vertex: u32| -> i64 { -graph.pull(vertex) - graph.edges(vertex).map(|edge| edge.1).sum::<i64>() };
     let mut gains: Vec<i64> = (0..vertices as u32).map(gain).collect();
     let mut weight = 0;
     let mut seeds: Vec<u32> = (0..vertices as u32).collect();
     random.shuffle(&mut seeds);
+    if !graph.pulls.is_empty() {
+        seeds.sort_by_key(|&seed| Reverse(graph.pull(seed)));
+    }
     while weight < target {
         let next = heap.first().map(|first| first.1);
         let next = next.or_else(|| {

@@ -1,6 +1,6 @@
 //! Part sizes are exact, results do not depend on the number of threads, and cuts are small.
 
-use hopmap_partition::{Effort, Graph, PartitionError, cut, partition};
+use hopmap_partition::{Effort, Graph, PartitionError, bisection, cut, partition};
 use proptest::prelude::*;
 
 /// A graph of unit-weight vertices.
@@ -179,4 +179,36 @@ fn contradictions_are_named() {
     let graph = graph(4, &grid(2, 2));
     let refused = partition(&graph, &[1, 2], Effort::default(), 1).unwrap_err();
     assert_eq!(refused.to_string(), "the parts have 3 vertices in total, but the graph has 4");
+}
+
+/// A column of a square grid that saves on one side draws the cut into its own direction.
+#[test]
+fn a_bisection_follows_what_vertices_save() {
+    let edges = grid(8, 8);
+    for [first, second] in [[0, 7], [7, 0]] {
+        for of in [|vertex: u32| vertex % 8, |vertex: u32| vertex / 8] {
+            let saved = |vertex: u32| match of(vertex) {
+                column if column == first => -1,
+                column => i64::from(column == second),
+            };
+            let saved: Vec<i64> = (0..64).map(saved).collect();
+            let parts = bisection(graph(64, &edges), saved, [32, 32], 4, 1).unwrap();
+            let expected: Vec<u32> =
+                (0..64).map(|vertex| u32::from((of(vertex) < 4) == (second < 4))).collect();
+            assert_eq!(parts, expected);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn bisections_have_exact_sizes(
+        edges in prop::collection::vec((0u32..40, 0u32..40, 0i64..9), 0..150),
+        saved in prop::collection::vec(-20i64..20, 40),
+        first in 0u32..=40,
+    ) {
+        let sizes = [first, 40 - first];
+        let parts = bisection(graph(40, &edges), saved, sizes, 2, 3).unwrap();
+        prop_assert_eq!(sizes_of(&parts, 2), sizes);
+    }
 }

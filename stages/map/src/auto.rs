@@ -22,6 +22,9 @@
 //!
 //! The first applicable of these gives the start (`Auto::map`):
 //!
+//! - On machines that are no trees, a program that is a grid is embedded directly in a machine that is one
+//!   (`grids.rs`), and other sparse programs are cut along the machine (`dual.rs`). If all neighbours are at the
+//!   least cost then, there is nothing to search.
 //! - Coarse starts for dense problems with clusters (`auto/coarse.rs`): clusters of ranks with similar rows of
 //!   weights are mapped to clusters of slots with similar costs, in many ways of low cost. Every population
 //!   begins with them; one island of four ignores them.
@@ -58,6 +61,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::moves::{Incumbent, sweep, temperatures};
 use crate::params::kind;
+use crate::starts::Start;
 use crate::{AutoParams, Hierarchical, HierarchicalParams, Mapper, SearchResult, descend};
 use coarse::Coarse;
 use context::SearchContext;
@@ -92,8 +96,9 @@ const LONG: u32 = 4;
 /// improves the best mapping at the end.
 ///
 /// In dense problems, clusters of ranks with similar rows of weights are first mapped to clusters of slots
-/// with similar costs. Many ranks on a tree are first partitioned, as in [`Hierarchical`]. The search starts
-/// from these mappings. If the objective has a maximum, norms in its place are annealed first.
+/// with similar costs. Many ranks on a tree are first partitioned, as in [`Hierarchical`]. On other machines,
+/// grids are embedded in grids, and other sparse programs are cut along the machine. The search starts from
+/// these mappings. If the objective has a maximum, norms in its place are annealed first.
 ///
 /// Population annealing (Hukushima and Iba 2003) cools many mappings together. Before every step to a lower
 /// temperature the population is resampled with the weights exp(−Δβ · cost), which copies members with a
@@ -120,13 +125,19 @@ impl Auto {
 impl Mapper for Auto {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
         let begin = Instant::now();
+        let direct = Start::new(problem, self.seed, self.budget.time())?;
+        if let Some(start) = direct.as_ref().filter(|start| start.is_optimal) {
+            return Ok(SearchResult::at_once(start.slots.clone()));
+        }
         let Some(mut context) = SearchContext::new(problem, self.budget.islands())? else {
             return Ok(SearchResult::at_once(problem.linear()));
         };
         let default = default_evaluations(context.movable.len() as u64);
         let (mut evaluations, mut is_whole) = (0, true);
         let smooth = stages(problem);
-        if let Some(coarse) = Coarse::new(problem) {
+        if let Some(start) = direct.filter(|start| context.is_better(&start.slots)) {
+            context.set_grouped(vec![start.slots], false)?;
+        } else if let Some(coarse) = Coarse::new(problem) {
             let most = self.budget.part(FIRST_SHARE, FIRST_EVALUATIONS).evaluations(default);
             let starts;
             (starts, evaluations) = coarse.starts(self.seed, most);

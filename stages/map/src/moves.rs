@@ -1,8 +1,6 @@
 //! Building blocks of searches: proposals of exchanges, temperatures, acceptance, the best mapping, and
 //! descent to a local optimum.
 
-use std::ops::Range;
-
 use hopmap_islands::Candidate;
 use hopmap_model::seed_stream;
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
@@ -20,25 +18,54 @@ pub(crate) fn movable(problem: &Problem) -> Vec<u32> {
     problem.movable().iter().copied().filter(|&rank| !problem.is_fixed(rank)).collect()
 }
 
-/// Proposes a slot for a rank: towards a neighbour in a tree, otherwise anywhere outside its innermost group.
+/// Proposes a slot for a rank: towards a neighbour, otherwise anywhere outside its innermost group.
 ///
 /// In a tree the rank draws a neighbour and proposes a random slot of the largest group that contains the
 /// neighbour but not the rank. If it is already as close as possible to three drawn neighbours, it proposes a
 /// random slot outside its own innermost group, and so does every second rank if the objective is not about
-/// closeness alone. Exchanges inside such a group have no effect and are never proposed. `bits` are random.
+/// closeness alone. Exchanges inside such a group have no effect and are never proposed. On other machines a
+/// sparse program proposes slots near the neighbours, or near its own (`propose_near`). `bits` are random.
 #[inline]
 pub(crate) fn propose(assignment: &Assignment<'_>, rank: u32, bits: u32, random: &mut Pcg64) -> u32 {
     let problem = assignment.problem();
     let distance = problem.distance();
-    if distance.is_tree()
-        && (bits.is_multiple_of(2) || problem.is_about_closeness())
-        && let Some(slot) = towards_neighbour(assignment, rank, random)
-    {
-        return slot;
+    if bits.is_multiple_of(2) || problem.is_about_closeness() {
+        let near = if distance.is_tree() { towards_neighbour } else { propose_near };
+        if let Some(slot) = near(assignment, rank, random) {
+            return slot;
+        }
     }
     let own = distance.group(0, assignment.slot_of(rank));
     let index = below(bits, distance.order().len() - own.len());
     distance.order()[if index < own.start { index } else { index + own.len() }]
+}
+
+/// A random slot near one of three drawn neighbours and closer to it; if there is none, half of the time one
+/// near the own slot, which repairs details along the links.
+fn propose_near(assignment: &Assignment<'_>, rank: u32, random: &mut Pcg64) -> Option<u32> {
+    let distance = assignment.problem().distance();
+    let here = assignment.slot_of(rank);
+    let neighbours = assignment.problem().neighbours(rank);
+    if neighbours.is_empty() || distance.near(here).is_empty() {
+        return None;
+    }
+    let mut draw = || {
+        let draw = random.next_u64();
+        (draw as u32, (draw >> 32) as u32)
+    };
+    let mut towards = || {
+        let (which, bits) = draw();
+        let there = assignment.slot_of(neighbours[below(which, neighbours.len())].rank);
+        let near = distance.near(there);
+        let slot = near[below(bits, near.len())];
+        (slot != there && distance.cost(slot, there) < distance.cost(here, there)).then_some(slot)
+    };
+    (0..DRAWS).find_map(|_| towards()).or_else(|| {
+        let (coin, bits) = draw();
+        let near = distance.near(here);
+        let slot = near[below(bits, near.len())];
+        (slot != here && coin % 2 == 0).then_some(slot)
+    })
 }
 
 fn towards_neighbour(assignment: &Assignment<'_>, rank: u32, random: &mut Pcg64) -> Option<u32> {
@@ -227,58 +254,72 @@ impl Incumbent {
 /// Ends if no exchange of two ranks or move to a free slot lowers the cost, or when `more`, called before
 /// every evaluation, returns false. An exchange that lowers the cost moves one of its ranks closer to a
 /// neighbour, so only such slots are tried, or all if the machine is not a tree or the objective counts
-/// links.
+/// links. In the latter case a first descent tries only slots near neighbours.
 pub fn descend(assignment: &mut Assignment<'_>, mut more: impl FnMut() -> bool) {
-    let ranks = assignment.slots().len() as u32;
+    if descend_near(assignment, &mut more) {
+        settle(assignment, &mut more, closer);
+    }
+}
+
+/// Descends by exchanges with slots near neighbours, or near the own slot, as long as these lower the cost;
+/// `false` if `more` returned false.
+pub(crate) fn descend_near(assignment: &mut Assignment<'_>, more: &mut impl FnMut() -> bool) -> bool {
+    settle(assignment, more, |assignment, rank| {
+        let problem = assignment.problem();
+        let neighbours = problem.neighbours(rank).iter().map(|near| near.rank);
+        std::iter::once(rank)
+            .chain(neighbours)
+            .map(|rank| problem.distance().near(assignment.slot_of(rank)))
+            .collect()
+    })
+}
+
+/// Makes every exchange of a rank with one of its candidates that lowers the cost, until none does; `false` if
+/// `more` returned false.
+fn settle<'p>(
+    assignment: &mut Assignment<'p>,
+    more: &mut impl FnMut() -> bool,
+    candidates: impl Fn(&Assignment<'p>, u32) -> Vec<&'p [u32]>,
+) -> bool {
     loop {
         let before = assignment.cost();
-        for rank in 0..ranks {
-            if !improve(assignment, rank, &mut more) {
-                return;
+        for rank in 0..assignment.slots().len() as u32 {
+            for &slot in candidates(assignment, rank).into_iter().flatten() {
+                if !more() {
+                    return false;
+                }
+                let delta = assignment.delta(rank, slot);
+                if delta < 0 {
+                    assignment.exchange(rank, slot, delta);
+                }
             }
         }
         if assignment.cost() == before {
-            return;
+            return true;
         }
     }
 }
 
-/// Makes every exchange of a rank that lowers the cost; `false` if `more` returned false.
-fn improve(assignment: &mut Assignment<'_>, rank: u32, more: &mut impl FnMut() -> bool) -> bool {
-    let order = assignment.problem().distance().order();
-    for run in closer(assignment, rank) {
-        for &slot in &order[run] {
-            if !more() {
-                return false;
-            }
-            let delta = assignment.delta(rank, slot);
-            if delta < 0 {
-                assignment.exchange(rank, slot, delta);
-            }
-        }
-    }
-    true
-}
-
-/// The slots closer to some neighbour than the current slot, as disjoint ranges in tree order.
-fn closer(assignment: &Assignment<'_>, rank: u32) -> Vec<Range<usize>> {
-    let distance = assignment.problem().distance();
-    if !assignment.problem().is_about_closeness() {
+/// The slots closer to some neighbour than the current slot.
+fn closer<'p>(assignment: &Assignment<'p>, rank: u32) -> Vec<&'p [u32]> {
+    let problem = assignment.problem();
+    let distance = problem.distance();
+    if !problem.is_about_closeness() {
         // Any slot may be closer to some neighbour.
-        return std::iter::once(0..distance.order().len()).collect();
+        return vec![distance.order()];
     }
     let here = assignment.slot_of(rank);
     let closer_to = |there| {
         let level = distance.meeting_level(here, there).checked_sub(1)?;
         Some(distance.group(level, there))
     };
-    let neighbours = assignment.problem().neighbours(rank).iter();
+    let neighbours = problem.neighbours(rank).iter();
     let mut runs: Vec<_> =
         neighbours.filter_map(|neighbour| closer_to(assignment.slot_of(neighbour.rank))).collect();
     runs.sort_unstable_by_key(|run| (run.start, std::cmp::Reverse(run.end)));
     // Groups of a tree are nested or disjoint.
     runs.dedup_by(|inner, outer| inner.end <= outer.end);
-    runs
+    runs.into_iter().map(|run| &distance.order()[run]).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod constraints;
 mod damage;
 mod exact;
 mod external;
+mod grids;
 mod hierarchical;
 mod import;
 mod matrix;

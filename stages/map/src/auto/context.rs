@@ -98,10 +98,15 @@ impl<'p> SearchContext<'p> {
         Ok(Some(context))
     }
 
+    /// Whether a mapping costs less than the start.
+    pub(super) fn is_better(&self, slots: &[u32]) -> bool {
+        self.problem.cost(slots) < self.problem.cost(&self.start)
+    }
+
     /// Starts from mappings, unless none is better than the start so far.
     pub(super) fn set_grouped(&mut self, starts: Vec<Vec<u32>>, differ: bool) -> Result<(), ObjectiveError> {
         let Some(best) = starts.iter().min_by_key(|start| self.problem.cost(start)) else { return Ok(()) };
-        if self.problem.cost(best) < self.problem.cost(&self.start) {
+        if self.is_better(best) {
             let warm = self.find_warm(best)?;
             self.grouped = Some(Grouped { starts, warm, differ });
         }
