@@ -1,6 +1,7 @@
 //! Deltas of all exchanges of a mapping, updated incrementally.
 
 use crate::adjacency::Direction;
+use crate::dense::{Token, add_products};
 use crate::{Assignment, Neighbour, Problem};
 
 /// A mapping and the deltas of all its exchanges.
@@ -23,6 +24,8 @@ pub struct Deltas<'p> {
     slots: Vec<u32>,
     /// By mover and unit; only the part right of the diagonal is used.
     values: Vec<i64>,
+    /// No value of a row is below this.
+    least: Vec<i64>,
     change: Change,
 }
 
@@ -35,9 +38,28 @@ struct Change {
     costs: Vec<i64>,
     /// The units whose weights differ.
     neighbours: Vec<u32>,
+    /// Weights and costs for vectors, if all are small.
+    narrow: [Vec<i32>; 2],
 }
 
+/// Bound of numbers whose differences fit 31 bits.
+const NARROW: u64 = 1 << 30;
+
 impl Change {
+    /// Copies weights and costs for vectors; `false` if some are too large.
+    fn narrow(&mut self) -> bool {
+        let Self { weights, costs, narrow: [narrow_weights, narrow_costs], .. } = self;
+        let is_small = |value: &i64| value.unsigned_abs() < NARROW;
+        let fits = weights.iter().all(is_small) && costs.iter().all(is_small);
+        if fits {
+            for (narrow, wide) in [(narrow_weights, weights), (narrow_costs, costs)] {
+                narrow.clear();
+                narrow.extend(wide.iter().map(|&value| value as i32));
+            }
+        }
+        fits
+    }
+
     /// Records the weights of units with the first or the second as neighbour.
     fn note_weights<'p>(
         &mut self,
@@ -111,9 +133,11 @@ impl<'p> Deltas<'p> {
             is_taken[assignment.slot_of(rank) as usize] = true;
         }
         slots.extend((0..units as u32).filter(|&slot| !is_taken[slot as usize]));
-        let change = Change { weights: vec![0; units], costs: vec![0; units], neighbours: Vec::new() };
+        let (weights, costs) = (vec![0; units], vec![0; units]);
+        let change = Change { weights, costs, neighbours: Vec::new(), narrow: Default::default() };
         let values = vec![0; movers.len() * units];
-        Self { assignment, movers, unit_of, slots, values, change }
+        let least = vec![i64::MIN; movers.len()];
+        Self { assignment, movers, unit_of, slots, values, least, change }
     }
 
     /// The mapping.
@@ -140,6 +164,12 @@ impl<'p> Deltas<'p> {
     pub fn row(&self, mover: usize) -> &[i64] {
         let units = self.slots.len();
         &self.values[mover * units..][mover + 1..units]
+    }
+
+    /// A lower bound of [`row`](Self::row), which spares a search most rows.
+    #[must_use]
+    pub fn least(&self, mover: usize) -> i64 {
+        self.least[mover]
     }
 
     /// Whether constraints admit the exchange of a mover and a unit.
@@ -200,8 +230,17 @@ impl<'p> Deltas<'p> {
     /// Updates the deltas of all pairs; valid only for those without the exchanged two.
     fn update(&mut self) {
         let units = self.slots.len();
-        let Change { weights, costs, neighbours } = &self.change;
-        let is_sparse = neighbours.len() < units / 4;
+        let is_sparse = self.change.neighbours.len() < units / 4;
+        if !is_sparse && self.change.narrow() {
+            let ([weights, costs], token) = (&self.change.narrow, Token::detect());
+            for (mover, row) in self.values.chunks_exact_mut(units).enumerate() {
+                let [weights, costs] = [weights, costs].map(|all| (all[mover], &all[mover + 1..]));
+                self.least[mover] = add_products(token, &mut row[mover + 1..], weights, costs);
+            }
+            return;
+        }
+        self.least.fill(i64::MIN);
+        let Change { weights, costs, neighbours, .. } = &self.change;
         for (mover, row) in self.values.chunks_exact_mut(units).enumerate() {
             let (weight, cost) = (weights[mover], costs[mover]);
             // Values of the exchanged two are invalid until recomputed, so they may wrap.
@@ -226,8 +265,9 @@ impl<'p> Deltas<'p> {
     fn compute(&mut self, unit: usize) {
         let (movers, units) = (self.movers.len(), self.slots.len());
         for mover in 0..unit.min(movers) {
-            self.values[mover * units + unit] =
-                self.assignment.unconstrained_delta(self.movers[mover], self.slots[unit]);
+            let delta = self.assignment.unconstrained_delta(self.movers[mover], self.slots[unit]);
+            self.values[mover * units + unit] = delta;
+            self.least[mover] = self.least[mover].min(delta);
         }
         if unit < movers {
             self.compute_row(unit);
@@ -240,5 +280,6 @@ impl<'p> Deltas<'p> {
         for unit in mover + 1..units {
             self.values[mover * units + unit] = self.assignment.unconstrained_delta(rank, self.slots[unit]);
         }
+        self.least[mover] = self.row(mover).iter().copied().min().unwrap_or(i64::MAX);
     }
 }

@@ -18,6 +18,8 @@ use crate::error::{check_length, check_size, ranks_by_slot};
 use crate::{Distance, ObjectiveError};
 use element::{Element, Kernel, Rows};
 
+pub(crate) use avx2::{Token, add_products};
+
 /// A square matrix of weights or costs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matrix {

@@ -93,6 +93,7 @@ proptest! {
             let mut pairs = Vec::new();
             for (mover, &rank) in movers.iter().enumerate() {
                 prop_assert_eq!(deltas.slots()[mover], slots[rank]);
+                prop_assert!(deltas.row(mover).iter().all(|&delta| deltas.least(mover) <= delta));
                 for (index, &delta) in deltas.row(mover).iter().enumerate() {
                     let unit = mover + 1 + index;
                     prop_assert_eq!(delta, instance.delta(&slots, rank, deltas.slots()[unit]));

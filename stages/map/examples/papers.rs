@@ -3,7 +3,7 @@
 //!     HOPMAP_DATA=… cargo run -p hopmap-map --example papers -- [PART OF A NAME] [SEEDS] [INSTANCE…]
 //!
 //! For every parameter set whose name contains PART and every instance, prints the mean over the seeds of 100
-//! · (F − F0) / F0, its standard error, and the seconds of a run. `reach` prints instead how many iterations
+//! · (F − F0) / F0, its standard error, the median, the worst, and the seconds of a run. `reach` prints instead how many iterations
 //! 1 to 32 islands need to come within 20 % of F0 on average: the time to a fixed accuracy on as many
 //! processes. Every island gets the evaluations of the papers' annealing, solvers × iterations, and no final
 //! local search; `defaults` and `paper's` are complete runs. After the seconds come the counters of the last
@@ -15,8 +15,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use hopmap_map::{
-    AfterExchange, Annealing, AnnealingParams, AnnealingPart, Composite, CompositeParams, Cooling, Crossover,
-    Genetic, GeneticParams, GeneticPart, Iteration, Mapper, Master, MoveType, MovesUnit, Scheme,
+    AfterExchange, Annealing, AnnealingParams, AnnealingPart, Auto, AutoParams, Composite, CompositeParams,
+    Cooling, Crossover, Genetic, GeneticParams, GeneticPart, Iteration, Mapper, Master, MoveType, MovesUnit,
+    Scheme,
 };
 use hopmap_model::{
     Context, CostModel, Edge, Error, Levels, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight,
@@ -53,8 +54,8 @@ fn main() -> Result<(), Error> {
     let names = if names.is_empty() { all() } else { names };
     let read = |name: String| read(&name).map(|(problem, best)| (name, best, problem));
     let problems = names.into_iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-    print!("{:44}", "mean gap in %, its error, seconds");
-    problems.iter().for_each(|(name, ..)| print!("{name:>22}"));
+    print!("{:44}", "gap in %: mean, error, median, worst; s");
+    problems.iter().for_each(|(name, ..)| print!("{name:>38}"));
     println!();
     if wanted == "reach" {
         return reach(&problems, seeds);
@@ -70,7 +71,10 @@ fn main() -> Result<(), Error> {
                 counts = found.metrics.values().fold(String::new(), |text, count| format!("{text} {count}"));
             }
             let (mean, error) = mean_and_error(&gaps);
-            print!("{mean:8.1} ±{error:5.1} {:5.1}s{counts}", begin.elapsed().as_secs_f64() / seeds as f64);
+            gaps.sort_by(f64::total_cmp);
+            let (median, worst) = (gaps[gaps.len() / 2], gaps[gaps.len() - 1]);
+            let seconds = begin.elapsed().as_secs_f64() / seeds as f64;
+            print!("{mean:8.1} ±{error:5.1} {median:7.2} {worst:7.2} {seconds:5.1}s{counts}");
         }
         println!();
     }
@@ -150,7 +154,13 @@ fn whole_runs() -> Vec<Choice> {
     let composite = |name, params: fn() -> CompositeParams| -> Choice {
         (name, Box::new(move |seed, _| Ok(Box::new(Composite::new(&CompositeParams { seed, ..params() })?))))
     };
+    let auto = |name, time_limit_s| -> Choice {
+        let params = AutoParams { time_limit_s: Some(time_limit_s), ..AutoParams::default() };
+        (name, Box::new(move |seed, _| Ok(Box::new(Auto::new(&AutoParams { seed, ..params.clone() })?))))
+    };
     vec![
+        auto("auto, 1 s", 1.0),
+        auto("auto, 10 s", 10.0),
         annealing("defaults of annealing", AnnealingParams::default),
         // The work of the defaults; 50,000 temperatures would be cut off after about 1000.
         annealing("defaults of annealing, Cauchy", || AnnealingParams {

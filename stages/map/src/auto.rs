@@ -27,7 +27,7 @@
 //!   least cost then, there is nothing to search.
 //! - Coarse starts for dense problems with clusters (`auto/coarse.rs`): clusters of ranks with similar rows of
 //!   weights are mapped to clusters of slots with similar costs, in many ways of low cost. Every population
-//!   begins with them; one island of four ignores them.
+//!   begins with them, except on every other island, or every fourth one from 256 ranks.
 //! - From 512 ranks on a tree, `map/hierarchical` gives the start, if a time limit leaves enough time.
 //!
 //! The search then starts from this mapping at a temperature that accepts few proposals and so preserves it,

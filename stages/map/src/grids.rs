@@ -8,6 +8,7 @@ mod codes;
 mod lattice;
 mod machine;
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use hopmap_objective::Problem;
@@ -15,6 +16,9 @@ use hopmap_objective::Problem;
 use codes::{Code, Target, cheapest};
 use lattice::{Graph, Lattice, MOST, Point};
 pub(crate) use machine::Machine;
+
+/// Maximum number of pairs of a rank without a place and a free slot whose costs are compared.
+const MOST_CHOICES: usize = 1 << 24;
 
 /// The cheapest direct embedding; `None` if program or machine is no grid.
 pub(crate) fn embedding(problem: &Problem, machine: &Machine) -> Option<Vec<u32>> {
@@ -58,24 +62,29 @@ fn weights(problem: &Problem, program: &Lattice) -> Vec<f64> {
 }
 
 /// The slot of every rank: the given one for the first that asks for it; otherwise the free one that costs
-/// least.
+/// least, in the order of the number of neighbours that have a slot.
 fn filled(problem: &Problem, wanted: Vec<Option<u32>>) -> Vec<u32> {
     let mut is_taken = vec![false; problem.slots()];
     let mut take = |slot: &u32| !std::mem::replace(&mut is_taken[*slot as usize], true);
     let mut slots: Vec<Option<u32>> = wanted.into_iter().map(|slot| slot.filter(&mut take)).collect();
     let mut free: Vec<u32> = (0..problem.slots() as u32).filter(|&slot| !is_taken[slot as usize]).collect();
-    for rank in 0..slots.len() {
-        if slots[rank].is_some() {
-            continue;
-        }
-        let cost = |slot: u32| -> i64 {
-            let neighbours = problem.neighbours(rank as u32).iter();
-            let placed = neighbours.filter_map(|near| Some((near.weight, slots[near.rank as usize]?)));
-            placed.map(|(weight, there)| weight * problem.distance().cost(slot, there)).sum()
+    let mut left: Vec<u32> =
+        (0..).zip(&slots).filter(|(_, slot)| slot.is_none()).map(|(rank, _)| rank).collect();
+    if left.len() * free.len() > MOST_CHOICES {
+        left.drain(..).zip(free.drain(..)).for_each(|(rank, slot)| slots[rank as usize] = Some(slot));
+    }
+    loop {
+        let placed = |rank: u32| {
+            let neighbours = problem.neighbours(rank).iter();
+            neighbours.filter_map(|near| Some((near.weight, slots[near.rank as usize]?)))
         };
-        let choices = free.iter().enumerate();
-        let best = choices.min_by_key(|(_, slot)| cost(**slot)).map(|(index, _)| index);
-        slots[rank] = best.map(|index| free.remove(index));
+        let known = (0..left.len()).max_by_key(|&index| (placed(left[index]).count(), Reverse(left[index])));
+        let Some(rank) = known.map(|index| left.swap_remove(index)) else { break };
+        let cost = |slot: u32| -> i64 {
+            placed(rank).map(|(weight, there)| weight * problem.distance().cost(slot, there)).sum()
+        };
+        let best = (0..free.len()).min_by_key(|&index| (cost(free[index]), free[index]));
+        slots[rank as usize] = best.map(|index| free.swap_remove(index));
     }
     slots.into_iter().map(Option::unwrap_or_default).collect()
 }

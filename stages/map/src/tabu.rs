@@ -249,6 +249,9 @@ impl<'p> SearchState<'p> {
         let slots = self.deltas.slots();
         let own = self.bans.group(slots[mover]);
         let mut bound = delta_of(best.allowed);
+        if self.deltas.least(mover) >= bound {
+            return;
+        }
         for (index, &delta) in self.deltas.row(mover).iter().enumerate() {
             if delta >= bound {
                 continue;

@@ -36,10 +36,10 @@ dot!(scalar_i64, i64, i64);
 
 /// A token that proves AVX2 support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Token(());
+pub(crate) struct Token(());
 
 impl Token {
-    pub(super) fn detect() -> Option<Self> {
+    pub(crate) fn detect() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
         let found = is_x86_feature_detected!("avx2");
         #[cfg(not(target_arch = "x86_64"))]
@@ -163,10 +163,75 @@ fn sum_i32(vector: __m256i) -> i32 {
     _mm_cvtsi128_si32(one)
 }
 
+/// `values[k] += (weight − weights[k]) · (cost − costs[k])` for slices of equal length, and the smallest value
+/// then. Numbers are below 2³⁰.
+#[inline]
+pub(crate) fn add_products(
+    token: Option<Token>,
+    values: &mut [i64],
+    weights: (i32, &[i32]),
+    costs: (i32, &[i32]),
+) -> i64 {
+    match token {
+        // SAFETY: a token exists only if AVX2 was detected.
+        #[cfg(target_arch = "x86_64")]
+        Some(_) => unsafe { add_products_in_vectors(values, weights, costs) },
+        _ => add_products_scalar(values, weights, costs),
+    }
+}
+
+fn add_products_scalar(
+    values: &mut [i64],
+    (weight, weights): (i32, &[i32]),
+    (cost, costs): (i32, &[i32]),
+) -> i64 {
+    let mut least = i64::MAX;
+    for (value, (other_weight, other_cost)) in values.iter_mut().zip(weights.iter().zip(costs)) {
+        *value = value.wrapping_add(i64::from(weight - other_weight) * i64::from(cost - other_cost));
+        least = least.min(*value);
+    }
+    least
+}
+
+/// Four products at a time.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn add_products_in_vectors(
+    values: &mut [i64],
+    (weight, weights): (i32, &[i32]),
+    (cost, costs): (i32, &[i32]),
+) -> i64 {
+    let (all_weight, all_cost) = (_mm_set1_epi32(weight), _mm_set1_epi32(cost));
+    let (values, rest) = values.as_chunks_mut::<4>();
+    let (weights, last_weights) = weights.as_chunks::<4>();
+    let (costs, last_costs) = costs.as_chunks::<4>();
+    let mut least = _mm256_set1_epi64x(i64::MAX);
+    for (values, (weights, costs)) in values.iter_mut().zip(weights.iter().zip(costs)) {
+        // SAFETY: the arrays have four elements; alignment is not required.
+        unsafe {
+            let weight = _mm_sub_epi32(all_weight, _mm_loadu_si128(weights.as_ptr().cast()));
+            let cost = _mm_sub_epi32(all_cost, _mm_loadu_si128(costs.as_ptr().cast()));
+            let products = _mm256_mul_epi32(_mm256_cvtepi32_epi64(weight), _mm256_cvtepi32_epi64(cost));
+            let sum = _mm256_add_epi64(_mm256_loadu_si256(values.as_ptr().cast()), products);
+            _mm256_storeu_si256(values.as_mut_ptr().cast(), sum);
+            least = _mm256_blendv_epi8(least, sum, _mm256_cmpgt_epi64(least, sum));
+        }
+    }
+    let mut lanes = [0; 4];
+    // SAFETY: the array has the size of a vector.
+    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), least) };
+    let of_rest = add_products_scalar(rest, (weight, last_weights), (cost, last_costs));
+    lanes.into_iter().fold(of_rest, i64::min)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn number() -> impl Strategy<Value = i32> {
+        prop_oneof![-(1 << 30) + 1..1 << 30, -9..9]
+    }
 
     /// Four rows of complete vectors whose differences stay below a bound.
     fn rows<E: Clone + std::fmt::Debug + 'static>(
@@ -199,6 +264,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn products_are_added_the_same(
+            columns in prop::collection::vec((any::<i64>(), number(), number()), 0..40),
+            weight in number(),
+            cost in number(),
+        ) {
+            let mut values: Vec<i64> = columns.iter().map(|column| column.0).collect();
+            let weights: Vec<i32> = columns.iter().map(|column| column.1).collect();
+            let costs: Vec<i32> = columns.iter().map(|column| column.2).collect();
+            let mut twin = values.clone();
+            let least = add_products(Token::detect(), &mut values, (weight, &weights), (cost, &costs));
+            prop_assert_eq!(least, add_products_scalar(&mut twin, (weight, &weights), (cost, &costs)));
+            prop_assert_eq!(values, twin);
+        }
+
         #[test]
         fn bytes_sum_to_the_same(rows in rows(127, 700, |value| value as i8)) {
             same(&rows, dot_i8, scalar_i8)?;
