@@ -22,7 +22,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
     launch-file DIGEST rankfile
       launch/rankfile revision 1, hopmap VERSION, run RUN of ring
       mapping: mapping DIGEST placement
-        map/annealing revision 5, hopmap VERSION, run RUN of ring
+        map/annealing revision 6, hopmap VERSION, run RUN of ring
         evaluations = 20000
         system: system-graph DIGEST machine
           topology/synthetic revision 1, hopmap VERSION, run RUN of ring
@@ -39,7 +39,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
     metrics DIGEST quality
       evaluate/mapping revision 4, hopmap VERSION, run RUN of ring
       mapping: mapping DIGEST placement
-        map/annealing revision 5, hopmap VERSION, run RUN of ring
+        map/annealing revision 6, hopmap VERSION, run RUN of ring
         evaluations = 20000
         system: system-graph DIGEST machine
           topology/synthetic revision 1, hopmap VERSION, run RUN of ring
@@ -60,7 +60,7 @@ fn a_changed_launch_file_is_known_by_its_comment() {
     sandbox.write("mine", sandbox.read("out/rankfile") + "\n");
     assert_snapshot!(provenance(&sandbox, "mine"), @r#"
     mapping DIGEST placement
-      map/annealing revision 5, hopmap VERSION, run RUN of ring
+      map/annealing revision 6, hopmap VERSION, run RUN of ring
       evaluations = 20000
       system: system-graph DIGEST machine
         topology/synthetic revision 1, hopmap VERSION, run RUN of ring
@@ -157,7 +157,7 @@ fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
     std::fs::remove_dir_all(sandbox.path().join(".hopmap/runs")).unwrap();
     assert_snapshot!(provenance(&sandbox, "placement"), @r#"
     mapping DIGEST placement
-      map/annealing revision 5, hopmap VERSION, run unknown
+      map/annealing revision 6, hopmap VERSION, run unknown
       evaluations = 20000
       system: system-graph DIGEST machine
         topology/synthetic revision 1, hopmap VERSION, run unknown

@@ -131,6 +131,7 @@ fn tables_are_listed() {
       slots                        BIGINT
     placement: 1 row
       cell                         TEXT
+      blocks                       TEXT
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
@@ -175,6 +176,7 @@ fn tables_are_listed() {
       island                       BIGINT
       evaluations                  BIGINT
       cost                         DOUBLE
+      blocks                       TEXT
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
@@ -208,6 +210,7 @@ fn tables_are_listed() {
       host                         TEXT
       first_slot                   BIGINT
       slots                        BIGINT
+      blocks                       TEXT
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
@@ -242,6 +245,7 @@ fn tables_are_listed() {
       slot                         BIGINT
       host                         TEXT
       core                         BIGINT
+      blocks                       TEXT
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
