@@ -80,10 +80,4 @@ done
   sed -n '1s/[^,]*/|---/g; 1s/,//g; 1s/$/|/p' gains.csv
   sed '1d; s/^/| /; s/,/ | /g; s/$/ |/' gains.csv
 } | tee table.md
-if [ -n "$page" ]; then
-  awk -v table="$out/table.md" '
-    /^<!-- end of table/ { inside = 0 }
-    !inside { print }
-    /^<!-- table: / { inside = 1; print ""; while ((getline line < table) > 0) print line; print "" }' "$page" > page.md
-  cp page.md "$page"
-fi
+[ -z "$page" ] || sh "$project/ci/bench/write-table.sh" "$out/table.md" "$page"

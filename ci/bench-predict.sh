@@ -134,10 +134,4 @@ if [ -n "$quick" ]; then
   runs=1 only=quick
 fi
 table | tee table.md
-if [ -n "$page" ]; then
-  awk -v table="$out/table.md" '
-    /^<!-- end of table/ { inside = 0 }
-    !inside { print }
-    /^<!-- table: / { inside = 1; print ""; while ((getline line < table) > 0) print line; print "" }' "$page" > page.md
-  cp page.md "$page"
-fi
+[ -z "$page" ] || sh "$here/write-table.sh" "$out/table.md" "$page"

@@ -33,7 +33,8 @@ const BEST_SO_FAR: &str = "best-so-far";
 const KEPT: &str = "kept";
 /// Pairs of runs that an interval needs.
 const LEAST_PAIRS: u64 = 6;
-/// A run is stopped after so many times the recorded one, and the time of a launcher to start: it waits for ranks that are gone.
+/// A run is stopped after this multiple of the recorded time and the time of a launcher to start: some launchers wait forever for ranks that
+/// have failed.
 const LONGEST: f64 = 10.0;
 const START_S: f64 = 60.0;
 /// Part of the deadline that runs may take; the rest is for the recording, the machine and the search.

@@ -144,7 +144,7 @@ const MOST_LEVELS: usize = 32;
 
 /// Hosts per block of a matrix.
 const BLOCK: usize = 32;
-/// Classes that are examined first: most machines that are no trees are none among a few hosts.
+/// Classes that are examined first: most machines that are not trees are none among a few hosts.
 const SAMPLE: usize = 32;
 
 /// A host: node, first slot and number of slots.

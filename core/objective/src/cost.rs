@@ -4,7 +4,7 @@ use crate::adjacency::Neighbour;
 use crate::objective::Values;
 use crate::problem::Problem;
 
-/// A mapping is evaluated from a similar one if at most one in so many ranks has moved.
+/// A mapping is evaluated from a similar one if at most one in this many ranks has moved.
 const FEW_MOVED: usize = 4;
 
 impl Problem {

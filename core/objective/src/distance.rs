@@ -30,7 +30,7 @@ pub struct Distance {
     /// Costs of all ordered pairs of slots, or of hosts with trees inside, if the slots are not leaves of one
     /// tree. Every slot is then its own group, and one outer group contains all.
     pairs: Option<Pairs>,
-    /// The closest slots, if the search of a sparse program on a machine that is no tree needs them.
+    /// The closest slots, if the search of a sparse program on a machine that is not a tree needs them.
     near: Option<Near>,
     /// Whether the groups are those of a tree.
     is_grouped: bool,

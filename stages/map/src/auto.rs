@@ -22,7 +22,7 @@
 //!
 //! The first applicable of these gives the start (`Auto::map`):
 //!
-//! - On machines that are no trees, a program that is a grid is embedded directly in a machine that is one
+//! - On machines that are not trees, a program that is a grid is embedded directly in a machine that is one
 //!   (`grids.rs`), and other sparse programs are cut along the machine (`dual.rs`). If all neighbours are at the
 //!   least cost then, there is nothing to search.
 //! - Coarse starts for dense problems with clusters (`auto/coarse.rs`): clusters of ranks with similar rows of

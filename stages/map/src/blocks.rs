@@ -125,7 +125,7 @@ impl Contraction {
         let hosts: Vec<Host> = roomy.map(|(node, first, _)| Host { node, first }).collect();
         if hosts.len() < blocks.len() {
             let problem = format!(
-                "{} blocks of up to {largest} ranks do not fit on the {} hosts with so many slots",
+                "{} blocks of up to {largest} ranks do not fit on the {} hosts with enough slots",
                 blocks.len(),
                 hosts.len()
             );

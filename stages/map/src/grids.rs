@@ -20,7 +20,7 @@ pub(crate) use machine::Machine;
 /// Maximum number of pairs of a rank without a place and a free slot whose costs are compared.
 const MOST_CHOICES: usize = 1 << 24;
 
-/// The cheapest direct embedding; `None` if program or machine is no grid.
+/// The cheapest direct embedding; `None` unless program and machine are grids.
 pub(crate) fn embedding(problem: &Problem, machine: &Machine) -> Option<Vec<u32>> {
     let program = Lattice::recognise(&graph_of(problem))?;
     let grid = Lattice::recognise(&machine.links)?;

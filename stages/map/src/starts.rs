@@ -1,4 +1,4 @@
-//! Where a search on a machine that is no tree begins: a direct embedding or a dual bisection.
+//! Where a search on a machine that is not a tree begins: a direct embedding or a dual bisection.
 
 use std::time::Duration;
 

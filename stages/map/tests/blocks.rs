@@ -138,7 +138,7 @@ fn what_blocks_cannot_honour_is_refused() {
     );
     assert_eq!(
         refused(listed(&[&[0, 1, 2], &[3, 4]]), &system),
-        "2 blocks of up to 3 ranks do not fit on the 0 hosts with so many slots"
+        "2 blocks of up to 3 ranks do not fit on the 0 hosts with enough slots"
     );
     let pin = Pin { rank: 1, slot: Some(4), host: None };
     let pinned = |pins: &[Pin], blocks| {

@@ -95,10 +95,8 @@ impl Stage for FabricStage {
         let own = params.time_limit_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let end = own.map(|own| begin + own).into_iter().chain(cx.deadline()).min();
         let is_over = || cx.should_stop() || end.is_some_and(|end| Instant::now() >= end);
-        let bound = match params.traffic {
-            Traffic::AllToAll | Traffic::Shift => network.least_busiest(),
-            Traffic::BitReversal => 1.0,
-        };
+        let least = network.least_busiest();
+        let bound = if params.traffic == Traffic::BitReversal { 1.0 } else { least };
         let routing = Routing { network: &network, traffic: params.traffic, bound, is_over: &is_over, cx };
         let Some(trees) = routing.route(params.deadlock_free) else {
             return fail(
@@ -106,7 +104,7 @@ impl Stage for FabricStage {
                 "a link may lead in one direction only; or set `deadlock_free = false`",
             );
         };
-        let tables = tables(&network, &trees);
+        let tables = tables(&network, &trees, least);
         summary(&tables, params.traffic, cx);
         let is_cut_short = is_over() && (cx.should_stop() || cx.deadline().is_some());
         let outputs = Outputs::new().with("system", system.clone()).with("tables", tables);
@@ -176,7 +174,7 @@ impl<'a> Routing<'a> {
 }
 
 /// The entries of all switches for all hosts, with the loads of the kinds of traffic.
-fn tables(network: &FabricNetwork<'_>, trees: &Trees<'_>) -> Tables {
+fn tables(network: &FabricNetwork<'_>, trees: &Trees<'_>, least: f64) -> Tables {
     let mut entries = Vec::with_capacity(network.hosts.len() * network.switches.len());
     for (destination, &host) in network.hosts.iter().enumerate() {
         for (at, &switch) in network.switches.iter().enumerate() {
@@ -190,13 +188,13 @@ fn tables(network: &FabricNetwork<'_>, trees: &Trees<'_>) -> Tables {
     entries.sort_unstable();
     let mut metrics = BTreeMap::new();
     for kind in Traffic::ALL {
-        let Loads { busiest, mean, .. } = loads::loads(network, trees, kind);
+        let Loads { busiest, mean } = loads::loads(network, trees, kind);
         metrics.insert(format!("busiest_{}", kind.name()), busiest);
         if kind == Traffic::Shift {
             metrics.insert("mean_busiest_shift".to_owned(), mean);
         }
     }
-    metrics.insert("busiest_bound".to_owned(), network.least_busiest());
+    metrics.insert("busiest_bound".to_owned(), least);
     metrics.insert("longest".to_owned(), f64::from(trees.longest()));
     metrics.insert("deadlock_free".to_owned(), f64::from(u8::from(trees.is_deadlock_free())));
     metrics.insert("entries".to_owned(), entries.len() as f64);

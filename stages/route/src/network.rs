@@ -138,9 +138,14 @@ pub fn cycle<'a>(links: usize, routes: impl IntoIterator<Item = &'a [u32]>) -> V
             waits[pair[0] as usize].insert(pair[1]);
         }
     }
+    cycle_of(&waits)
+}
+
+/// The same for a graph: the links that follow each one.
+pub(crate) fn cycle_of(waits: &[BTreeSet<u32>]) -> Vec<u32> {
     // Depth-first search; a link that is already on the current path closes a cycle.
-    let mut state = vec![State::New; links];
-    for first in 0..links as u32 {
+    let mut state = vec![State::New; waits.len()];
+    for first in 0..waits.len() as u32 {
         if state[first as usize] != State::New {
             continue;
         }

@@ -17,7 +17,7 @@ const FALL: f64 = 1.2;
 const COLDEST: f64 = 1e-4;
 /// Minimum proposals of that search at every temperature.
 const PROBE_PROPOSALS: usize = 512;
-/// Maximum ranks that make them if the objective is no sum: maxima are slow, and so are their norms.
+/// Maximum ranks that make them if the objective is not a sum: maxima are slow, and so are their norms.
 const MOST_PROBED: usize = 4096;
 /// The same fraction for a population that starts near a good mapping.
 const WARM_ACCEPTANCE: f64 = 0.05;

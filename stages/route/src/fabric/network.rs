@@ -116,7 +116,7 @@ impl<'a> FabricNetwork<'a> {
         shares.map(cut).fold(mean, f64::max).ceil()
     }
 
-    /// Hops from every switch to the nearest of some; 0 where there is no path.
+    /// Hops from every switch to the nearest of some; 0 if unreachable.
     pub(super) fn distances(&self, targets: &[u32]) -> Vec<u32> {
         let mut distances = vec![u32::MAX; self.switches.len()];
         let mut queue: Vec<u32> = targets.to_vec();

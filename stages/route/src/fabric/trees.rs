@@ -1,9 +1,12 @@
 //! A tree of next hops for every destination, and the loads of all of them.
 
+use std::collections::BTreeSet;
+
 use super::network::FabricNetwork;
 use super::order::Order;
 use super::traffic::Traffic;
 use super::turns::Turns;
+use crate::network::cycle_of;
 
 /// No link, or no path.
 pub(super) const NONE: u32 = u32::MAX;
@@ -318,10 +321,10 @@ impl<'a> Trees<'a> {
         self.order = keyed.into_iter().map(|(_, switch)| switch).collect();
     }
 
-    /// Whether no channels can wait for each other in a cycle: the turns of all routes have an order.
+    /// Whether no channels can wait for each other in a cycle.
     pub(super) fn is_deadlock_free(&self) -> bool {
         let network = self.network;
-        let mut turns = vec![Vec::new(); network.channels.len()];
+        let mut turns = vec![BTreeSet::new(); network.channels.len()];
         let mut seen = vec![NONE; network.switches.len()];
         for destination in 0..network.hosts.len() {
             for &source in &network.switch_of {
@@ -331,32 +334,13 @@ impl<'a> Trees<'a> {
                     let channel = self.channel(destination, at as usize);
                     let Some(found) = network.channels.get(channel as usize) else { break };
                     let next = self.channel(destination, found.to as usize);
-                    let known: &mut Vec<u32> = &mut turns[channel as usize];
-                    if next != NONE && !known.contains(&next) {
-                        known.push(next);
+                    if next != NONE {
+                        turns[channel as usize].insert(next);
                     }
                     at = found.to;
                 }
             }
         }
-        is_acyclic(&turns)
+        cycle_of(&turns).is_empty()
     }
-}
-
-/// Whether a graph has no cycle (Kahn 1962).
-fn is_acyclic(follow: &[Vec<u32>]) -> bool {
-    let mut before = vec![0_u32; follow.len()];
-    follow.iter().flatten().for_each(|&next| before[next as usize] += 1);
-    let mut free: Vec<usize> = (0..follow.len()).filter(|&at| before[at] == 0).collect();
-    let mut done = 0;
-    while let Some(at) = free.pop() {
-        done += 1;
-        for &next in &follow[at] {
-            before[next as usize] -= 1;
-            if before[next as usize] == 0 {
-                free.push(next as usize);
-            }
-        }
-    }
-    done == follow.len()
 }
