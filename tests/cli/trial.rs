@@ -247,7 +247,11 @@ fn what_was_measured_is_kept_if_a_host_dies_and_the_next_run_goes_on() {
 fn an_interrupted_trial_keeps_what_was_measured() {
     let trial = Trial::new();
     trial.with("runs = 3, warm_up = 0");
-    trial.script("app", "#!/bin/sh\necho run >> started\n[ $(wc -l < started) = 4 ] && sleep 60\nexit 0\n");
+    // A rank that outlives its launcher and writes later, as those on other hosts do.
+    let late = "setsid sh -c 'sleep 2; echo late' & sleep 60";
+    let app =
+        format!("#!/bin/sh\necho run >> started\n[ $(wc -l < started) = 4 ] && {{ {late}; }}\nexit 0\n");
+    trial.script("app", &app);
     let mut child = trial.0.command(&["run", "t.toml", "--no-report", "--quiet"]).spawn().unwrap();
     let since = Instant::now();
     let started = || std::fs::read_to_string(trial.0.path().join("started")).unwrap_or_default();
@@ -260,6 +264,7 @@ fn an_interrupted_trial_keeps_what_was_measured() {
     assert_eq!(runs.iter().filter(|run| run.complete).count(), 3);
     assert_eq!(runs.len(), 4);
     assert_eq!((runs[3].exit, runs[3].complete), (None, false));
+    std::thread::sleep(Duration::from_millis(2500));
     // The block that was stopped runs again, after the one before it.
     trial.run();
     let trials = trial.trials();

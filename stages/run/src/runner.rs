@@ -258,6 +258,9 @@ impl<'a> Runner<'a> {
         let idle = processors.zip(Processors::now()).and_then(|(before, now)| now.idle_since(before));
         let lateness_s = self.lateness()?;
         let succeeded = matches!(&ending, Ending::Exited(status) if status.success());
+        if !succeeded {
+            detach(&folder).map_err(|source| TrialError::File { path: folder.clone(), source })?;
+        }
         let seconds = match &self.params.time_after {
             Some(label) => printed_time(&stdout, label),
             None => Some(seconds),
@@ -348,6 +351,21 @@ fn create(folder: &Path) -> Result<(), TrialError> {
 
 fn create_file(path: &Path) -> Result<File, TrialError> {
     File::create(path).map_err(|source| TrialError::File { path: path.to_owned(), source })
+}
+
+/// Puts copies in the place of the files of a folder: a rank that outlives its launcher may still write into files that it has open.
+fn detach(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+        if kind.is_dir() {
+            detach(&path)?;
+        } else if kind.is_file() {
+            let copy = tempfile::NamedTempFile::new_in(folder)?;
+            fs::copy(&path, copy.path())?;
+            copy.persist(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds the regular files of a folder, named by their paths in it.
