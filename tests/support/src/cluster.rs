@@ -16,6 +16,10 @@ use tempfile::TempDir;
 /// Names of the nodes; each has four cores.
 pub const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
+/// How often a cluster is started: connections of tests beside this one may take the port of a
+/// node before its daemon does, and the node then stays unknown.
+const STARTS: usize = 4;
+
 /// A running cluster; dropping it stops its daemons.
 #[derive(Debug)]
 pub struct Cluster {
@@ -28,9 +32,21 @@ impl Cluster {
     ///
     /// # Panics
     ///
-    /// If they are not idle within a minute, or Slurm or MUNGE cannot be started.
+    /// If none of four starts makes them idle within half a minute, or MUNGE cannot be started.
     #[must_use]
     pub fn start() -> Self {
+        let mut failures = String::new();
+        for _ in 0..STARTS {
+            let cluster = Self::start_daemons();
+            match cluster.wait_until_idle() {
+                Ok(()) => return cluster,
+                Err(failure) => failures += &failure,
+            }
+        }
+        panic!("the nodes do not become idle:\n{failures}");
+    }
+
+    fn start_daemons() -> Self {
         let folder = tempfile::tempdir().unwrap();
         // munged requires a socket that all users can reach.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -42,11 +58,11 @@ impl Cluster {
         let cluster = Self { folder, configuration: path };
         cluster.start_munge();
         let configuration = cluster.configuration.to_str().unwrap();
-        daemon("slurmctld", &["-f", configuration]);
+        // A daemon that finds its port taken fails; its node is then not idle.
+        let _ = daemon("slurmctld", &["-f", configuration]);
         for node in NODES {
-            daemon("slurmd", &["-f", configuration, "-N", node]);
+            let _ = daemon("slurmd", &["-f", configuration, "-N", node]);
         }
-        cluster.wait_until_idle();
         cluster
     }
 
@@ -68,11 +84,12 @@ impl Cluster {
             [option("key", "key"), option("pid", "munged.pid"), option("log", "log"), option("seed", "seed")];
         let mut arguments: Vec<&str> = options.iter().map(String::as_str).collect();
         arguments.push(&socket);
-        daemon("munged", &arguments);
+        assert!(daemon("munged", &arguments), "munged does not start");
     }
 
-    fn wait_until_idle(&self) {
-        let deadline = Instant::now() + Duration::from_mins(1);
+    /// Waits for half a minute; the error holds the states of the nodes and what the daemons logged.
+    fn wait_until_idle(&self) -> Result<(), String> {
+        let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             let output = Command::new("sinfo")
                 .args(["-h", "-N", "-p", "all", "-o", "%T"])
@@ -81,11 +98,21 @@ impl Cluster {
                 .unwrap();
             let states = String::from_utf8_lossy(&output.stdout).into_owned();
             if states.lines().filter(|state| *state == "idle").count() == NODES.len() {
-                return;
+                return Ok(());
             }
-            assert!(Instant::now() < deadline, "the nodes do not become idle: {states}");
+            if Instant::now() >= deadline {
+                return Err(format!("{states}{}", self.logged()));
+            }
             sleep(Duration::from_millis(200));
         }
+    }
+
+    fn logged(&self) -> String {
+        let logged = |name| {
+            let log = self.folder.path().join("log").join(name).with_extension("log");
+            format!("{name}: {}", fs::read_to_string(log).unwrap_or_default())
+        };
+        NODES.into_iter().chain(["slurmctld"]).map(logged).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -109,15 +136,15 @@ fn stop(pid_file: &Path) {
     }
 }
 
-/// Starts a program that daemonises itself.
-fn daemon(program: &str, arguments: &[&str]) {
+/// Starts a program that daemonises itself; false if it does not start.
+fn daemon(program: &str, arguments: &[&str]) -> bool {
     let status = Command::new(program)
         .args(arguments)
         .env("PATH", format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default()))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .status();
-    assert!(status.is_ok_and(|status| status.success()), "{program} does not start");
+    status.is_ok_and(|status| status.success())
 }
 
 fn configuration(folder: &Path) -> String {
