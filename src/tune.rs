@@ -78,8 +78,10 @@ impl TuneFile {
         let options = self.options();
         let objectives: Vec<String> = self.objectives.iter().map(|name| quoted(name)).collect();
         let objectives = format!("[{}]", objectives.join(", "));
-        let check =
-            self.launcher.as_ref().map(|launcher| format!("with  = {{ launcher = {} }}\n", quoted(launcher)));
+        let check = self
+            .launcher
+            .as_ref()
+            .map(|launcher| format!("with    = {{ launcher = {} }}\n", quoted(launcher)));
         let check = check.unwrap_or_default();
         format!(
             r#"name = "tune"
@@ -127,10 +129,22 @@ needs   = {{ program = "program", system = "machine", mapping = "placed" }}
 foreach = "placed"
 with    = {{ baselines = false, algorithms = {{ rules = "${{params.rules}}" }} }}
 
+# Where the launcher really starts the ranks of every candidate: an error, before any run, if that is not the mapping.
+[stages.files]
+uses    = "launch/file"
+needs   = {{ mapping = "placed" }}
+foreach = "placed"
+with    = {{ launch = "${{params.launch}}" }}
+
+[stages.check]
+uses    = "launch/check"
+needs   = {{ mapping = "placed", launch = "files" }}
+foreach = "placed"
+{check}
 # The best candidates and the default in turn; then the fastest candidate and the default in fresh runs, which give the gain.
 [stages.trial]
 uses  = "run/trial"
-needs = {{ mappings = ["default", "placed[*]"], predictions = ["predicted-default", "predicted[*]"] }}
+needs = {{ mappings = ["default", "placed[*]"], predictions = ["predicted-default", "predicted[*]"], checks = ["check[*]"] }}
 with.program = "${{params.program}}"
 with.launch = "${{params.launch}}"
 with.best = "${{params.best}}"
@@ -146,12 +160,7 @@ uses  = "launch/file"
 needs = {{ mapping = "best" }}
 with  = {{ launch = "${{params.launch}}" }}
 save  = {{ launch = "rankfile" }}
-
-# Where the launcher really starts the ranks: an error if that is not the mapping.
-[stages.check]
-uses  = "launch/check"
-needs = {{ mapping = "best", launch = "launch" }}
-{check}"#,
+"#,
             best = self.best,
             precision = self.precision,
         )

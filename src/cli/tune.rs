@@ -1,6 +1,7 @@
 //! `hopmap tune`: from a program to the measured gain of a placement. It records the program, measures the machine, writes a pipeline
 //! file and runs it, each by the command that a user would take.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command as Process;
@@ -94,7 +95,8 @@ pub(crate) struct Arguments {
     /// Files and folders of the working directory that runs change: they are as they are now before every run.
     #[arg(long, value_name = "FILES", value_delimiter = ',')]
     keep: Vec<PathBuf>,
-    /// Time for everything but the measurement of the machine; most of it is for runs.
+    /// Time for everything but the measurement of the machine; most of it is for runs. A run that hangs is stopped after ten times the
+    /// recorded time and a minute.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
     /// Search no placement that cannot gain this much of the run time.
@@ -124,9 +126,9 @@ pub(crate) struct Arguments {
     program: Vec<String>,
 }
 
-/// A recording of another program is in the way.
+/// A recording of another program, or of another number of ranks, is in the way.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("{path} is a recording of `{recorded}`")]
+#[error("{path} is a recording of `{recorded}`, which is not what is asked for")]
 #[diagnostic(code(tune::other_program), help("name another folder with --out, or remove this one"))]
 struct OtherProgram {
     path: String,
@@ -161,9 +163,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let out = working_directory()?.join(&arguments.out);
     let place = Place::of(arguments)?;
     fs::create_dir_all(&out).map_err(DurableError::io("create", &out)).map_err(Failure::failed)?;
+    check(arguments, &place, &out)?;
     let prepare = keep_inputs(arguments, &out)?;
     let exit = record(arguments, &place, prepare.as_deref(), &out, output)?;
     if exit != Exit::Done {
+        output.line("the recorded run failed: nothing is tuned");
         return Ok(exit);
     }
     let recording = Recording::read(&out.join(RECORDING)).map_err(Failure::failed)?;
@@ -173,7 +177,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         return Ok(exit);
     }
     let recorded_hosts = write_recorded_hosts(&recording, &place, &out, output)?;
-    let text = tune_file(arguments, &place, &recording, recorded_hosts, prepare)?.text();
+    let text = tune_file(arguments, &place, Some(&recording), recorded_hosts, prepare)?.text();
     let file = out.join(PIPELINE);
     written::write(&file, &text)?;
     let (worth, store) = (arguments.worth.to_string(), arguments.store.named(&working_directory()?));
@@ -185,6 +189,19 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         leave_best(arguments, &file, output)?;
     }
     Ok(exit)
+}
+
+/// Checks options before the program is recorded, which may take long: as a pipeline file, but for what a recording is needed for.
+fn check(arguments: &Arguments, place: &Place, out: &Path) -> Result<()> {
+    if let Some(path) = arguments.topology.as_ref().filter(|path| !path.exists()) {
+        return refuse(format!("`--topology {}` does not exist", shown(path)), "check the path");
+    }
+    if out.join(RECORDING).exists() {
+        return Ok(());
+    }
+    let file = out.join(PIPELINE);
+    written::write(&file, &tune_file(arguments, place, None, None, None)?.text())?;
+    written::check(&file)
 }
 
 /// Where ranks run.
@@ -212,6 +229,13 @@ impl Place {
                 return refuse(format!("hosts `{list}`: {error}"), "for example node[1-8] or a,b,c");
             }
         };
+        let mut seen = HashSet::new();
+        if let Some(host) = hosts.iter().find(|host| !seen.insert(*host)) {
+            return refuse(format!("hosts `{list}` has `{host}` twice"), "name every host once");
+        }
+        if hosts.is_empty() {
+            return refuse(format!("hosts `{list}` names no host"), "for example node[1-8] or a,b,c");
+        }
         let of_job = || variable("SLURM_TASKS_PER_NODE").and_then(|text| tasks_per_node(&text));
         let Some(slots) = arguments.slots.or_else(of_job) else {
             return refuse(
@@ -221,7 +245,7 @@ impl Place {
         };
         let all = hosts.len() as u64 * u64::from(slots);
         let ranks = arguments.ranks.map_or(all, u64::from);
-        if hosts.is_empty() || ranks > all {
+        if ranks > all {
             return refuse(
                 format!("{ranks} ranks do not fit into {all} slots"),
                 "give fewer --ranks or more --slots",
@@ -296,8 +320,9 @@ fn record(arguments: &Arguments, place: &Place, prepare: Option<&str>, out: &Pat
     let (recording, unfinished) = (out.join(RECORDING), out.join("recording.new"));
     if recording.exists() {
         let description = Description::read(&recording.join(DESCRIPTION)).map_err(Failure::failed)?;
-        if !description.arguments.ends_with(&arguments.program) {
-            let recorded = description.arguments.join(" ");
+        let launcher = place.launcher(arguments)?;
+        if !description.arguments.iter().eq(launcher.iter().chain(&arguments.program)) {
+            let recorded = command_line(description.arguments.iter());
             return Err(Failure::usage(OtherProgram { path: shown(&recording), recorded }));
         }
         return Ok(Exit::Done);
@@ -352,14 +377,17 @@ fn say_what_fits(arguments: &Arguments, recording: &Recording, output: Output) {
         return output.line(format!("a run of {ranks} ranks takes {seconds:.2} s"));
     };
     let runs = (time_s / seconds.max(1e-3)) as u64;
-    let mappings = u64::from(arguments.best) + 1;
-    let pairs = runs.saturating_sub(mappings * u64::from(CHOOSE + 1)) / 2;
-    output.line(format!("a run of {ranks} ranks takes {seconds:.2} s: {runs} runs fit into the deadline"));
+    let candidates = u64::from(arguments.best).min(arguments.objectives.len() as u64);
+    // One candidate needs no choice, only its warm-up and that of the default.
+    let choice = (candidates + 1) * if candidates > 1 { u64::from(CHOOSE + 1) } else { 1 };
+    let pairs = runs.saturating_sub(choice) / 2;
+    output.line(format!(
+        "a run of {ranks} ranks takes {seconds:.2} s and the start of the launcher: at most {runs} runs fit into the deadline"
+    ));
     if pairs < LEAST_PAIRS {
-        let choice = mappings * u64::from(CHOOSE + 1);
         output.line(format!(
-            "only {pairs} pairs of runs are left after {choice} runs that choose the candidate; an interval needs {LEAST_PAIRS}: \
-             give a longer --deadline or a shorter program"
+            "only {pairs} pairs of runs are left after {choice} runs that warm up and choose the candidate; an interval needs \
+             {LEAST_PAIRS}: give a longer --deadline or a shorter program"
         ));
     }
 }
@@ -441,7 +469,7 @@ fn write_recorded_hosts(
 fn tune_file(
     arguments: &Arguments,
     place: &Place,
-    recording: &Recording,
+    recording: Option<&Recording>,
     recorded_hosts: Option<String>,
     prepare: Option<String>,
 ) -> Result<TuneFile> {
@@ -470,8 +498,8 @@ fn tune_file(
         objectives: arguments.objectives.clone(),
         best: arguments.best,
         precision: arguments.precision,
-        time_s: runs_time(arguments, recording),
-        timeout_s: run_time(recording).map(|seconds| (LONGEST * seconds + START_S).round()),
+        time_s: recording.and_then(|recording| runs_time(arguments, recording)),
+        timeout_s: recording.and_then(run_time).map(|seconds| (LONGEST * seconds + START_S).round()),
         time_after: arguments.time_after.clone(),
         prepare,
     })
@@ -489,16 +517,25 @@ fn conclude(arguments: &Arguments, file: &Path, output: Output) -> Result<()> {
         Ok(written::newest::<Prediction>(file, &arguments.store, cell)?
             .map(|prediction| prediction.seconds()))
     };
-    let Some(trials) = written::newest::<Trials>(file, &arguments.store, "trial")? else { return Ok(()) };
+    let Some(trials) = written::newest::<Trials>(file, &arguments.store, "trial")? else {
+        output.line("nothing was measured: the default placement stays");
+        return Ok(());
+    };
     let Some(chosen) = rival(&trials) else {
         output.line("no candidate is predicted to be faster than the default placement: leave it");
         return Ok(());
     };
-    let Some(gain) = gain_of(&trials, &chosen.name) else { return Ok(()) };
+    let Some(gain) = gain_of(&trials, &chosen.name) else {
+        output.line("no candidate ran to its end as well as the default placement: the launch file is the default placement");
+        return Ok(());
+    };
     let mut sentence = gain.sentence("the default placement", "placed");
     let candidate = chosen.name.replacen("placed", "predicted", 1);
     if let (Some(default), Some(placed)) = (predicted("predicted-default")?, predicted(&candidate)?) {
         sentence.push_str(&format!(", predicted {:.1} %", 100.0 * (1.0 - placed / default)));
+    }
+    if gain.interval.is_none() {
+        sentence.push_str("; so the launch file is the default placement: give a longer --deadline");
     }
     output.line(sentence);
     Ok(())

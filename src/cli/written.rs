@@ -44,6 +44,11 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     Ok(replace_file(path, text.as_bytes()).map_err(Report::from)?)
 }
 
+/// Checks a pipeline file, and the parameters of its stages.
+pub(crate) fn check(path: &Path) -> Result<()> {
+    PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new()).open().map(drop)
+}
+
 /// Runs a pipeline file as `hopmap run` with these options does.
 pub(crate) fn run(path: &Path, options: &[&str], output: Output) -> Result {
     let command = run::Arguments::augment_args(clap::Command::new("run").no_binary_name(true));

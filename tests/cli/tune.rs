@@ -65,12 +65,14 @@ impl Lab {
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
         let agent = format!("{} on", bin.join("hopmap-test-network").display());
         let tune = ["tune", "--topology", "network/files/machine.json", "--hosts", "h[0-7]", "--slots", "2"];
-        let launch = ["--launch", "open-mpi-hosts", "--launcher", "mpirun.openmpi", "--time-after", "time "];
+        let launcher =
+            if options.contains(&"--launcher") { &[][..] } else { &["--launcher", "mpirun.openmpi"] };
         Command::new(bin.join("hopmap-test-network"))
             .args(["run", "--machine", "network/files/machine.json", "--"])
             .arg(&self.hopmap)
             .args(tune)
-            .args(launch)
+            .args(["--launch", "open-mpi-hosts", "--time-after", "time "])
+            .args(launcher)
             .args(options)
             .args(["--", "./app"])
             .args(pattern.split(' '))
@@ -124,6 +126,10 @@ fn a_halo_exchange_in_a_bad_order_becomes_as_much_faster_as_predicted() {
     assert!(seen.contains("start with   mpirun"), "{seen}");
     let recorded = lab.sandbox.read("tune/default.hosts");
     assert_eq!(recorded.lines().skip(1).take(3).collect::<Vec<_>>(), ["h0", "h0", "h1"]);
+    assert!(seen.contains("so the launch file is the default placement"), "{seen}");
+    // Another number of ranks is another program.
+    let other = text(&lab.tune(&[options, &["-n", "8"]].concat(), pattern));
+    assert!(other.contains("tune::other_program"), "{other}");
     // Nothing is recorded or measured again, but the launcher is checked in every run.
     let again = text(&lab.tune(options, pattern));
     assert!(again.contains("1 ran, ") && again.contains("placed is "), "{again}");
@@ -161,14 +167,59 @@ fn what_cannot_be_tuned_is_one_message() {
             "unknown variant `pbs`",
         ),
         (&["tune", "--hosts", "n1", "--slots", "2", "--launcher", "'x", "--", "./app"], "is not a command"),
+        (&["tune", "--hosts", "n1,n1", "--slots", "2", "--", "./app"], "has `n1` twice"),
+        (
+            &["tune", "--hosts", "n1", "--slots", "2", "--objectives", "G", "--", "./app"],
+            "unknown variant `G`",
+        ),
+        (
+            &["tune", "--hosts", "n1", "--slots", "2", "--precision", "0", "--", "./app"],
+            "`precision` = 0.0 is out of range",
+        ),
+        (
+            &["tune", "--hosts", "n1", "--slots", "2", "--topology", "none", "--", "./app"],
+            "`--topology none` does not exist",
+        ),
         (
             &["tune", "--hosts", "n1", "--slots", "2", "--prepare", "exit 3", "--", "./app"],
             "`exit 3` ended with exit status: 3",
         ),
     ] {
         let seen = refused(arguments);
-        assert!(seen.contains(expected), "{expected}:\n{seen}");
+        assert!(seen.contains(expected) && !seen.contains("recording "), "{expected}:\n{seen}");
     }
+}
+
+#[test]
+fn a_launcher_that_ignores_the_file_ends_the_trial_before_its_first_run() {
+    let Some(lab) = Lab::new() else { return };
+    lab.sandbox.write(
+        "ignoring",
+        "#!/bin/bash\nwords=()\nwhile [ $# -gt 0 ]; do case $1 in --hostfile|--map-by) shift 2 ;; *) words+=(\"$1\"); shift ;; esac; done\n\
+         exec mpirun.openmpi --host h0:2,h1:2,h2:2,h3:2,h4:2,h5:2,h6:2,h7:2 \"${words[@]}\"\n",
+    );
+    let ignoring = lab.sandbox.path().join("ignoring");
+    std::fs::set_permissions(&ignoring, Permissions::from_mode(0o755)).unwrap();
+    let ignoring = ignoring.to_str().unwrap();
+    let options = [
+        "--launcher",
+        ignoring,
+        "--mpicc",
+        "mpicc.openmpi",
+        "--objectives",
+        "F",
+        "--best",
+        "1",
+        "--deadline",
+        "60s",
+    ];
+    let output = lab.tune(&options, "stencil 262144 1 20000 shuffled");
+    let seen = text(&output);
+    assert!(!output.status.success() && seen.contains("launch::disobeyed"), "{seen}");
+    assert!(
+        seen.contains("nothing was measured: the default placement stays") && !seen.contains("faster"),
+        "{seen}"
+    );
 }
 
 #[test]

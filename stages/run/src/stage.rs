@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hopmap_launchers::with_variables;
 use hopmap_model::{
-    Context, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Prediction, Stage, Trials,
+    Context, Error, InputPath, Inputs, Mapping, Metrics, Outcome, Outputs, Port, Prediction, Stage, Trials,
 };
 use hopmap_trials::{Decision, Ending, Step, TimeLeft, add_metrics, summary};
 
@@ -15,6 +15,9 @@ use crate::runner::{Block, RECORDING_WORD};
 use crate::{Runner, TrialError, TrialParams};
 
 /// `run/trial`: measures the run time of a program under several mappings.
+///
+/// `checks` are results of `launch/check`, which come before the first run: if a launcher does not obey the file of a
+/// mapping, nothing is measured.
 #[derive(Debug)]
 pub struct TrialStage;
 
@@ -29,6 +32,7 @@ impl Stage for TrialStage {
             &[
                 Port::many::<Mapping>("mappings"),
                 Port::many::<Prediction>("predictions"),
+                Port::many::<Metrics>("checks"),
                 Port::output::<Trials>("trials"),
             ]
         }
