@@ -14,4 +14,4 @@ mod spread;
 pub use budget::{Budget, Candidate, Counts, Island, Point, SearchResult, time_limit};
 pub use evolution::{Evolution, Exchange};
 pub use meter::{Meter, Progress};
-pub use spread::{DistributedError, saved_epoch};
+pub use spread::{DistributedError, saved_epoch, saved_islands};

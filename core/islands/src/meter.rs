@@ -165,6 +165,12 @@ impl<'a> Meter<'a> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
+    /// When the search must end, if its time is limited.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// Records a cost for the convergence curve if it is the best of the island so far. Costs at the end of an epoch are recorded
     /// anyway.
     #[inline]

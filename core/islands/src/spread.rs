@@ -138,6 +138,17 @@ pub fn saved_epoch(file: &Path) -> Option<u64> {
     state.islands.iter().map(|island| island.epoch).max()
 }
 
+/// The islands of a search in a file, or a part of their state; `None` if there is none.
+#[must_use]
+pub fn saved_islands<I: DeserializeOwned>(file: &Path) -> Option<Vec<I>> {
+    #[derive(Deserialize)]
+    struct OnlyIsland<I> {
+        island: I,
+    }
+    let state: State<OnlyIsland<I>> = serde_json::from_str(&load(file)?).ok()?;
+    Some(state.islands.into_iter().map(|state| state.island).collect())
+}
+
 /// Parses a state; `None` unless it has `islands` islands.
 pub(crate) fn parse<I: DeserializeOwned>(text: &str, islands: u32) -> Option<State<IslandState<I>>> {
     let state: State<IslandState<I>> = serde_json::from_str(text).ok()?;

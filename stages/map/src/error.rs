@@ -61,12 +61,8 @@ impl MapError {
     }
 }
 
-/// Checks that two matrices define the problem, and that it has at most `max_slots` slots.
-pub(crate) fn check_sum(problem: &Problem, stage: &str, max_slots: usize) -> Result<(), MapError> {
-    if !problem.is_sum() {
-        let problem = format!("{stage} supports only F or hop-bytes without constraints");
-        return Err(MapError::new(problem, "omit `objective`, `pinned` and `forbidden`, or use map/auto"));
-    }
+/// Checks that a problem has at most `max_slots` slots.
+pub(crate) fn check_slots(problem: &Problem, stage: &str, max_slots: usize) -> Result<(), MapError> {
     if problem.slots() > max_slots {
         let problem =
             format!("the machine has {} slots, but {stage} supports at most {max_slots}", problem.slots());
@@ -75,9 +71,14 @@ pub(crate) fn check_sum(problem: &Problem, stage: &str, max_slots: usize) -> Res
     Ok(())
 }
 
-/// Checks that, besides, the cost of two ranks is one product.
+/// Checks that the cost is a sum over pairs of ranks without constraints, in which a pair is one product, and
+/// that there are at most `max_slots` slots.
 pub(crate) fn check_plain(problem: &Problem, stage: &str, max_slots: usize) -> Result<(), MapError> {
-    check_sum(problem, stage, max_slots)?;
+    if !problem.is_sum() {
+        let problem = format!("{stage} supports only F or hop-bytes without constraints");
+        return Err(MapError::new(problem, "omit `objective`, `pinned` and `forbidden`, or use map/auto"));
+    }
+    check_slots(problem, stage, max_slots)?;
     if !problem.is_plain() {
         let problem = format!(
             "{stage} needs symmetric weights or costs, and no cost of messages from a rank to itself"

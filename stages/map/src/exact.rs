@@ -2,21 +2,25 @@
 
 mod instance;
 mod linear;
+mod quadratic;
 mod relaxation;
 mod search;
+mod symmetry;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hopmap_islands::time_limit;
+use hopmap_islands::{Budget, saved_islands};
 use hopmap_model::{Context, Error, require_above_zero};
 use hopmap_objective::{Metric, Problem};
+use serde::Deserialize;
 
-use crate::error::check_sum;
+use crate::error::check_slots;
 use crate::{ExactParams, MapError, Mapper, SearchResult, Tabu, TabuParams};
-use instance::{Instance, Symmetry};
+use instance::Instance;
+use quadratic::Quadratic;
 use relaxation::{Scale, gilmore_lawler};
-use search::{Limits, Proof, Search, Symmetries};
+use search::{First, Proof, Search, Space};
 
 /// Maximum communicating ranks times slots for branching; beyond it there is only a lower bound.
 const MOST_PLACES: usize = 1600;
@@ -56,81 +60,100 @@ pub const NODES: Metric = Metric {
 ///
 /// With more than 1600 assignments of a communicating rank to a slot there is no search: the mapping is that
 /// of tabu search, the bound that of Gilmore and Lawler.
+///
+/// A search that is interrupted after the root is bounded resumes: its state has the initial incumbent, and
+/// the path of every open branch, whose bounds are computed again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exact {
     seed: u64,
-    nodes: Option<u64>,
-    time: Option<Duration>,
+    budget: Budget,
 }
 
 impl Exact {
     /// Checks the parameters.
     pub fn new(params: &ExactParams) -> Result<Self, MapError> {
-        let &ExactParams { seed, max_search_nodes: nodes, time_limit_s, .. } = params;
-        require_above_zero("max_search_nodes", nodes)?;
-        Ok(Self { seed, nodes, time: time_limit(time_limit_s)? })
+        let &ExactParams { seed, max_search_nodes, time_limit_s, .. } = params;
+        require_above_zero("max_search_nodes", max_search_nodes)?;
+        Ok(Self { seed, budget: Budget::new(max_search_nodes, time_limit_s, 1)? })
     }
 
-    /// The initial incumbent.
-    fn first(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
-        let time_limit_s = self.time.map(|time| time.as_secs_f64() / 4.0);
+    /// The initial incumbent: that of an interrupted search, or a new one.
+    fn first(&self, problem: &Problem, cx: &Context<'_>) -> Result<First, Error> {
+        #[derive(Deserialize)]
+        struct Saved {
+            first: First,
+        }
+        let saved = cx.state().and_then(saved_islands::<Saved>).and_then(|mut saved| saved.pop());
+        if let Some(Saved { first }) = saved.filter(|saved| saved.first.slots.len() == problem.ranks()) {
+            return Ok(first);
+        }
+        let begin = Instant::now();
+        let time_limit_s = self.budget.time().map(|time| time.as_secs_f64() / 4.0);
         let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
         let evaluations = (FIRST_STEPS * ranks * ranks * ranks * slots).min(FIRST_EVALUATIONS);
         let (seed, evaluations) = (self.seed, Some(evaluations));
         let params = TabuParams { seed, evaluations, time_limit_s, ..TabuParams::default() };
-        Tabu::new(&params)?.map(problem, cx)
+        let found = Tabu::new(&params)?.map(problem, &cx.without_state())?;
+        Ok(First::new(found, begin.elapsed().as_secs_f64()))
     }
 
-    /// Searches for a mapping better than the incumbent.
+    /// Searches for a mapping better than the incumbent; whether the search was not interrupted.
     fn prove(
         &self,
         instance: &Instance<'_>,
-        cost: i64,
-        deadline: Option<Instant>,
+        first: &First,
         cx: &Context<'_>,
-    ) -> Proof {
+    ) -> Result<(Proof, bool), Error> {
+        let cost = instance.cost(&first.slots);
         let scale = Scale::of::<i32>(cost);
-        let fine = scale.is_fine();
-        let search = Search {
-            instance,
-            symmetries: Symmetries {
-                ranks: Symmetry::new(&instance.weights, instance.ranks()),
-                slots: Symmetry::new(&instance.costs, instance.slots),
-            },
-            limits: Limits { nodes: self.nodes, deadline },
-            cx: *cx,
-            scale: if fine { scale } else { Scale::of::<i64>(cost) },
-        };
-        if fine { search.run::<i32>(cost) } else { search.run::<i64>(cost) }
+        match scale.is_fine() {
+            true => self.search(&Quadratic::<i32>::new(instance, scale, cost), first, cost, cx),
+            false => {
+                let scale = Scale::of::<i64>(cost);
+                self.search(&Quadratic::<i64>::new(instance, scale, cost), first, cost, cx)
+            }
+        }
+    }
+
+    fn search<S: Space>(
+        &self,
+        space: &S,
+        first: &First,
+        cost: i64,
+        cx: &Context<'_>,
+    ) -> Result<(Proof, bool), Error> {
+        let spent = Duration::try_from_secs_f64(first.seconds).unwrap_or_default();
+        Search { space, first, cost, cx: *cx }.run(&self.budget.after(0, spent))
     }
 }
 
 impl Mapper for Exact {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
-        check_sum(problem, "map/exact", MOST_SLOTS)?;
-        let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
-        let mut found = self.first(problem, cx)?;
-        let instance = Instance::new(problem);
-        let cost = instance.cost(&found.slots);
-        let proof = if cost == 0 || instance.ranks() == 0 {
-            Proof { better: None, bound: cost, nodes: 0 }
-        } else if instance.ranks() * instance.slots > MOST_PLACES {
-            let bound = gilmore_lawler(&instance, || cx.should_stop()).unwrap_or(0).min(cost);
-            Proof { better: None, bound, nodes: 0 }
-        } else {
-            self.prove(&instance, cost, deadline, cx)
-        };
-        if let Some(slots) = &proof.better {
-            found.slots = instance.complete(slots);
+        if !problem.is_quadratic() {
+            let problem = "map/exact supports only F or hop-bytes";
+            return Err(MapError::new(problem, "omit `objective`, or use map/auto").into());
         }
-        let proven = proof.bound == instance.cost(&found.slots);
-        found.complete = proven || !cx.should_stop();
-        found.metrics = BTreeMap::from([
+        check_slots(problem, "map/exact", MOST_SLOTS)?;
+        let first = self.first(problem, cx)?;
+        let instance = Instance::new(problem);
+        let cost = instance.cost(&first.slots);
+        let without_search = |bound| (Proof { better: None, bound, nodes: 0 }, !cx.should_stop());
+        let (proof, is_whole) = if cost == 0 || instance.ranks() == 0 {
+            without_search(cost)
+        } else if instance.ranks() * instance.slots > MOST_PLACES {
+            without_search(gilmore_lawler(&instance, || cx.should_stop()).unwrap_or(0).min(cost))
+        } else {
+            self.prove(&instance, &first, cx)?
+        };
+        let slots = proof.better.map_or_else(|| first.slots.clone(), |slots| instance.complete(&slots));
+        let is_proven = proof.bound == instance.cost(&slots);
+        let metrics = BTreeMap::from([
             (BOUND.name.to_owned(), problem.real(proof.bound * instance.unit)),
-            (PROVEN.name.to_owned(), f64::from(u8::from(proven))),
+            (PROVEN.name.to_owned(), f64::from(u8::from(is_proven))),
             (NODES.name.to_owned(), proof.nodes as f64),
         ]);
-        Ok(found)
+        let (evaluations, convergence) = (first.evaluations, first.convergence());
+        Ok(SearchResult { slots, evaluations, convergence, complete: is_proven || is_whole, metrics })
     }
 }
 
@@ -202,8 +225,10 @@ mod tests {
             prop_assume!(cost > 0);
             let cx = Context::detached();
             for nodes in [None, Some(limit)] {
-                let exact = Exact { seed: 1, nodes, time: None };
-                let proof = exact.prove(&instance, cost, None, &cx);
+                let exact = Exact { seed: 1, budget: Budget::new(nodes, None, 1).unwrap() };
+                let initial = First::new(SearchResult::at_once(first.clone()), 0.0);
+                let (proof, is_whole) = exact.prove(&instance, &initial, &cx).unwrap();
+                prop_assert!(is_whole);
                 let found = proof.better.map_or(first.clone(), |slots| instance.complete(&slots));
                 prop_assert!(proof.bound * instance.unit <= optimum);
                 prop_assert!(nodes.is_none_or(|nodes| proof.nodes <= nodes));

@@ -201,7 +201,7 @@ search_stage! {
 
 search_stage! {
     /// `map/exact`: branch and bound.
-    ExactStage: Exact(ExactParams), "map/exact", 4, "Prove the optimum of a small problem by branch and bound, or give a lower bound";
+    ExactStage: Exact(ExactParams), "map/exact", 5, "Prove the optimum of a small problem by branch and bound, or give a lower bound";
 }
 
 /// `map/auto`: algorithm portfolio.

@@ -1,8 +1,8 @@
 //! Every mapper satisfies constraints, and searches find the best mapping under them.
 
 use hopmap_map::{
-    AnnealingParams, AnnealingStage, AutoParams, AutoStage, LinearParams, LinearStage, Pin, RandomParams,
-    RandomStage, RoundRobinStage, TabuParams, TabuStage,
+    AnnealingParams, AnnealingStage, AutoParams, AutoStage, ExactParams, ExactStage, LinearParams,
+    LinearStage, Pin, RandomParams, RandomStage, RoundRobinStage, TabuParams, TabuStage,
 };
 use hopmap_model::{Context, Mapping, Stage, SystemGraph, TaskGraph};
 use proptest::prelude::*;
@@ -85,6 +85,17 @@ proptest! {
             prop_assert!(mapping.metrics["F"] >= least - 1e-6);
             prop_assert!(index < 3 || mapping.metrics["F"] < least + 1e-6, "{} and not {}", mapping.metrics["F"], least);
         }
+        let params = ExactParams {
+            pinned: vec![slot(fixed, 7), host(other, "host0")],
+            forbidden: vec!["host1".into()],
+            ..ExactParams::default()
+        };
+        let proven = run::<ExactStage>(params, &graph, &system);
+        let slots = proven.slots();
+        prop_assert!((0..5).all(|rank| admitted(rank, slots[rank])), "{:?}", slots);
+        let metrics = [proven.metrics["F"], proven.metrics["bound"]];
+        prop_assert!(proven.metrics["proven"] > 0.0);
+        prop_assert!(metrics.iter().all(|value| (value - least).abs() < 1e-6), "{metrics:?} and not {least}");
     }
 }
 

@@ -1,10 +1,13 @@
 //! Branch and bound: optimal, valid bounds at any limit, independent of the number of threads, stoppable.
 
-use hopmap_map::{ExactParams, ExactStage};
+use std::path::Path;
+
+use hopmap_map::{Exact, ExactParams, ExactStage, Mapper, SearchResult};
 use hopmap_model::{
     Context, CostModel, Mapping, Matrix, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight,
 };
-use hopmap_test_support::given_data;
+use hopmap_objective::Problem;
+use hopmap_test_support::{Impatient, given_data};
 use proptest::prelude::*;
 
 use crate::common::{Silent, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
@@ -229,6 +232,84 @@ fn an_interrupt_leaves_a_mapping_and_a_valid_bound() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// A program on a hypercube, where many mappings cost nearly the same.
+fn hypercube() -> (TaskGraph, SystemGraph) {
+    let n = 16usize;
+    let steps = (0..n * n).map(|at| f64::from((at / n ^ at % n).count_ones().saturating_sub(1)));
+    let weight =
+        |a: usize, b: usize| if (a * b + a + b) % 7 < 2 && a != b { 1 + (a * b) as u64 % 3 } else { 0 };
+    let weights: Vec<u64> = (0..n * n).map(|at| weight(at / n, at % n)).collect();
+    (program(&weights, n), machine(n, steps.collect()))
+}
+
+/// Runs a search until it has polled its context so often.
+fn stopped(exact: &Exact, problem: &Problem, patience: u64, threads: usize, file: &Path) -> SearchResult {
+    let observer = Impatient::new(patience);
+    exact.map(problem, &Context::new(threads, None, &observer).with_state(file)).unwrap()
+}
+
+/// Once a search that was killed or reached the deadline of a run began again.
+#[test]
+fn a_stopped_search_resumes_where_it_was_interrupted() {
+    let (graph, system) = hypercube();
+    let problem = Problem::new(&graph, &system, Weight::Bytes).unwrap();
+    let exact = Exact::new(&ExactParams { max_search_nodes: Some(8000), ..ExactParams::default() }).unwrap();
+    let whole = exact.map(&problem, &Context::detached()).unwrap();
+    for (patience, threads) in [(5500, 1), (9000, 2)] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state");
+        let first = stopped(&exact, &problem, patience, threads, &file);
+        assert!(!first.complete && file.exists() && first.metrics["proven"] < 1.0);
+        assert!(
+            first.metrics["bound"] <= whole.metrics["bound"]
+                && first.metrics["nodes"] < whole.metrics["nodes"]
+        );
+        assert_eq!(exact.map(&problem, &Context::detached().with_state(&file)).unwrap(), whole);
+    }
+}
+
+/// With a deadline for each run, as long as it takes.
+#[test]
+fn a_search_that_is_stopped_again_and_again_ends_with_the_same_proof() {
+    let (graph, system) = hypercube();
+    let problem = Problem::new(&graph, &system, Weight::Bytes).unwrap();
+    let exact = Exact::new(&ExactParams { max_search_nodes: Some(8000), ..ExactParams::default() }).unwrap();
+    let whole = exact.map(&problem, &Context::detached()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state");
+    let mut runs = 0;
+    let last = loop {
+        let found = stopped(&exact, &problem, 5500, 1 + runs % 2, &file);
+        if found.complete {
+            break found;
+        }
+        runs += 1;
+        assert!(runs < 20);
+    };
+    assert!(runs > 1, "{runs}");
+    assert_eq!(last, whole);
+}
+
+#[test]
+fn a_damaged_state_is_ignored() {
+    let (graph, system) = hypercube();
+    let problem = Problem::new(&graph, &system, Weight::Bytes).unwrap();
+    let exact = Exact::new(&ExactParams { max_search_nodes: Some(4000), ..ExactParams::default() }).unwrap();
+    let whole = exact.map(&problem, &Context::detached()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state");
+    stopped(&exact, &problem, 5500, 1, &file);
+    let state = std::fs::read_to_string(&file).unwrap();
+    for text in ["", "{", &state[..state.len() / 2]] {
+        std::fs::write(&file, text).unwrap();
+        assert_eq!(exact.map(&problem, &Context::detached().with_state(&file)).unwrap(), whole);
+    }
+    // Branches that this search does not have.
+    std::fs::write(&file, state.replace("\"choices\":[[", "\"choices\":[[1")).unwrap();
+    let again = exact.map(&problem, &Context::detached().with_state(&file)).unwrap();
+    assert!(again.complete && again.slots == whole.slots && again.metrics["bound"] <= whole.metrics["bound"]);
 }
 
 #[test]

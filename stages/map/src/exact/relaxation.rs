@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::instance::Instance;
 use super::linear::{Linear, Number};
 
@@ -51,8 +53,24 @@ pub(super) struct Relaxation<T> {
     /// Pair costs of row i on column k and row j > i on column l: one block per (i, j), ordered by k.
     pub(super) pairs: Vec<T>,
     pub(super) bound: T,
-    /// Ranks and their slots.
-    pub(super) placed: Vec<(u32, u32)>,
+    /// The ranks assigned so far, in order.
+    pub(super) path: Vec<Step>,
+}
+
+/// A rank assigned to a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) struct Step {
+    pub(super) rank: u32,
+    pub(super) slot: u32,
+    /// Cost of the incumbent at that time, on which the relaxation depends.
+    pub(super) limit: i64,
+}
+
+impl Step {
+    /// Rank and slot.
+    pub(super) fn choice(&self) -> (u32, u32) {
+        (self.rank, self.slot)
+    }
 }
 
 /// An open branch: a relaxation with one more row to assign.
@@ -67,13 +85,20 @@ pub(super) struct Branch<T> {
     pub(super) alike: [bool; 2],
 }
 
+impl<T> Branch<T> {
+    /// Rank and slot.
+    pub(super) fn choice(&self) -> (u32, u32) {
+        (self.parent.rows[self.row], self.parent.columns[self.column])
+    }
+}
+
 /// Index of the block of rows i < j.
 pub(super) fn block(i: usize, j: usize, rows: usize) -> usize {
     i * (2 * rows - i - 1) / 2 + j - i - 1
 }
 
 impl<T: Number> Relaxation<T> {
-    /// The root. Pairs and ranks that cost `limit` or more are infeasible.
+    /// The root. Pairs and ranks that cost `limit` or more, or violate a constraint, are infeasible.
     pub(super) fn new(instance: &Instance<'_>, scale: Scale, limit: i64) -> Self {
         let (rows, columns) = (instance.ranks(), instance.slots);
         let scaled = |cost| if cost >= limit { T::IMPOSSIBLE } else { T::of(scale.up(cost)) };
@@ -87,14 +112,18 @@ impl<T: Number> Relaxation<T> {
                 }
             }
         }
-        Self {
+        let mut root = Self {
             rows: (0..rows as u32).collect(),
             columns: (0..columns as u32).collect(),
             leaders: (0..rows * columns).map(own).collect(),
             pairs,
             bound: T::ZERO,
-            placed: Vec::new(),
-        }
+            path: Vec::new(),
+        };
+        let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+        all.filter(|&(row, column)| !instance.admits(row, column))
+            .for_each(|(row, column)| root.forbid(row, column));
+        root
     }
 
     /// The pairs of rows i < j, column by column of i.
@@ -109,8 +138,8 @@ impl<T: Number> Relaxation<T> {
         &mut self.pairs[at..][..size]
     }
 
-    /// The relaxation after assigning a row to a column.
-    pub(super) fn fix(&self, row: usize, column: usize) -> Self {
+    /// The relaxation after assigning a row to a column, with an incumbent of this cost.
+    pub(super) fn fix(&self, row: usize, column: usize, limit: i64) -> Self {
         let (rows, columns) = (self.rows.len(), self.columns.len());
         let kept_rows = || (0..rows).filter(|&other| other != row);
         let mut leaders = Vec::with_capacity((rows - 1) * (columns - 1));
@@ -135,15 +164,15 @@ impl<T: Number> Relaxation<T> {
             values.remove(at);
             values
         };
-        let mut placed = self.placed.clone();
-        placed.push((self.rows[row], self.columns[column]));
+        let mut path = self.path.clone();
+        path.push(Step { rank: self.rows[row], slot: self.columns[column], limit });
         Self {
             rows: without(&self.rows, row),
             columns: without(&self.columns, column),
             leaders,
             pairs,
             bound: self.bound + self.leaders[row * columns + column],
-            placed,
+            path,
         }
     }
 
