@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hopmap_model::Weight;
 
 use crate::maximum::{Maximum, Smoothing};
-use crate::traffic::{LinkCosts, LoadUnit, Traffic};
+use crate::traffic::{LinkCosts, LinkLoads, LoadUnit, Traffic};
 use crate::{Metric, ObjectiveError, quality};
 
 /// How a metric is computed from a mapping.
@@ -218,6 +218,16 @@ pub(crate) struct Values {
     pub(crate) loads: [i64; LOADS],
 }
 
+/// The maximum that an objective consists of: the largest of the contributions of all ranks to the quadratic
+/// form, each counted twice, or the largest load of a link.
+#[derive(Debug, Clone, Copy)]
+pub struct OnlyMaximum<'p> {
+    /// The loads, if these count.
+    pub loads: Option<LinkLoads<'p>>,
+    /// Objective value of one unit of the integer maximum.
+    pub unit: f64,
+}
+
 /// Tie-break for maxima, which many mappings share: the lowest bits hold the highest bits of the related sum.
 #[derive(Debug, Clone, Copy)]
 struct Tie {
@@ -292,6 +302,20 @@ impl Terms {
             let bound = bounds.next().unwrap_or_default();
             Some(Maximum::new(&costs.as_ref()?.of_all(&bytes), self.smoothing, bound))
         })
+    }
+
+    /// The maximum that alone counts, if there is one.
+    pub(crate) fn only_maximum(&self) -> Option<OnlyMaximum<'_>> {
+        let Values { quadratic, hops, share, loads } = self.factors;
+        let has_sum = quadratic > 0 || hops.iter().any(|&factor| factor > 0);
+        let mut counting = loads.iter().zip(&self.loads).filter(|(factor, _)| **factor > 0);
+        let loads = counting.next().and_then(|(factor, costs)| {
+            let loads = LinkLoads { traffic: self.traffic.as_deref()?, costs: costs.as_ref()? };
+            Some((*factor, loads))
+        });
+        let is_one = !has_sum && counting.next().is_none() && loads.is_some() != (share > 0);
+        let factor = loads.map_or(share, |(factor, _)| factor);
+        is_one.then(|| OnlyMaximum { loads: loads.map(|(_, loads)| loads), unit: factor as f64 / self.scale })
     }
 
     /// The integer cost.

@@ -10,7 +10,7 @@ use crate::constraints::{Admission, Constraints};
 use crate::dense::Compact;
 use crate::error::check_size;
 use crate::forms::{Form, Sides, both_ways, neighbours, with_hops};
-use crate::objective::{HOPS, LOADS, Terms};
+use crate::objective::{HOPS, LOADS, OnlyMaximum, Terms};
 use crate::scale::{Room, Scales, check_weight};
 use crate::traffic::{LinkCosts, Traffic};
 use crate::{Distance, Objective, ObjectiveError};
@@ -280,6 +280,12 @@ impl Problem {
     pub fn smoothed(&self, doublings: u32) -> Option<Self> {
         let terms = self.terms.as_ref()?.smoothed(doublings)?;
         Some(Self { terms: Some(Box::new(terms)), ..self.clone() })
+    }
+
+    /// The maximum that the cost consists of, apart from ties; `None` if there is a sum or another maximum.
+    #[must_use]
+    pub fn only_maximum(&self) -> Option<OnlyMaximum<'_>> {
+        self.terms.as_ref()?.only_maximum()
     }
 
     /// Whether ranks are pinned or hosts forbidden.

@@ -75,7 +75,9 @@ pub(crate) struct Traffic {
     /// By slot: its node, or its host index if routes are stored.
     host_of: Vec<u32>,
     routes: HostRoutes,
-    links: usize,
+    /// Source and destination of every link, and the node of every slot.
+    links: Vec<[u32; 2]>,
+    nodes: Vec<u32>,
     /// Total bytes between different ranks, an upper bound of link loads.
     pub(crate) total: i64,
 }
@@ -104,7 +106,9 @@ impl Traffic {
             partners[rank as usize].push(Partner { rank: other, sent, received });
         }
         let (host_of, routes) = routes(system, paths)?;
-        Ok(Self { partners, host_of, routes, links: system.links.len(), total })
+        let links = system.links.iter().map(|link| [link.source, link.destination]).collect();
+        let nodes = system.slots.iter().map(|slot| slot.host).collect();
+        Ok(Self { partners, host_of, routes, links, nodes, total })
     }
 
     /// Whether a rank exchanges bytes with another one.
@@ -114,7 +118,7 @@ impl Traffic {
 
     /// Bytes over every link.
     pub(crate) fn loads(&self, slots: &[u32]) -> Vec<i64> {
-        let mut loads = vec![0; self.links];
+        let mut loads = vec![0; self.links.len()];
         for (rank, partners) in self.partners.iter().enumerate() {
             for partner in partners {
                 let [from, to] = [slots[rank], slots[partner.rank as usize]].map(|slot| self.host(slot));
@@ -185,6 +189,52 @@ impl Traffic {
                 links[first[pair] as usize..first[pair + 1] as usize].iter().for_each(|&link| visit(link));
             }
         }
+    }
+}
+
+/// The largest load of a link as an objective: bytes between ranks, routes between slots, and what the bytes on
+/// a link cost.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkLoads<'p> {
+    pub(crate) traffic: &'p Traffic,
+    pub(crate) costs: &'p LinkCosts,
+}
+
+impl LinkLoads<'_> {
+    /// Source and destination of every link.
+    #[must_use]
+    pub fn links(&self) -> &[[u32; 2]] {
+        &self.traffic.links
+    }
+
+    /// The node of every slot.
+    #[must_use]
+    pub fn nodes(&self) -> &[u32] {
+        &self.traffic.nodes
+    }
+
+    /// The integer cost of bytes on a link.
+    #[must_use]
+    pub fn cost(&self, link: u32, bytes: i64) -> i64 {
+        self.costs.of(link, bytes)
+    }
+
+    /// The ranks with which a rank exchanges bytes: how many it sends and receives.
+    pub fn partners(&self, rank: u32) -> impl Iterator<Item = (u32, [i64; 2])> {
+        let partners = self.traffic.partners[rank as usize].iter();
+        partners.map(|partner| (partner.rank, [partner.sent, partner.received]))
+    }
+
+    /// Visits the links from one slot to another, in any order.
+    pub fn walk(&self, from: u32, to: u32, visit: impl FnMut(u32)) {
+        let [from, to] = [from, to].map(|slot| self.traffic.host(slot));
+        self.traffic.walk(from, to, visit);
+    }
+
+    /// The largest cost of a link under a mapping.
+    #[must_use]
+    pub fn largest(&self, slots: &[u32]) -> i64 {
+        self.costs.of_all(&self.traffic.loads(slots)).into_iter().max().unwrap_or(0)
     }
 }
 

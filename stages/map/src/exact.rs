@@ -1,5 +1,6 @@
 //! Branch and bound for the quadratic assignment problem.
 
+mod bottleneck;
 mod instance;
 mod linear;
 mod quadratic;
@@ -12,11 +13,12 @@ use std::time::{Duration, Instant};
 
 use hopmap_islands::{Budget, saved_islands};
 use hopmap_model::{Context, Error, require_above_zero};
-use hopmap_objective::{Metric, Problem};
+use hopmap_objective::{Metric, OnlyMaximum, Problem};
 use serde::Deserialize;
 
 use crate::error::check_slots;
-use crate::{ExactParams, MapError, Mapper, SearchResult, Tabu, TabuParams};
+use crate::{Auto, AutoParams, ExactParams, MapError, Mapper, SearchResult, Tabu, TabuParams};
+use bottleneck::{Bottleneck, Loads, Maximum, Shares};
 use instance::Instance;
 use quadratic::Quadratic;
 use relaxation::{Scale, gilmore_lawler};
@@ -24,25 +26,32 @@ use search::{First, Proof, Search, Space};
 
 /// Maximum communicating ranks times slots for branching; beyond it there is only a lower bound.
 const MOST_PLACES: usize = 1600;
-/// Maximum slots for a lower bound.
+/// Maximum slots for a lower bound: of a sum, and of a maximum.
 const MOST_SLOTS: usize = 1024;
+const MOST_SLOTS_OF_MAXIMA: usize = 256;
 /// Evaluations per island of the initial search: per pair of rank and exchange, and the maximum.
 const FIRST_STEPS: u64 = 50;
 const FIRST_EVALUATIONS: u64 = 1 << 24;
+/// The same for a maximum, of which an evaluation takes longer.
+const FIRST_EVALUATIONS_OF_MAXIMA: u64 = 1 << 18;
 
-/// Lower bound of F.
-pub const BOUND: Metric = Metric { name: "bound", unit: "weight × cost", explanation: "Lower bound of F." };
+/// Lower bound of the objective.
+pub const BOUND: Metric = Metric {
+    name: "bound",
+    unit: "that of the objective",
+    explanation: "Lower bound of the objective, by default F.",
+};
 
 /// Optimality gap.
 pub const GAP: Metric = Metric {
     name: "gap",
     unit: "1",
-    explanation: "Optimality gap (F - bound) / bound; missing if only the bound is zero.",
+    explanation: "Optimality gap (objective - bound) / bound; missing if only the bound is zero.",
 };
 
-/// Whether F is proven to be the optimum.
+/// Whether the objective is proven to be the optimum.
 pub const PROVEN: Metric =
-    Metric { name: "proven", unit: "1", explanation: "1 if F is proven optimal, 0 otherwise." };
+    Metric { name: "proven", unit: "1", explanation: "1 if the objective is proven optimal, 0 otherwise." };
 
 /// Bounded nodes of the search tree.
 pub const NODES: Metric = Metric {
@@ -58,8 +67,10 @@ pub const NODES: Metric = Metric {
 /// the incumbent are excluded permanently. A node branches on the row or column that leaves the least to
 /// search; of slots or ranks exchanged by an automorphism of machine or program only one is tried.
 ///
-/// With more than 1600 assignments of a communicating rank to a slot there is no search: the mapping is that
-/// of tabu search, the bound that of Gilmore and Lawler.
+/// A maximum has bounds of its own: see [`bottleneck`]. Its initial incumbent is that of [`Auto`].
+///
+/// With more than 1600 assignments of a communicating rank to a slot there is no search: the mapping is the
+/// initial incumbent, the bound that of the root, or of Gilmore and Lawler for a sum.
 ///
 /// A search that is interrupted after the root is bounded resumes: its state has the initial incumbent, and
 /// the path of every open branch, whose bounds are computed again.
@@ -92,12 +103,21 @@ impl Exact {
         let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
         let evaluations = (FIRST_STEPS * ranks * ranks * ranks * slots).min(FIRST_EVALUATIONS);
         let (seed, evaluations) = (self.seed, Some(evaluations));
-        let params = TabuParams { seed, evaluations, time_limit_s, ..TabuParams::default() };
-        let found = Tabu::new(&params)?.map(problem, &cx.without_state())?;
+        let found = match problem.only_maximum() {
+            None => {
+                let params = TabuParams { seed, evaluations, time_limit_s, ..TabuParams::default() };
+                Tabu::new(&params)?.map(problem, &cx.without_state())?
+            }
+            Some(_) => {
+                let evaluations = evaluations.map(|all| all.min(FIRST_EVALUATIONS_OF_MAXIMA));
+                let params = AutoParams { seed, evaluations, time_limit_s, ..AutoParams::default() };
+                Auto::new(&params)?.map(problem, &cx.without_state())?
+            }
+        };
         Ok(First::new(found, begin.elapsed().as_secs_f64()))
     }
 
-    /// Searches for a mapping better than the incumbent; whether the search was not interrupted.
+    /// Proves a sum over pairs of ranks; whether this was not interrupted.
     fn prove(
         &self,
         instance: &Instance<'_>,
@@ -105,6 +125,13 @@ impl Exact {
         cx: &Context<'_>,
     ) -> Result<(Proof, bool), Error> {
         let cost = instance.cost(&first.slots);
+        if cost == 0 || instance.ranks() == 0 {
+            return Ok((Proof::without_search(cost, cost), !cx.should_stop()));
+        }
+        if instance.ranks() * instance.slots > MOST_PLACES {
+            let bound = gilmore_lawler(instance, || cx.should_stop()).unwrap_or(0).min(cost);
+            return Ok((Proof::without_search(cost, bound), !cx.should_stop()));
+        }
         let scale = Scale::of::<i32>(cost);
         match scale.is_fine() {
             true => self.search(&Quadratic::<i32>::new(instance, scale, cost), first, cost, cx),
@@ -112,6 +139,25 @@ impl Exact {
                 let scale = Scale::of::<i64>(cost);
                 self.search(&Quadratic::<i64>::new(instance, scale, cost), first, cost, cx)
             }
+        }
+    }
+
+    /// Proves a maximum; whether this was not interrupted.
+    fn prove_maximum(
+        &self,
+        maximum: &impl Maximum,
+        instance: &Instance<'_>,
+        first: &First,
+        cx: &Context<'_>,
+    ) -> Result<(Proof, bool), Error> {
+        let cost = maximum.of(&first.slots);
+        if cost == 0 || instance.ranks() == 0 {
+            return Ok((Proof::without_search(cost, cost), !cx.should_stop()));
+        }
+        let space = Bottleneck::new(instance, maximum);
+        match instance.ranks() * instance.slots > MOST_PLACES {
+            true => Ok((Search { space: &space, first, cost, cx: *cx }.root(), !cx.should_stop())),
+            false => self.search(&space, first, cost, cx),
         }
     }
 
@@ -129,29 +175,38 @@ impl Exact {
 
 impl Mapper for Exact {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
-        if !problem.is_quadratic() {
-            let problem = "map/exact supports only F or hop-bytes";
-            return Err(MapError::new(problem, "omit `objective`, or use map/auto").into());
+        let maximum = problem.only_maximum();
+        if !problem.is_quadratic() && maximum.is_none() {
+            let problem = "map/exact proves one metric, not a sum of several";
+            return Err(MapError::new(problem, "choose one metric as `objective`, or use map/auto").into());
         }
-        check_slots(problem, "map/exact", MOST_SLOTS)?;
+        check_slots(problem, "map/exact", if maximum.is_some() { MOST_SLOTS_OF_MAXIMA } else { MOST_SLOTS })?;
         let first = self.first(problem, cx)?;
         let instance = Instance::new(problem);
-        let cost = instance.cost(&first.slots);
-        let without_search = |bound| (Proof { better: None, bound, nodes: 0 }, !cx.should_stop());
-        let (proof, is_whole) = if cost == 0 || instance.ranks() == 0 {
-            without_search(cost)
-        } else if instance.ranks() * instance.slots > MOST_PLACES {
-            without_search(gilmore_lawler(&instance, || cx.should_stop()).unwrap_or(0).min(cost))
-        } else {
-            self.prove(&instance, &first, cx)?
+        let ((proof, is_whole), bound) = match maximum {
+            None => {
+                let (proof, is_whole) = self.prove(&instance, &first, cx)?;
+                let bound = problem.real(proof.bound * instance.unit);
+                ((proof, is_whole), bound)
+            }
+            Some(OnlyMaximum { loads: None, unit }) => {
+                let found = self.prove_maximum(&Shares::new(&instance), &instance, &first, cx)?;
+                let bound = (found.0.bound * instance.unit) as f64 * unit;
+                (found, bound)
+            }
+            Some(OnlyMaximum { loads: Some(loads), unit }) => {
+                let found = self.prove_maximum(&Loads::new(loads, &instance), &instance, &first, cx)?;
+                let bound = found.0.bound as f64 * unit;
+                (found, bound)
+            }
         };
-        let slots = proof.better.map_or_else(|| first.slots.clone(), |slots| instance.complete(&slots));
-        let is_proven = proof.bound == instance.cost(&slots);
+        let is_proven = proof.bound == proof.cost;
         let metrics = BTreeMap::from([
-            (BOUND.name.to_owned(), problem.real(proof.bound * instance.unit)),
+            (BOUND.name.to_owned(), bound),
             (PROVEN.name.to_owned(), f64::from(u8::from(is_proven))),
             (NODES.name.to_owned(), proof.nodes as f64),
         ]);
+        let slots = proof.better.map_or_else(|| first.slots.clone(), |slots| instance.complete(&slots));
         let (evaluations, convergence) = (first.evaluations, first.convergence());
         Ok(SearchResult { slots, evaluations, convergence, complete: is_proven || is_whole, metrics })
     }

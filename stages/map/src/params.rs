@@ -175,7 +175,7 @@ params! {
 params! {
     /// Parameters of `map/exact`.
     pub struct ExactParams {
-        /// Random seed of the initial tabu search.
+        /// Random seed of the initial search.
         pub seed: u64 = 1,
         /// Node limit of the search tree. Without it and `time_limit_s`, the search runs until the optimum is
         /// proven.

@@ -4,7 +4,7 @@ use hopmap_model::{
     BOUND_PORT, Context, Error, InputPath, Inputs, Library, Mapping, Metrics, Outcome, Outputs, Paths, Port,
     Program, Stage, SystemGraph, TaskGraph, Weight, WeightChoice,
 };
-use hopmap_objective::{EVALUATIONS, Metric, Quality, check_weight};
+use hopmap_objective::{EVALUATIONS, Metric, Objective, Quality, check_weight};
 use hopmap_prediction::Options;
 
 use crate::blocks::Contraction;
@@ -248,7 +248,7 @@ impl Stage for AutoStage {
             return place(&Auto::new(&params)?, &ProblemParams::from(&params), &inputs, timed, cx);
         }
         let program = inputs.optional::<Program>("program")?.ok_or(PredictedTimeError::NoProgram)?.value;
-        measure(params.weight, &inputs, timed, |graph, system| {
+        measure((params.weight, &Objective::F), &inputs, timed, |graph, system| {
             let weight = params.weight.resolve(graph, system, cx)?;
             let options = Options { algorithms: params.algorithms, ..Options::of_machine(system) };
             let (params, program) = (&params, &program);
@@ -258,17 +258,19 @@ impl Stage for AutoStage {
     }
 }
 
-/// Adds the optimality gap if there is a lower bound. Both values are rounded: the bound is clamped to F, and
-/// set to F if the optimum is proven.
-fn compare(mapping: &mut Mapping) {
+/// Adds the optimality gap if there is a lower bound of the objective. Both values are rounded: the bound is
+/// clamped to the value, and set to it if the optimum is proven.
+fn compare(mapping: &mut Mapping, objective: &Objective) {
     let metrics = &mut mapping.metrics;
-    let (Some(&f), Some(&bound)) = (metrics.get("F"), metrics.get(BOUND.name)) else { return };
+    let (Some(value), Some(&bound)) = (objective.of_metrics(metrics), metrics.get(BOUND.name)) else {
+        return;
+    };
     let proven = metrics.get(PROVEN.name).is_some_and(|&proven| proven > 0.0);
-    let bound = if proven { f } else { bound.min(f) };
+    let bound = if proven { value } else { bound.min(value) };
     metrics.insert(BOUND.name.to_owned(), bound);
     if bound > 0.0 {
-        metrics.insert(GAP.name.to_owned(), (f - bound) / bound);
-    } else if f <= 0.0 {
+        metrics.insert(GAP.name.to_owned(), (value - bound) / bound);
+    } else if value <= 0.0 {
         metrics.insert(GAP.name.to_owned(), 0.0);
     }
 }
@@ -298,7 +300,7 @@ impl Stage for ImportStage {
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        measure(params.weight, &inputs, false, |graph, system| {
+        measure((params.weight, &Objective::F), &inputs, false, |graph, system| {
             graph.check()?;
             system.check()?;
             let placed = import(params.path.path(), params.format, graph.ranks(), system)?;
@@ -316,7 +318,7 @@ fn place(
     timed: bool,
     cx: &Context<'_>,
 ) -> Result<Outcome, Error> {
-    measure(params.weight, inputs, timed, |graph, system| {
+    measure((params.weight, &params.objective), inputs, timed, |graph, system| {
         let weight = params.weight.resolve(graph, system, cx)?;
         let mut performance = system.hosts().map(|host| system.nodes[host.0 as usize].traits.performance);
         let first = performance.next();
@@ -361,7 +363,7 @@ fn place_blocks(
 
 /// Measures the result of `find` for the inputs: a mapping with all metrics.
 fn measure(
-    asked: WeightChoice,
+    (asked, objective): (WeightChoice, &Objective),
     inputs: &Inputs,
     timed: bool,
     find: impl FnOnce(&TaskGraph, &SystemGraph) -> Result<(SearchResult, Weight), Error>,
@@ -384,7 +386,7 @@ fn measure(
     mapping.metrics.extend(found.metrics);
     mapping.convergence = found.convergence;
     mapping.complete = found.complete;
-    compare(&mut mapping);
+    compare(&mut mapping, objective);
     let complete = mapping.complete;
     let outputs = Outputs::new().with("mapping", mapping).timed(timed);
     Ok(if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })

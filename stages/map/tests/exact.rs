@@ -1,5 +1,7 @@
 //! Branch and bound: optimal, valid bounds at any limit, independent of the number of threads, stoppable.
 
+mod maxima;
+
 use std::path::Path;
 
 use hopmap_map::{Exact, ExactParams, ExactStage, Mapper, SearchResult};

@@ -11,6 +11,8 @@ pub(super) struct Instance<'p> {
     problem: &'p Problem,
     /// The communicating ranks; all ranks if there are constraints.
     active: Vec<u32>,
+    /// The place of every rank of the problem among them.
+    row_of: Vec<usize>,
     /// Their weight matrix, row by row.
     pub(super) weights: Vec<i64>,
     /// Cost matrix of the slots, row by row.
@@ -54,12 +56,27 @@ impl<'p> Instance<'p> {
             }
         };
         let unit = divide(&mut weights) * divide(&mut costs);
-        Self { problem, active, weights, costs, slots, unit, is_directed }
+        Self { problem, active, row_of, weights, costs, slots, unit, is_directed }
     }
 
     /// Number of communicating ranks.
     pub(super) fn ranks(&self) -> usize {
         self.active.len()
+    }
+
+    /// The rank of the problem.
+    pub(super) fn rank(&self, row: usize) -> u32 {
+        self.active[row]
+    }
+
+    /// The same values by ranks of the instance.
+    pub(super) fn rows<V>(&self, of_ranks: impl Iterator<Item = (u32, V)>) -> Vec<(u32, V)> {
+        of_ranks.map(|(rank, value)| (self.row_of[rank as usize] as u32, value)).collect()
+    }
+
+    /// The slots of the communicating ranks among those of all ranks.
+    pub(super) fn active(&self, slots: &[u32]) -> Vec<u32> {
+        self.active.iter().map(|&rank| slots[rank as usize]).collect()
     }
 
     /// Cost of a pair of ranks on two slots.

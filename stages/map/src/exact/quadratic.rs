@@ -207,8 +207,8 @@ fn branches<T: Number>(
 ) -> Vec<Branch<T>> {
     let (rows, columns) = (relaxation.rows.len(), relaxation.columns.len());
     let (ranks, slots): (Vec<u32>, Vec<u32>) = relaxation.path.iter().map(Step::choice).unzip();
-    let row_class = alike[0].then(|| symmetries.ranks.classes(&ranks)).flatten();
-    let column_class = alike[1].then(|| symmetries.slots.classes(&slots)).flatten();
+    let row_class = alike[0].then(|| symmetries.ranks.classes(&ranks, |_| true)).flatten();
+    let column_class = alike[1].then(|| symmetries.slots.classes(&slots, |_| true)).flatten();
     let alike = [row_class.is_some(), column_class.is_some()];
     let classes = |classes: Option<Vec<u32>>, points: &[u32]| match classes {
         Some(classes) => points.iter().map(|&point| classes[point as usize]).collect(),

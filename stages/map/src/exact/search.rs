@@ -112,10 +112,18 @@ impl First {
 pub(super) struct Proof {
     /// The slots of the ranks of the space, if they improve on the initial incumbent.
     pub(super) better: Option<Vec<u32>>,
-    /// Lower bound in units of the space.
+    /// Cost and lower bound in units of the space.
+    pub(super) cost: i64,
     pub(super) bound: i64,
     /// Nodes whose bound was computed.
     pub(super) nodes: u64,
+}
+
+impl Proof {
+    /// What is known of the initial incumbent without a search.
+    pub(super) fn without_search(cost: i64, bound: i64) -> Self {
+        Self { better: None, cost, bound, nodes: 0 }
+    }
 }
 
 /// A search for a mapping that costs less than the incumbent.
@@ -133,6 +141,11 @@ pub(super) struct Search<'s, S> {
 }
 
 impl<S: Space> Search<'_, S> {
+    /// The bound of the root alone.
+    pub(super) fn root(&self) -> Proof {
+        self.begin_at_root(self.stop(None)).proof()
+    }
+
     /// Searches until the optimum is proven or the budget is spent; whether it was not interrupted.
     pub(super) fn run(&self, budget: &Budget) -> Result<(Proof, bool), Error> {
         let found = budget.evolve(self, u64::MAX, &self.cx)?;
@@ -229,7 +242,8 @@ impl<S: Space> Tree<S> {
     }
 
     fn proof(&self) -> Proof {
-        Proof { better: self.incumbent.slots.clone(), bound: self.bound, nodes: self.nodes }
+        let Incumbent { cost, slots } = &self.incumbent;
+        Proof { better: slots.clone(), cost: *cost, bound: self.bound, nodes: self.nodes }
     }
 }
 

@@ -24,8 +24,9 @@ impl<'m> Symmetry<'m> {
     /// The class of every point under the automorphisms that fix the `fixed` points, represented by its first
     /// point; `None` if all classes are singletons.
     ///
-    /// Points of one class are equivalent; points of different classes may be.
-    pub(super) fn classes(&self, fixed: &[u32]) -> Option<Vec<u32>> {
+    /// Points of one class are equivalent; points of different classes may be. Automorphisms that are not
+    /// `admitted` do not count.
+    pub(super) fn classes(&self, fixed: &[u32], admitted: impl Fn(&[usize]) -> bool) -> Option<Vec<u32>> {
         let colours = self.colours(fixed);
         let mut classes: Vec<u32> = (0..self.size as u32).collect();
         let mut trivial = true;
@@ -36,7 +37,8 @@ impl<'m> Symmetry<'m> {
                 if classes[other] != other as u32 || classes[point] == other as u32 {
                     continue;
                 }
-                if let Some(image) = self.automorphism(&colours, fixed, [other, point], &mut steps) {
+                let image = self.automorphism(&colours, fixed, [other, point], &mut steps);
+                if let Some(image) = image.filter(|image| admitted(image)) {
                     trivial = false;
                     image.iter().enumerate().for_each(|(from, &to)| join(&mut classes, from, to));
                 }
@@ -169,9 +171,9 @@ mod tests {
     fn corners_of_a_grid_are_equivalent() {
         let grid = grid(3, 2);
         let symmetry = Symmetry::new(&grid, 6);
-        assert_eq!(symmetry.classes(&[]), Some(vec![0, 1, 0, 0, 1, 0]));
-        assert_eq!(symmetry.classes(&[1]), Some(vec![0, 1, 0, 3, 4, 3]));
-        assert_eq!(symmetry.classes(&[0]), None);
+        assert_eq!(symmetry.classes(&[], |_| true), Some(vec![0, 1, 0, 0, 1, 0]));
+        assert_eq!(symmetry.classes(&[1], |_| true), Some(vec![0, 1, 0, 3, 4, 3]));
+        assert_eq!(symmetry.classes(&[0], |_| true), None);
     }
 
     #[test]
@@ -184,16 +186,16 @@ mod tests {
         };
         let tree: Vec<i64> = (0..64).map(|at| cost(at / 8, at % 8)).collect();
         let symmetry = Symmetry::new(&tree, 8);
-        assert_eq!(symmetry.classes(&[]), Some(vec![0; 8]));
-        assert_eq!(symmetry.classes(&[3]), Some(vec![0, 0, 2, 3, 4, 4, 4, 4]));
-        assert_eq!(symmetry.classes(&[3, 4]), Some(vec![0, 0, 2, 3, 4, 5, 6, 6]));
+        assert_eq!(symmetry.classes(&[], |_| true), Some(vec![0; 8]));
+        assert_eq!(symmetry.classes(&[3], |_| true), Some(vec![0, 0, 2, 3, 4, 4, 4, 4]));
+        assert_eq!(symmetry.classes(&[3, 4], |_| true), Some(vec![0, 0, 2, 3, 4, 5, 6, 6]));
     }
 
     #[test]
     fn one_direction_alone_is_not_a_symmetry() {
         let ring = [0, 1, 2, 2, 0, 1, 1, 2, 0];
-        assert_eq!(Symmetry::new(&ring, 3).classes(&[]), Some(vec![0; 3]));
+        assert_eq!(Symmetry::new(&ring, 3).classes(&[], |_| true), Some(vec![0; 3]));
         let path = [0, 1, 0, 0, 0, 1, 0, 0, 0];
-        assert_eq!(Symmetry::new(&path, 3).classes(&[]), None);
+        assert_eq!(Symmetry::new(&path, 3).classes(&[], |_| true), None);
     }
 }
