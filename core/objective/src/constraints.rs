@@ -1,4 +1,4 @@
-//! Constraints: pinned ranks and forbidden hosts.
+//! Constraints: pinned ranks, forbidden hosts and closed slots.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,13 +6,22 @@ use hopmap_model::{NodeKind, SystemGraph};
 
 use crate::ObjectiveError;
 
-/// Constraints: pinned ranks and forbidden hosts.
+/// Constraints: pinned ranks, forbidden hosts and closed slots.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Constraints {
     /// Pinned ranks, each at most once.
     pub pinned: Vec<Pin>,
     /// Names of hosts without ranks.
     pub forbidden: Vec<String>,
+    /// Slots without ranks, for which their hosts have too few devices.
+    pub closed: Vec<u32>,
+}
+
+impl Constraints {
+    /// Whether all mappings satisfy them.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pinned.is_empty() && self.forbidden.is_empty() && self.closed.is_empty()
+    }
 }
 
 /// A pinned rank.
@@ -39,7 +48,7 @@ pub(crate) struct Admission {
     ranks: Vec<Admitted>,
     /// Host of every slot.
     host_of: Vec<u32>,
-    /// The slots of hosts that are not forbidden.
+    /// The slots that ranks may use.
     open: Vec<bool>,
     /// The rank that is pinned to a slot.
     pinned: BTreeMap<u32, u32>,
@@ -80,7 +89,12 @@ impl Admission {
         for name in constraints.forbidden.iter().filter(|name| !is_empty_host(name)) {
             closed[host(name)? as usize] = true;
         }
-        let open = host_of.iter().map(|&host| !closed[host as usize]).collect();
+        let mut open: Vec<bool> = host_of.iter().map(|&host| !closed[host as usize]).collect();
+        for &slot in &constraints.closed {
+            if let Some(open) = open.get_mut(slot as usize) {
+                *open = false;
+            }
+        }
         let mut admission =
             Self { ranks: vec![Admitted::Anywhere; ranks], host_of, open, pinned: BTreeMap::new() };
         for pin in &constraints.pinned {
@@ -121,6 +135,16 @@ impl Admission {
             return refused(problem, "remove the host from `forbidden` or the rank from `pinned`");
         }
         if let Admitted::Slot(slot) = admitted
+            && !self.open[slot as usize]
+        {
+            let problem =
+                format!("rank {rank} is pinned to slot {slot}, for which its host has too few devices");
+            return refused(
+                problem,
+                "pin it to one of the first slots of the host, or reserve fewer devices",
+            );
+        }
+        if let Admitted::Slot(slot) = admitted
             && let Some(first) = self.pinned.insert(slot, rank).filter(|&other| other != rank)
         {
             let problem = format!("ranks {first} and {rank} are both pinned to slot {slot}");
@@ -150,16 +174,21 @@ impl Admission {
                 Admitted::Slot(slot) => pinned[self.host_of[slot as usize] as usize] += 1,
             }
         }
-        let crowded = system.hosts().find(|&(host, _, slots)| pinned[host as usize] > slots);
-        if let Some((host, _, slots)) = crowded {
+        let open = |first: u32, slots: u32| {
+            self.open[first as usize..][..slots as usize].iter().filter(|&&open| open).count()
+        };
+        let crowded = system.hosts().find(|&(host, first, slots)| pinned[host as usize] > open(first, slots));
+        if let Some((host, first, slots)) = crowded {
+            let slots = open(first, slots);
             let (name, ranks) = (&system.nodes[host as usize].name, pinned[host as usize]);
             let problem = format!("{ranks} ranks are pinned to host `{name}`, which has {slots} slots");
             return Err(ObjectiveError::new(problem, "pin fewer ranks to it"));
         }
         let (ranks, left) = (self.ranks.len(), self.open.iter().filter(|&&open| open).count());
         if ranks > left {
-            let problem = format!("{ranks} ranks do not fit on the {left} slots that are not forbidden");
-            return Err(ObjectiveError::new(problem, "forbid fewer hosts, or use a larger machine"));
+            let problem = format!("{ranks} ranks do not fit on the {left} slots that they may use");
+            let help = "forbid fewer hosts, reserve fewer devices for a rank, or use a larger machine";
+            return Err(ObjectiveError::new(problem, help));
         }
         Ok(())
     }

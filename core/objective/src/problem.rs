@@ -288,7 +288,7 @@ impl Problem {
         self.terms.as_ref()?.only_maximum()
     }
 
-    /// Whether ranks are pinned or hosts forbidden.
+    /// Whether ranks are pinned, hosts forbidden or slots closed.
     #[must_use]
     pub fn is_constrained(&self) -> bool {
         self.admission.is_some()
@@ -366,8 +366,7 @@ impl Problem {
         constraints: &Constraints,
         system: &SystemGraph,
     ) -> Result<Self, ObjectiveError> {
-        let none = constraints.pinned.is_empty() && constraints.forbidden.is_empty();
-        self.admission = match none {
+        self.admission = match constraints.is_empty() {
             true => None,
             false => Some(Admission::new(constraints, system, self.ranks())?),
         };

@@ -226,7 +226,7 @@ fn constraints_hold_for_every_objective() {
     let graph = program(&[(0, 1, 900), (2, 3, 10), (1, 2, 5)]);
     let system = machine(Network::Even, &Costs::Hosts);
     let pin = Pin { rank: 0, place: Place::Slot(3) };
-    let constraints = Constraints { pinned: vec![pin], forbidden: vec!["n3".into()] };
+    let constraints = Constraints { pinned: vec![pin], forbidden: vec!["n3".into()], closed: Vec::new() };
     for objective in [Objective::T, Objective::MAX_LINK_LOAD, Objective::MAX_LINK_TIME, Objective::HOP_BYTES]
     {
         let problem = Problem::with_objective(&graph, &system, Weight::Bytes, &objective).unwrap();

@@ -39,11 +39,19 @@ impl Mapper for Linear {
     fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<SearchResult, Error> {
         Ok(SearchResult::at_once(problem.linear()))
     }
+
+    fn is_search(&self) -> bool {
+        false
+    }
 }
 
 impl Mapper for RoundRobin {
     fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<SearchResult, Error> {
         Ok(SearchResult::at_once(problem.in_order(&self.order)))
+    }
+
+    fn is_search(&self) -> bool {
+        false
     }
 }
 
@@ -51,6 +59,10 @@ impl Mapper for Random {
     fn map(&self, problem: &Problem, _cx: &Context<'_>) -> Result<SearchResult, Error> {
         let stream = seed_stream(kind::RANDOM, self.seed, 0);
         Ok(SearchResult::at_once(problem.random(stream)))
+    }
+
+    fn is_search(&self) -> bool {
+        false
     }
 }
 

@@ -115,14 +115,19 @@ pub(crate) struct Contraction {
 }
 
 impl Contraction {
-    /// Hosts with too few slots for the largest block are left out.
-    pub(crate) fn new(blocks: &Blocks, graph: &TaskGraph, system: &SystemGraph) -> Result<Self, Error> {
+    /// Hosts with room for fewer ranks than the largest block has are left out.
+    pub(crate) fn new(
+        blocks: &Blocks,
+        graph: &TaskGraph,
+        system: &SystemGraph,
+        rooms: &[u32],
+    ) -> Result<Self, Error> {
         graph.check()?;
         system.check()?;
         let blocks = blocks.of(graph)?;
         let largest = blocks.iter().map(Vec::len).max().unwrap_or(0) as u32;
-        let roomy = system.hosts().filter(|&(.., slots)| slots >= largest);
-        let hosts: Vec<Host> = roomy.map(|(node, first, _)| Host { node, first }).collect();
+        let large = system.hosts().zip(rooms).filter(|(_, room)| **room >= largest);
+        let hosts: Vec<Host> = large.map(|((node, first, _), _)| Host { node, first }).collect();
         if hosts.len() < blocks.len() {
             let problem = format!(
                 "{} blocks of up to {largest} ranks do not fit on the {} hosts with enough slots",
@@ -229,7 +234,7 @@ impl Contraction {
                 return Err(MapError::new(problem, "a block has one host"));
             }
         }
-        Ok(Constraints { pinned: pinned.into_values().collect(), forbidden: of_ranks.forbidden.clone() })
+        Ok(Constraints { pinned: pinned.into_values().collect(), ..of_ranks.clone() })
     }
 
     /// The slot of every rank, from the host of every block.

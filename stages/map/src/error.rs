@@ -76,7 +76,8 @@ pub(crate) fn check_slots(problem: &Problem, stage: &str, max_slots: usize) -> R
 pub(crate) fn check_plain(problem: &Problem, stage: &str, max_slots: usize) -> Result<(), MapError> {
     if !problem.is_sum() {
         let problem = format!("{stage} supports only F or hop-bytes without constraints");
-        return Err(MapError::new(problem, "omit `objective`, `pinned` and `forbidden`, or use map/auto"));
+        let help = "omit `objective`, `pinned`, `forbidden` and `devices_per_rank`, or use map/auto";
+        return Err(MapError::new(problem, help));
     }
     check_slots(problem, stage, max_slots)?;
     if !problem.is_plain() {

@@ -14,6 +14,11 @@ use crate::moves::movable;
 pub trait Mapper {
     /// Assigns every rank a distinct slot.
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error>;
+
+    /// Whether it minimises the objective.
+    fn is_search(&self) -> bool {
+        true
+    }
 }
 
 /// Result of a mapper.

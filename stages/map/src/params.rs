@@ -35,6 +35,11 @@ macro_rules! params {
             /// those that shared a host when the program was recorded, or a list of blocks with all ranks. Not
             /// with T.
             pub blocks: Option<crate::Blocks>,
+            /// Devices of its host that every rank reserves, such as `{ gpu = 1, memory_gib = 4 }`. A host
+            /// offers only as many of its slots, the first ones, as its devices suffice for.
+            pub devices_per_rank: std::collections::BTreeMap<String, u32>,
+            /// Whether to map to hosts that differ in performance, which only `predicted-time` counts.
+            pub ignore_performance: bool,
         }
 
         impl Default for $name {
@@ -46,6 +51,8 @@ macro_rules! params {
                     pinned: Vec::new(),
                     forbidden: Vec::new(),
                     blocks: None,
+                    devices_per_rank: Default::default(),
+                    ignore_performance: false,
                 }
             }
         }
@@ -74,6 +81,8 @@ macro_rules! problem_params {
                     pinned: &params.pinned,
                     forbidden: &params.forbidden,
                     blocks: params.blocks.as_ref(),
+                    devices_per_rank: &params.devices_per_rank,
+                    ignore_performance: params.ignore_performance,
                 }
             }
         }
@@ -94,6 +103,7 @@ mod graphhunter;
 mod problem;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use hopmap_collectives::Algorithms;
@@ -108,8 +118,8 @@ pub use graphhunter::{
     AfterExchange, AnnealingParams, AnnealingPart, CompositeParams, Cooling, Crossover, GeneticParams,
     GeneticPart, Iteration, Master, MoveType, MovesUnit, Scheme,
 };
-pub(crate) use problem::ProblemParams;
 pub use problem::{AutoGoal, Goal, Pin};
+pub(crate) use problem::{ProblemParams, check_demands};
 
 params! {
     /// Parameters of `map/linear` and `map/round-robin`.
@@ -282,6 +292,13 @@ pub struct ExternalParams {
     /// that shared a host when the program was recorded, or a list of blocks with all ranks. Not with T.
     #[serde(default)]
     pub blocks: Option<crate::Blocks>,
+    /// Devices of its host that every rank reserves, such as `{ gpu = 1, memory_gib = 4 }`. A host offers only as
+    /// many of its slots, the first ones, as its devices suffice for.
+    #[serde(default)]
+    pub devices_per_rank: BTreeMap<String, u32>,
+    /// Whether to map to hosts that differ in performance, which only `predicted-time` of `map/auto` counts.
+    #[serde(default)]
+    pub ignore_performance: bool,
 }
 
 problem_params!(ExternalParams);
@@ -301,6 +318,8 @@ impl ExternalParams {
             pinned: Vec::new(),
             forbidden: Vec::new(),
             blocks: None,
+            devices_per_rank: BTreeMap::new(),
+            ignore_performance: false,
         }
     }
 }

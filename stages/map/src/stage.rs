@@ -10,7 +10,7 @@ use hopmap_prediction::Options;
 use crate::blocks::Contraction;
 use crate::exact::{BOUND, GAP, PROVEN};
 use crate::hierarchical::METIS;
-use crate::params::{AutoGoal, ProblemParams, kind};
+use crate::params::{AutoGoal, ProblemParams, check_demands, kind};
 use crate::predicted_time::{PredictedTime, PredictedTimeError};
 use crate::{
     Annealing, AnnealingParams, Auto, AutoParams, Blocks, Composite, CompositeParams, Exact, ExactParams,
@@ -249,6 +249,7 @@ impl Stage for AutoStage {
         }
         let program = inputs.optional::<Program>("program")?.ok_or(PredictedTimeError::NoProgram)?.value;
         measure((params.weight, &Objective::F), &inputs, timed, |graph, system| {
+            check_demands(graph)?;
             let weight = params.weight.resolve(graph, system, cx)?;
             let options = Options { algorithms: params.algorithms, ..Options::of_machine(system) };
             let (params, program) = (&params, &program);
@@ -320,10 +321,9 @@ fn place(
 ) -> Result<Outcome, Error> {
     measure((params.weight, &params.objective), inputs, timed, |graph, system| {
         let weight = params.weight.resolve(graph, system, cx)?;
-        let mut performance = system.hosts().map(|host| system.nodes[host.0 as usize].traits.performance);
-        let first = performance.next();
-        if performance.any(|other| Some(other) != first) {
-            cx.log("warning: hosts differ in performance, which mappers do not count");
+        if mapper.is_search() {
+            params.check_performance(system)?;
+            check_demands(graph)?;
         }
         let found = match params.blocks {
             None => mapper.map(&params.problem(graph, system, weight)?, cx)?,
@@ -347,7 +347,7 @@ fn place_blocks(
     weight: Weight,
     cx: &Context<'_>,
 ) -> Result<SearchResult, Error> {
-    let contraction = Contraction::new(blocks, graph, system)?;
+    let contraction = Contraction::new(blocks, graph, system, &params.rooms(system)?)?;
     let problem = params.problem_of_blocks(&contraction, system, weight)?;
     let mut found = mapper.map(&problem, cx)?;
     let between = problem.real(problem.cost(&found.slots));

@@ -8,7 +8,7 @@ use hopmap_model::{Context, CostModel, Mapping, Paths, Stage, SystemGraph, TaskG
 use hopmap_objective::{Objective, Quality};
 use proptest::prelude::*;
 
-use crate::common::{Listener, graph, grid, inputs, run, switches, tree};
+use crate::common::{graph, grid, inputs, run, switches, tree};
 
 fn listed(blocks: &[&[u32]]) -> Blocks {
     Blocks::Listed(blocks.iter().map(|block| block.to_vec()).collect())
@@ -24,20 +24,6 @@ fn expanded(hosts: &[u32]) -> Vec<u32> {
         (2 * host..).zip(*block).for_each(|(slot, &rank)| slots[rank as usize] = slot);
     }
     slots
-}
-
-#[test]
-fn different_performance_of_hosts_is_not_ignored_silently() {
-    let (graph, mut system) = (graph(2, [(0, 1, 8)]), tree(&[2, 2]));
-    let warnings = |system: &SystemGraph| {
-        let listener = Listener::default();
-        let cx = Context::new(1, None, &listener);
-        LinearStage::run(LinearParams::default(), inputs(&graph, system), &cx).unwrap();
-        listener.lines.lock().unwrap().iter().filter(|line| line.contains("performance")).count()
-    };
-    assert_eq!(warnings(&system), 0);
-    system.nodes[1].traits.performance = Some(2.0);
-    assert_eq!(warnings(&system), 1);
 }
 
 /// The minimum over all hosts of the blocks.

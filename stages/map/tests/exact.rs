@@ -239,7 +239,7 @@ fn an_interrupt_leaves_a_mapping_and_a_valid_bound() {
 /// A program on a hypercube, where many mappings cost nearly the same.
 fn hypercube() -> (TaskGraph, SystemGraph) {
     let n = 16usize;
-    let steps = (0..n * n).map(|at| f64::from((at / n ^ at % n).count_ones().saturating_sub(1)));
+    let steps = (0..n * n).map(|at| f64::from(((at / n) ^ (at % n)).count_ones().saturating_sub(1)));
     let weight =
         |a: usize, b: usize| if (a * b + a + b) % 7 < 2 && a != b { 1 + (a * b) as u64 % 3 } else { 0 };
     let weights: Vec<u64> = (0..n * n).map(|at| weight(at / n, at % n)).collect();

@@ -173,14 +173,14 @@ impl<'s, M: Maximum> Bottleneck<'s, M> {
 
     /// The least maximum by the least sum, and the columns that have it; `None` if no mapping is below a limit.
     fn mean(&self, prices: &mut Prices, columns: usize, limit: i64) -> Option<(i64, Vec<u32>)> {
-        let rows = prices.maxima.len() / columns;
-        let largest = prices.sums.iter().copied().max()?.saturating_mul(rows as i64);
+        let rows = (prices.maxima.len() / columns) as u32;
+        let largest = prices.sums.iter().copied().max()?.saturating_mul(i64::from(rows));
         let cut = (i64::BITS - largest.leading_zeros()).saturating_sub(SUM_BITS);
         let sums = prices.sums.iter().zip(&prices.maxima);
         let mut sums: Vec<i64> =
             sums.map(|(sum, &price)| if price >= limit { i64::IMPOSSIBLE } else { sum >> cut }).collect();
         let mut linear = Linear::default();
-        let added = linear.solve(&mut sums, columns, rows == columns)? << cut;
+        let added = linear.solve(&mut sums, columns, rows as usize == columns)? << cut;
         // Rounded down before it is rounded up, as the quotient is not exact.
         let mean = (prices.sum + added) as f64 / self.maximum.divisor() * (1.0 - 1e-9);
         Some((mean.ceil() as i64, linear.columns().to_vec()))

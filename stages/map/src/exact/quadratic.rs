@@ -80,9 +80,9 @@ impl<T: Number> Space for Quadratic<'_, T> {
             paths.dedup();
             let again = |path: &[Step]| match path.split_last() {
                 None => Some(self.root(&mut Incumbent::first(self.cost), stop)),
-                Some((step, path)) => {
-                    let branch = below.get(path)?.iter().find(|branch| branch.choice() == step.choice())?;
-                    Some(self.split(branch, &mut Incumbent::first(step.limit), stop))
+                Some((last, parent)) => {
+                    let branch = below.get(parent)?.iter().find(|branch| branch.choice() == last.choice())?;
+                    Some(self.split(branch, &mut Incumbent::first(last.limit), stop))
                 }
             };
             let split: Option<Vec<_>> = stop.map(paths.clone(), again).into_iter().collect();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hopmap_model::{Error, SystemGraph, TaskGraph, Weight, WeightChoice};
+use hopmap_model::{Error, ProcessDemand, SystemGraph, TaskGraph, Weight, WeightChoice};
 use hopmap_objective::{Constraints, Objective, Place, Problem, check_weight};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
@@ -22,6 +22,8 @@ pub(crate) struct ProblemParams<'a> {
     pub(super) pinned: &'a [Pin],
     pub(super) forbidden: &'a [String],
     pub(crate) blocks: Option<&'a Blocks>,
+    pub(super) devices_per_rank: &'a BTreeMap<String, u32>,
+    pub(super) ignore_performance: bool,
 }
 
 impl ProblemParams<'_> {
@@ -30,6 +32,10 @@ impl ProblemParams<'_> {
         check_weight(self.weight.or(0.0, 1.0))?;
         self.objective.check()?;
         self.constraints()?;
+        if let Some((device, _)) = self.devices_per_rank.iter().find(|(_, count)| **count == 0) {
+            let problem = format!("a rank reserves no `{device}` in `devices_per_rank`");
+            return Err(MapError::new(problem, "give at least one, or omit the device").into());
+        }
         self.blocks.map_or(Ok(()), |blocks| Ok(blocks.check(&self.objective)?))
     }
 
@@ -46,7 +52,46 @@ impl ProblemParams<'_> {
         weight: Weight,
     ) -> Result<Problem, Error> {
         let problem = Problem::with_objective(graph, system, weight, &self.objective)?;
-        Ok(problem.with_constraints(&self.constraints()?, system)?)
+        let rooms = self.rooms(system)?;
+        let beyond = |((_, first, slots), room): ((u32, u32, u32), u32)| first + room..first + slots;
+        let closed = system.hosts().zip(rooms).flat_map(beyond).collect();
+        Ok(problem.with_constraints(&Constraints { closed, ..self.constraints()? }, system)?)
+    }
+
+    /// The number of ranks for which every host has slots and devices.
+    pub(crate) fn rooms(&self, system: &SystemGraph) -> Result<Vec<u32>, MapError> {
+        let devices = |host: u32| &system.nodes[host as usize].traits.devices;
+        let is_unknown = |name: &str| !system.hosts().any(|(host, ..)| devices(host).contains_key(name));
+        if let Some(name) = self.devices_per_rank.keys().find(|name| is_unknown(name)) {
+            let problem = format!("the machine does not say how many `{name}` its hosts have");
+            let help = "name the devices of hosts in graph JSON (`topology/export`, then `topology/import`), or limit the slots of every host by `slots_per_host` of select/nodes";
+            return Err(MapError::new(problem, help));
+        }
+        let room = |(host, _, slots): (u32, u32, u32)| {
+            let of_device = |(name, count): (&String, &u32)| {
+                devices(host).get(name).map_or(0, |all| all.checked_div(*count).unwrap_or(0))
+            };
+            self.devices_per_rank.iter().map(of_device).fold(slots, u32::min)
+        };
+        Ok(system.hosts().map(room).collect())
+    }
+
+    /// Checks that the hosts do not differ in performance, which no metric counts.
+    pub(crate) fn check_performance(&self, system: &SystemGraph) -> Result<(), MapError> {
+        let hosts = system.hosts().map(|(host, ..)| &system.nodes[host as usize]);
+        let mut open = hosts.filter(|host| !self.forbidden.contains(&host.name));
+        let Some(first) = open.next().filter(|_| !self.ignore_performance) else { return Ok(()) };
+        match open.find(|host| host.traits.performance != first.traits.performance) {
+            None => Ok(()),
+            Some(other) => {
+                let problem = format!(
+                    "hosts `{}` and `{}` differ in performance, which this objective does not count",
+                    first.name, other.name
+                );
+                let help = "use `objective = \"predicted-time\"` of map/auto, select hosts that are alike, or set `ignore_performance = true`";
+                Err(MapError::new(problem, help))
+            }
+        }
     }
 
     /// Builds the problem of blocks and hosts.
@@ -63,7 +108,23 @@ impl ProblemParams<'_> {
 
     fn constraints(&self) -> Result<Constraints, MapError> {
         let pinned = self.pinned.iter().map(Pin::place).collect::<Result<_, _>>()?;
-        Ok(Constraints { pinned, forbidden: self.forbidden.to_vec() })
+        Ok(Constraints { pinned, forbidden: self.forbidden.to_vec(), closed: Vec::new() })
+    }
+}
+
+/// Checks that no process has demands of its own on its host, which searches do not count.
+pub(crate) fn check_demands(graph: &TaskGraph) -> Result<(), MapError> {
+    let is_demanding = |demand: &&ProcessDemand| {
+        let ProcessDemand { performance, capabilities, devices, host, .. } = demand;
+        *performance > 0.0 || !capabilities.is_empty() || !devices.is_empty() || host.is_some()
+    };
+    match graph.demands.processes.iter().find(is_demanding) {
+        None => Ok(()),
+        Some(demand) => {
+            let problem =
+                format!("process `{}` has demands on its host, which mappers do not count", demand.name);
+            Err(MapError::new(problem, "use route/map, which honours demands"))
+        }
     }
 }
 

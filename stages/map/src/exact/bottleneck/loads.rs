@@ -14,7 +14,7 @@ const MOST_HOSTS: usize = 64;
 #[derive(Clone)]
 pub(in super::super) struct Loads<'s> {
     instance: &'s Instance<'s>,
-    loads: LinkLoads<'s>,
+    links: LinkLoads<'s>,
     /// By rank of the instance: the others with which it exchanges bytes, and how many it sends and receives.
     partners: Vec<Vec<(u32, [i64; 2])>>,
     /// Host of every slot, and the first slot of every host.
@@ -33,8 +33,8 @@ pub(in super::super) struct Loads<'s> {
 }
 
 impl<'s> Loads<'s> {
-    pub(in super::super) fn new(loads: LinkLoads<'s>, instance: &'s Instance<'s>) -> Self {
-        let (nodes, slots) = (loads.nodes(), instance.slots as u32);
+    pub(in super::super) fn new(links: LinkLoads<'s>, instance: &'s Instance<'s>) -> Self {
+        let (nodes, slots) = (links.nodes(), instance.slots as u32);
         let (mut host_of, mut first, mut hosts) = (Vec::new(), Vec::new(), BTreeMap::new());
         for slot in 0..slots {
             let next = hosts.len() as u32;
@@ -48,25 +48,25 @@ impl<'s> Loads<'s> {
         let mut passing: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
         let mut hops = vec![0; first.len() * first.len()];
         for (at, pair) in pairs().enumerate().filter(|(_, (a, b))| a != b) {
-            loads.walk(first[pair.0 as usize], first[pair.1 as usize], |link| {
+            links.walk(first[pair.0 as usize], first[pair.1 as usize], |link| {
                 passing.entry(link).or_default().push(pair);
                 hops[at] += 1;
             });
         }
         let mut gates = vec![[0.0; 2]; first.len()];
         for &link in passing.keys() {
-            for (end, node) in loads.links()[link as usize].into_iter().enumerate() {
+            for (end, node) in links.links()[link as usize].into_iter().enumerate() {
                 if let Some(&host) = hosts.get(&node) {
-                    gates[host as usize][end] += 1.0 / loads.cost(link, 1) as f64;
+                    gates[host as usize][end] += 1.0 / links.cost(link, 1) as f64;
                 }
             }
         }
-        let divisor = 2.0 * passing.keys().map(|&link| 1.0 / loads.cost(link, 1) as f64).sum::<f64>();
-        let passing = passing.into_iter().map(|(link, pairs)| (loads.cost(link, 1), pairs)).collect();
-        let partners = (0..instance.ranks()).map(|rank| instance.rows(loads.partners(instance.rank(rank))));
+        let divisor = 2.0 * passing.keys().map(|&link| 1.0 / links.cost(link, 1) as f64).sum::<f64>();
+        let passing = passing.into_iter().map(|(link, pairs)| (links.cost(link, 1), pairs)).collect();
+        let partners = (0..instance.ranks()).map(|rank| instance.rows(links.partners(instance.rank(rank))));
         let partners = partners.collect();
         let mut all =
-            Self { instance, loads, partners, host_of, first, hops, gates, divisor, passing, kinds: None };
+            Self { instance, links, partners, host_of, first, hops, gates, divisor, passing, kinds: None };
         all.kinds = (all.first.len() <= MOST_HOSTS).then(|| all.kinds());
         all
     }
@@ -109,12 +109,12 @@ impl<'s> Loads<'s> {
 
     /// The bytes of all pairs of ranks with a slot over every link, and their sum over all links.
     fn placed_loads(&self, placed: &[(u32, u32)], partial: &Partial) -> (Vec<i64>, i64) {
-        let mut bytes = vec![0; self.loads.links().len()];
+        let mut bytes = vec![0; self.links.links().len()];
         let mut sum = 0;
         for &(rank, slot) in placed {
             for &(other, [sent, _]) in &self.partners[rank as usize] {
                 let Some(there) = partial.slots[other as usize].filter(|_| sent > 0) else { continue };
-                self.loads.walk(slot, there, |link| bytes[link as usize] += sent);
+                self.links.walk(slot, there, |link| bytes[link as usize] += sent);
                 sum += sent * self.hops(slot, there);
             }
         }
@@ -155,7 +155,7 @@ impl Crossing {
 
 impl Maximum for Loads<'_> {
     fn of(&self, slots: &[u32]) -> i64 {
-        self.loads.largest(slots)
+        self.links.largest(slots)
     }
 
     /// A rank on a slot adds the bytes of its messages to and from the ranks with a slot to the links between
@@ -164,8 +164,8 @@ impl Maximum for Loads<'_> {
         let Partial { rows, columns, .. } = partial;
         let placed: Vec<(u32, u32)> = partial.placed().collect();
         let (mut bytes, sum) = self.placed_loads(&placed, partial);
-        let loads = self.loads;
-        let busiest = (0..).zip(&bytes).map(|(link, &bytes)| loads.cost(link, bytes)).max().unwrap_or(0);
+        let links = self.links;
+        let busiest = (0..).zip(&bytes).map(|(link, &bytes)| links.cost(link, bytes)).max().unwrap_or(0);
         let mut prices = Prices { floor: busiest, sum: 2 * sum, ..Prices::default() };
         let mut row_of = vec![0; self.instance.ranks()];
         rows.iter().enumerate().for_each(|(row, &rank)| row_of[rank as usize] = row);
@@ -261,13 +261,13 @@ impl Loads<'_> {
             let Some(there) = partial.slots[other as usize] else { continue };
             for (more, [from, to]) in amounts.into_iter().zip([[slot, there], [there, slot]]) {
                 if more > 0 {
-                    self.loads.walk(from, to, |link| used.push((link, more)));
+                    self.links.walk(from, to, |link| used.push((link, more)));
                     sum += more * self.hops(from, to);
                 }
             }
         }
         used.iter().for_each(|&(link, more)| bytes[link as usize] += more);
-        let largest = used.iter().map(|&(link, _)| self.loads.cost(link, bytes[link as usize])).max();
+        let largest = used.iter().map(|&(link, _)| self.links.cost(link, bytes[link as usize])).max();
         used.iter().for_each(|&(link, more)| bytes[link as usize] -= more);
         (largest.unwrap_or(0), sum)
     }
