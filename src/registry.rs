@@ -30,7 +30,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         hopmap_topology::export { Export }
         hopmap_select { Nodes, Hosts }
         hopmap_stored { Stored<TaskGraph>, Stored<SystemGraph>, Stored<Mapping>, Stored<Measurements> }
-        hopmap_instance { Qaplib, TaillardE, Stencil, Graph, Geometric, RandomGraph, PowerLaw }
+        hopmap_instance { Qaplib, TaillardE, Stencil, Graph, Geometric, RandomGraph, PowerLaw, Parallel }
         hopmap_map {
             LinearStage, RoundRobinStage, RandomStage, AnnealingStage, GeneticStage, CompositeStage, TabuStage,
             ExactStage, ExternalStage, HierarchicalStage, ImportStage, AutoStage

@@ -38,6 +38,7 @@ fn all_stages_and_one() {
     instance/geometric    Generate a program from a random geometric graph
     instance/random       Generate a program from a uniform random graph
     instance/power-law    Generate a program from a power-law random graph
+    instance/parallel     Generate a training step: tensor, context, expert, data and pipeline parallelism
     map/linear            Map rank i to slot i (block mapping, the default of most launchers)
     map/round-robin       Map ranks to hosts in turn (cyclic mapping)
     map/random            Map ranks to randomly drawn slots

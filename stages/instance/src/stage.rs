@@ -1,14 +1,15 @@
 //! The stages of this crate.
 
 use hopmap_model::{
-    Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, TaskGraph,
+    Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Program, Stage, SystemGraph, TaskGraph,
 };
 
+use crate::parallel::check_params;
 use crate::qaplib::{Reading, Solution};
 use crate::{
-    AssignmentProblem, GeometricParams, GraphParams, PowerLawParams, QaplibParams, RandomGraphParams,
-    StencilParams, TaillardEParams, check_solution, geometric, power_law, qaplib, random, random_graph,
-    read_graph, stencil, taillard, taillard_e,
+    AssignmentProblem, GeometricParams, GraphParams, ParallelParams, PowerLawParams, QaplibParams,
+    RandomGraphParams, StencilParams, TaillardEParams, check_solution, geometric, power_law, qaplib, random,
+    random_graph, read_graph, stencil, taillard, taillard_e, training_step,
 };
 
 /// A stage that generates a program without a machine: its parameters, kind and summary, the check of its
@@ -92,6 +93,10 @@ pub struct TaillardE;
 #[derive(Debug)]
 pub struct Graph;
 
+/// `instance/parallel`: a step of a training job.
+#[derive(Debug)]
+pub struct Parallel;
+
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph"), Port::output::<SystemGraph>("system")];
 
 impl Stage for Qaplib {
@@ -158,6 +163,28 @@ impl Stage for Graph {
     fn run(params: GraphParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = read_graph(params.path.path(), cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
+    }
+}
+
+impl Stage for Parallel {
+    type Params = ParallelParams;
+    const KIND: &'static str = "instance/parallel";
+    const SUMMARY: &'static str =
+        "Generate a training step: tensor, context, expert, data and pipeline parallelism";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const { &[Port::output::<TaskGraph>("task-graph"), Port::output::<Program>("program")] }
+    }
+
+    fn check(params: &ParallelParams) -> Result<(), Error> {
+        Ok(check_params(params)?)
+    }
+
+    fn run(params: ParallelParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        let step = training_step(&params)?;
+        let outputs = Outputs::new().with("task-graph", step.graph);
+        Ok(Outcome::Done(outputs.with("program", step.program)))
     }
 }
 

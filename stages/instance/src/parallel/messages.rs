@@ -1,0 +1,109 @@
+//! The messages of group operations between members, as NCCL sends them.
+
+use std::collections::BTreeMap;
+
+use hopmap_collectives::{Algorithm, Call, Operation};
+
+use super::params::GroupAlgorithm;
+use crate::InstanceError;
+
+/// Who of a group sends to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pattern {
+    /// A collective operation. All-to-alls are direct, in rounds of exchanges; all others are rings or trees.
+    Collective(Operation, GroupAlgorithm),
+    /// Every stage of a pipeline sends to the next one, and that sends as much back.
+    Pipeline {
+        /// Whether the last stage also sends to the first one, as between the chunks of an interleaved pipeline.
+        is_cyclic: bool,
+    },
+}
+
+/// Messages between two members in one round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Transfer {
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
+}
+
+impl Pattern {
+    /// Largest number of members that a member sends to.
+    pub(super) fn neighbours(self, members: u64) -> u64 {
+        match self {
+            Self::Collective(Operation::AllToAll, _) => members.saturating_sub(1),
+            Self::Collective(_, GroupAlgorithm::Ring) => 1,
+            Self::Collective(_, GroupAlgorithm::Tree) => 6,
+            Self::Pipeline { .. } => 2,
+        }
+    }
+
+    /// The transfers of one call, by round. The bytes are those of the whole vector, or what a member hands to an
+    /// all-to-all with its own share, or to the next stage. Rings and trees are one round: their chunks are
+    /// pipelined.
+    pub(super) fn rounds(self, members: u32, bytes: u64) -> Result<Vec<Vec<Transfer>>, InstanceError> {
+        match self {
+            Self::Pipeline { is_cyclic } => Ok(vec![pipeline(members, bytes, is_cyclic)]),
+            Self::Collective(Operation::AllReduce, GroupAlgorithm::Tree) => {
+                Ok(vec![double_tree(members, bytes)])
+            }
+            Self::Collective(operation, _) => {
+                let algorithm =
+                    if operation == Operation::AllToAll { Algorithm::Pairwise } else { Algorithm::Ring };
+                let block = if operation == Operation::AllReduce {
+                    bytes
+                } else {
+                    bytes.div_ceil(u64::from(members))
+                };
+                let call = Call { operation, processes: members, root: None, bytes: block };
+                let mut rounds: BTreeMap<u32, Vec<Transfer>> = BTreeMap::new();
+                let expanded = call.messages(algorithm, |round, edge| {
+                    let hopmap_model::Edge { source, destination, messages, bytes } = edge;
+                    rounds.entry(round).or_default().push(Transfer { source, destination, messages, bytes });
+                });
+                expanded.map_err(|error| {
+                    InstanceError::new(error.to_string(), "give every member of a group 8 bytes or more")
+                })?;
+                Ok(rounds.into_values().collect())
+            }
+        }
+    }
+}
+
+fn pipeline(members: u32, bytes: u64, is_cyclic: bool) -> Vec<Transfer> {
+    let last = if is_cyclic && members > 2 { members } else { members.saturating_sub(1) };
+    let both = |stage: u32| {
+        let next = (stage + 1) % members;
+        [(stage, next), (next, stage)]
+    };
+    let transfer = |(source, destination)| Transfer { source, destination, messages: 1, bytes };
+    (0..last).flat_map(both).map(transfer).collect()
+}
+
+/// An all-reduce along two complementary binary trees: half of the vector goes up each to its root and down
+/// again. Inner members of one tree are leaves of the other, so that none sends more than about one vector.
+/// Sanders, Speck and Träff 2009; `ncclGetDtree` in `src/graph/trees.cc` of NCCL. NCCL builds the trees over
+/// hosts, with chains inside; here they are over the members.
+fn double_tree(members: u32, bytes: u64) -> Vec<Transfer> {
+    let second = |member: u32| {
+        // The second tree is the mirrored first one, or for odd numbers that moved by one.
+        if members.is_multiple_of(2) { members - 1 - member } else { (member + 1) % members }
+    };
+    let halves = [bytes / 2, bytes - bytes / 2];
+    let edges = (1..members).flat_map(|member| {
+        let above = parent(member, members);
+        [(member, above, halves[0]), (second(member), second(above), halves[1])]
+    });
+    edges
+        .flat_map(|(member, above, bytes)| [(member, above, bytes), (above, member, bytes)])
+        .map(|(source, destination, bytes)| Transfer { source, destination, messages: 1, bytes })
+        .collect()
+}
+
+/// The parent of a member other than 0 in the first tree: `ncclGetBtree`.
+pub(super) fn parent(member: u32, members: u32) -> u32 {
+    let bit = member & member.wrapping_neg();
+    let above = (member ^ bit) | (bit << 1);
+    if above < members { above } else { member ^ bit }
+}
