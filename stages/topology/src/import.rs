@@ -30,11 +30,14 @@ mod matrix_csv;
 mod measured;
 mod netloc;
 mod netloc_dat;
+mod nvidia_smi;
 mod omnipath;
 mod parus;
+mod placed;
 mod scotch;
 mod simgrid;
 mod slurm_conf;
+mod slurm_ring;
 mod slurm_tree;
 mod slurm_yaml;
 mod units;
@@ -90,8 +93,12 @@ static READERS: &[Reader] = &[
     (Format::SlurmYaml, slurm_yaml::recognises, Source::Text(slurm_yaml::read)),
     (Format::SlurmConf, slurm_conf::recognises, Source::Text(slurm_conf::read)),
     (Format::GraphJson, graph_json::recognises, Source::Text(graph_json::read)),
+    (Format::Topograph, placed::recognises_topograph, Source::Text(placed::read_topograph)),
+    (Format::SwitchMap, placed::recognises_map, Source::Text(placed::read_map)),
+    (Format::NvidiaSmi, nvidia_smi::recognises, Source::Text(nvidia_smi::read)),
     (Format::Kahip, mappers::recognises_kahip, Source::Text(mappers::read_kahip)),
     (Format::GraphCsv, graph_csv::recognises, Source::Text(graph_csv::read)),
+    (Format::LabelList, placed::recognises_list, Source::Text(placed::read_list)),
     (Format::CoreToCore, measured::recognises_core_to_core, Source::Text(measured::read_core_to_core)),
     (Format::Matrix, matrix_csv::recognises, Source::Text(matrix_csv::read)),
 ];

@@ -14,6 +14,12 @@ const BLOCKS: &str =
 const YAML: &str = "---\n- topology: a\n  cluster_default: true\n  tree:\n    switches:\n    - switch: t\n      children: s[0-1]\n    - {switch: s0, nodes: n1}\n    \
                     - switch: s1\n      nodes: [n2, \"m[1-3]\"]\n- topology: b\n  block:\n    block_sizes: [2, 4]\n    blocks:\n    - block: x\n      nodes: n3\n";
 const MODEL: &str = "switches:\n  c:\n    labels: {a: b}\n    switches: [l1, l2]\nblocks:\n- switch: l1\n  nodes: [\"n[1-2]\"]\n- switch: l2\n  nodes: [n3]\n";
+const RINGS: &str = "RingName=r0 Nodes=n[0-3]\nRingName=r1 Nodes=\"m1,m2\"\n";
+const TOPOGRAPH: &str = r#"{"instances":[{"id":"n1","network_layers":["l1","s1"],"labels":{"network.topology.nvidia.com/accelerator":"d"}},
+{"id":"n2","network_layers":["l1","s1"]},{"id":"n3","network_layers":["l2","s1"]},{"id":"n9"}]}"#;
+const MAP: &str = r#"{"10.0.0.1": "s1", "10.0.0.2": "s1", "10.0.0.3": "s2"}"#;
+const LABELS: &str = "host,accelerator,leaf,spine\nn1,d1,l1,s1\nn2,d1,l1,s1\nn3,,l2,s1\nn9,,,\n";
+const SMI: &str = "\tGPU0\tGPU1\tGPU2\tCPU Affinity\nGPU0\t X \tNV4\tPHB\t0-7\nGPU1\tNV4\t X \tSYS\t0-7\nGPU2\tPHB\tSYS\t X \t8\n";
 const CSV: &str = "source,source_port,source_slots,destination,destination_port,speed,latency_us,state,both\nn1,1,4,s,7,25G,1.5,up,\n\
                    n2,1,2,s,8,4xHDR,2,down,yes\n\"n,3\",,,s,9,,,,no\n";
 const JSON: &str = r#"{"directed":true,"nodes":[{"name":"a","kind":"host"},{"name":"s","kind":"switch","state":"down"}],
@@ -41,7 +47,7 @@ fn sample(random: &mut Random) -> (Format, String) {
             "<platform version=\"4\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-3\" speed=\"1f\" bw=\"1Bps\" lat=\"1s\" topology=\"{kind}\"/></platform>"
         )
     };
-    match random.below(13) {
+    match random.below(18) {
         0 | 1 => (Format::SlurmConf, CONF.into()),
         2 => (Format::SlurmConf, BLOCKS.into()),
         3 => (Format::SlurmYaml, YAML.into()),
@@ -52,6 +58,11 @@ fn sample(random: &mut Random) -> (Format, String) {
         8 => (Format::GraphJson, NETQ.into()),
         9 => (Format::Simgrid, PLATFORM.into()),
         10 => (Format::Simgrid, ZONES.into()),
+        11 => (Format::SlurmConf, RINGS.into()),
+        12 => (Format::Topograph, TOPOGRAPH.into()),
+        13 => (Format::SwitchMap, MAP.into()),
+        14 => (Format::LabelList, LABELS.into()),
+        15 => (Format::NvidiaSmi, SMI.into()),
         _ => (Format::Simgrid, shape().replace(SHAPES[0], SHAPES[random.below(3)])),
     }
 }
@@ -60,8 +71,9 @@ fn telling(format: Format) -> &'static [u8] {
     match format {
         Format::SlurmConf => b"=[]-,#\\\n \"0129snNS",
         Format::SlurmYaml => b":-[]{},\n \"'&*!|>?%0129sn",
-        Format::GraphCsv => b",;\"\n\t #.0129eG",
-        Format::GraphJson => b"{}[]:,\"\\0129-.e\n",
+        Format::NvidiaSmi => b"GPUNVXISYHB \t\n0129-",
+        Format::LabelList | Format::GraphCsv => b",;\"\n\t #.0129eG",
+        Format::GraphJson | Format::Topograph | Format::SwitchMap => b"{}[]:,\"\\0129-.e\n",
         _ => b"<>/=\"'&;!?[]-,0129 \n",
     }
 }

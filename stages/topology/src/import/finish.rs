@@ -41,6 +41,11 @@ pub(super) fn check(params: &ImportParams) -> Result<()> {
     if params.link_latency_s.is_some_and(|latency| !(latency.is_finite() && latency >= 0.0)) {
         return wrong("link_latency_s", "is not a valid number of seconds", "such as 1e-7");
     }
+    let is_rate = |rate: &f64| rate.is_finite() && *rate > 0.0;
+    if !params.link_bandwidth_bytes_per_s.iter().all(is_rate) {
+        let help = "such as [50e9, 400e9], first the links of hosts";
+        return wrong("link_bandwidth_bytes_per_s", "is not a list of bytes per second", help);
+    }
     if params.slots.is_some_and(|slots| slots == 0 || slots as usize > MOST_SLOTS) {
         return wrong("slots", "is out of range", "a host has between 1 and 16777216 slots");
     }
@@ -69,7 +74,8 @@ pub(super) fn machine(mut parts: Parts, params: &ImportParams) -> Result<SystemG
     }
     let (slots, mut inside) = slots(&parts, params)?;
     let latency = |link: Link| Link { latency_s: link.latency_s.or(params.link_latency_s), ..link };
-    let links: Vec<Link> = parts.links.into_iter().map(latency).collect();
+    let mut links: Vec<Link> = parts.links.into_iter().map(latency).collect();
+    add_bandwidths(&mut links, &parts.nodes, &params.link_bandwidth_bytes_per_s)?;
     let metric = params.cost.unwrap_or_default().of_routes(params.bytes);
     if links.is_empty() && params.cost.is_some() {
         let problem = "has no effect: the file has no links between hosts";
@@ -150,6 +156,40 @@ fn check_links(links: &[Link], metric: RouteMetric) -> Result<()> {
     if is_time && links.iter().any(|link| link.bandwidth_bytes_per_s.is_none()) {
         let problem = "cannot be `time`: the bandwidths of some links are unknown";
         return Err(ImportError::parameter("cost", problem, "use `hops` or `latency`"));
+    }
+    Ok(())
+}
+
+/// Sets unknown bandwidths by the distance of a link from the nearest host.
+fn add_bandwidths(links: &mut [Link], nodes: &[Node], by_level: &[f64]) -> Result<()> {
+    let Some(&last) = by_level.last() else { return Ok(()) };
+    if links.is_empty() {
+        let problem = "has no effect: the file has no links between hosts";
+        return Err(ImportError::parameter("link_bandwidth_bytes_per_s", problem, "omit it"));
+    }
+    let mut neighbours = vec![Vec::new(); nodes.len()];
+    for link in links.iter() {
+        neighbours[link.source as usize].push(link.destination);
+        neighbours[link.destination as usize].push(link.source);
+    }
+    let mut distances = vec![usize::MAX; nodes.len()];
+    let mut queue: Vec<u32> =
+        (0..).zip(nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(host, _)| host).collect();
+    queue.iter().for_each(|&host| distances[host as usize] = 0);
+    let mut next = 0;
+    while let Some(&node) = queue.get(next) {
+        next += 1;
+        for &other in &neighbours[node as usize] {
+            if distances[other as usize] == usize::MAX {
+                distances[other as usize] = distances[node as usize] + 1;
+                queue.push(other);
+            }
+        }
+    }
+    for link in links {
+        let level = distances[link.source as usize].min(distances[link.destination as usize]);
+        let rate = by_level.get(level).copied().unwrap_or(last);
+        link.bandwidth_bytes_per_s = link.bandwidth_bytes_per_s.or(Some(rate));
     }
     Ok(())
 }
@@ -257,6 +297,27 @@ mod tests {
         assert_eq!(notes.len(), 2);
         assert!(notes[0].contains("with 4 slots each: 1 (n3)"), "{notes:?}");
         assert!(notes[1].contains("machine topology: 1 (n9)"), "{notes:?}");
+    }
+
+    #[test]
+    fn unknown_bandwidths_are_those_of_the_level() {
+        let mut nodes: Vec<Node> = ["a", "b"].into_iter().map(Node::host).collect();
+        nodes.extend(["l1", "l2", "s", "c"].into_iter().map(Node::switch));
+        let ends = [(0, 2), (1, 3), (2, 4), (3, 4), (4, 5)];
+        let mut links: Vec<Link> = ends.iter().map(|&(a, b)| Link::new(a, b)).collect();
+        links[1].bandwidth_bytes_per_s = Some(7.0);
+        let rates = |by_level: &[f64]| {
+            let mut links = links.clone();
+            add_bandwidths(&mut links, &nodes, by_level).unwrap();
+            links.iter().map(|link| link.bandwidth_bytes_per_s.unwrap_or(0.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(rates(&[1.0, 2.0]), [1.0, 7.0, 2.0, 2.0, 2.0]);
+        assert_eq!(rates(&[5.0]), [5.0, 7.0, 5.0, 5.0, 5.0]);
+        assert_eq!(rates(&[]), [0.0, 7.0, 0.0, 0.0, 0.0]);
+        let wrong = ImportParams { link_bandwidth_bytes_per_s: vec![1e9, -1.0], ..ImportParams::default() };
+        assert!(
+            check(&wrong).unwrap_err().to_string().contains("`link_bandwidth_bytes_per_s` is not a list")
+        );
     }
 
     #[test]

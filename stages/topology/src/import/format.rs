@@ -29,6 +29,10 @@ pub struct ImportParams {
     pub bytes: Option<u64>,
     /// Latency in seconds of links whose latency is not in the file.
     pub link_latency_s: Option<f64>,
+    /// Bandwidth in bytes per second of links whose bandwidth is not in the file: one for all, or a list by
+    /// level, first that of the links of hosts; the last one holds for all levels above.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub link_bandwidth_bytes_per_s: Vec<f64>,
     /// Slots per host where the number of cores is unknown; 1 by default.
     #[schemars(range(min = 1))]
     pub slots: Option<u32>,
@@ -56,6 +60,7 @@ impl ImportParams {
         let given = [
             ("cost", self.cost.is_some()),
             ("link_latency_s", self.link_latency_s.is_some()),
+            ("link_bandwidth_bytes_per_s", !self.link_bandwidth_bytes_per_s.is_empty()),
             ("slots", self.slots.is_some()),
             ("hwloc", self.hwloc.is_some()),
             ("hardware_threads", self.hardware_threads),
@@ -108,7 +113,7 @@ formats! {
     Omnipath = "omnipath",
     /// XML of hwloc, version 1 or 2, or a folder of such files.
     Hwloc = "hwloc",
-    /// `topology.conf` of Slurm, tree or block.
+    /// `topology.conf` of Slurm: tree, block or ring.
     SlurmConf = "slurm-conf",
     /// `topology.yaml` of Slurm.
     SlurmYaml = "slurm-yaml",
@@ -134,6 +139,14 @@ formats! {
     GraphCsv = "graph-csv",
     /// Hosts and links as JSON.
     GraphJson = "graph-json",
+    /// JSON of topograph's graph engine: the switches and the accelerator domain of every host.
+    Topograph = "topograph",
+    /// A JSON map from hosts to switches.
+    SwitchMap = "switch-map",
+    /// Labels of hosts as CSV: `host,accelerator,leaf,spine`.
+    LabelList = "label-list",
+    /// Output of `nvidia-smi topo -m`.
+    NvidiaSmi = "nvidia-smi",
 }
 
 /// A machine topology and notes on its import.

@@ -1,7 +1,9 @@
-//! `topology.conf` of Slurm: a tree of switches, or blocks (topology.conf(5)).
+//! `topology.conf` of Slurm: a tree of switches, blocks (topology.conf(5)), or rings (`ring_record.c` of Slurm's plugin
+//! `topology/ring`, where every host is linked to the next and the last to the first).
 
 use super::finish::machine;
 use super::format::{Sample, malformed};
+use super::slurm_ring;
 use super::slurm_tree::{Blocks, Lists, Switch, parts};
 use super::{ImportError, ImportParams, Imported, Result};
 
@@ -13,7 +15,7 @@ pub(super) fn recognises(sample: &Sample) -> bool {
         let Ok(entries) = entries(&line) else { return false };
         let Some((key, _)) = entries.first() else { continue };
         match key.as_str() {
-            "switchname" | "blockname" => names = true,
+            "switchname" | "blockname" | "ringname" => names = true,
             "blocksizes" | "include" => {}
             _ => return false,
         }
@@ -24,6 +26,7 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let (mut switches, mut blocks, mut notes) = (Vec::new(), Blocks::default(), Vec::new());
     let lists = Lists::new();
+    let mut rings = Vec::new();
     let mut speeds = 0;
     for (line, content) in lines(text) {
         let entries = entries(&content).map_err(|word| {
@@ -33,6 +36,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         match key.as_str() {
             "switchname" => switches.push(switch(&lists, line, value, &entries[1..], &mut speeds)?),
             "blockname" => blocks.bases.push(block(&lists, line, value, &entries[1..])?),
+            "ringname" => rings.push(block(&lists, line, value, &entries[1..])?),
             "blocksizes" => blocks.set_sizes(line, value)?,
             "include" => notes
                 .push(format!("line {line}: the included file `{value}` is not read; import it as `path`")),
@@ -41,13 +45,22 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
                 return Err(malformed(
                     line,
                     problem,
-                    "lines must begin with SwitchName, BlockName or BlockSizes",
+                    "lines must begin with SwitchName, BlockName, BlockSizes or RingName",
                 ));
             }
         }
     }
     if speeds > 0 {
         notes.push(format!("LinkSpeed of {speeds} switches has no unit and is ignored"));
+    }
+    if let Some(ring) = rings.first() {
+        if !(switches.is_empty() && blocks.bases.is_empty()) {
+            let help = "a file must contain switches, blocks or rings";
+            return Err(malformed(ring.line, "a ring in a file with switches or blocks", help));
+        }
+        let (parts, more) = slurm_ring::parts(&rings)?;
+        notes.extend(more);
+        return Ok(Imported { system: machine(parts, params)?, notes });
     }
     match (switches.is_empty(), blocks.bases.is_empty()) {
         (true, true) => {
@@ -107,7 +120,7 @@ fn block(lists: &Lists, line: usize, name: &str, entries: &[(String, String)]) -
     for (key, value) in entries {
         match key.as_str() {
             "nodes" => block.hosts.extend(lists.hosts(line, value)?),
-            _ => return Err(unknown(line, key, "BlockName and Nodes")),
+            _ => return Err(unknown(line, key, "Nodes after the name")),
         }
     }
     Ok(block)
@@ -193,6 +206,21 @@ mod tests {
     fn hops(system: &SystemGraph, a: &str, b: &str) -> Option<u32> {
         let node = |name| system.nodes.iter().position(|node| node.name == name).unwrap() as u32;
         Paths::new(system).unwrap().hops(node(a), node(b))
+    }
+
+    #[test]
+    fn rings_are_closed() {
+        let Imported { system, notes } =
+            import("RingName=r1 Nodes=n[3,1,2,10]\nRingName=r2 Nodes=m[1-2]\n").unwrap();
+        assert_eq!([hops(&system, "n3", "n1"), hops(&system, "n3", "n10")], [Some(1), Some(1)]);
+        assert_eq!([hops(&system, "n3", "n2"), hops(&system, "n1", "m1")], [Some(2), None]);
+        assert_eq!([hops(&system, "m1", "m2"), hops(&system, "m2", "m1")], [Some(1), Some(1)]);
+        assert_eq!(notes, ["2 rings, whose hosts cannot communicate with those of other rings"]);
+        assert_eq!(system.links.len(), 10);
+        let twice = "RingName=r1 Nodes=n[1-3]\nRingName=r2 Nodes=n3\n";
+        assert_eq!(fault(twice), "2: the host `n3` is twice in rings, first in `r1`");
+        let mixed = "RingName=r1 Nodes=n[1-3]\nSwitchName=s Nodes=n4\n";
+        assert_eq!(fault(mixed), "1: a ring in a file with switches or blocks");
     }
 
     #[test]

@@ -1,0 +1,182 @@
+//! The GPUs of a host: output of `nvidia-smi topo -m`.
+//!
+//! The output names the connection of every pair of GPUs. Levels are found by joining GPUs with ever slower
+//! connections; a level that joins nothing is left out. GPUs and their connections that are not nested, such as
+//! hybrid cube meshes of `NVLink`, are joined to nested groups, and counted in a note.
+
+use hopmap_model::Node;
+
+use super::finish::{HostShape, Parts, machine};
+use super::format::{Sample, malformed, note};
+use super::{ImportParams, Imported, Result};
+
+const HELP: &str = "give the output of `nvidia-smi topo -m`, with the row of every GPU";
+/// Most GPUs of a host.
+const MOST_GPUS: usize = 1024;
+/// Connections through the host, from fast to slow, as in the legend of `nvidia-smi`.
+const CONNECTIONS: [&str; 5] = ["PIX", "PXB", "PHB", "NODE", "SYS"];
+/// The name of the host, which the output lacks.
+const HOST: &str = "host";
+
+/// A line of column names that begins with the first GPU, and the row of that GPU.
+pub(super) fn recognises(sample: &Sample) -> bool {
+    let Some(text) = sample.text() else { return false };
+    let text = plain(text);
+    let begins = |line: Option<&str>, words: &[&str]| {
+        line.is_some_and(|line| line.split_whitespace().take(words.len()).eq(words.iter().copied()))
+    };
+    let mut lines = text.lines().skip_while(|line| !begins(Some(line), &["GPU0"]));
+    begins(lines.next(), &["GPU0"]) && begins(lines.next(), &["GPU0", "X"])
+}
+
+/// The text without the underline that `nvidia-smi` writes around the column names.
+fn plain(text: &str) -> String {
+    text.replace("\u{1b}[4m", "").replace("\u{1b}[0m", "")
+}
+
+pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
+    let text = plain(text);
+    let mut lines =
+        (1..).zip(text.lines()).skip_while(|(_, line)| line.split_whitespace().next() != Some("GPU0"));
+    let is_gpu = |word: &&str| word.starts_with("GPU") && word[3..].bytes().all(|byte| byte.is_ascii_digit());
+    let Some((first, header)) = lines.next() else { return Err(malformed(None, "no GPUs", HELP)) };
+    // `GPU NUMA ID` is a column as well, whose name has blanks.
+    let gpus: Vec<&str> =
+        header.split_whitespace().take_while(|word| word.len() > 3 && is_gpu(word)).collect();
+    if gpus.is_empty() || gpus.len() > MOST_GPUS {
+        return Err(malformed(first, format!("{} GPUs", gpus.len()), HELP));
+    }
+    let mut speeds: Vec<Vec<u32>> = Vec::new();
+    for name in &gpus {
+        let Some((line, row)) = lines.next() else {
+            return Err(malformed(None, format!("the row of `{name}` is missing"), HELP));
+        };
+        let mut words = row.split_whitespace();
+        if words.next() != Some(*name) {
+            return Err(malformed(line, format!("the row of `{name}` is expected here"), HELP));
+        }
+        let row: Vec<u32> = words.by_ref().take(gpus.len()).map_while(slowness).collect();
+        if row.len() != gpus.len() {
+            let problem = format!("connection {} of `{name}` is missing or unknown", row.len());
+            return Err(malformed(line, problem, "known are X, NV1, NV2, …, PIX, PXB, PHB, NODE and SYS"));
+        }
+        speeds.push(row);
+    }
+    let mut notes = vec![format!("the output does not name the host, which is `{HOST}` here")];
+    let shape = HostShape { cores: (0..gpus.len() as u32).collect(), groups: groups(&speeds, &mut notes) };
+    let parts = Parts {
+        nodes: vec![Node::host(HOST)],
+        shapes: [(HOST.to_owned(), shape)].into(),
+        ..Parts::default()
+    };
+    Ok(Imported { system: machine(parts, params)?, notes })
+}
+
+/// 0 for a GPU itself; more `NVLink` connections are faster, and all of them faster than PCI Express.
+fn slowness(word: &str) -> Option<u32> {
+    if word == "X" {
+        return Some(0);
+    }
+    if let Some(links) = word.strip_prefix("NV") {
+        return links.parse().ok().filter(|links| (1..=999).contains(links)).map(|links: u32| 1000 - links);
+    }
+    CONNECTIONS.iter().position(|known| *known == word).map(|place| 1000 + place as u32)
+}
+
+/// The groups of GPUs by level, innermost first; on the last level all are one.
+fn groups(speeds: &[Vec<u32>], notes: &mut Vec<String>) -> Vec<Vec<u32>> {
+    let count = speeds.len();
+    let mut all: Vec<u32> = speeds.iter().flatten().copied().filter(|&slowness| slowness > 0).collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut group: Vec<u32> = (0..count as u32).collect();
+    let (mut levels, mut unlike) = (Vec::new(), 0);
+    for &slowness in &all {
+        let before = group.clone();
+        for (a, row) in speeds.iter().enumerate() {
+            for (b, &own) in row.iter().enumerate() {
+                let (from, to) = (group[a].max(group[b]), group[a].min(group[b]));
+                if a != b && own == slowness && before[a] == before[b] {
+                    unlike += 1;
+                } else if a != b && own == slowness && from != to {
+                    group.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
+                }
+            }
+        }
+        if group != before {
+            levels.push(numbered(&group));
+        }
+    }
+    if levels.last().is_none_or(|last| last.iter().any(|&group| group != 0)) {
+        levels.push(vec![0; count]);
+    }
+    note(
+        notes,
+        "pairs of GPUs whose connection is slower than those of their group, counted in both directions",
+        unlike,
+    );
+    levels
+}
+
+/// Groups numbered from 0 in the order of their first GPU.
+fn numbered(groups: &[u32]) -> Vec<u32> {
+    let mut known: Vec<u32> = Vec::new();
+    let number = |group: &u32| {
+        known.iter().position(|other| other == group).unwrap_or_else(|| {
+            known.push(*group);
+            known.len() - 1
+        }) as u32
+    };
+    groups.iter().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::{ImportError, read as import, recognise};
+    use hopmap_model::{CostModel, SystemGraph};
+
+    fn read_text(text: &str) -> Result<Imported> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        assert_eq!(recognise(file.path()).unwrap().name(), "nvidia-smi");
+        import(file.path(), &ImportParams::default())
+    }
+
+    fn levels(system: &SystemGraph) -> Vec<Vec<u32>> {
+        let CostModel::Levels(levels) = &system.cost else { panic!("no levels") };
+        levels.groups.clone()
+    }
+
+    #[test]
+    fn an_nvswitch_is_one_level() {
+        let text = "\t\u{1b}[4mGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\u{1b}[0m\n\
+                    GPU0\t X \tNV18\tPIX\t0-31\t0\t\tN/A\nGPU1\tNV18\t X \tSYS\t0-31\t0\t\tN/A\n\
+                    NIC0\tPIX\tSYS\t X \n\nLegend:\n\n  X    = Self\n";
+        assert_eq!(levels(&read_text(text).unwrap().system), [[0, 0]]);
+    }
+
+    #[test]
+    fn pairs_below_bridges_below_sockets_are_three_levels() {
+        let text = "        GPU0    GPU1    GPU2    GPU3    CPU Affinity\n\
+                    GPU0     X      NV4     PHB     SYS     0-7\nGPU1    NV4      X      PHB     SYS     0-7\n\
+                    GPU2    PHB     PHB      X      SYS     0-7\nGPU3    SYS     SYS     SYS      X      8-15\n";
+        let Imported { system, notes } = read_text(text).unwrap();
+        assert_eq!(levels(&system), [[0, 0, 1, 2], [0, 0, 0, 1], [0, 0, 0, 0]]);
+        assert_eq!(notes.len(), 1);
+        // A slower pair within a group is said.
+        let mesh = text.replace("PHB     SYS     0-7\nGPU1", "NV4     SYS     0-7\nGPU1");
+        assert!(read_text(&mesh).unwrap().notes[1].starts_with("pairs of GPUs whose connection"), "{mesh}");
+    }
+
+    #[test]
+    fn incomplete_output_is_one_message() {
+        let fault = |text: &str| {
+            let ImportError::File(error) = read_text(text).unwrap_err() else { panic!("another error") };
+            error.problem
+        };
+        assert_eq!(fault("GPU0 GPU1\nGPU0 X NV4\n"), "the row of `GPU1` is missing");
+        assert_eq!(fault("GPU0 GPU1\nGPU0 X NV4\nGPU7 NV4 X\n"), "the row of `GPU1` is expected here");
+        assert_eq!(fault("GPU0 GPU1\nGPU0 X\nGPU1 NV4 X\n"), "connection 1 of `GPU0` is missing or unknown");
+    }
+}

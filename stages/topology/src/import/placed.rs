@@ -1,0 +1,417 @@
+//! Hosts with the names of the switches above them: what topograph, schedulers and cloud providers know of a
+//! training cluster.
+//!
+//! Formats: JSON of topograph's graph engine, a map from hosts to switches as JSON, and label lists as CSV. All
+//! give a tree: every host is below its accelerator domain (hosts whose GPUs share an `NVLink` fabric), that below
+//! the leaf switch, and so on. What has no common switch is connected by an additional one on top.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use csv::{ReaderBuilder, Trim};
+use hopmap_text::FileError;
+use serde::Deserialize;
+
+use super::finish::machine;
+use super::format::{Sample, malformed};
+use super::slurm_tree::{Switch, parts};
+use super::{ImportError, ImportParams, Imported, Result};
+
+/// Labels with the accelerator domain of a host: those of topograph and of NVIDIA's GPU operator, and the key of
+/// topograph's first version.
+const DOMAIN_LABELS: [&str; 3] =
+    ["network.topology.nvidia.com/accelerator", "nvidia.com/gpu.clique", "nvlink"];
+/// Names of the top switch that is added, which must differ from all others.
+const TOP: &str = "network";
+/// Names in a message.
+const MOST_SHOWN: usize = 5;
+
+/// A host and what is above it.
+#[derive(Debug, Default)]
+struct PlacedHost {
+    name: String,
+    /// Line of the file, if known.
+    line: Option<usize>,
+    domain: Option<String>,
+    /// Switches from the leaf up.
+    layers: Vec<String>,
+}
+
+/// The answer of topograph's graph engine: `pkg/topology/instances.go` there.
+#[derive(Deserialize)]
+struct Instances {
+    instances: Vec<Instance>,
+}
+
+#[derive(Deserialize)]
+struct Instance {
+    id: String,
+    #[serde(default)]
+    network_layers: Option<Vec<String>>,
+    #[serde(default)]
+    labels: Option<BTreeMap<String, String>>,
+    /// The labels in topograph's first version.
+    #[serde(default)]
+    attributes: Option<BTreeMap<String, String>>,
+}
+
+/// A JSON object that begins with a list of instances.
+pub(super) fn recognises_topograph(sample: &Sample) -> bool {
+    sample.text().and_then(after_brace).is_some_and(|rest| {
+        let list = rest.strip_prefix("\"instances\"").map(str::trim_start);
+        list.and_then(|list| list.strip_prefix(':')).is_some_and(|list| list.trim_start().starts_with('['))
+    })
+}
+
+/// A JSON object that begins with a string for a name.
+pub(super) fn recognises_map(sample: &Sample) -> bool {
+    sample.text().and_then(after_brace).is_some_and(|rest| {
+        let name =
+            rest.strip_prefix('"').and_then(|rest| rest.split_once('"')).map(|(_, rest)| rest.trim_start());
+        name.and_then(|rest| rest.strip_prefix(':')).is_some_and(|value| value.trim_start().starts_with('"'))
+    })
+}
+
+fn after_brace(text: &str) -> Option<&str> {
+    text.trim_start_matches('\u{feff}').trim_start().strip_prefix('{').map(str::trim_start)
+}
+
+/// The columns of a label list.
+const HOST: [&str; 6] = ["host", "hostname", "node", "nodename", "instance", "ip"];
+const DOMAIN: [&str; 5] = ["accelerator", "domain", "nvlink", "clique", "block"];
+/// Columns of switches, from the leaf up.
+const LAYERS: [&[&str]; 3] =
+    [&["leaf", "switch", "rack", "tor", "asw"], &["spine", "pod", "psw"], &["core", "dsw", "zone"]];
+
+/// The first line names a column of hosts and one of switches or domains.
+pub(super) fn recognises_list(sample: &Sample) -> bool {
+    let is_row = |line: &&str| !(line.trim().is_empty() || line.starts_with('#'));
+    sample
+        .text()
+        .and_then(|text| text.lines().find(is_row))
+        .is_some_and(|line| columns(line.split(',')).is_some())
+}
+
+/// What a column of a label list has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Column {
+    Host,
+    Domain,
+    Layer(usize),
+    Other,
+}
+
+/// The meaning of each column, if they are those of a label list.
+fn columns<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<Column>> {
+    let column = |name: &str| {
+        let name = name.trim().trim_matches('"').to_ascii_lowercase();
+        // Labels of Kubernetes: `network.topology.nvidia.com/leaf`.
+        let name = name.rsplit('/').next().unwrap_or_default();
+        match LAYERS.iter().position(|names| names.contains(&name)) {
+            Some(layer) => Column::Layer(layer),
+            None if HOST.contains(&name) => Column::Host,
+            None if DOMAIN.contains(&name) || name == "gpu.clique" => Column::Domain,
+            None => Column::Other,
+        }
+    };
+    let columns: Vec<Column> = names.map(column).collect();
+    let count = |wanted| columns.iter().filter(|column| **column == wanted).count();
+    let above = [Column::Domain, Column::Layer(0), Column::Layer(1), Column::Layer(2)].map(count);
+    (count(Column::Host) == 1 && above.iter().sum::<usize>() > 0 && above.iter().all(|count| *count < 2))
+        .then_some(columns)
+}
+
+pub(super) fn read_topograph(text: &str, params: &ImportParams) -> Result<Imported> {
+    let Instances { instances } = parsed(text, "topograph's graph engine writes `{\"instances\": […]}`")?;
+    let host = |instance: Instance| {
+        let labels: Vec<_> = [instance.labels, instance.attributes].into_iter().flatten().collect();
+        let domain = DOMAIN_LABELS.iter().find_map(|key| labels.iter().find_map(|labels| labels.get(*key)));
+        PlacedHost {
+            name: instance.id,
+            line: None,
+            domain: domain.cloned().filter(|domain| !domain.is_empty()),
+            layers: instance.network_layers.unwrap_or_default(),
+        }
+    };
+    imported(instances.into_iter().map(host).collect(), params)
+}
+
+pub(super) fn read_map(text: &str, params: &ImportParams) -> Result<Imported> {
+    // A list of pairs rather than a map, which would hide a host that is there twice.
+    let Pairs(pairs) = parsed(text, "give the switch of every host: `{\"10.0.0.1\": \"switch-1\", …}`")?;
+    let host =
+        |(name, switch): (String, String)| PlacedHost { name, layers: vec![switch], ..PlacedHost::default() };
+    imported(pairs.into_iter().map(host).collect(), params)
+}
+
+/// The members of an object in their order.
+struct Pairs(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Pairs;
+
+            fn expecting(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                text.write_str("an object with the switch of every host")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+fn parsed<'a, T: Deserialize<'a>>(text: &'a str, help: &str) -> Result<T> {
+    serde_json::from_str(text.trim_start_matches('\u{feff}'))
+        .map_err(|error| malformed(Some(error.line()).filter(|&line| line > 0), error.to_string(), help))
+}
+
+pub(super) fn read_list(text: &str, params: &ImportParams) -> Result<Imported> {
+    let help = "the first line names the columns: `host,accelerator,leaf,spine`";
+    let mut reader = ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(text.as_bytes());
+    let fault = |error: &csv::Error| {
+        let line = error.position().map(|position| position.line() as usize);
+        malformed(line, format!("not a CSV file: {error}"), help)
+    };
+    let header = reader.headers().map_err(|error| fault(&error))?.clone();
+    let Some(columns) = columns(header.iter()) else {
+        return Err(malformed(1, "the columns are not those of a label list", help));
+    };
+    let mut hosts = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| fault(&error))?;
+        let line = record.position().map(|position| position.line() as usize);
+        let mut host = PlacedHost { line, ..PlacedHost::default() };
+        let mut layers: [Option<&str>; LAYERS.len()] = [None; LAYERS.len()];
+        for (column, cell) in columns.iter().zip(&record) {
+            match column {
+                Column::Host => cell.clone_into(&mut host.name),
+                Column::Domain => host.domain = Some(cell.to_owned()).filter(|cell| !cell.is_empty()),
+                Column::Layer(layer) => layers[*layer] = Some(cell).filter(|cell| !cell.is_empty()),
+                Column::Other => {}
+            }
+        }
+        host.layers = layers.into_iter().flatten().map(str::to_owned).collect();
+        hosts.push(host);
+    }
+    imported(hosts, params)
+}
+
+/// The machine of the hosts.
+fn imported(hosts: Vec<PlacedHost>, params: &ImportParams) -> Result<Imported> {
+    check(&hosts)?;
+    let mut notes = Vec::new();
+    let switches = switches(hosts, &mut notes);
+    let (parts, more) = parts(&switches).map_err(without_line)?;
+    notes.extend(more);
+    Ok(Imported { system: machine(parts, params)?, notes })
+}
+
+/// Checks the names of hosts and switches.
+fn check(hosts: &[PlacedHost]) -> Result<()> {
+    if hosts.is_empty() {
+        return Err(malformed(None, "no hosts", "list every host with the switches above it"));
+    }
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (index, PlacedHost { name, line, domain, layers }) in hosts.iter().enumerate() {
+        let entry = index + 1;
+        if name.is_empty() {
+            return Err(malformed(*line, format!("host {entry} of the file has no name"), "name every host"));
+        }
+        if !seen.insert(name) {
+            return Err(malformed(
+                *line,
+                format!("the host `{name}` is listed twice"),
+                "list every host once",
+            ));
+        }
+        if layers.iter().any(String::is_empty) {
+            let problem = format!("a switch above the host `{name}` has no name");
+            return Err(malformed(*line, problem, "name every switch, from the leaf up, or omit it"));
+        }
+        let mut above: HashSet<&str> = domain.iter().map(String::as_str).collect();
+        if let Some(twice) = layers.iter().find(|layer| !above.insert(layer)) {
+            let problem = format!("`{twice}` is above itself at the host `{name}`");
+            return Err(malformed(*line, problem, "give the switches of different layers different names"));
+        }
+    }
+    Ok(())
+}
+
+/// The tree above the hosts. Domains and switches of all hosts are one level each.
+fn switches(hosts: Vec<PlacedHost>, notes: &mut Vec<String>) -> Vec<Switch> {
+    let mut switches: Vec<Switch> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut below: HashSet<(usize, usize)> = HashSet::new();
+    let (mut single, mut has_parent) = (Vec::new(), BTreeSet::new());
+    let mut names: HashSet<String> = HashSet::new();
+    for PlacedHost { name, line, domain, layers } in hosts {
+        names.insert(name.clone());
+        let chain: Vec<usize> = domain
+            .into_iter()
+            .chain(layers)
+            .map(|switch| {
+                *places.entry(switch.clone()).or_insert_with(|| {
+                    switches.push(Switch { name: switch, line: line.unwrap_or(0), ..Switch::default() });
+                    switches.len() - 1
+                })
+            })
+            .collect();
+        for pair in chain.windows(2) {
+            has_parent.insert(pair[0]);
+            if below.insert((pair[1], pair[0])) {
+                let child = switches[pair[0]].name.clone();
+                switches[pair[1]].switches.push(child);
+            }
+        }
+        match chain.first() {
+            Some(&switch) => switches[switch].hosts.push(name),
+            None => single.push(name),
+        }
+    }
+    names.extend(switches.iter().map(|switch| switch.name.clone()));
+    let tops: Vec<String> = (0..switches.len())
+        .filter(|switch| !has_parent.contains(switch))
+        .map(|switch| switches[switch].name.clone())
+        .collect();
+    if !single.is_empty() {
+        notes.push(format!("hosts below no switch, connected by the top switch alone: {}", some(&single)));
+    }
+    if tops.len() + single.len() > 1 {
+        let name = std::iter::successors(Some(TOP.to_owned()), |name| Some(format!("{name}_")))
+            .find(|name| !names.contains(name));
+        if tops.len() > 1 {
+            notes.push(format!(
+                "{} parts without a common switch are connected by an additional top switch",
+                tops.len()
+            ));
+        }
+        let name = name.unwrap_or_else(|| TOP.to_owned());
+        switches.push(Switch { name, line: 0, switches: tops, hosts: single });
+    }
+    switches
+}
+
+/// A count with the first names.
+fn some(names: &[String]) -> String {
+    let shown = names.iter().take(MOST_SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let more = if names.len() > MOST_SHOWN { ", …" } else { "" };
+    format!("{} ({shown}{more})", names.len())
+}
+
+/// JSON has no lines here.
+fn without_line(error: ImportError) -> ImportError {
+    match error {
+        ImportError::File(error) if error.line == Some(0) => {
+            ImportError::File(FileError { line: None, ..error })
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::{Format, read, recognise};
+    use hopmap_model::{NodeKind, Paths, SystemGraph};
+
+    fn import(text: &str, format: Format) -> Result<Imported> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        assert_eq!(recognise(file.path()).unwrap(), format);
+        read(file.path(), &ImportParams::default())
+    }
+
+    fn fault(text: &str, format: Format) -> String {
+        let ImportError::File(FileError { line, problem, .. }) = import(text, format).unwrap_err() else {
+            unreachable!()
+        };
+        format!("{}{problem}", line.map(|line| format!("{line}: ")).unwrap_or_default())
+    }
+
+    fn hops(system: &SystemGraph, a: &str, b: &str) -> Option<u32> {
+        let node = |name| system.nodes.iter().position(|node| node.name == name).unwrap() as u32;
+        Paths::new(system).unwrap().hops(node(a), node(b))
+    }
+
+    fn hosts(system: &SystemGraph) -> Vec<&str> {
+        let hosts = system.nodes.iter().filter(|node| node.kind == NodeKind::Host);
+        hosts.map(|node| node.name.as_str()).collect()
+    }
+
+    const TOPOGRAPH: &str = r#"{"instances":[
+        {"id":"node70","network_layers":["leaf-b","spine-a"],"labels":{"nvidia.com/gpu.clique":"nvl-2"}},
+        {"id":"node7","network_layers":["leaf-a","spine-a"],"labels":{"network.topology.nvidia.com/accelerator":"nvl-1"}},
+        {"id":"node8","network_layers":["leaf-a","spine-a"],"attributes":{"nvlink":"nvl-1"}},
+        {"id":"node66","network_layers":["leaf-a","spine-a"]}]}"#;
+
+    #[test]
+    fn the_graph_of_topograph_is_a_tree_with_domains_below_leaves() {
+        let Imported { system, notes } = import(TOPOGRAPH, Format::Topograph).unwrap();
+        assert_eq!(hosts(&system), ["node7", "node8", "node66", "node70"]);
+        assert_eq!(hops(&system, "node7", "node8"), Some(2));
+        assert_eq!(hops(&system, "node7", "node66"), Some(3));
+        assert_eq!(hops(&system, "node7", "node70"), Some(6));
+        assert_eq!(notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_host_in_no_list_is_said_and_stays_reachable() {
+        let text = r#"{"instances":[{"id":"a","network_layers":["l"]},{"id":"b","network_layers":["l"]},{"id":"c"}]}"#;
+        let Imported { system, notes } = import(text, Format::Topograph).unwrap();
+        assert_eq!(notes, ["hosts below no switch, connected by the top switch alone: 1 (`c`)"]);
+        assert_eq!(hops(&system, "a", "c"), Some(3));
+    }
+
+    #[test]
+    fn a_map_of_switches_has_one_level_and_a_top() {
+        let text = r#"{"10.0.0.1": "psw-1", "10.0.0.2": "psw-1", "10.0.0.10": "psw-2"}"#;
+        let Imported { system, notes } = import(text, Format::SwitchMap).unwrap();
+        assert_eq!(hosts(&system), ["10.0.0.1", "10.0.0.2", "10.0.0.10"]);
+        assert_eq!(
+            [hops(&system, "10.0.0.1", "10.0.0.2"), hops(&system, "10.0.0.1", "10.0.0.10")],
+            [Some(2), Some(4)]
+        );
+        assert_eq!(notes, ["2 parts without a common switch are connected by an additional top switch"]);
+        let twice = text.replace("10.0.0.10", "10.0.0.1");
+        assert_eq!(fault(&twice, Format::SwitchMap), "the host `10.0.0.1` is listed twice");
+    }
+
+    #[test]
+    fn label_lists_have_columns_in_any_order() {
+        let text = "# from kubectl\nhost,spine,network.topology.nvidia.com/leaf,accelerator,gpus\n\
+                    n1,s1,l1,d1,8\nn2,s1,l1,d1,8\nn10,s1,l2,,8\nn3,s1,l2,d2,8\n";
+        let Imported { system, notes } = import(text, Format::LabelList).unwrap();
+        assert_eq!(hosts(&system), ["n1", "n2", "n3", "n10"]);
+        assert_eq!([hops(&system, "n1", "n2"), hops(&system, "n3", "n10")], [Some(2), Some(3)]);
+        assert_eq!(notes, Vec::<String>::new());
+        assert_eq!(fault("host,leaf\nn1,l1\nn1,l2\n", Format::LabelList), "3: the host `n1` is listed twice");
+        assert_eq!(fault("host,leaf\n,l1\n", Format::LabelList), "2: host 1 of the file has no name");
+        assert_eq!(fault("host,leaf\nn1\n", Format::LabelList).split(':').nth(1), Some(" not a CSV file"));
+        assert_eq!(fault("host,leaf\n", Format::LabelList), "no hosts");
+    }
+
+    #[test]
+    fn contradictions_are_one_message() {
+        let instances = |list: &str| format!(r#"{{"instances":[{list}]}}"#);
+        let of = |list: &str| fault(&instances(list), Format::Topograph);
+        assert_eq!(of(r#"{"id":"a","network_layers":["s","s"]}"#), "`s` is above itself at the host `a`");
+        assert_eq!(of(r#"{"id":"a","network_layers":[""]}"#), "a switch above the host `a` has no name");
+        let circle = r#"{"id":"a","network_layers":["s","t"]},{"id":"b","network_layers":["t","s"]}"#;
+        assert!(of(circle).contains("is below itself"), "{}", of(circle));
+        assert!(
+            of(r#"{"id":"a","network_layers":["b"]},{"id":"b","network_layers":["t"]}"#)
+                .contains("`b` is a host here")
+        );
+        assert!(of(r#"{"id":3}"#).contains("expected a string"));
+    }
+}
