@@ -45,7 +45,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage, CorrelationStage }
         hopmap_predict { BoundStage, TimeStage }
         hopmap_run { BestStage, TrialStage }
-        hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray, Check }
+        hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray, Torch, Check }
         hopmap_checkpoint { DeltaStage, StoreStage, Generate }
     };
     #[cfg(test)]

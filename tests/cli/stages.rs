@@ -83,6 +83,7 @@ fn all_stages_and_one() {
     launch/hostfile       Write a host file for Open MPI's sequential mapper: the host of every rank
     launch/slurm          Write a host file for srun -m arbitrary: the host of every rank
     launch/cray           Write MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order
+    launch/torch          Write the order of hosts for torchrun: node ranks, a host file for srun, or a table for pods
     launch/check          Start a launch file's ranks, and compare their hosts and cores with the mapping
     checkpoint/delta      Compute the size of a checkpoint series with the delta rules first, incremental and ADCA
     checkpoint/store      Store a checkpoint series with deduplication and delta compression

@@ -7,6 +7,7 @@ mod default_placement;
 mod error;
 mod files;
 mod launch;
+mod torch;
 
 pub use command::{CommandWords, PROGRAM_WORD, with_variables};
 pub use default_placement::default_options;
@@ -16,3 +17,4 @@ pub use files::{
     runs, slurm_hostfile,
 };
 pub use launch::{Launch, MachinefileStyle, OpenMpi};
+pub use torch::{TorchStart, torch_file};

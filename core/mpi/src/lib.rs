@@ -284,6 +284,7 @@ impl LauncherKind {
 /// | `srun --mpi=pmi2` | `PMI_RANK`, `SLURM_PROCID` | `PMI_SIZE`, `SLURM_STEP_NUM_TASKS` |
 /// | `srun --mpi=pmix` (from its source) | `PMIX_RANK`, `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` |
 /// | `srun` | `SLURM_PROCID` | `SLURM_STEP_NUM_TASKS` |
+/// | `torchrun` (from its source) | `RANK`, with `TORCHELASTIC_RUN_ID` | `WORLD_SIZE` |
 ///
 /// Slurm's own variables are read last: inside a job, ranks of an `mpirun` inherit those of the step that
 /// started its daemons, one per node. A batch script also has `SLURM_PROCID=0`, but is not a rank.
@@ -309,21 +310,24 @@ impl Rank {
     /// The rank of this process if its launcher has prepared it for MPI: a step of Slurm without PMI is none.
     #[must_use]
     pub fn of_mpi_process() -> Option<Self> {
-        Self::from(&|name| variable(name).filter(|_| name != "SLURM_PROCID"))
+        Self::from(&|name| variable(name).filter(|_| !["SLURM_PROCID", "RANK"].contains(&name)))
     }
 
     fn from(variable: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.parse::<u32>().ok();
         let is_step = number("SLURM_STEP_ID").is_some_and(|step| step < LAST_STEP);
+        // `torchrun` may run inside a step of Slurm, which numbers the hosts.
+        let is_of_torch = variable("TORCHELASTIC_RUN_ID").is_some();
         let is_of_slurm = variable("PMIX_NAMESPACE").is_some_and(|name| name.starts_with("slurm.pmix."));
         [
+            ("RANK", "WORLD_SIZE", true),
             ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true),
             ("PMIX_RANK", "SLURM_STEP_NUM_TASKS", is_of_slurm),
             ("PMI_RANK", "PMI_SIZE", true),
             ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", true),
         ]
         .into_iter()
-        .filter(|(rank, ..)| *rank != "SLURM_PROCID" || is_step)
+        .filter(|(rank, ..)| (*rank != "SLURM_PROCID" || is_step) && (*rank != "RANK" || is_of_torch))
         .find_map(|(rank, size, has_size)| {
             Some(Self { rank: number(rank)?, size: number(size).filter(|_| has_size) })
         })
@@ -464,6 +468,9 @@ mod tests {
             // PRRTE alone: Slurm counts its daemons.
             (&format!("PMIX_RANK=5 PMIX_NAMESPACE=prterun-n1-2@1 {step}"), Some((5, None))),
             (step, Some((3, Some(4)))),
+            // `torchrun`, one per host of the step.
+            (&format!("TORCHELASTIC_RUN_ID=none RANK=25 WORLD_SIZE=32 {step}"), Some((25, Some(32)))),
+            (&format!("RANK=25 WORLD_SIZE=32 {step}"), Some((3, Some(4)))),
             ("", None),
             ("OMPI_COMM_WORLD_RANK=x", None),
         ] {

@@ -1,6 +1,6 @@
 //! Parameters of the stages.
 
-use hopmap_launchers::{Launch, MachinefileStyle, OpenMpi};
+use hopmap_launchers::{Launch, MachinefileStyle, OpenMpi, TorchStart};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,16 @@ pub struct SlurmParams {
     /// list of cores for all hosts.
     #[serde(default, skip_serializing_if = "is_false")]
     pub bind: bool,
+}
+
+/// Parameters of `launch/torch`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TorchParams {
+    /// What starts `torchrun` on the hosts. `node-ranks`: you do, and every line of the file has a node rank and its host.
+    /// `slurm`: `srun -m arbitrary`. `indexes`: Kubernetes, with a table from the index of a pod to its host.
+    #[serde(default)]
+    pub start: TorchStart,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -4,10 +4,10 @@ use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, Outcome, Outputs
 
 use hopmap_launchers::{
     Launch, LaunchError, MachinefileStyle, bind, cray_rank_order, hostfile, launch_file, machinefile,
-    rankfile, runs, slurm_hostfile,
+    rankfile, runs, slurm_hostfile, torch_file,
 };
 
-use crate::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams};
+use crate::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams, TorchParams};
 
 /// A stage that writes a mapping as one file: its parameters, its name, its revision, its port, and the writer.
 macro_rules! launch_stage {
@@ -103,6 +103,12 @@ launch_stage! {
     /// `launch/cray`: the ranks in slot order, for HPE Cray MPICH.
     Cray(NoParams), "cray", 2: "cray", "Write MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
     |_params, mapping, digest, _cx| cray_rank_order(mapping, digest)
+}
+
+launch_stage! {
+    /// `launch/torch`: the node rank of every host, for `torchrun`.
+    Torch(TorchParams), "torch", 1: "torch", "Write the order of hosts for torchrun: node ranks, a host file for srun, or a table for pods";
+    |params, mapping, digest, _cx| torch_file(mapping, digest, params.start)
 }
 
 #[cfg(test)]

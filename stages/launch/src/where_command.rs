@@ -12,8 +12,8 @@ use serde::Serialize;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Started by a launcher in place of a program, it shows where every rank really runs. The stage launch/check compares this with a \
-mapping. Cores are those on which the process may run, by their logical indexes, as in rank files. The rank is that of Open MPI, \
-PMIx, PMI or Slurm, the host the Slurm node, or else the host name.
+mapping. Cores are those on which the process may run, by their logical indexes, as in rank files. The rank is that of torchrun, \
+Open MPI, PMIx, PMI or Slurm, the host the Slurm node, or else the host name.
 
 Examples:
   hopmap where

@@ -1,6 +1,6 @@
 //! Slurm places every rank on the node of the mapping.
 
-use hopmap_launchers::{cray_rank_order, slurm_hostfile};
+use hopmap_launchers::{TorchStart, cray_rank_order, slurm_hostfile, torch_file};
 use hopmap_model::{LaunchFile, Mapping};
 use hopmap_test_support::{Cluster, NODES, system_tests};
 
@@ -42,4 +42,30 @@ fn slurm_starts_every_rank_on_the_host_of_the_mapping() {
         let file = cray_rank_order(machine, "d").unwrap();
         assert_eq!(hosts_after_reordering(&file.text, &run(&file)), expected_hosts(machine));
     }
+}
+
+/// Starts the local ranks of a host as `torchrun` does with static rendezvous.
+const TORCHRUN: &str = r#"#!/bin/sh
+shift 2; gpus=$2; node=$4; shift 6
+for local in $(seq 0 $((gpus - 1))); do
+    TORCHELASTIC_RUN_ID=none RANK=$((node * gpus + local)) LOCAL_RANK=$local "$@"
+done
+"#;
+
+#[test]
+fn slurm_starts_torchrun_on_the_hosts_in_the_order_of_node_ranks() {
+    if !system_tests() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let configuration = cluster.configuration().display().to_string();
+    let lab = Lab::new();
+    let torchrun = lab.write("torchrun", TORCHRUN);
+    std::fs::set_permissions(&torchrun, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", lab.path().display(), std::env::var("PATH").unwrap());
+    let blocks = mapping(&NODES, 4, &[8, 9, 10, 0, 1, 2, 12, 13, 14]);
+    let file = torch_file(&blocks, "d", TorchStart::Slurm).unwrap();
+    let place = "$RANK $SLURMD_NODENAME";
+    let ran = lab.run(&file, place, &[("SLURM_CONF", &configuration), ("PATH", &path)]);
+    assert_eq!(ran, expected_hosts(&blocks));
 }
