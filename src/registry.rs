@@ -42,7 +42,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         hopmap_schedule {
             ImportStage, ListStage, GeneticStage, ExactStage, AutoStage, CheckStage, ExportStage, MappingStage
         }
-        hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage, CorrelationStage }
+        hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage, CorrelationStage, GroupsStage }
         hopmap_predict { BoundStage, TimeStage }
         hopmap_run { BestStage, TrialStage }
         hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray, Torch, Check }

@@ -141,7 +141,10 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             continue;
         }
         let described = records.into_iter().filter_map(|(id, record)| match record.kind.as_str() {
-            Metrics::KIND => Some(format!("  {id:<12} {}", bound(record).unwrap_or_else(|| quality(record)))),
+            Metrics::KIND => {
+                let text = bound(record).or_else(|| crossings(record)).unwrap_or_else(|| quality(record));
+                Some(format!("  {id:<12} {text}"))
+            }
             Prediction::KIND => Some(format!("  {id:<12} {}", predicted(record))),
             TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
             Trials::KIND => Some(format!("  {id:<12} {}", measured(store, record)?)),
@@ -222,6 +225,23 @@ fn bound(record: &OutputRecord) -> Option<String> {
         }
         None if seconds > 0.0 => format!("no run is shorter than {seconds:.6} s{contention}"),
         None => "the recording has no times: what a placement gains is not bounded".to_owned(),
+    })
+}
+
+/// The groups of ranks that are below several switches, in one line, if the record counts them.
+fn crossings(record: &OutputRecord) -> Option<String> {
+    let mut kinds =
+        record.metrics.iter().filter_map(|(name, all)| Some((name.strip_prefix("groups_")?, all))).peekable();
+    kinds.peek()?;
+    let crossing = kinds.filter_map(|(kind, all)| {
+        let crossing =
+            record.metrics.get(&format!("crossing_{kind}_level_1")).filter(|crossing| **crossing > 0.0)?;
+        Some(format!("{crossing} of {all} {kind}"))
+    });
+    let crossing: Vec<String> = crossing.collect();
+    Some(match crossing.is_empty() {
+        true => "no group crosses leaf switches".to_owned(),
+        false => format!("groups that cross leaf switches: {}", crossing.join(", ")),
     })
 }
 

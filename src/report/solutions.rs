@@ -9,8 +9,8 @@ use hopmap_model::{
 };
 use hopmap_objective::{Quality, linear, link_loads};
 use hopmap_views::{
-    IslandSearch, Palette, RankOrder, Routed, SmallMatrix, convergence, gantt, levels, makespan_convergence,
-    matrix, route_loads, routes as picture, small_matrices, topology,
+    IslandSearch, Palette, RankOrder, Routed, SmallMatrix, convergence, gantt, groups, levels,
+    makespan_convergence, matrix, route_loads, routes as picture, small_matrices, topology,
 };
 
 use super::page::{Page, Results, cell_name, escape, number, prose};
@@ -92,6 +92,9 @@ fn draw(page: &mut Page, results: Results<'_>, index: usize, mappers: &Colours<'
         &topology(system, loads.as_deref(), Some(mapping)),
         "The machine, the ranks of its hosts, and the bytes on its links.",
     );
+    if let Some(picture) = groups(graph, system, mapping) {
+        page.figure(&picture, "Where the groups of every phase are. Lines are the borders of switches.");
+    }
     if let Some(search) = searched(&name, &mapping.convergence, &mapping.metrics) {
         let start = Quality::new(graph, system, None, &linear_slots, mapping.weight).ok();
         let reference = start.map(|quality| (quality.f, "linear"));

@@ -1,4 +1,4 @@
-//! Node ranks for `torchrun` with static rendezvous: PyTorch, and what is built on it.
+//! Node ranks for `torchrun` with static rendezvous: `PyTorch`, and what is built on it.
 //!
 //! `torchrun` starts the GPUs of a host as consecutive ranks, in the order of their local ranks, so a mapping has to put
 //! ranks k·g … (k + 1)·g − 1 on the first g slots of one host, in order; that host has node rank k. With static

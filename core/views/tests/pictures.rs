@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{
     CheckpointDelta, ConvergencePoint, CostModel, DeltaRule, Deltas, Edge, Endpoint, HostSlots, Levels, Link,
-    LinkState, Mapping, Measurements, Metrics, Node, NodeKind, NodeState as State, Placement,
+    LinkState, Mapping, Measurements, Metrics, Node, NodeKind, NodeState as State, Phase, Placement,
     PlacementMetrics, PlacementOrigin, Prediction, ProbePhase, Process, Processor, RankTimes, Routing,
     RuleTotals, Sample, Schedule, ScheduledTask, Slot, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_views::{
     DagNode, DriftPoint, IslandSearch, NodeState, Palette, RankOrder, comparison, convergence, correlation,
-    dag, drift, found_levels, gantt, latencies, matrix, rank_times, topology,
+    dag, drift, found_levels, gantt, groups, latencies, matrix, rank_times, topology,
 };
 use proptest::prelude::*;
 
@@ -618,4 +618,42 @@ fn deltas_of(checkpoints: u32) -> Deltas {
         rules: rules.map(totals).to_vec(),
         ..Deltas::default()
     }
+}
+
+/// A program whose phase has rings of ranks with a stride.
+fn rings(ranks: u32, stride: u32, size: u32, name: &str) -> TaskGraph {
+    let next = |rank: u32| {
+        let member = rank / stride % size;
+        rank - member * stride + (member + 1) % size * stride
+    };
+    let edges = (0..ranks).map(|source| Edge { source, destination: next(source), messages: 1, bytes: 8 });
+    let phase = Phase {
+        name: Some(name.to_owned()),
+        compute_s: vec![None; ranks as usize],
+        edges: edges.collect(),
+        ..Phase::default()
+    };
+    TaskGraph {
+        processes: vec![Process::default(); ranks as usize],
+        phases: vec![phase],
+        ..TaskGraph::default()
+    }
+}
+
+#[test]
+fn groups_on_the_fabric_are_counted_and_small() {
+    let system = machine(4, 2, 4, true, NASTY);
+    let linear = Mapping::new(&(0..32).collect::<Vec<_>>(), &system, Weight::Bytes).unwrap();
+    // Rings of two hosts: the first four below one leaf each, those of stride 8 below two.
+    let text = check(&groups(&rings(32, 4, 2, "dp"), &system, &linear).unwrap(), 20_000);
+    assert!(text.contains("0 of 16 groups cross switches"), "{text}");
+    let text = check(&groups(&rings(32, 8, 2, NASTY), &system, &linear).unwrap(), 20_000);
+    assert!(text.contains("16 of 16 groups cross switches"), "{text}");
+    // Inside hosts, or without switches, there is nothing to see.
+    assert_eq!(groups(&rings(32, 1, 4, "tp"), &system, &linear), None);
+    let apart = machine(4, 2, 4, false, "");
+    let linear = Mapping::new(&(0..32).collect::<Vec<_>>(), &apart, Weight::Bytes).unwrap();
+    assert_eq!(groups(&rings(32, 8, 2, "dp"), &apart, &linear), None);
+    let large = machine(64, 128, 8, true, "");
+    check(&groups(&rings(65_536, 512, 128, "dp"), &large, &scattered(&large)).unwrap(), 1_000_000);
 }

@@ -2,13 +2,15 @@
 //! run times.
 //!
 //! Stages: [`MappingStage`], `evaluate/mapping`; [`AccuracyStage`], `evaluate/accuracy`;
-//! [`CollectivesStage`], `evaluate/collectives`; [`CorrelationStage`], `evaluate/correlation`.
+//! [`CollectivesStage`], `evaluate/collectives`; [`CorrelationStage`], `evaluate/correlation`;
+//! [`GroupsStage`], `evaluate/groups`.
 
 mod accuracy;
 mod collectives;
 mod compare;
 mod correlation;
 mod error;
+mod groups;
 mod params;
 mod stage;
 
@@ -17,5 +19,6 @@ pub use collectives::{CollectiveComparison, CollectivesParams, compare_collectiv
 pub use compare::{Comparison, compare, summary};
 pub use correlation::CorrelationParams;
 pub use error::EvaluateError;
+pub use groups::{GroupPlaces, GroupsParams, groups};
 pub use params::{AccuracyParams, MappingParams};
-pub use stage::{AccuracyStage, CollectivesStage, CorrelationStage, MappingStage};
+pub use stage::{AccuracyStage, CollectivesStage, CorrelationStage, GroupsStage, MappingStage};

@@ -9,8 +9,8 @@ use hopmap_objective::check_weight;
 
 use crate::correlation::{Given, correlate};
 use crate::{
-    AccuracyParams, CollectivesParams, CorrelationParams, MappingParams, Search, accuracy, compare,
-    compare_collectives,
+    AccuracyParams, CollectivesParams, CorrelationParams, GroupsParams, MappingParams, Search, accuracy,
+    compare, compare_collectives, groups,
 };
 
 /// `evaluate/mapping`: metrics of a mapping compared with linear, round-robin and random baselines.
@@ -174,6 +174,44 @@ impl Stage for CorrelationStage {
         let found = correlate(&given, &params, cx)?;
         let outputs = files("correlation", found.csv, found.markdown).with("metrics", found.metrics);
         Ok(finish(outputs, true))
+    }
+}
+
+/// `evaluate/groups`: the groups of ranks that a mapping spreads over several switches.
+///
+/// A group is what the messages of a phase connect, as in the phases of `instance/parallel`. Switches have levels: 1 for
+/// those above hosts, such as leaf switches, 2 for those above them, such as spines. A group crosses a level if its hosts
+/// are connected only by switches above it. The CSV file has a row per group, with the number of areas of each level that
+/// it is in.
+#[derive(Debug)]
+pub struct GroupsStage;
+
+impl Stage for GroupsStage {
+    type Params = GroupsParams;
+    const KIND: &'static str = "evaluate/groups";
+    const SUMMARY: &'static str =
+        "Count the groups of ranks that cross leaf switches, spines and higher levels";
+    const REVISION: u32 = 1;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<TaskGraph>("task-graph"),
+                Port::input::<SystemGraph>("system"),
+                Port::input::<Mapping>("mapping"),
+                Port::output::<Metrics>("metrics"),
+                Port::output::<TextFile>("csv"),
+                Port::output::<TextFile>("markdown"),
+            ]
+        }
+    }
+
+    fn run(_: Self::Params, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
+        let graph = inputs.one::<TaskGraph>("task-graph")?.value;
+        let system = inputs.one::<SystemGraph>("system")?.value;
+        let mapping = inputs.one::<Mapping>("mapping")?.value;
+        let found = groups(&graph, &system, &mapping)?;
+        Ok(finish(files("groups", found.csv, found.markdown).with("metrics", found.metrics), true))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{
     CostModel, Levels, Link, Node, NodeKind, RouteCosts, RouteMetric, Routing, Slot, SystemGraph,
+    distances_from_hosts,
 };
 
 pub(super) use super::hwloc::folder::HostShape;
@@ -167,28 +168,10 @@ fn add_bandwidths(links: &mut [Link], nodes: &[Node], by_level: &[f64]) -> Resul
         let problem = "has no effect: the file has no links between hosts";
         return Err(ImportError::parameter("link_bandwidth_bytes_per_s", problem, "omit it"));
     }
-    let mut neighbours = vec![Vec::new(); nodes.len()];
-    for link in links.iter() {
-        neighbours[link.source as usize].push(link.destination);
-        neighbours[link.destination as usize].push(link.source);
-    }
-    let mut distances = vec![usize::MAX; nodes.len()];
-    let mut queue: Vec<u32> =
-        (0..).zip(nodes).filter(|(_, node)| node.kind == NodeKind::Host).map(|(host, _)| host).collect();
-    queue.iter().for_each(|&host| distances[host as usize] = 0);
-    let mut next = 0;
-    while let Some(&node) = queue.get(next) {
-        next += 1;
-        for &other in &neighbours[node as usize] {
-            if distances[other as usize] == usize::MAX {
-                distances[other as usize] = distances[node as usize] + 1;
-                queue.push(other);
-            }
-        }
-    }
+    let distances = distances_from_hosts(nodes, links);
     for link in links {
         let level = distances[link.source as usize].min(distances[link.destination as usize]);
-        let rate = by_level.get(level).copied().unwrap_or(last);
+        let rate = by_level.get(level as usize).copied().unwrap_or(last);
         link.bandwidth_bytes_per_s = link.bandwidth_bytes_per_s.or(Some(rate));
     }
     Ok(())

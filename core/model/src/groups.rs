@@ -1,0 +1,132 @@
+//! Groups of ranks that communicate, and areas of hosts below common switches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Link, Node, NodeKind, Phase, SystemGraph};
+
+impl Phase {
+    /// The groups of ranks that the messages of the phase connect, of two ranks or more each: ascending ranks, by the
+    /// first one. A phase of one kind of collective operation has the groups of these.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Vec<u32>> {
+        let ranks = self.edges.iter().map(|edge| edge.source.max(edge.destination) as usize + 1).max();
+        let pairs = self.edges.iter().map(|edge| (edge.source, edge.destination));
+        let first = components(&neighbours(ranks.unwrap_or(0), pairs), |_| true);
+        let mut groups: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        first.iter().zip(0..).for_each(|(&first, rank)| groups.entry(first).or_default().push(rank));
+        groups.into_values().filter(|group| group.len() > 1).collect()
+    }
+}
+
+impl SystemGraph {
+    /// The area of every node, by level of switches: 1 for those linked to hosts, 2 for those above, and so on. An area
+    /// is what is connected by switches up to a level. Levels on which all hosts are in one area are left out, and so
+    /// are all of a machine without switches.
+    #[must_use]
+    pub fn areas(&self) -> Vec<Vec<u32>> {
+        let pairs = self.links.iter().map(|link| (link.source, link.destination));
+        let neighbours = neighbours(self.nodes.len(), pairs);
+        let distances = distances_from_hosts(&self.nodes, &self.links);
+        let highest = distances.iter().copied().filter(|&distance| distance < u32::MAX).max().unwrap_or(0);
+        let mut levels = Vec::new();
+        for level in 1..=highest {
+            let areas = components(&neighbours, |node| distances[node as usize] <= level);
+            let of_hosts: BTreeSet<u32> = self.hosts().map(|(host, ..)| areas[host as usize]).collect();
+            if of_hosts.len() < 2 {
+                break;
+            }
+            levels.push(areas);
+        }
+        levels
+    }
+}
+
+/// Number of links between each node and the nearest host; `u32::MAX` if there is no path.
+#[must_use]
+pub fn distances_from_hosts(nodes: &[Node], links: &[Link]) -> Vec<u32> {
+    let neighbours = neighbours(nodes.len(), links.iter().map(|link| (link.source, link.destination)));
+    let mut distances = vec![u32::MAX; nodes.len()];
+    let hosts = (0..).zip(nodes).filter(|(_, node)| node.kind == NodeKind::Host);
+    let mut queue: Vec<u32> = hosts.map(|(host, _)| host).collect();
+    queue.iter().for_each(|&host| distances[host as usize] = 0);
+    let mut next = 0;
+    while let Some(&node) = queue.get(next) {
+        next += 1;
+        for &other in &neighbours[node as usize] {
+            if distances[other as usize] == u32::MAX {
+                distances[other as usize] = distances[node as usize] + 1;
+                queue.push(other);
+            }
+        }
+    }
+    distances
+}
+
+/// The nodes at the other ends of the links of each node.
+fn neighbours(count: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u32>> {
+    let mut neighbours = vec![Vec::new(); count];
+    for (a, b) in pairs {
+        neighbours[a as usize].push(b);
+        neighbours[b as usize].push(a);
+    }
+    neighbours
+}
+
+/// The smallest node that every node is connected with over some of the nodes.
+fn components(neighbours: &[Vec<u32>], includes: impl Fn(u32) -> bool) -> Vec<u32> {
+    let mut first: Vec<u32> = vec![u32::MAX; neighbours.len()];
+    for start in 0..neighbours.len() as u32 {
+        if first[start as usize] != u32::MAX {
+            continue;
+        }
+        first[start as usize] = start;
+        let mut stack = vec![start];
+        while let Some(node) = stack.pop().filter(|&node| includes(node)) {
+            for &other in &neighbours[node as usize] {
+                if first[other as usize] == u32::MAX && includes(other) {
+                    first[other as usize] = start;
+                    stack.push(other);
+                }
+            }
+        }
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{CostModel, Edge, Levels, Link, Node, Phase, Slot, SystemGraph};
+
+    #[test]
+    fn messages_connect_groups() {
+        let edge = |(source, destination)| Edge { source, destination, messages: 1, bytes: 1 };
+        let of = |pairs: &[(u32, u32)]| {
+            Phase { edges: pairs.iter().copied().map(edge).collect(), ..Phase::default() }.groups()
+        };
+        assert_eq!(of(&[(0, 4), (1, 3), (4, 0), (4, 7), (6, 6)]), [vec![0, 4, 7], vec![1, 3]]);
+        assert_eq!(of(&[]), Vec::<Vec<u32>>::new());
+    }
+
+    #[test]
+    fn areas_are_what_switches_up_to_a_level_connect() {
+        // Two hosts below each of three leaves, the first two of them below a spine, and a core switch.
+        let mut nodes: Vec<Node> = (0..6).map(|host| Node::host(format!("n{host}"))).collect();
+        nodes.extend((0..5).map(|switch| Node::switch(format!("s{switch}"))));
+        let ends = [(0, 6), (1, 6), (2, 7), (3, 7), (4, 8), (5, 8), (6, 9), (7, 9), (9, 10), (8, 10)];
+        let machine = |ends: &[(u32, u32)]| SystemGraph {
+            nodes: nodes.clone(),
+            links: ends.iter().map(|&(a, b)| Link::new(a, b)).collect(),
+            slots: (0..6).map(|host| Slot { host, core: 0 }).collect(),
+            cost: CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 6]] }),
+            routing: crate::Routing::default(),
+            calibration: Vec::new(),
+        };
+        let areas = machine(&ends).areas();
+        let of_hosts: Vec<&[u32]> = areas.iter().map(|level| &level[..6]).collect();
+        assert_eq!(of_hosts, [[0, 0, 2, 2, 4, 4]]);
+        let deeper = machine(&[&ends[..9], &[(8, 10)]].concat()).areas();
+        assert_eq!(deeper, areas);
+        // Hosts that are linked directly are one area.
+        assert!(machine(&[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]).areas().is_empty());
+    }
+}
