@@ -15,6 +15,7 @@ mod open;
 mod output;
 mod progress;
 mod query;
+mod rank_order;
 mod run;
 mod show;
 mod stages;
@@ -122,6 +123,8 @@ enum Command {
     Trial(trial::Arguments),
     /// Find a faster placement of a program, and measure its gain.
     Tune(tune::Arguments),
+    /// Say what the order of a training job's hosts costs, and find the best one.
+    RankOrder(rank_order::Arguments),
     #[command(flatten)]
     Registered(Registered),
     /// Refresh, compare and inspect published machine topologies.
@@ -173,6 +176,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Accept(arguments) => gates::main(&arguments, output),
         Command::Trial(arguments) => trial::main(&arguments, output),
         Command::Tune(arguments) => tune::main(&arguments, output),
+        Command::RankOrder(arguments) => rank_order::main(&arguments, output),
         Command::Registered(command) => run_registered(&command, output),
         Command::Topology(arguments) => topology::main(&arguments, output),
         Command::Doctor(arguments) => doctor::main(&arguments, output),

@@ -13,6 +13,7 @@ pub mod lock;
 pub mod pipeline;
 pub mod provenance;
 pub mod query;
+pub mod rank_order;
 pub mod ranks;
 pub mod refresh;
 pub mod registry;

@@ -60,14 +60,14 @@ pub(crate) fn run(path: &Path, options: &[&str], output: Output) -> Result {
     run::main(&arguments, output)
 }
 
-/// The newest artifact of a cell, with one output; that of a run that was stopped early is one, too.
+/// The newest artifact of a kind that a cell gave; that of a run that was stopped early is one, too.
 pub(crate) fn newest<A: Codec>(path: &Path, store: &StoreArguments, cell: &str) -> Result<Option<A>> {
     let arguments = PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new());
     let (pipeline, mut store) = (arguments.open()?, Store::load(&store.root(&arguments)?)?);
     let planned = engine::plan(&pipeline, &mut store);
     let cell = pipeline.cells.iter().position(|other| other.id == cell);
     let key = cell.and_then(|cell| planned.cells[cell].key.as_deref());
-    let record = key.and_then(|key| store.newest(key)?.0.values().next());
+    let record = key.and_then(|key| store.newest(key)?.0.values().find(|record| record.kind == A::KIND));
     Ok(record.and_then(|record| Folder::read(&store.artifact(&record.digest)).ok()))
 }
 

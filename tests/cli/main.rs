@@ -59,6 +59,8 @@ mod predict;
 mod probe;
 mod provenance;
 mod query;
+mod rank_order;
+mod rank_order_network;
 mod record;
 mod report;
 mod report_sweep;

@@ -1,0 +1,384 @@
+//! `hopmap rank-order`: what the present order of a training job's hosts costs, and a better one. It writes a pipeline file and runs
+//! it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hopmap_artifact::Folder;
+use hopmap_command::{Exit, Failure, refuse, shown};
+use hopmap_durable::{DurableError, replace_file};
+use hopmap_formats::host_list;
+use hopmap_model::{Mapping, Metrics, Prediction};
+use miette::Report;
+use serde::Serialize;
+
+use super::open::{StoreArguments, working_directory};
+use super::output::{Output, Result};
+use super::written;
+use crate::rank_order::RankOrderFile;
+
+/// Names in the folder of the results.
+const PIPELINE: &str = "rank-order.toml";
+const PRESENT: &str = "present.hosts";
+/// Kinds of groups in sentences, by their names in metrics.
+const KINDS: [(&str, &str); 6] = [
+    ("tp", "tensor-parallel"),
+    ("cp", "context-parallel"),
+    ("ep", "expert-parallel"),
+    ("pp", "pipeline"),
+    ("dp", "data-parallel"),
+    ("edp", "expert-data-parallel"),
+];
+/// Switches by level.
+const LEVELS: [&str; 3] = ["leaf switches", "spines", "core switches"];
+/// Hosts of an order that is printed at most.
+const MOST_LISTED: usize = 64;
+/// Costs closer than this are equal: they are sums of many values.
+const SAME: f64 = 1e-9;
+
+/// Arguments of `rank-order`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Frameworks such as Megatron-LM fix the groups of a rank, and torchrun starts the GPUs of a host as consecutive ranks. So the order of \
+the hosts is all that is left to choose. The cost is that of the bytes between hosts times the links that they pass. Up to 16 \
+hosts the best order is proven. DIR gets the pipeline file rank-order.toml, the groups with their hosts (groups-present.csv, \
+groups-best.csv), and the better order: a node rank and its host in every line of node-ranks.
+
+Without --model and --bytes, the model is an example that fits the groups: the answer then depends on its proportions.
+
+Examples:
+  hopmap rank-order --topology topograph.json --hosts 'node[7,66,70,8]' --tp 8 --pp 2
+  hopmap rank-order --topology topology.conf --tp 8 --pp 8 --ep 16 --model layers=64,hidden=8192,experts=64,top_k=4   # in a Slurm job
+  hopmap rank-order --topology labels.csv --hosts-file hosts --tp 8 --bytes dp=20000000000 --bandwidth 400e9,200e9")]
+pub(crate) struct Arguments {
+    /// Topology of the network: any file that topology/import reads, or the folder of a stored topology.
+    #[arg(long, value_name = "FILE")]
+    topology: PathBuf,
+    /// Hosts in their present order, such as node[7,66,70,8]; those beyond the job are spares [default: those of the Slurm job].
+    #[arg(long, value_name = "LIST")]
+    hosts: Option<String>,
+    /// File with the hosts in their present order, one or a host list in every line.
+    #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
+    hosts_file: Option<PathBuf>,
+    /// Ranks on each host.
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    gpus: u32,
+    /// Tensor-parallel ranks.
+    #[arg(long, value_name = "SIZE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    tp: u32,
+    /// Context-parallel ranks.
+    #[arg(long, value_name = "SIZE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    cp: u32,
+    /// Expert-parallel ranks.
+    #[arg(long, value_name = "SIZE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    ep: u32,
+    /// Stages of the pipeline.
+    #[arg(long, value_name = "SIZE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pp: u32,
+    /// Data-parallel ranks [default: as many as fill the hosts].
+    #[arg(long, value_name = "SIZE", value_parser = clap::value_parser!(u32).range(1..))]
+    dp: Option<u32>,
+    /// Tensor-parallel ranks of each expert [default: --tp].
+    #[arg(long, value_name = "SIZE", value_parser = clap::value_parser!(u32).range(1..))]
+    etp: Option<u32>,
+    /// Order in which ranks are numbered, fastest first, as in Megatron-LM.
+    #[arg(long, value_name = "ORDER", default_value = "tp-cp-ep-dp-pp")]
+    order: String,
+    /// Size of the model: keys of `model` of the stage instance/parallel.
+    #[arg(long, value_name = "KEY=VALUE,…", value_delimiter = ',', value_parser = pair, conflicts_with = "bytes")]
+    model: Vec<(String, String)>,
+    /// Bytes of each kind of group in a step: keys of `bytes` of the stage instance/parallel.
+    #[arg(long, value_name = "KIND=BYTES,…", value_delimiter = ',', value_parser = pair)]
+    bytes: Vec<(String, String)>,
+    /// Bytes per second of links whose bandwidth the topology lacks: those of hosts first, then level by level.
+    #[arg(long, value_name = "RATES", value_delimiter = ',', default_value = "400e9", value_parser = positive)]
+    bandwidth: Vec<f64>,
+    /// Seconds of a message on a link whose latency the topology lacks.
+    #[arg(long, value_name = "SECONDS", default_value = "1e-6", value_parser = positive)]
+    latency: f64,
+    /// Bytes per second of all GPUs of a host together, inside it.
+    #[arg(long, value_name = "RATE", default_value = "3.6e12", value_parser = positive)]
+    inside: f64,
+    /// Write everything to this folder.
+    #[arg(short, long, value_name = "DIR", default_value = "rank-order")]
+    out: PathBuf,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+fn positive(text: &str) -> std::result::Result<f64, String> {
+    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "give a number above 0, such as 50e9".to_owned())
+}
+
+/// A key and a value that is a number or a boolean.
+fn pair(text: &str) -> std::result::Result<(String, String), String> {
+    let help = "give a key and a number, such as layers=96";
+    let (key, value) = text.split_once('=').ok_or(help)?;
+    let is_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let is_value = value.parse::<u64>().is_ok() || value.parse::<bool>().is_ok();
+    if is_key && is_value { Ok((key.to_owned(), value.to_owned())) } else { Err(help.to_owned()) }
+}
+
+pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
+    let working = working_directory()?;
+    let out = working.join(&arguments.out);
+    let hosts = hosts(arguments)?;
+    let job = Job::new(arguments, &hosts)?;
+    fs::create_dir_all(&out).map_err(DurableError::io("create", &out)).map_err(Failure::failed)?;
+    let lines = hosts[..job.hosts].iter().map(|host| format!("{host}:{}\n", arguments.gpus));
+    let text: String = std::iter::once("# hosts in their present order\n".to_owned()).chain(lines).collect();
+    replace_file(&out.join(PRESENT), text.as_bytes()).map_err(Report::from)?;
+    let file = out.join(PIPELINE);
+    written::write(&file, &pipeline(arguments, &hosts, &job, &working).text())?;
+    let store = arguments.store.named(&working);
+    let options: Vec<&str> =
+        store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
+    let quiet = Output::new(false, output.is_json());
+    let exit = written::run(&file, &options, quiet)?;
+    if exit == Exit::Done {
+        conclude(arguments, &file, &hosts[..job.hosts], output)?;
+    }
+    Ok(exit)
+}
+
+/// The hosts in their present order.
+fn hosts(arguments: &Arguments) -> Result<Vec<String>> {
+    let list = match (&arguments.hosts, &arguments.hosts_file) {
+        (Some(list), _) => list.clone(),
+        (None, Some(path)) => {
+            let text = hopmap_text::read_text(path, 1 << 26).map_err(Report::from)?;
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+            lines.collect::<Vec<_>>().join(",")
+        }
+        (None, None) => match std::env::var("SLURM_JOB_NODELIST") {
+            Ok(list) if !list.trim().is_empty() => list,
+            _ => {
+                return refuse(
+                    "no hosts are given, and this is no Slurm job",
+                    "name them in their present order: --hosts 'node[7,66,70,8]', or --hosts-file FILE",
+                );
+            }
+        },
+    };
+    let hosts = match host_list::expand(&list) {
+        Ok(hosts) => hosts,
+        Err(error) => return refuse(format!("hosts: {error}"), "for example node[1-8] or a,b,c"),
+    };
+    let mut seen = std::collections::HashSet::new();
+    match hosts.iter().find(|host| !seen.insert(host.as_str())) {
+        Some(host) => refuse(format!("the host `{host}` is listed twice"), "list every host once"),
+        None if hosts.is_empty() => refuse("no hosts are given", "name them: --hosts 'node[1-8]'"),
+        None => Ok(hosts),
+    }
+}
+
+/// Sizes of the job.
+struct Job {
+    dp: u32,
+    /// Hosts that it needs; the others are spares.
+    hosts: usize,
+}
+
+impl Job {
+    fn new(arguments: &Arguments, hosts: &[String]) -> Result<Self> {
+        let &Arguments { tp, cp, pp, gpus, .. } = arguments;
+        let all = hosts.len() as u64 * u64::from(gpus);
+        let replica = [tp, cp, pp].iter().fold(1u64, |all, &size| all.saturating_mul(u64::from(size)));
+        let dp = match arguments.dp {
+            Some(dp) => u64::from(dp),
+            None if all.is_multiple_of(replica) => all / replica,
+            None => {
+                let problem = format!(
+                    "{all} GPUs on {} hosts are not divisible by tp {tp} × cp {cp} × pp {pp} = {replica}",
+                    hosts.len()
+                );
+                return refuse(problem, "give --dp, and the hosts that are left over are spares");
+            }
+        };
+        let ranks = replica.saturating_mul(dp);
+        if ranks == 0 || ranks > all || !ranks.is_multiple_of(u64::from(gpus)) {
+            let problem =
+                format!("{ranks} ranks do not fill whole hosts of {} with {gpus} GPUs each", hosts.len());
+            return refuse(problem, "change the sizes of the groups, --gpus or the hosts");
+        }
+        Ok(Self { dp: dp as u32, hosts: (ranks / u64::from(gpus)) as usize })
+    }
+}
+
+fn pipeline(arguments: &Arguments, hosts: &[String], job: &Job, working: &Path) -> RankOrderFile {
+    let path = working.join(&arguments.topology);
+    let uses = if Folder::open(&path).is_ok() { "stored/system-graph" } else { "topology/import" };
+    let &Arguments { tp, cp, ep, pp, etp, .. } = arguments;
+    let sizes = [("tp", tp), ("cp", cp), ("ep", ep), ("dp", job.dp), ("pp", pp)].into_iter();
+    let traffic = match (&arguments.bytes[..], &arguments.model[..]) {
+        ([], []) => ("model", example_model(arguments)),
+        ([], given) => {
+            let mut model = example_model(arguments);
+            model.retain(|(key, _)| given.iter().all(|(other, _)| other != key));
+            model.extend(given.iter().cloned());
+            ("model", model)
+        }
+        (given, _) => ("bytes", given.to_vec()),
+    };
+    RankOrderFile {
+        topology: (uses, path.to_string_lossy().into_owned()),
+        hosts: host_list::compress(hosts),
+        host_count: hosts.len(),
+        gpus: arguments.gpus,
+        sizes: sizes.chain(etp.map(|etp| ("etp", etp))).collect(),
+        order: arguments.order.clone(),
+        traffic,
+        link: (arguments.latency, arguments.bandwidth.clone()),
+        inside: arguments.inside,
+        present: PRESENT.to_owned(),
+    }
+}
+
+/// A model of common proportions that the groups can divide.
+fn example_model(arguments: &Arguments) -> Vec<(String, String)> {
+    let pp = u64::from(arguments.pp);
+    let mut model = vec![
+        ("layers", 64u64.next_multiple_of(pp)),
+        ("hidden", 8192),
+        ("sequence", 4096),
+        ("micro_batches", 4 * pp),
+        ("zero", 1),
+    ];
+    if arguments.ep > 1 {
+        model.extend([("experts", u64::from(arguments.ep)), ("top_k", 2), ("feed_forward", 8192)]);
+    }
+    model.into_iter().map(|(key, value)| (key.to_owned(), value.to_string())).collect()
+}
+
+/// What the answer is, also as JSON.
+#[derive(Serialize)]
+struct Answer {
+    /// Cost of the present order over that of the best one.
+    cost_over_best: f64,
+    /// Whether the best order is proven to be that.
+    proven: bool,
+    /// Cost of the best order over the lower bound, minus 1.
+    gap: Option<f64>,
+    /// Predicted seconds of the communication of a step.
+    seconds: f64,
+    best_seconds: f64,
+    crossings: Vec<Crossing>,
+    present: Vec<String>,
+    best: Vec<String>,
+}
+
+/// Groups that cross a level of switches.
+#[derive(Serialize)]
+struct Crossing {
+    kind: String,
+    level: usize,
+    groups: u64,
+    crossing: u64,
+    best_crossing: u64,
+}
+
+/// Says what came out.
+fn conclude(arguments: &Arguments, file: &Path, hosts: &[String], output: Output) -> Result<()> {
+    let store = &arguments.store;
+    let mapping = |cell: &str| written::newest::<Mapping>(file, store, cell);
+    let seconds = |cell: &str| written::newest::<Prediction>(file, store, cell);
+    let groups = |cell: &str| written::newest::<Metrics>(file, store, cell);
+    let (Some(present), Some(best)) = (mapping("present")?, mapping("best")?) else { return Ok(()) };
+    let (Some(seconds), Some(best_seconds)) = (seconds("predicted-present")?, seconds("predicted-best")?)
+    else {
+        return Ok(());
+    };
+    let (Some(now), Some(then)) = (groups("groups-present")?, groups("groups-best")?) else { return Ok(()) };
+    let cost = |mapping: &Mapping| mapping.metrics.get("F").copied().unwrap_or_default();
+    let value = |name: &str| best.metrics.get(name).copied();
+    let gpus = arguments.gpus as usize;
+    let answer = Answer {
+        cost_over_best: if cost(&best) > 0.0 { cost(&present) / cost(&best) } else { 1.0 },
+        proven: value("proven").is_some_and(|proven| proven > 0.0),
+        gap: value("gap"),
+        seconds: seconds.seconds(),
+        best_seconds: best_seconds.seconds(),
+        crossings: crossings(&now, &then),
+        present: hosts.to_vec(),
+        best: (0..best.ranks.len()).step_by(gpus).map(|rank| best.host_of(rank).to_owned()).collect(),
+    };
+    output.json(&answer);
+    answer.sentences(file).iter().for_each(|line| output.line(line));
+    Ok(())
+}
+
+fn crossings(now: &Metrics, then: &Metrics) -> Vec<Crossing> {
+    let mut found = Vec::new();
+    for (kind, _) in KINDS {
+        let Some(&groups) = now.summary.get(&format!("groups_{kind}")) else { continue };
+        for level in 1.. {
+            let name = format!("crossing_{kind}_level_{level}");
+            let Some(&crossing) = now.summary.get(&name) else { break };
+            let best = then.summary.get(&name).copied().unwrap_or_default();
+            found.push(Crossing {
+                kind: kind.to_owned(),
+                level,
+                groups: groups as u64,
+                crossing: crossing as u64,
+                best_crossing: best as u64,
+            });
+        }
+    }
+    found
+}
+
+impl Answer {
+    fn sentences(&self, file: &Path) -> Vec<String> {
+        let (found, how) = match (self.proven, self.gap) {
+            (true, _) => ("best order", "proven to be that".to_owned()),
+            (false, Some(gap)) => {
+                ("best order found", format!("at most {:.1} % above the optimum", 100.0 * gap))
+            }
+            (false, None) => ("best order found", "not bounded".to_owned()),
+        };
+        let seconds = format!("predicted communication of a step: {:.4} s", self.seconds);
+        if self.cost_over_best <= 1.0 + SAME {
+            return vec![format!("no better order was found: this one is the {found}, {how}"), seconds];
+        }
+        let mut lines =
+            vec![format!("this order costs {:.2} × the {found}, which is {how}", self.cost_over_best)];
+        lines.extend(self.crossings.iter().filter(|crossing| crossing.crossing > 0).map(Crossing::sentence));
+        let change = 100.0 * (1.0 - self.best_seconds / self.seconds);
+        lines.push(format!("{seconds}, {:.4} s in the best order ({change:.1} % less)", self.best_seconds));
+        if self.best.len() <= MOST_LISTED {
+            lines.push(format!("best order: {}", host_list::compress(&self.best)));
+        }
+        let folder = shown(file.parent().unwrap_or(file));
+        lines.push(format!(
+            "{folder}/node-ranks has the node rank of every host, {folder}/groups-present.csv the hosts of every group"
+        ));
+        lines
+    }
+}
+
+impl Crossing {
+    fn sentence(&self) -> String {
+        let Self { crossing, groups, best_crossing, level, .. } = self;
+        let kind = KINDS.iter().find(|(name, _)| *name == self.kind).map_or("", |(_, name)| name);
+        let switches =
+            LEVELS.get(level - 1).map_or_else(|| format!("level {level}"), |&name| name.to_owned());
+        format!("  {crossing} of {groups} {kind} groups cross {switches}, {best_crossing} in the best order")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_have_numbers() {
+        assert_eq!(pair("layers=96"), Ok(("layers".to_owned(), "96".to_owned())));
+        assert_eq!(pair("sequence_parallel=false"), Ok(("sequence_parallel".to_owned(), "false".to_owned())));
+        for wrong in ["layers", "layers=", "=3", "layers=many", "a b=3", "dp=-1"] {
+            assert!(pair(wrong).is_err(), "{wrong}");
+        }
+        assert!(positive("-1").is_err() && positive("fast").is_err() && positive("50e9").is_ok());
+    }
+}

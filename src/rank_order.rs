@@ -1,0 +1,148 @@
+//! The pipeline file of `hopmap rank-order`: a training job on its hosts in their present order and in a better one.
+
+use std::fmt::Write as _;
+
+/// Largest number of hosts of `map/exact`, which proves the best order of a few hosts and gives a bound for more.
+const MOST_BOUNDED: usize = 2048;
+
+/// What the file says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankOrderFile {
+    /// The stage that reads the topology, and its path.
+    pub topology: (&'static str, String),
+    /// The hosts of the job and spares, as a host list.
+    pub hosts: String,
+    /// Number of hosts.
+    pub host_count: usize,
+    /// Ranks on each host.
+    pub gpus: u32,
+    /// Sizes of the groups by name.
+    pub sizes: Vec<(&'static str, u32)>,
+    /// Order of the dimensions.
+    pub order: String,
+    /// `bytes` or `model`, and its keys with their values in TOML.
+    pub traffic: (&'static str, Vec<(String, String)>),
+    /// Latency of links in seconds, and bandwidths by level in bytes per second, where the topology has none.
+    pub link: (f64, Vec<f64>),
+    /// Bandwidth inside a host in bytes per second.
+    pub inside: f64,
+    /// File with the hosts in their present order.
+    pub present: String,
+}
+
+impl RankOrderFile {
+    /// The text of the file.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let (uses, path) = (&self.topology.0, quoted(&self.topology.1));
+        let import = match self.topology.0 {
+            "topology/import" => format!(
+                "with.slots = {}\nwith.link_latency_s = {:?}\nwith.link_bandwidth_bytes_per_s = {:?}\n",
+                self.gpus, self.link.0, self.link.1
+            ),
+            _ => String::new(),
+        };
+        let sizes: Vec<String> = self.sizes.iter().map(|(name, size)| format!("{name} = {size}")).collect();
+        let traffic: Vec<String> =
+            self.traffic.1.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let search = if self.host_count <= MOST_BOUNDED { "map/exact" } else { "map/auto" };
+        let mut text = format!(
+            r#"name = "rank-order"
+description = "The present order of the hosts of a training job, and a better one"
+
+[stages.network]
+uses = "{uses}"
+with.path = {path}
+{import}
+[stages.machine]
+uses  = "select/nodes"
+needs = {{ system = "network" }}
+with  = {{ free = {hosts}, slots_per_host = {gpus} }}
+
+[stages.job]
+uses = "instance/parallel"
+with.sizes = {{ {sizes} }}
+with.order = {order}
+with.gpus_per_host = {gpus}
+with.{traffic_name} = {{ {traffic} }}
+
+[stages.present]
+uses  = "map/import"
+needs = {{ task-graph = "job.task-graph", system = "machine" }}
+with  = {{ path = {present}, format = "machinefile", weight = "bytes" }}
+
+# Ranks of a host move together and keep their local ranks.
+[stages.best]
+uses  = "{search}"
+needs = {{ task-graph = "job.task-graph", system = "machine" }}
+with  = {{ blocks = "host", weight = "bytes" }}
+"#,
+            hosts = quoted(&self.hosts),
+            gpus = self.gpus,
+            sizes = sizes.join(", "),
+            order = quoted(&self.order),
+            traffic_name = self.traffic.0,
+            traffic = traffic.join(", "),
+            present = quoted(&self.present),
+        );
+        for mapping in ["present", "best"] {
+            // Writing to a string does not fail.
+            let _ = write!(
+                text,
+                r#"
+[stages.predicted-{mapping}]
+uses  = "predict/time"
+needs = {{ program = "job.program", system = "machine", mapping = "{mapping}" }}
+with  = {{ baselines = false, memory_bandwidth_bytes_per_s = {inside:?} }}
+
+[stages.groups-{mapping}]
+uses  = "evaluate/groups"
+needs = {{ task-graph = "job.task-graph", system = "machine", mapping = "{mapping}" }}
+save  = {{ csv = "groups-{mapping}.csv" }}
+"#,
+                inside = self.inside,
+            );
+        }
+        text + r#"
+[stages.launch]
+uses  = "launch/torch"
+needs = { mapping = "best" }
+save  = { torch = "node-ranks" }
+"#
+    }
+}
+
+/// A text as a TOML string.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_toml_with_what_was_given() {
+        let file = RankOrderFile {
+            topology: ("topology/import", "a \"b\".json".into()),
+            hosts: "node[7,66]".into(),
+            host_count: 2,
+            gpus: 8,
+            sizes: vec![("tp", 8), ("dp", 2)],
+            order: "tp-dp".into(),
+            traffic: ("bytes", vec![("dp".into(), "4000000000".into())]),
+            link: (1e-6, vec![4e11, 1e11]),
+            inside: 3.6e12,
+            present: "present.hosts".into(),
+        };
+        let table: toml::Table = file.text().parse().unwrap();
+        let stages = table["stages"].as_table().unwrap();
+        assert_eq!(stages["network"]["with"]["path"].as_str(), Some("a \"b\".json"));
+        assert_eq!(stages["job"]["with"]["sizes"]["dp"].as_integer(), Some(2));
+        assert_eq!(stages["job"]["with"]["bytes"]["dp"].as_integer(), Some(4_000_000_000));
+        assert_eq!(stages["best"]["uses"].as_str(), Some("map/exact"));
+        let many = RankOrderFile { host_count: 2049, ..file };
+        let table: toml::Table = many.text().parse().unwrap();
+        assert_eq!(table["stages"]["best"]["uses"].as_str(), Some("map/auto"));
+    }
+}

@@ -1,0 +1,203 @@
+//! `hopmap rank-order`: what the order of a training job's hosts costs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use hopmap_test_support::Random;
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+/// The labels of hosts below two leaves each of two spines; hosts with consecutive numbers are on different leaves, as
+/// where racks are filled in turn.
+fn labels(hosts: usize) -> String {
+    let mut text = "host,leaf,spine\n".to_owned();
+    for host in 0..hosts {
+        let leaf = host % 4;
+        writeln!(text, "node{host},leaf{leaf},spine{}", leaf / 2).unwrap();
+    }
+    text
+}
+
+fn answer(sandbox: &Sandbox, options: &[&str]) -> Value {
+    let words = [&["rank-order", "--topology", "labels.csv", "--json"], options].concat();
+    serde_json::from_str(&sandbox.stdout(&words)).unwrap()
+}
+
+/// Sum of bytes times links over ordered pairs of hosts in a ring of neighbours, for an order of hosts.
+fn ring_cost(order: &[&str], group: usize) -> u64 {
+    let number = |host: &str| host.trim_start_matches("node").parse::<usize>().unwrap();
+    let hops = |a: usize, b: usize| match () {
+        () if a % 4 == b % 4 => 2,
+        () if a % 4 / 2 == b % 4 / 2 => 4,
+        () => 6,
+    };
+    let of_ring = |ring: &[&str]| {
+        (0..ring.len()).map(|i| hops(number(ring[i]), number(ring[(i + 1) % ring.len()]))).sum::<u64>()
+    };
+    order.chunks(group).map(of_ring).sum()
+}
+
+fn names(order: &Value) -> Vec<&str> {
+    order.as_array().unwrap().iter().map(|host| host.as_str().unwrap()).collect()
+}
+
+#[test]
+fn an_order_by_name_is_compared_with_the_proven_best_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("labels.csv", labels(8));
+    // Rings of two hosts: tp 2 inside, dp 2 between hosts, pp 4 with little traffic.
+    let options = [
+        "--hosts",
+        "node[0-7]",
+        "--gpus",
+        "2",
+        "--tp",
+        "2",
+        "--dp",
+        "2",
+        "--pp",
+        "4",
+        "--bytes",
+        "tp=64,dp=64000,pp=8",
+    ];
+    let found = answer(&sandbox, &options);
+    assert_eq!(found["proven"], true, "{found}");
+    let (present, best) = (names(&found["present"]), names(&found["best"]));
+    // Rings are almost all of the cost: 6 or 4 hops in the present order, 2 in the best one.
+    let expected = ring_cost(&present, 2) as f64 / ring_cost(&best, 2) as f64;
+    assert_eq!(ring_cost(&best, 2), 4 * 4);
+    let ratio = found["cost_over_best"].as_f64().unwrap();
+    assert!((ratio - expected).abs() < 0.01 * expected, "{ratio} instead of {expected}");
+    assert!(found["best_seconds"].as_f64() < found["seconds"].as_f64(), "{found}");
+    let crossing =
+        found["crossings"].as_array().unwrap().iter().find(|crossing| crossing["kind"] == "dp").unwrap();
+    assert_eq!(
+        (&crossing["groups"], &crossing["crossing"], &crossing["best_crossing"]),
+        (&8.into(), &8.into(), &0.into())
+    );
+    let file = sandbox.read("rank-order/node-ranks");
+    let lines: Vec<String> = (0..).zip(&best).map(|(node, host)| format!("{node} {host}")).collect();
+    assert_eq!(file.lines().skip(1).collect::<Vec<_>>(), lines);
+
+    // The best order as the present one is said to be that.
+    let again = best.join(",");
+    let seen = sandbox
+        .seen(&[&["rank-order", "--topology", "labels.csv", "--hosts", &again][..], &options[2..]].concat());
+    assert!(
+        seen.contains("no better order was found: this one is the best order, proven to be that"),
+        "{seen}"
+    );
+}
+
+#[test]
+fn group_sizes_alone_are_enough_and_spares_may_replace_hosts() {
+    let sandbox = Sandbox::new();
+    sandbox.write("labels.csv", labels(8));
+    sandbox.write("hosts", "# as the scheduler listed them\nnode[0-3]\nnode7\nnode5\nnode[4,6]\n");
+    let found = answer(&sandbox, &["--hosts-file", "hosts", "--tp", "8", "--dp", "4", "--ep", "2"]);
+    let (present, best) = (names(&found["present"]), names(&found["best"]));
+    assert_eq!(present, ["node0", "node1", "node2", "node3"]);
+    assert_eq!(best.len(), 4);
+    assert!(found["cost_over_best"].as_f64() > Some(1.2), "{found}");
+    let seen = sandbox.seen(&[
+        "rank-order",
+        "--topology",
+        "labels.csv",
+        "--hosts-file",
+        "hosts",
+        "--tp",
+        "8",
+        "--dp",
+        "4",
+        "--ep",
+        "2",
+    ]);
+    assert!(seen.contains("expert-parallel groups cross leaf switches"), "{seen}");
+    assert!(seen.contains("predicted communication of a step: "), "{seen}");
+}
+
+/// The number in a name, and the name: `node8` before `node66`.
+fn natural(host: &str) -> (u64, String) {
+    let digits: String = host.chars().filter(char::is_ascii_digit).collect();
+    (digits.parse().unwrap_or(0), host.to_owned())
+}
+
+/// The sorters of public projects: by name (`torchrun`, Slurm), in natural order (pytorch/pytorch#194186), and greedy by
+/// leaf switch: the leaf with the most hosts first (DLRover's sorter by access switch, NeMo-RL's `select_segment_nodes`).
+fn sorted(hosts: &[(String, String)]) -> [(&'static str, Vec<String>); 3] {
+    let mut by_name: Vec<String> = hosts.iter().map(|(host, _)| host.clone()).collect();
+    by_name.sort();
+    let mut by_number = by_name.clone();
+    by_number.sort_by_key(|host| natural(host));
+    let mut leaves: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    hosts.iter().for_each(|(host, leaf)| leaves.entry(leaf).or_default().push(host.clone()));
+    let mut leaves: Vec<Vec<String>> = leaves.into_values().collect();
+    leaves.iter_mut().for_each(|hosts| hosts.sort_by_key(|host| natural(host)));
+    leaves.sort_by_key(|hosts| std::cmp::Reverse(hosts.len()));
+    [("name", by_name), ("number", by_number), ("leaf", leaves.concat())]
+}
+
+/// The bench of issue pytorch#191190 and its like: no sorter is ahead of the best order, which is proven up to 16 hosts.
+#[test]
+fn no_sorter_of_public_projects_is_better() {
+    for (count, leaves, sizes, proven) in [
+        (8, 3, ["--tp", "4", "--pp", "2", "--ep", "4"], true),
+        (12, 4, ["--tp", "4", "--pp", "3", "--ep", "2"], true),
+        (16, 5, ["--tp", "8", "--pp", "4", "--ep", "2"], true),
+        (16, 4, ["--tp", "4", "--pp", "4", "--ep", "4"], true),
+        (48, 7, ["--tp", "8", "--pp", "4", "--ep", "6"], false),
+    ] {
+        let sandbox = Sandbox::new();
+        let mut random = Random(count as u64);
+        // Names with gaps, leaves of different sizes.
+        let hosts: Vec<(String, String)> = (0..count)
+            .map(|host| (format!("node{}", 7 * host % 101), format!("leaf{}", random.below(leaves))))
+            .collect();
+        let rows = hosts.iter().map(|(host, leaf)| {
+            let number: usize = leaf[4..].parse().unwrap();
+            format!("{host},{leaf},spine{}\n", number / 2)
+        });
+        sandbox.write("labels.csv", "host,leaf,spine\n".to_owned() + &rows.collect::<String>());
+        for (name, order) in sorted(&hosts) {
+            let order = order.join(",");
+            let found = answer(&sandbox, &[&["--hosts", &order][..], &sizes].concat());
+            let ratio = found["cost_over_best"].as_f64().unwrap();
+            println!("{count} hosts, {sizes:?}, by {name}: {ratio:.3} × the best, gap {}", found["gap"]);
+            assert!(ratio > 1.0 - 1e-9, "{found}");
+            assert_eq!(found["proven"], proven, "{count} hosts, {sizes:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_job_is_one_message() {
+    let sandbox = Sandbox::new();
+    sandbox.write("labels.csv", labels(8));
+    for (options, expected) in [
+        (&["--tp", "8"][..], "no hosts are given, and this is no Slurm job"),
+        (&["--hosts", "node[0-"], "hosts: "),
+        (&["--hosts", "node[0-7],node3"], "the host `node3` is listed twice"),
+        (
+            &["--hosts", "node[0-7]", "--tp", "8", "--pp", "3"],
+            "64 GPUs on 8 hosts are not divisible by tp 8 × cp 1 × pp 3 = 24",
+        ),
+        (
+            &["--hosts", "node[0-7]", "--tp", "8", "--dp", "9"],
+            "72 ranks do not fill whole hosts of 8 with 8 GPUs each",
+        ),
+        (&["--hosts", "node[0-7]", "--tp=-8"], "invalid value '-8'"),
+        (
+            &["--hosts", "node[0-7]", "--tp", "8", "--ep", "3"],
+            "64 ranks are not divisible by etp 8 × ep 3 × pp 1 = 24",
+        ),
+        (&["--hosts", "node[0-7]", "--tp", "8", "--model", "layer=3"], "unknown field `layer`"),
+        (&["--hosts", "node[0-8]", "--tp", "8"], "node8"),
+    ] {
+        let words = [&["rank-order", "--topology", "labels.csv"], options].concat();
+        let output = sandbox.command(&words).env_remove("SLURM_JOB_NODELIST").output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).replace(['│', '\n'], " ");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!output.status.success() && text.contains(expected), "{expected}:\n{text}");
+    }
+}
