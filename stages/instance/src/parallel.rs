@@ -20,12 +20,11 @@ pub use params::{GroupAlgorithm, GroupAlgorithms, GroupBytes, GroupSizes, ModelS
 
 use std::collections::BTreeMap;
 
-use hopmap_collectives::Operation;
 use hopmap_model::{Edge, Envelope, Phase, Process, Program, ProgramBuilder, TaskGraph};
 
 use crate::InstanceError;
-use crate::error::{MAX_PAIRS, MAX_STENCIL_RANKS};
-use messages::{Pattern, Transfer};
+use crate::error::MAX_PAIRS;
+use messages::{GroupOperation, Transfer};
 
 /// The operations of all groups of a kind in one step.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,16 +34,6 @@ struct GroupPhase {
     /// Ranks of each group, in the order of their ranks in it.
     groups: Vec<Vec<u32>>,
     operations: Vec<GroupOperation>,
-}
-
-/// An operation of every group of a kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct GroupOperation {
-    pattern: Pattern,
-    /// Bytes of one call: the whole vector, what a member hands to an all-to-all, or what goes to the next stage.
-    bytes: u64,
-    /// Calls in a step.
-    calls: u64,
 }
 
 /// Communication matrix and program of one training step.
@@ -80,7 +69,7 @@ pub fn training_step(params: &ParallelParams) -> Result<TrainingStep, InstanceEr
     }
     let total = |amount: fn(&Edge) -> u64| all.values().map(|edge| u128::from(amount(edge))).sum::<u128>();
     if total(|edge| edge.bytes).max(total(|edge| edge.messages)) > u128::from(u64::MAX) {
-        return Err(too_much());
+        return Err(InstanceError::too_many_bytes());
     }
     let process =
         |rank| Process { host: Some(format!("node{}", rank / params.gpus_per_host)), ..Process::default() };
@@ -169,32 +158,15 @@ impl GroupPhase {
 
 fn scaled(edge: Edge, calls: u64) -> Result<Edge, InstanceError> {
     let products = edge.messages.checked_mul(calls).zip(edge.bytes.checked_mul(calls));
-    let (messages, bytes) = products.ok_or_else(too_much)?;
+    let (messages, bytes) = products.ok_or_else(InstanceError::too_many_bytes)?;
     Ok(Edge { messages, bytes, ..edge })
 }
 
 fn add(edges: &mut BTreeMap<(u32, u32), Edge>, edge: Edge) -> Result<(), InstanceError> {
     let sum = edges.entry(edge.pair()).or_insert(Edge { messages: 0, bytes: 0, ..edge });
     let sums = sum.messages.checked_add(edge.messages).zip(sum.bytes.checked_add(edge.bytes));
-    (sum.messages, sum.bytes) = sums.ok_or_else(too_much)?;
+    (sum.messages, sum.bytes) = sums.ok_or_else(InstanceError::too_many_bytes)?;
     Ok(())
-}
-
-fn too_much() -> InstanceError {
-    InstanceError::new(
-        "the bytes of a step exceed 64 bits",
-        "give the bytes of one step of one group, and the sizes of a real model",
-    )
-}
-
-/// Whether a product of sizes is a number of ranks.
-fn is_possible(ranks: u64) -> bool {
-    (1..=u64::from(MAX_STENCIL_RANKS)).contains(&ranks)
-}
-
-/// An operation, once in a step.
-fn once(operation: Operation, algorithm: GroupAlgorithm, bytes: u64) -> GroupOperation {
-    GroupOperation { pattern: Pattern::Collective(operation, algorithm), bytes, calls: 1 }
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@
 //! dimensions tp, cp, dp and pp; that of expert layers has etp, ep, edp and pp in the places of tp, ep, dp and
 //! pp, and no cp. So an expert-parallel group is made of ranks of different data- and context-parallel groups.
 
-use super::is_possible;
 use super::params::GroupSizes;
 use crate::InstanceError;
+use crate::error::MAX_STENCIL_RANKS;
 
 const TP: usize = 0;
 const CP: usize = 1;
@@ -79,7 +79,7 @@ impl RankOrder {
         let product =
             |sizes: &[u32]| sizes.iter().fold(1u64, |all, &size| all.saturating_mul(u64::from(size)));
         let ranks = product(&[tp, cp, dp, pp]);
-        if !is_possible(ranks) {
+        if ranks > u64::from(MAX_STENCIL_RANKS) {
             let problem = format!("tp {tp} × cp {cp} × dp {dp} × pp {pp} are more than 1048576 ranks");
             return Err(InstanceError::new(problem, HINT));
         }

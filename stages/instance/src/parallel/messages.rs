@@ -19,6 +19,23 @@ pub(super) enum Pattern {
     },
 }
 
+/// An operation of every group of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GroupOperation {
+    pub(super) pattern: Pattern,
+    /// Bytes of one call: the whole vector, what a member hands to an all-to-all, or what goes to the next stage.
+    pub(super) bytes: u64,
+    /// Calls in a step.
+    pub(super) calls: u64,
+}
+
+impl GroupOperation {
+    /// A collective operation, once in a step.
+    pub(super) fn once(operation: Operation, algorithm: GroupAlgorithm, bytes: u64) -> Self {
+        Self { pattern: Pattern::Collective(operation, algorithm), bytes, calls: 1 }
+    }
+}
+
 /// Messages between two members in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Transfer {

@@ -18,9 +18,8 @@
 
 use hopmap_collectives::Operation;
 
-use super::messages::Pattern;
+use super::messages::{GroupOperation, Pattern};
 use super::params::{GroupAlgorithm, GroupAlgorithms, GroupBytes, ModelSize, ParallelParams};
-use super::{GroupOperation, once, too_much};
 use crate::InstanceError;
 
 /// Kinds of groups in the order of their phases, with their operations.
@@ -32,12 +31,12 @@ impl GroupBytes {
         let stages =
             GroupOperation { pattern: Pattern::Pipeline { is_cyclic: false }, bytes: self.pp, calls: 1 };
         [
-            ("tp", vec![once(Operation::AllReduce, algorithms.tp, self.tp)]),
-            ("cp", vec![once(Operation::AllGather, ring, self.cp)]),
+            ("tp", vec![GroupOperation::once(Operation::AllReduce, algorithms.tp, self.tp)]),
+            ("cp", vec![GroupOperation::once(Operation::AllGather, ring, self.cp)]),
             ("ep", vec![all_to_all(self.ep, 1)]),
             ("pp", vec![stages]),
-            ("dp", vec![once(Operation::AllReduce, algorithms.dp, self.dp)]),
-            ("edp", vec![once(Operation::AllReduce, algorithms.edp, self.edp)]),
+            ("dp", vec![GroupOperation::once(Operation::AllReduce, algorithms.dp, self.dp)]),
+            ("edp", vec![GroupOperation::once(Operation::AllReduce, algorithms.edp, self.edp)]),
         ]
     }
 }
@@ -75,7 +74,7 @@ impl ModelSize {
         let routed = if experts == 0 { 0 } else { activation(h * u64::from(self.top_k), split)? };
         let call = |operation, algorithm, bytes, calls| GroupOperation {
             calls,
-            ..once(operation, algorithm, bytes)
+            ..GroupOperation::once(operation, algorithm, bytes)
         };
         let algorithms = params.algorithms;
         Ok([
@@ -160,10 +159,10 @@ impl ModelSize {
     ) -> Result<Vec<GroupOperation>, InstanceError> {
         let reduced = quotient(&[parameters, u64::from(self.gradient_bytes)], &[])?;
         let gathered = quotient(&[parameters, u64::from(self.precision_bytes)], &[])?;
-        let ring = |operation, bytes| once(operation, GroupAlgorithm::Ring, bytes);
+        let ring = |operation, bytes| GroupOperation::once(operation, GroupAlgorithm::Ring, bytes);
         let scatter = ring(Operation::ReduceScatterBlock, reduced);
         Ok(match self.zero {
-            0 => vec![once(Operation::AllReduce, algorithm, reduced)],
+            0 => vec![GroupOperation::once(Operation::AllReduce, algorithm, reduced)],
             1 | 2 => vec![scatter, ring(Operation::AllGather, gathered)],
             _ => {
                 let calls = 2 * u64::from(self.micro_batches);
@@ -177,5 +176,7 @@ impl ModelSize {
 fn quotient(factors: &[u64], divisors: &[u64]) -> Result<u64, InstanceError> {
     let product = factors.iter().try_fold(1u128, |all, &factor| all.checked_mul(u128::from(factor)));
     let divisor: u128 = divisors.iter().map(|&divisor| u128::from(divisor)).product();
-    product.and_then(|product| u64::try_from(product.div_ceil(divisor)).ok()).ok_or_else(too_much)
+    product
+        .and_then(|product| u64::try_from(product.div_ceil(divisor)).ok())
+        .ok_or_else(InstanceError::too_many_bytes)
 }

@@ -1,7 +1,8 @@
 use std::collections::BTreeSet;
 
-use super::messages::parent;
+use super::messages::{Pattern, parent};
 use super::*;
+use hopmap_collectives::Operation;
 use proptest::prelude::*;
 
 fn sizes(tp: u32, cp: u32, ep: u32, dp: u32, pp: u32) -> GroupSizes {
