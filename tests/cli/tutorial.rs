@@ -91,7 +91,7 @@ pub(crate) fn shell(sandbox: &Sandbox) -> Command {
 }
 
 /// The tutorials, in their order: the second goes on where the first ends.
-const TUTORIALS: [&str; 3] = ["first-mapping", "compare-and-guard", "job-script"];
+const TUTORIALS: [&str; 4] = ["first-mapping", "compare-and-guard", "job-script", "training"];
 
 #[test]
 fn every_command_does_what_is_shown() {
