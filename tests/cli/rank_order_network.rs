@@ -11,7 +11,7 @@ use crate::sandbox::{Sandbox, project};
 /// Names of the hosts in the order of their cables, two on a leaf and four below a spine: those of pytorch/pytorch#191190.
 const NAMES: [&str; 8] = ["node7", "node66", "node70", "node8", "node71", "node9", "node10", "node67"];
 /// Kind, stride, size and bytes of the groups: tp 2 inside hosts, pp 2, dp 4 and ep 2 with `tp-pp-ep-dp`.
-const GROUPS: &str = "1 ep 4 2 300000 pp 2 2 200000 dp 4 4 800000";
+const GROUPS: &str = "4 ep 4 2 150000 pp 2 2 100000 dp 4 4 400000";
 const SIZES: [&str; 8] = ["--tp", "2", "--pp", "2", "--dp", "4", "--ep", "2"];
 
 struct Lab {
@@ -40,7 +40,7 @@ impl Lab {
     fn predicted(&self, hosts: &[String]) -> Value {
         let hosts = hosts.join(",");
         let options = ["rank-order", "--topology", "true", "--hosts", &hosts, "--gpus", "2", "--json"];
-        let groups = ["--order", "tp-pp-ep-dp", "--bytes", "ep=300000,pp=200000,dp=800000"];
+        let groups = ["--order", "tp-pp-ep-dp", "--bytes", "ep=150000,pp=100000,dp=400000"];
         serde_json::from_str(&self.sandbox.stdout(&[&options[..], &SIZES, &groups].concat())).unwrap()
     }
 

@@ -22,6 +22,9 @@ const MOST_MARKS: usize = 1500;
 /// Colours by number of levels that a group crosses; more have the last one.
 const COLOURS: [usize; 3] = [2, 4, 1];
 
+/// Sets of hosts, each with the number of its groups.
+type Rows = Vec<(usize, BTreeSet<u32>)>;
+
 /// A row for every set of hosts with groups of a phase: marks at its hosts, which stand in the order of the fabric, with the
 /// levels of switches that the set crosses as colour. Phases whose groups are inside hosts are left out; `None` if these are all,
 /// or if the machine has no switches.
@@ -30,12 +33,11 @@ pub fn groups(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Opt
     let areas = system.areas();
     let nodes: Vec<u32> = system.hosts().map(|(node, ..)| node).collect();
     let area = |level: usize, host: u32| areas[level][nodes[host as usize] as usize];
-    let kinds: Vec<(String, Vec<(usize, BTreeSet<u32>)>)> = graph
-        .phases
-        .iter()
-        .filter_map(|phase| Some((phase.name.clone()?, rows(&phase.groups(), mapping))))
+    let phases = graph.phases.iter().filter_map(|phase| Some((phase.name.clone()?, phase.groups())));
+    let kinds: Vec<(String, Rows)> = phases
+        .map(|(name, groups)| (name, rows(&groups, mapping)))
+        .filter(|(_, rows)| rows.len() > 1)
         .collect();
-    let kinds: Vec<_> = kinds.into_iter().filter(|(_, rows)| rows.len() > 1).collect();
     if kinds.is_empty() || areas.is_empty() {
         return None;
     }
@@ -113,7 +115,7 @@ fn runs(set: &BTreeSet<u32>, places: &[u32]) -> Vec<(u32, u32)> {
 }
 
 /// The sets of hosts with groups, each with the number of its groups; not those of one host.
-fn rows(groups: &[Vec<u32>], mapping: &Mapping) -> Vec<(usize, BTreeSet<u32>)> {
+fn rows(groups: &[Vec<u32>], mapping: &Mapping) -> Rows {
     let mut sets: BTreeMap<BTreeSet<u32>, usize> = BTreeMap::new();
     for group in groups {
         let hosts = group.iter().filter_map(|&rank| mapping.ranks.get(rank as usize)).map(|place| place.host);
