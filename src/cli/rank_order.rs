@@ -264,14 +264,14 @@ struct Answer {
     /// Predicted seconds of the communication of a step.
     seconds: f64,
     best_seconds: f64,
-    crossings: Vec<Crossing>,
+    crossings: Vec<GroupLevel>,
     present: Vec<String>,
     best: Vec<String>,
 }
 
-/// Groups that cross a level of switches.
+/// A kind of groups, and how many of them cross a level of switches.
 #[derive(Serialize)]
-struct Crossing {
+struct GroupLevel {
     kind: String,
     level: usize,
     groups: u64,
@@ -309,7 +309,7 @@ fn conclude(arguments: &Arguments, file: &Path, hosts: &[String], output: Output
     Ok(())
 }
 
-fn crossings(now: &Metrics, then: &Metrics) -> Vec<Crossing> {
+fn crossings(now: &Metrics, then: &Metrics) -> Vec<GroupLevel> {
     let mut found = Vec::new();
     for (kind, _) in KINDS {
         let Some(&groups) = now.summary.get(&format!("groups_{kind}")) else { continue };
@@ -317,7 +317,7 @@ fn crossings(now: &Metrics, then: &Metrics) -> Vec<Crossing> {
             let name = format!("crossing_{kind}_level_{level}");
             let Some(&crossing) = now.summary.get(&name) else { break };
             let best = then.summary.get(&name).copied().unwrap_or_default();
-            found.push(Crossing {
+            found.push(GroupLevel {
                 kind: kind.to_owned(),
                 level,
                 groups: groups as u64,
@@ -344,7 +344,8 @@ impl Answer {
         }
         let mut lines =
             vec![format!("this order costs {:.2} × the {found}, which is {how}", self.cost_over_best)];
-        lines.extend(self.crossings.iter().filter(|crossing| crossing.crossing > 0).map(Crossing::sentence));
+        lines
+            .extend(self.crossings.iter().filter(|crossing| crossing.crossing > 0).map(GroupLevel::sentence));
         let change = 100.0 * (1.0 - self.best_seconds / self.seconds);
         lines.push(format!("{seconds}, {:.4} s in the best order ({change:.1} % less)", self.best_seconds));
         if self.best.len() <= MOST_LISTED {
@@ -358,7 +359,7 @@ impl Answer {
     }
 }
 
-impl Crossing {
+impl GroupLevel {
     fn sentence(&self) -> String {
         let Self { crossing, groups, best_crossing, level, .. } = self;
         let kind = KINDS.iter().find(|(name, _)| *name == self.kind).map_or("", |(_, name)| name);
