@@ -143,7 +143,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         let described = records.into_iter().filter_map(|(id, record)| match record.kind.as_str() {
             Metrics::KIND => {
                 let text = bound(record).or_else(|| crossings(record)).unwrap_or_else(|| quality(record));
-                Some(format!("  {id:<12} {text}"))
+                (!text.is_empty()).then(|| format!("  {id:<12} {text}"))
             }
             Prediction::KIND => Some(format!("  {id:<12} {}", predicted(record))),
             TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),

@@ -64,6 +64,8 @@ pub(crate) fn run(path: &Path, options: &[&str], output: Output) -> Result {
 pub(crate) fn newest<A: Codec>(path: &Path, store: &StoreArguments, cell: &str) -> Result<Option<A>> {
     let arguments = PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new());
     let (pipeline, mut store) = (arguments.open()?, Store::load(&store.root(&arguments)?)?);
+    // What was observed by the run is what its results depend on.
+    store.trust_observations();
     let planned = engine::plan(&pipeline, &mut store);
     let cell = pipeline.cells.iter().position(|other| other.id == cell);
     let key = cell.and_then(|cell| planned.cells[cell].key.as_deref());

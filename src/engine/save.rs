@@ -275,10 +275,14 @@ pub(crate) fn launch_files<'a>(
                 let name = record.files.iter().find(|(name, _)| name.starts_with("files/"));
                 store.artifact(&record.digest).join(name.map_or("", |(name, _)| name))
             };
-            files.push((port.as_str(), record, saved.unwrap_or_else(stored)));
+            let is_saved = saved.is_some();
+            files.push((port.as_str(), record, saved.unwrap_or_else(stored), is_saved));
         }
     }
-    files
+    // Of several, those that the user wants are saved.
+    let has_saved = files.iter().any(|(.., is_saved)| *is_saved);
+    let wanted = files.into_iter().filter(|(.., is_saved)| *is_saved || !has_saved);
+    wanted.map(|(port, record, path, _)| (port, record, path)).collect()
 }
 
 /// The command that launches the program with a file, whose path is as people read it.

@@ -170,7 +170,7 @@ fn what_cannot_be_tuned_is_one_message() {
         (&["tune", "--hosts", "n1,n1", "--slots", "2", "--", "./app"], "has `n1` twice"),
         (
             &["tune", "--hosts", "n1", "--slots", "2", "--objectives", "G", "--", "./app"],
-            "unknown variant `G`",
+            "`objective` must be one of",
         ),
         (
             &["tune", "--hosts", "n1", "--slots", "2", "--precision", "0", "--", "./app"],
