@@ -58,16 +58,19 @@ pub enum Algorithm {
     Rabenseifner,
     /// Exchanges of halves over the distances 1, 2, 4, …, and a permutation of the results.
     Butterfly,
+    /// Up and down two complementary binary trees, half of the vector each, in chunks: every process is a leaf of
+    /// one of them.
+    DoubleBinaryTree,
     /// Two operations with a root in sequence, such as a reduce and a broadcast for an allreduce; Open MPI's
     /// rules select the algorithm of each.
     NonOverlapping,
 }
 
 use Algorithm::{
-    Binary, Binomial, BinomialDoubling, Bruck, Butterfly, Chain, Dissemination, InOrderBinary, Knomial,
-    Linear, LinearSync, NeighbourExchange, NonOverlapping, Pairwise, Rabenseifner, RecursiveDoubling,
-    RecursiveHalving, ReduceScatterAllgather, ReduceScatterGather, Ring, ScatterDoubling, ScatterRing,
-    SplitBinary, Tree,
+    Binary, Binomial, BinomialDoubling, Bruck, Butterfly, Chain, Dissemination, DoubleBinaryTree,
+    InOrderBinary, Knomial, Linear, LinearSync, NeighbourExchange, NonOverlapping, Pairwise, Rabenseifner,
+    RecursiveDoubling, RecursiveHalving, ReduceScatterAllgather, ReduceScatterGather, Ring, ScatterDoubling,
+    ScatterRing, SplitBinary, Tree,
 };
 
 impl Algorithm {
@@ -94,9 +97,15 @@ impl Algorithm {
             }
             Operation::AllToAll => &[Bruck, Pairwise, Linear],
             Operation::AllToAllV | Operation::AllToAllW => &[Pairwise, Linear],
-            Operation::AllReduce => {
-                &[RecursiveDoubling, ReduceScatterAllgather, Ring, Rabenseifner, NonOverlapping, Linear]
-            }
+            Operation::AllReduce => &[
+                RecursiveDoubling,
+                ReduceScatterAllgather,
+                Ring,
+                Rabenseifner,
+                NonOverlapping,
+                Linear,
+                DoubleBinaryTree,
+            ],
             Operation::Reduce => {
                 &[Binomial, ReduceScatterGather, Linear, Rabenseifner, Chain, Binary, InOrderBinary]
             }
@@ -146,6 +155,7 @@ impl Algorithm {
             LinearSync => "linear-sync",
             Rabenseifner => "rabenseifner",
             Butterfly => "butterfly",
+            DoubleBinaryTree => "double-binary-tree",
             NonOverlapping => "non-overlapping",
         }
     }
@@ -157,7 +167,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// MPI library whose rules select algorithms.
+/// Library whose rules select algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rules {
@@ -166,13 +176,15 @@ pub enum Rules {
     Mpich,
     /// Open MPI 4.1.
     OpenMpi,
+    /// NCCL 2: the collective operations of training on GPUs.
+    Nccl,
 }
 
-/// Algorithm per operation; operations without one follow the rules of an MPI library.
+/// Algorithm per operation; operations without one follow the rules of a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Algorithms {
-    /// The library whose rules select all other algorithms: `mpich` (default), `open-mpi` (4.1).
+    /// The library whose rules select all other algorithms: `mpich` (default), `open-mpi` (4.1), `nccl`.
     pub rules: Rules,
     /// Barriers: `dissemination`, `tree`, `recursive-doubling`, `linear`.
     pub barrier: Option<Algorithm>,
@@ -190,7 +202,7 @@ pub struct Algorithms {
     /// every algorithm.
     pub alltoall: Option<Algorithm>,
     /// Allreduces: `recursive-doubling`, `reduce-scatter-allgather`, `ring`, `rabenseifner`,
-    /// `non-overlapping`, `linear`.
+    /// `non-overlapping`, `linear`, `double-binary-tree`.
     pub allreduce: Option<Algorithm>,
     /// Reduces: `binomial`, `reduce-scatter-gather`, `linear`, `rabenseifner`, `chain`, `binary`,
     /// `in-order-binary`.

@@ -143,6 +143,7 @@ fn all_reduce(algorithm: Algorithm, bytes: u64, network: &mut Network<impl FnMut
             reduce::all_reduce_in_pieces(&Blocks::halved(bytes, pieces), Excess::Halves, network);
         }
         Algorithm::Ring => reduce::all_reduce_in_rings(&Blocks::even(bytes, processes), network),
+        Algorithm::DoubleBinaryTree => trees::double_binary(bytes, network),
         Algorithm::Linear => {
             let vectors = Blocks::equal(bytes, processes);
             network::to_root(&vectors, network);

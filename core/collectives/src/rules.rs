@@ -1,4 +1,4 @@
-//! The rules by which MPI libraries select algorithms.
+//! The rules by which libraries select algorithms.
 //!
 //! Open MPI's are a table, `open-mpi.csv`: a row holds from a number of processes and a number of bytes up to
 //! the next row of its operation. They are those of `coll/tuned` (priority 30) without rule file, from
@@ -12,6 +12,13 @@
 //! for an allgatherv. The table has neither segments nor fan-outs, because the fixed rules set both to zero:
 //! nothing is segmented, pipelines and chains are one chain, and a segmented ring is a ring. Algorithms that
 //! differ only in the number of outstanding requests have one name.
+//!
+//! NCCL estimates the time of every algorithm (`src/graph/tuning.cc` of 2.28). Here an allreduce takes the
+//! double binary tree or the ring by its formulas for the protocol Simple, with a process per node, because
+//! the hosts of the processes are what a mapper decides, and a network of 400 Gbit/s. `NVLS`, `CollNet` and `PAT`,
+//! which need switches that reduce or single GPUs per node, are left out. Everything else has one algorithm:
+//! a ring, which is a chain for an operation with a root, and direct messages for alltoall, gather and scatter,
+//! which are groups of `ncclSend` and `ncclRecv`. NCCL has no scans; these follow MPICH.
 
 use std::sync::LazyLock;
 
@@ -22,16 +29,60 @@ use crate::load::{self, Load};
 use crate::sizes::saturate;
 
 impl Rules {
-    /// All rules.
-    pub const ALL: [Self; 2] = [Self::Mpich, Self::OpenMpi];
+    /// The rules of MPI libraries.
+    pub const OF_MPI: [Self; 2] = [Self::Mpich, Self::OpenMpi];
 
     /// The algorithm for one or more processes, which supports their number and bytes.
     pub(crate) fn algorithm(self, operation: Operation, load: &Load<'_>, processes: u32) -> Algorithm {
         match self {
             Self::Mpich => load::algorithm(operation, load, processes),
             Self::OpenMpi => open_mpi(operation, load, processes),
+            Self::Nccl => nccl(operation, load, processes),
         }
     }
+}
+
+fn nccl(operation: Operation, load: &Load<'_>, processes: u32) -> Algorithm {
+    let chosen = match (operation, load) {
+        (Operation::Barrier, _) => Algorithm::Tree,
+        (Operation::AllReduce, Load::Vector(bytes)) if is_tree_faster(*bytes, processes) => {
+            Algorithm::DoubleBinaryTree
+        }
+        (Operation::Broadcast | Operation::Reduce, _) => Algorithm::Chain,
+        (
+            Operation::AllReduce
+            | Operation::AllGather
+            | Operation::AllGatherV
+            | Operation::ReduceScatter
+            | Operation::ReduceScatterBlock,
+            _,
+        ) => Algorithm::Ring,
+        (Operation::Scan | Operation::ExclusiveScan, _) => Algorithm::RecursiveDoubling,
+        _ => Algorithm::Linear,
+    };
+    match load.suits(operation, chosen, processes) {
+        true => chosen,
+        // A vector with fewer elements than processes.
+        false => load::algorithm(operation, load, processes),
+    }
+}
+
+/// Microseconds of a step between nodes: `hwLatencies` of the network, protocol Simple.
+const NCCL_STEP_US: f64 = 14.0;
+/// Bytes per microsecond of a network of 400 Gbit/s.
+const NCCL_BYTES_PER_US: f64 = 50_000.0;
+/// The share of the bandwidth that trees reach.
+const NCCL_TREE_SHARE: f64 = 0.92;
+
+/// Whether the double binary tree takes less time for an allreduce than the ring. The ring has 2 (P − 1) steps
+/// and moves 2 (P − 1) / P vectors, the trees have 2 log₂ P steps and move two vectors.
+fn is_tree_faster(bytes: u64, processes: u32) -> bool {
+    let (processes, bytes) = (f64::from(processes), bytes as f64);
+    let steps = 2.0 * (processes - 1.0);
+    let ring = steps * NCCL_STEP_US + bytes * steps / processes / NCCL_BYTES_PER_US;
+    let tree = 2.0 * libm::log2(processes).floor() * NCCL_STEP_US
+        + bytes * 2.0 / (NCCL_BYTES_PER_US * NCCL_TREE_SHARE);
+    tree < ring
 }
 
 /// A row of the table.
@@ -123,6 +174,23 @@ mod tests {
         let scattered = |bytes| open_mpi(Operation::ReduceScatter, 16, bytes);
         assert_eq!([scattered(16_383), scattered(16_384)], [Algorithm::RecursiveHalving, Algorithm::Ring]);
         assert_eq!(open_mpi(Operation::AllGatherV, 16, 128), Algorithm::Bruck);
+    }
+
+    #[test]
+    fn nccl_takes_trees_for_many_processes_and_rings_for_many_bytes() {
+        use Algorithm::{DoubleBinaryTree, Linear, Ring};
+        let nccl =
+            |operation, processes, bytes| Call { operation, processes, root: None, bytes }.usual(Rules::Nccl);
+        let all_reduce = |processes, bytes| nccl(Operation::AllReduce, processes, bytes);
+        assert_eq!(
+            [all_reduce(2, 1 << 10), all_reduce(4, 1 << 20), all_reduce(4, 4 << 20)],
+            [Ring, DoubleBinaryTree, Ring]
+        );
+        assert_eq!([all_reduce(64, 256 << 20), all_reduce(64, 512 << 20)], [DoubleBinaryTree, Ring]);
+        assert_eq!(nccl(Operation::AllGather, 64, 8), Ring);
+        assert_eq!(nccl(Operation::AllToAll, 64, 8), Linear);
+        // An element cannot go around a ring in pieces.
+        assert_eq!(all_reduce(2, 8), Algorithm::RecursiveDoubling);
     }
 
     #[test]

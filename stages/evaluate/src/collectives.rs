@@ -128,7 +128,7 @@ impl Calls<'_> {
     /// One row per algorithm that supports the number of processes.
     fn rows(&self, places: [Place<'_>; 2]) -> Vec<Row> {
         let processes = places[0].members.len() as u32;
-        let [mpich, open_mpi] = Rules::ALL.map(|rules| self.call(None, processes).usual(rules));
+        let [mpich, open_mpi] = Rules::OF_MPI.map(|rules| self.call(None, processes).usual(rules));
         let fits = |algorithm: &&Algorithm| {
             self.call(None, processes).suits(**algorithm)
                 && self.call(None, processes).most_messages(**algorithm) <= MOST_MESSAGES

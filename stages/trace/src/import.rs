@@ -14,6 +14,7 @@ mod reader;
 mod simgrid;
 mod task_graph;
 mod tau;
+mod training;
 
 use std::path::Path;
 
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::matrix::MAX_RANKS;
 use crate::params::{Algorithms, Collectives, ProgramFormat, ProgramParams};
+use crate::training::first_head;
 use crate::{TraceError, otf2};
 use reader::{Reader, Sample};
 
@@ -66,18 +68,26 @@ macro_rules! formats {
 }
 
 formats! {
+    /// Chakra execution traces of a training job: the folder of `NAME.RANK.et`, with `comm_group.json`.
+    Chakra, "chakra", training::CHAKRA;
     /// A CLOG-2 file of MPE.
     Clog2, "clog2", clog2::READER;
     /// A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are
     /// comments. Repeated pairs are added up.
     Csv, "csv", csv_matrix::READER;
+    /// Dumps of PyTorch's flight recorder in JSON: the folder of files whose names end in the rank.
+    FlightRecorder, "flight-recorder", training::FLIGHT_RECORDER;
     /// A recording: the folder that `hopmap record` wrote.
     HopmapRecord, "hopmap-record", hopmap_record::READER;
     /// An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`.
     Ipm, "ipm", ipm::READER;
+    /// Traces of PyTorch's profiler (Kineto) in JSON, optionally packed: the folder with one per rank.
+    Kineto, "kineto", training::KINETO;
     /// Matrix Market coordinates: bytes from row to column, counted from one. `symmetric` counts in both
     /// directions.
     MatrixMarket, "matrix-market", matrix_market::READER;
+    /// Records of the Inspector of NCCL or RCCL in JSON lines, optionally packed: their folder, or a file.
+    NcclInspector, "nccl-inspector", training::INSPECTOR;
     /// Profiles of Open MPI's monitoring, `PREFIX.RANK.prof`: their folder, or their prefix.
     OpenmpiMonitoring, "openmpi-monitoring", openmpi_monitoring::READER;
     /// An OTF 1 archive, read with the defaults of `trace/otf`.
@@ -116,7 +126,7 @@ pub struct ImportParams {
     /// `expand`.
     #[serde(default)]
     pub collectives: Collectives,
-    /// Algorithms for expanding operations, as in `trace/otf2`.
+    /// Algorithms for expanding operations, as in `trace/otf2`. Traces of training jobs follow the rules of NCCL.
     #[serde(default)]
     pub algorithms: Algorithms,
 }
@@ -145,8 +155,10 @@ pub(crate) fn read(
 ) -> Result<TaskGraph, Error> {
     let (resolved, reader) = resolve(path, format)?;
     // Archives and our own folders are what they are; files of other tools only look like one.
-    let is_certain =
-        matches!(resolved, Format::HopmapRecord | Format::Otf | Format::Otf2 | Format::TaskGraph);
+    let is_certain = matches!(
+        resolved,
+        Format::Chakra | Format::HopmapRecord | Format::Otf | Format::Otf2 | Format::TaskGraph
+    );
     if format == Format::Auto && !is_certain {
         cx.log(format_args!("format: {}", resolved.name()));
     }
@@ -168,12 +180,14 @@ pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> 
     let tags = match resolved {
         Format::Otf2 => return otf2::program(path, params, cx),
         Format::HopmapRecord => return hopmap_record::program(path, params, cx),
+        Format::Chakra => return training::chakra_program(path, cx),
+        Format::Kineto => return training::kineto_program(path, cx),
         Format::Simgrid => None,
         Format::SimgridTagged => Some(true),
         Format::SimgridUntagged => Some(false),
         other => {
             let problem = format!("has the format `{}`, which lacks the order of messages", other.name());
-            let help = "`trace/program` reads recordings of `hopmap record --events`, OTF2 archives and time-independent traces of SimGrid";
+            let help = "`trace/program` reads recordings of `hopmap record --events`, OTF2 archives, time-independent traces of SimGrid, and traces of training jobs by Chakra and PyTorch's profiler";
             return Err(TraceError::of(path, problem, help).into());
         }
     };
@@ -192,7 +206,9 @@ impl ProgramFormat {
     pub(crate) fn import(self) -> Format {
         match self {
             Self::Auto => Format::Auto,
+            Self::Chakra => Format::Chakra,
             Self::HopmapRecord => Format::HopmapRecord,
+            Self::Kineto => Format::Kineto,
             Self::Otf2 => Format::Otf2,
             Self::Simgrid => Format::Simgrid,
             Self::SimgridTagged => Format::SimgridTagged,
@@ -234,6 +250,12 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     let refuse = |Foreign { what, why, instead }: Foreign| {
         Err(TraceError::of(path, format!("is {what}: {why}"), instead))
     };
+    // A compressed file of a training job is read as it is.
+    let may_be_compressed =
+        |format| matches!(format, Format::FlightRecorder | Format::Kineto | Format::NcclInspector);
+    if let Some(known) = known(&sample).filter(|(format, _)| may_be_compressed(*format)) {
+        return Ok(known);
+    }
     if let Some(foreign) = foreign(&sample.head).or_else(|| is_symmetrised(&sample).then_some(SYMMETRISED)) {
         return refuse(foreign);
     }
@@ -291,6 +313,13 @@ const SYMMETRISED: Foreign = Foreign {
     instead: "pass the profiles of Open MPI's monitoring that it was made from (`PREFIX.RANK.prof`)",
 };
 
+const PICKLE: Foreign = Foreign {
+    what: "a pickle of Python, such as a dump of PyTorch's flight recorder",
+    why: "a pickle may run any program when it is read",
+    instead: "dump JSON: the handler `/handler/dump_nccl_trace_json` of PyTorch's worker server, or `json.dump` of the \
+              dictionary on the machine that wrote it",
+};
+
 const COMPRESSED: Foreign = Foreign {
     what: "compressed",
     why: "only uncompressed files are supported",
@@ -306,6 +335,9 @@ fn foreign_folder(path: &Path) -> Result<Option<Foreign>, FileError> {
         return Ok(Some(HPCTOOLKIT));
     }
     let entries = std::fs::read_dir(path).map_err(|error| FileError::unreadable(path, &error))?;
+    if first_head(path, &[""]).starts_with("\u{fffd}\u{2}}") {
+        return Ok(Some(PICKLE));
+    }
     Ok(entries.filter_map(Result::ok).find_map(|entry| {
         match Path::new(&entry.file_name()).extension()?.to_str()? {
             "hpcrun" | "hpctrace" => Some(HPCTOOLKIT),
@@ -320,6 +352,8 @@ fn foreign(head: &[u8]) -> Option<Foreign> {
     let begin = text.trim_start();
     if head.starts_with(&[0x1f, 0x8b]) || head.starts_with(b"BZh") || head.starts_with(b"\xfd7zXZ") {
         Some(COMPRESSED)
+    } else if matches!(head, [0x80, 2..=5, ..]) {
+        Some(PICKLE)
     } else if begin.starts_with("@ mpiP") || begin.starts_with("@mpiP") {
         Some(MPIP)
     } else if ["HPCTOOLKIT", "HPCPROF", "HPCRUN"].iter().any(|magic| head.starts_with(magic.as_bytes()))

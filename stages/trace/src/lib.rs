@@ -40,6 +40,7 @@ mod params;
 mod program;
 mod selection;
 mod stage;
+mod training;
 
 pub use error::TraceError;
 pub use import::{Format, ImportParams};

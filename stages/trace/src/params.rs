@@ -205,8 +205,8 @@ fn microsecond() -> f64 {
 #[serde(deny_unknown_fields)]
 pub struct ProgramParams {
     /// The folder of a recording with events (`hopmap record --events`), the anchor file of an OTF2 archive
-    /// or a folder with exactly one, or a time-independent trace of SimGrid: a file of actions, or an index of
-    /// such files. Omitted if `task-dag` is connected.
+    /// or a folder with exactly one, a time-independent trace of SimGrid (a file of actions, or an index of
+    /// such files), or the folder of a training job with traces of Chakra or PyTorch's profiler. Omitted if `task-dag` is connected.
     #[serde(default)]
     pub path: Option<InputPath>,
     /// Format of the trace. `auto` recognises it by its contents.
@@ -245,8 +245,12 @@ pub enum ProgramFormat {
     /// Recognised from the contents.
     #[default]
     Auto,
+    /// Chakra execution traces of a training job.
+    Chakra,
     /// A recording with the events of every rank: the folder that `hopmap record --events` wrote.
     HopmapRecord,
+    /// Traces of a training job by PyTorch's profiler.
+    Kineto,
     /// An OTF2 archive.
     Otf2,
     /// A time-independent trace of SimGrid.

@@ -10,6 +10,7 @@ mod recognise;
 mod record;
 mod simgrid;
 mod tau;
+mod training;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,55 @@
+//! Traces of training jobs; [`crate::training`] describes their files.
+
+use std::path::Path;
+
+use hopmap_collectives::Rules;
+use hopmap_model::{Context, Error, Program, TaskGraph};
+
+use super::hopmap_record;
+use super::reader::{Options, Reader};
+use crate::training::{self, Checked, chakra, first_head, flight_recorder, inputs, inspector, kineto};
+
+pub(super) static CHAKRA: Reader = Reader {
+    recognises: |sample| chakra::recognises(sample.path, sample.is_folder),
+    files: chakra::files,
+    read: |path, options, cx| graph(&chakra::read(path, false, cx)?, options, cx),
+};
+
+pub(super) static FLIGHT_RECORDER: Reader = Reader {
+    recognises: |sample| flight_recorder::recognises(&first_head(sample.path, flight_recorder::ENDINGS)),
+    files: |path| inputs(path, flight_recorder::ENDINGS),
+    read: |path, options, cx| graph(&flight_recorder::read(path, cx)?, options, cx),
+};
+
+pub(super) static KINETO: Reader = Reader {
+    recognises: |sample| kineto::recognises(&first_head(sample.path, kineto::ENDINGS)),
+    files: |path| inputs(path, kineto::ENDINGS),
+    read: |path, options, cx| graph(&kineto::read(path, cx)?, options, cx),
+};
+
+pub(super) static INSPECTOR: Reader = Reader {
+    recognises: |sample| inspector::recognises(&first_head(sample.path, inspector::ENDINGS)),
+    files: |path| inputs(path, inspector::ENDINGS),
+    read: |path, options, cx| graph(&inspector::read(path, cx)?, options, cx),
+};
+
+/// The task graph of a job, whose operations follow the rules of NCCL.
+fn graph(job: &Checked, mut options: Options, cx: &Context<'_>) -> Result<TaskGraph, Error> {
+    options.algorithms.rules = Rules::Nccl;
+    Ok(hopmap_record::graph(&job.recording(), options, cx)?)
+}
+
+/// The program of Chakra execution traces.
+pub(super) fn chakra_program(path: &Path, cx: &Context<'_>) -> Result<Program, Error> {
+    program(&chakra::read(path, true, cx)?, cx)
+}
+
+/// The program of traces of PyTorch's profiler.
+pub(super) fn kineto_program(path: &Path, cx: &Context<'_>) -> Result<Program, Error> {
+    program(&kineto::read(path, cx)?, cx)
+}
+
+fn program(job: &Checked, cx: &Context<'_>) -> Result<Program, Error> {
+    job.log(cx);
+    Ok(training::program(job, cx)?)
+}

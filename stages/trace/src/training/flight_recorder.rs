@@ -1,0 +1,165 @@
+//! Dumps of PyTorch's flight recorder in JSON, one per rank: `nccl_trace_rank_3.json`. The rank is in the name.
+//!
+//! Version 2 of the format, from `FlightRecorder.cpp` and `FlightRecorderDetail.hpp` of PyTorch: `pg_config` has the
+//! ranks of every process group, `entries` the operations with the sizes and types of their tensors. A point-to-point
+//! operation has its peer in its name, `nccl:send 0->1`, as ranks of the group. The recorder keeps the last
+//! operations only; `collective_seq_id` numbers those of a group, so that ranks that kept different ones can be
+//! compared.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use hopmap_model::Context;
+use serde::Deserialize;
+
+use super::error::{RECORD_ALL, damaged};
+use super::job::{Checked, Job, Kept, Rank, What, common};
+use super::json::{self, Ranks};
+use super::names::{Named, element_bytes, named};
+use super::ranks::by_rank;
+use crate::TraceError;
+
+/// Endings of the files.
+pub(crate) const ENDINGS: &[&str] = &[".json", ".json.gz"];
+
+#[derive(Debug, Deserialize)]
+struct Dump {
+    #[serde(default)]
+    pg_config: BTreeMap<String, Group>,
+    #[serde(default)]
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Group {
+    ranks: Ranks,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    process_group: Vec<String>,
+    #[serde(default)]
+    collective_seq_id: u64,
+    profiling_name: String,
+    #[serde(default)]
+    input_sizes: Vec<Vec<i64>>,
+    #[serde(default)]
+    input_dtypes: Vec<String>,
+}
+
+/// Whether a file begins like a dump, whose keys are sorted.
+pub(crate) fn recognises(head: &str) -> bool {
+    head.contains("\"collective_seq_id\"") && head.contains("\"entries\"")
+}
+
+/// Reads the dumps of all ranks.
+pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
+    let mut job = Job::default();
+    let mut kept: Kept = BTreeMap::new();
+    for (rank, file) in by_rank(path, ENDINGS)? {
+        let seed = std::marker::PhantomData::<Dump>;
+        let dump = json::read(&file, (RECORD_ALL, cx), seed)?;
+        let mut groups = HashMap::new();
+        for (name, group) in dump.pg_config {
+            let ranks = group.ranks.list().map_err(|problem| damaged(&file, problem))?;
+            groups.insert(name, job.group(ranks, &file)?);
+        }
+        let calls = kept.entry(rank).or_default();
+        for entry in dump.entries {
+            let call = call(&entry, &groups, &job).map_err(|problem| damaged(&file, problem))?;
+            calls.extend(call.map(|(group, call)| (group, entry.collective_seq_id, call)));
+        }
+    }
+    for (rank, calls) in common(kept, job.groups.len()) {
+        job.add(rank, Rank { calls, ..Rank::default() }, path)?;
+    }
+    job.checked(None, path)
+}
+
+/// The call of an entry with its group; `None` if it sends nothing.
+fn call(entry: &Entry, groups: &HashMap<String, u32>, job: &Job) -> Result<Option<(u32, What)>, String> {
+    let (name, peers) = entry.profiling_name.split_once(' ').unwrap_or((&entry.profiling_name, ""));
+    let meaning =
+        named(name).ok_or_else(|| format!("has the unknown operation `{}`", entry.profiling_name))?;
+    if meaning == Named::Nothing {
+        return Ok(None);
+    }
+    let group = entry.process_group.first().map_or("", String::as_str);
+    let group = *groups
+        .get(group)
+        .ok_or_else(|| format!("has an operation of group `{group}`, which `pg_config` lacks"))?;
+    let mut sent = 0u64;
+    for (sizes, kind) in entry.input_sizes.iter().zip(&entry.input_dtypes) {
+        let elements =
+            sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
+        let bytes =
+            element_bytes(kind).ok_or_else(|| format!("has a tensor of the unknown type `{kind}`"))?;
+        let bytes = elements.and_then(|elements| elements.checked_mul(bytes));
+        let bytes = bytes.ok_or_else(|| format!("has a tensor of the impossible size {sizes:?}"))?;
+        sent = sent.checked_add(bytes).ok_or("has tensors of more than 2^64 bytes")?;
+    }
+    let what = match meaning {
+        Named::Collective(operation) => {
+            What::Collective { group, operation, root: operation.has_root().then_some(0), sent }
+        }
+        _ => {
+            let peer =
+                peers.split(|letter: char| !letter.is_ascii_digit()).rfind(|number| !number.is_empty());
+            let members = &job.groups[group as usize];
+            let peer = peer.and_then(|peer| members.get(peer.parse::<usize>().ok()?).copied());
+            let peer = peer
+                .ok_or_else(|| format!("`{}` does not name a member of its group", entry.profiling_name))?;
+            match meaning {
+                Named::Send => What::Send { peer, tag: 0, bytes: sent },
+                _ => What::Receive { peer, tag: 0, bytes: sent },
+            }
+        }
+    };
+    Ok(Some((group, what)))
+}
+
+#[cfg(test)]
+mod tests {
+    use hopmap_model::CollectiveOperation as Operation;
+
+    use super::*;
+
+    fn entry(name: &str, sizes: Vec<Vec<i64>>, kind: &str) -> Entry {
+        let input_dtypes = vec![kind.to_owned(); sizes.len()];
+        Entry {
+            process_group: vec!["0".into(), "default_pg".into()],
+            collective_seq_id: 1,
+            profiling_name: name.into(),
+            input_sizes: sizes,
+            input_dtypes,
+        }
+    }
+
+    #[test]
+    fn sizes_and_peers_are_read() {
+        let mut job = Job::default();
+        let group = job.group(vec![4, 5], Path::new("")).unwrap();
+        let groups = HashMap::from([("0".to_owned(), group)]);
+        let what = |entry: Entry| call(&entry, &groups, &job).map(|call| call.map(|(_, call)| call));
+        assert_eq!(
+            what(entry("nccl:all_reduce", vec![vec![2, 3], vec![4]], "Float")),
+            Ok(Some(What::Collective { group, operation: Operation::AllReduce, root: None, sent: 40 }))
+        );
+        assert_eq!(
+            what(entry("nccl:send 0->1", vec![vec![8]], "BFloat16")),
+            Ok(Some(What::Send { peer: 5, tag: 0, bytes: 16 }))
+        );
+        assert_eq!(
+            what(entry("nccl:recv 0<-1", vec![vec![8]], "Half")),
+            Ok(Some(What::Receive { peer: 5, tag: 0, bytes: 16 }))
+        );
+        assert!(
+            what(entry("nccl:all_reduce", vec![vec![-1]], "Float"))
+                .unwrap_err()
+                .contains("impossible size [-1]")
+        );
+        assert!(what(entry("nccl:all_reduce", vec![vec![i64::MAX, 9]], "Float")).is_err());
+        assert!(what(entry("nccl:juggle", vec![], "Float")).unwrap_err().contains("unknown operation"));
+        assert_eq!(what(entry("wait", vec![], "Float")), Ok(None));
+    }
+}

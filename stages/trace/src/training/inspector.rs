@@ -1,0 +1,218 @@
+//! Records of the Inspector, a profiler plugin of NCCL and RCCL: JSON lines in `*.log`, `*.jsonl`, or packed in
+//! `*.gz`, any number of files.
+//!
+//! Format version 4, from `plugins/profiler/inspector/inspector_json.cc` of NCCL. A rank in a record is that in the
+//! communicator, so the process is the pair of host and process id. Processes are numbered by the communicator that
+//! has all of them. Bytes are the count of the call times the size of the type: the part of one rank in an
+//! all-gather, reduce-scatter or alltoall.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use hopmap_model::{CollectiveOperation as Operation, Context};
+use serde::Deserialize;
+
+use super::error::{RECORD_ALL, damaged};
+use super::job::{Checked, Job, Kept, Rank, What, common};
+use super::json;
+use super::names::{Named, named};
+use super::ranks::files_ending;
+use crate::TraceError;
+use crate::archive::check_stop;
+
+/// Endings of the files.
+pub(crate) const ENDINGS: &[&str] = &[".log", ".jsonl", ".gz"];
+
+#[derive(Debug, Deserialize)]
+struct Record {
+    header: Header,
+    metadata: Metadata,
+    coll_perf: Option<Collective>,
+    p2p_perf: Option<Message>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Header {
+    id: String,
+    rank: u32,
+    n_ranks: u32,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metadata {
+    hostname: String,
+    pid: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Collective {
+    coll: String,
+    coll_sn: u64,
+    coll_msg_size_bytes: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Message {
+    p2p: String,
+    p2p_peer: u32,
+    p2p_msg_size_bytes: u64,
+}
+
+/// A process: its host and its id there.
+type Id = (String, u64);
+
+/// A communicator: its processes by rank, and their number.
+#[derive(Debug, Default)]
+struct Communicator {
+    processes: BTreeMap<u32, Id>,
+    size: u32,
+}
+
+/// Whether a file begins with a record.
+pub(crate) fn recognises(head: &str) -> bool {
+    let first = head.lines().next().unwrap_or_default();
+    first.contains("\"header\"") && (first.contains("\"coll_perf\"") || first.contains("\"p2p_perf\""))
+}
+
+/// Operations of a process, as recorded: communicator, number, what, and bytes.
+type Recorded = BTreeMap<Id, Vec<(String, u64, Done)>>;
+
+#[derive(Debug, Clone, Copy)]
+enum Done {
+    Collective(Operation, u64),
+    /// Rank of the peer in the communicator, bytes, and whether it is sent.
+    Message(u32, u64, bool),
+}
+
+/// Reads all files.
+pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
+    let mut communicators: BTreeMap<String, Communicator> = BTreeMap::new();
+    let mut recorded: Recorded = BTreeMap::new();
+    for file in files_ending(path, ENDINGS)? {
+        let records = serde_json::Deserializer::from_reader(json::open(&file, cx)?).into_iter::<Record>();
+        for (number, record) in records.enumerate() {
+            check_stop(number, cx)?;
+            let record = record.map_err(|error| json::damaged(&file, &error, RECORD_ALL))?;
+            let done = done(&record).map_err(|problem| damaged(&file, problem))?;
+            let Record { header: Header { id, rank, n_ranks }, metadata: Metadata { hostname, pid }, .. } =
+                record;
+            let process = (hostname, pid);
+            let communicator = communicators.entry(id.clone()).or_default();
+            communicator.size = communicator.size.max(n_ranks);
+            let known = communicator.processes.entry(rank).or_insert_with(|| process.clone());
+            if *known != process {
+                let problem = format!("has rank {rank} of communicator {id} in two processes");
+                return Err(damaged(&file, problem));
+            }
+            recorded.entry(process).or_default().extend(done.map(|(number, done)| (id, number, done)));
+        }
+    }
+    job(path, &communicators, recorded)
+}
+
+/// The number of an operation and what it is; `None` if it sends nothing.
+fn done(record: &Record) -> Result<Option<(u64, Done)>, String> {
+    let unknown = |name: &str| format!("has the unknown operation `{name}`");
+    if let Some(Collective { coll, coll_sn, coll_msg_size_bytes }) = &record.coll_perf {
+        return match named(coll).ok_or_else(|| unknown(coll))? {
+            Named::Collective(operation) => {
+                let ranks = u64::from(record.header.n_ranks.max(1));
+                let parts = match operation {
+                    Operation::ReduceScatterBlock | Operation::AllToAll | Operation::Scatter => ranks,
+                    _ => 1,
+                };
+                let sent = coll_msg_size_bytes
+                    .checked_mul(parts)
+                    .ok_or("has an operation of more than 2^64 bytes")?;
+                Ok(Some((*coll_sn, Done::Collective(operation, sent))))
+            }
+            Named::Nothing => Ok(None),
+            _ => Err(unknown(coll)),
+        };
+    }
+    let Some(Message { p2p, p2p_peer, p2p_msg_size_bytes }) = &record.p2p_perf else { return Ok(None) };
+    match named(p2p).ok_or_else(|| unknown(p2p))? {
+        direction @ (Named::Send | Named::Receive) => {
+            Ok(Some((0, Done::Message(*p2p_peer, *p2p_msg_size_bytes, direction == Named::Send))))
+        }
+        _ => Err(unknown(p2p)),
+    }
+}
+
+fn job(
+    path: &Path,
+    communicators: &BTreeMap<String, Communicator>,
+    recorded: Recorded,
+) -> Result<Checked, TraceError> {
+    let ranks = global_ranks(path, communicators, recorded.len())?;
+    let mut job = Job::default();
+    let mut groups = BTreeMap::new();
+    for (id, Communicator { processes, size }) in communicators {
+        if let Some(missing) = (0..*size).find(|rank| !processes.contains_key(rank)) {
+            let problem = format!("has no record of rank {missing} of communicator {id}, of {size} ranks");
+            return Err(damaged(path, problem));
+        }
+        let members = processes.values().map(|process| ranks[process]).collect();
+        groups.insert(id.as_str(), job.group(members, path)?);
+    }
+    let mut kept: Kept = BTreeMap::new();
+    let mut hosts = BTreeMap::new();
+    for (process, mut operations) in recorded {
+        operations.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
+        let mut calls = Vec::with_capacity(operations.len());
+        for (id, number, done) in operations {
+            let group = groups[id.as_str()];
+            let member = |rank: u32| communicators[&id].processes.get(&rank).map(|process| ranks[process]);
+            let what = match done {
+                Done::Collective(operation, sent) => {
+                    What::Collective { group, operation, root: operation.has_root().then_some(0), sent }
+                }
+                Done::Message(peer, bytes, is_sent) => {
+                    let named = member(peer);
+                    let peer = named.ok_or_else(|| {
+                        damaged(path, format!("has a message to rank {peer} of {id}, which it lacks"))
+                    })?;
+                    match is_sent {
+                        true => What::Send { peer, tag: 0, bytes },
+                        false => What::Receive { peer, tag: 0, bytes },
+                    }
+                }
+            };
+            calls.push((group, number, what));
+        }
+        let rank = ranks[&process];
+        hosts.insert(rank, process.0);
+        kept.insert(rank, calls);
+    }
+    for (rank, calls) in common(kept, job.groups.len()) {
+        job.add(rank, Rank { calls, host: hosts.remove(&rank), ..Rank::default() }, path)?;
+    }
+    job.checked(None, path)
+}
+
+/// The ranks of all processes, from the communicator that has all of them.
+fn global_ranks(
+    path: &Path,
+    communicators: &BTreeMap<String, Communicator>,
+    processes: usize,
+) -> Result<BTreeMap<Id, u32>, TraceError> {
+    let different = |communicator: &Communicator| {
+        communicator.processes.values().collect::<BTreeSet<_>>().len() == communicator.processes.len()
+    };
+    if let Some((id, _)) = communicators.iter().find(|(_, communicator)| !different(communicator)) {
+        let problem =
+            format!("has several ranks of communicator {id} in one process, whose order is unknown");
+        return Err(TraceError::of(path, problem, "start a process per GPU"));
+    }
+    let has_all = |communicator: &&Communicator| communicator.processes.len() == processes;
+    let world = communicators.values().find(has_all).ok_or_else(|| {
+        let problem =
+            format!("has no communicator with all {processes} processes, so that their ranks are unknown");
+        TraceError::of(
+            path,
+            problem,
+            "record an operation of all ranks too, such as the barrier before the first step",
+        )
+    })?;
+    Ok(world.processes.iter().map(|(rank, process)| (process.clone(), *rank)).collect())
+}

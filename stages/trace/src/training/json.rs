@@ -1,0 +1,124 @@
+//! JSON files, optionally packed, read without holding them in memory.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::marker::PhantomData;
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use hopmap_model::{Context, open_input};
+use hopmap_text::FileError;
+use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// Bytes per read.
+const BUFFER: usize = 1 << 18;
+
+/// A file that reports progress while it is read, and ends with an error if the user stops.
+struct Observed<'a, R> {
+    inner: R,
+    cx: Context<'a>,
+    done: u64,
+    total: u64,
+}
+
+impl<R: Read> Read for Observed<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cx.should_stop() {
+            return Err(io::Error::other("reading was cancelled"));
+        }
+        self.cx.progress(self.done, self.total);
+        let read = self.inner.read(buffer)?;
+        self.done += read as u64;
+        Ok(read)
+    }
+}
+
+/// A file, unpacked if it is packed with gzip.
+pub(super) fn open<'a>(path: &Path, cx: &Context<'a>) -> Result<Box<dyn BufRead + 'a>, FileError> {
+    let failed = |error| FileError::unreadable(path, &error);
+    let file = open_input(path).map_err(failed)?;
+    let total = file.metadata().map_or(0, |metadata| metadata.len());
+    let observed = Observed { inner: file, cx: *cx, done: 0, total };
+    let mut packed = BufReader::with_capacity(BUFFER, observed);
+    Ok(match packed.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]) {
+        true => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(packed))),
+        false => Box::new(packed),
+    })
+}
+
+/// Reads a document from its begin to its end.
+pub(super) fn read<'de, T>(
+    path: &Path,
+    (help, cx): (&str, &Context<'_>),
+    seed: impl DeserializeSeed<'de, Value = T>,
+) -> Result<T, FileError> {
+    let mut source = serde_json::Deserializer::from_reader(open(path, cx)?);
+    let value = seed.deserialize(&mut source).and_then(|value| source.end().map(|()| value));
+    value.map_err(|error| damaged(path, &error, help))
+}
+
+/// An error with the position in the document.
+#[cold]
+pub(super) fn damaged(path: &Path, error: &serde_json::Error, help: &str) -> FileError {
+    let text = error.to_string();
+    let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
+    let (line, column) = (Some(error.line()), Some(error.column()).filter(|column| *column > 0));
+    FileError { line, column, ..FileError::new(problem, help) }.in_file(path)
+}
+
+/// Calls a function for every element of an array, one after the other.
+pub(super) struct Each<T, F>(F, PhantomData<T>);
+
+impl<T, F> Each<T, F> {
+    pub(super) fn new(with: F) -> Self {
+        Self(with, PhantomData)
+    }
+}
+
+impl<'de, T: DeserializeOwned, F: FnMut(T) -> Result<(), String>> DeserializeSeed<'de> for Each<T, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<(), D::Error> {
+        source.deserialize_seq(self)
+    }
+}
+
+impl<'de, T: DeserializeOwned, F: FnMut(T) -> Result<(), String>> Visitor<'de> for Each<T, F> {
+    type Value = ();
+
+    fn expecting(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        text.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut elements: A) -> Result<(), A::Error> {
+        while let Some(element) = elements.next_element()? {
+            (self.0)(element).map_err(serde::de::Error::custom)?;
+        }
+        Ok(())
+    }
+}
+
+/// Ranks as a list, or as the text of a list, as PyTorch writes it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Ranks {
+    List(Vec<u32>),
+    Text(String),
+}
+
+impl Ranks {
+    /// The ranks; the error says what is wrong with them.
+    pub(super) fn list(&self) -> Result<Vec<u32>, String> {
+        let text = match self {
+            Self::List(ranks) => return Ok(ranks.clone()),
+            Self::Text(text) => text.trim().trim_start_matches('[').trim_end_matches(']'),
+        };
+        if text.contains("...") {
+            return Err(
+                "a list of ranks is abbreviated with `...`, and no `pg_config` has all of them".into()
+            );
+        }
+        let numbers = text.split(',').map(str::trim).filter(|number| !number.is_empty());
+        numbers.map(|number| number.parse().map_err(|_| format!("`{number}` is not a rank"))).collect()
+    }
+}

@@ -1,0 +1,296 @@
+//! Traces of PyTorch's profiler in the format of Chrome, one per rank: `*.json` or `*.json.gz`. The rank is
+//! `distributedInfo.rank`, or else the last number in the name.
+//!
+//! Collective operations are the kernels that have a `Collective name`, or on processors without kernels the
+//! operators `record_param_comms`; both have the metadata that `saveNcclMeta` of PyTorch writes. Process groups are
+//! those of `Process Group Ranks`, or of `pg_config` in `distributedInfo` if the list is abbreviated.
+//!
+//! A rank computes whenever it does not wait for communication: kernels of NCCL run and no other kernel does.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use hopmap_model::{CollectiveOperation as Operation, Context};
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::error::{RECORD_ALL, damaged};
+use super::job::{Checked, Job, Moment, Rank, What};
+use super::json::{self, Each, Ranks};
+use super::names::{Named, element_bytes, named};
+use super::ranks::{files_ending, rank_of_name};
+use super::spans::{merged, without};
+use crate::TraceError;
+
+/// Endings of the files.
+pub(crate) const ENDINGS: &[&str] = &[".json", ".json.gz"];
+
+#[derive(Debug, Deserialize)]
+struct Event {
+    #[serde(default)]
+    cat: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    ts: f64,
+    #[serde(default)]
+    dur: f64,
+    #[serde(default)]
+    args: Arguments,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Arguments {
+    #[serde(rename = "Collective name")]
+    collective: Option<String>,
+    #[serde(rename = "In msg nelems")]
+    elements: Option<Value>,
+    dtype: Option<String>,
+    #[serde(rename = "In split size")]
+    split: Option<Value>,
+    #[serde(rename = "Process Group Name")]
+    group: Option<String>,
+    #[serde(rename = "Process Group Ranks")]
+    ranks: Option<Ranks>,
+    #[serde(rename = "Rank")]
+    root: Option<Value>,
+    #[serde(rename = "Src Rank")]
+    source: Option<Value>,
+    #[serde(rename = "Dst Rank")]
+    destination: Option<Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Information {
+    rank: Option<u32>,
+    world_size: Option<u32>,
+    #[serde(default)]
+    pg_config: Vec<Group>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Group {
+    #[serde(alias = "name")]
+    pg_name: Option<Value>,
+    ranks: Option<Ranks>,
+}
+
+/// A communication with its group by name, and whether it is a kernel.
+#[derive(Debug)]
+struct Raw {
+    meaning: Meaning,
+    group: String,
+    ranks: Option<Ranks>,
+    /// Begin and end in microseconds.
+    span: (f64, f64),
+    is_kernel: bool,
+}
+
+#[derive(Debug)]
+enum Meaning {
+    Collective { operation: Operation, root: Option<u32>, sent: u64 },
+    Message { peer: u32, bytes: u64, is_sent: bool },
+}
+
+/// What a file has.
+#[derive(Debug, Default)]
+struct File {
+    information: Information,
+    raw: Vec<Raw>,
+    /// Kernels that are no communication, and all kernels of NCCL.
+    computing: Vec<(f64, f64)>,
+    communicating: Vec<(f64, f64)>,
+    /// Begin of the first and end of the last event.
+    span: Option<(f64, f64)>,
+}
+
+/// Whether a file begins like a trace.
+pub(crate) fn recognises(head: &str) -> bool {
+    head.trim_start().starts_with('{')
+        && (head.contains("\"traceEvents\"") || head.contains("\"schemaVersion\""))
+}
+
+/// Reads the traces of all ranks.
+pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
+    let mut job = Job::default();
+    let mut size = None;
+    for path in files_ending(path, ENDINGS)? {
+        let file = json::read(&path, (RECORD_ALL, cx), Document)?;
+        let rank = file.information.rank.or_else(|| rank_of_name(&path));
+        let rank = rank.ok_or_else(|| {
+            damaged(&path, "has no `distributedInfo` with a rank, and no number in its name")
+        })?;
+        size = size.max(file.information.world_size);
+        let rank_of = file.rank(&mut job, &path)?;
+        job.add(rank, rank_of, &path)?;
+    }
+    job.checked(size, path)
+}
+
+/// The document of a trace.
+struct Document;
+
+impl<'de> DeserializeSeed<'de> for Document {
+    type Value = File;
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<File, D::Error> {
+        source.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Document {
+    type Value = File;
+
+    fn expecting(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        text.write_str("an object with `traceEvents`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut keys: A) -> Result<File, A::Error> {
+        let mut file = File::default();
+        while let Some(key) = keys.next_key::<String>()? {
+            match key.as_str() {
+                "traceEvents" => keys.next_value_seed(Each::new(|event: Event| file.event(event)))?,
+                "distributedInfo" => file.information = keys.next_value()?,
+                _ => drop(keys.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(file)
+    }
+}
+
+impl File {
+    fn event(&mut self, event: Event) -> Result<(), String> {
+        let span = (event.ts, event.ts + event.dur);
+        if !(span.0.is_finite() && span.1.is_finite() && event.dur >= 0.0) {
+            return Err(format!("`{}` has no valid time", event.name));
+        }
+        let is_kernel = matches!(event.cat.as_str(), "kernel" | "gpu_memcpy" | "gpu_memset");
+        let is_operator = event.name == "record_param_comms";
+        if is_kernel || is_operator {
+            let all = self.span.get_or_insert(span);
+            *all = (all.0.min(span.0), all.1.max(span.1));
+        }
+        if is_kernel {
+            let is_communication = event.args.collective.is_some() || event.name.contains("nccl");
+            let spans = if is_communication { &mut self.communicating } else { &mut self.computing };
+            spans.push(span);
+        }
+        if is_kernel || is_operator {
+            self.raw.extend(raw(event.args, span, is_kernel)?);
+        }
+        Ok(())
+    }
+
+    /// What the rank of the file does.
+    fn rank(mut self, job: &mut Job, path: &Path) -> Result<Rank, TraceError> {
+        let has_kernels = self.raw.iter().any(|raw| raw.is_kernel);
+        self.raw.retain(|raw| raw.is_kernel == has_kernels);
+        self.raw.sort_by(|one, other| one.span.0.total_cmp(&other.span.0));
+        if !has_kernels {
+            self.communicating = self.raw.iter().map(|raw| raw.span).collect();
+        }
+        let mut known: HashMap<String, Ranks> = HashMap::new();
+        for group in self.information.pg_config {
+            let name =
+                group.pg_name.map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned));
+            known.extend(name.zip(group.ranks));
+        }
+        let all: Vec<u32> = (0..self.information.world_size.unwrap_or(0)).collect();
+        let span = self.span.unwrap_or_default();
+        let seconds = |time: f64| (time - span.0) / 1e6;
+        let (mut calls, mut spans) = (Vec::new(), Vec::new());
+        for raw in self.raw {
+            let span = (seconds(raw.span.0), seconds(raw.span.1));
+            let what = match raw.meaning {
+                Meaning::Collective { operation, root, sent } => {
+                    let listed =
+                        raw.ranks.and_then(|ranks| ranks.list().ok()).filter(|ranks| !ranks.is_empty());
+                    let configured = || known.get(&raw.group).map(Ranks::list);
+                    let members = match listed {
+                        Some(members) => members,
+                        None => match configured() {
+                            Some(members) => members.map_err(|problem| damaged(path, problem))?,
+                            None => Vec::new(),
+                        },
+                    };
+                    // PyTorch writes an empty list for the group of all ranks.
+                    let members = if members.is_empty() { all.clone() } else { members };
+                    let group = job.group(members, path)?;
+                    let processes = job.groups[group as usize].len() as u32;
+                    let root =
+                        operation.has_root().then(|| root.filter(|root| *root < processes).unwrap_or(0));
+                    What::Collective { group, operation, root, sent }
+                }
+                Meaning::Message { peer, bytes, is_sent: true } => What::Send { peer, tag: 0, bytes },
+                Meaning::Message { peer, bytes, is_sent: false } => What::Receive { peer, tag: 0, bytes },
+            };
+            calls.push(what);
+            spans.push(span);
+        }
+        let waiting = without(merged(self.communicating), &merged(self.computing));
+        let computing = without(vec![span], &waiting);
+        let computing = computing.into_iter().map(|(begin, end)| (seconds(begin), seconds(end))).collect();
+        Ok(Rank { calls, moments: moments(&spans), computing, host: None, duration_s: Some(seconds(span.1)) })
+    }
+}
+
+/// What happens to calls with these begins and ends, sorted by begin.
+fn moments(spans: &[(f64, f64)]) -> Vec<(f64, Moment)> {
+    let both = |(call, span): (u32, &(f64, f64))| {
+        [(span.0, 2 * call, Moment::Start(call)), (span.1, 2 * call + 1, Moment::Needed(call))]
+    };
+    let mut moments: Vec<(f64, u32, Moment)> = (0..).zip(spans).flat_map(both).collect();
+    moments.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    moments.into_iter().map(|(time, _, moment)| (time, moment)).collect()
+}
+
+/// The communication of an event; `None` if it has none.
+fn raw(arguments: Arguments, span: (f64, f64), is_kernel: bool) -> Result<Option<Raw>, String> {
+    let Some(name) = arguments.collective else { return Ok(None) };
+    let meaning = named(&name).ok_or_else(|| format!("unknown operation `{name}`"))?;
+    if meaning == Named::Nothing {
+        return Ok(None);
+    }
+    let number = |value: &Option<Value>, what: &str| match value {
+        Some(Value::Number(number)) => {
+            number.as_u64().ok_or_else(|| format!("`{name}` has the impossible {what} {number}"))
+        }
+        Some(Value::String(text)) => {
+            text.parse().map_err(|_| format!("`{name}` has the impossible {what} `{text}`"))
+        }
+        _ => Err(format!("`{name}` has no {what}")),
+    };
+    let bytes = || {
+        let kind = arguments.dtype.as_deref().unwrap_or_default();
+        let size = element_bytes(kind).ok_or_else(|| format!("`{name}` has the unknown type `{kind}`"))?;
+        let elements: u64 = number(&arguments.elements, "number of elements")?;
+        elements.checked_mul(size).ok_or_else(|| format!("`{name}` has more than 2^64 bytes"))
+    };
+    let rank =
+        |value| number(value, "rank").and_then(|rank| u32::try_from(rank).map_err(|error| error.to_string()));
+    let meaning = match meaning {
+        Named::Collective(Operation::Barrier) => {
+            Meaning::Collective { operation: Operation::Barrier, root: None, sent: 0 }
+        }
+        Named::Collective(operation) => {
+            let uneven = operation == Operation::AllToAll && arguments.split.as_ref().is_some_and(is_uneven);
+            let operation = if uneven { Operation::AllToAllV } else { operation };
+            Meaning::Collective { operation, root: rank(&arguments.root).ok(), sent: bytes()? }
+        }
+        Named::Send => {
+            Meaning::Message { peer: rank(&arguments.destination)?, bytes: bytes()?, is_sent: true }
+        }
+        _ => Meaning::Message { peer: rank(&arguments.source)?, bytes: bytes()?, is_sent: false },
+    };
+    let group = arguments.group.unwrap_or_default();
+    Ok(Some(Raw { meaning, group, ranks: arguments.ranks, span, is_kernel }))
+}
+
+/// Whether a list of split sizes, or its text, has different sizes.
+fn is_uneven(split: &Value) -> bool {
+    let text = split.as_str().map_or_else(|| split.to_string(), str::to_owned);
+    let mut sizes = text.split(|letter: char| !letter.is_ascii_digit()).filter(|size| !size.is_empty());
+    let first = sizes.next();
+    sizes.any(|size| Some(size) != first)
+}

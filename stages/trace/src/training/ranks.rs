@@ -1,0 +1,111 @@
+//! The files of a job: one per rank in a folder.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use hopmap_model::{InputPath, open_input};
+use hopmap_text::FileError;
+
+use super::error::RECORD_ALL;
+use crate::TraceError;
+
+/// Bytes of a file that recognition reads.
+const LOOKED_AT: u64 = 1 << 16;
+
+/// The files of a folder whose names end like one of these, by name; a file is itself.
+pub(crate) fn files_ending(path: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, TraceError> {
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = std::fs::read_dir(path).map_err(|error| FileError::unreadable(path, &error))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let file = entry.map_err(|error| FileError::unreadable(path, &error))?.path();
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if file.is_file() && !name.starts_with('.') && endings.iter().any(|ending| name.ends_with(ending)) {
+            files.push(file);
+        }
+    }
+    files.sort();
+    match files.is_empty() {
+        true => Err(TraceError::of(
+            path,
+            format!("has no file that ends in `{}`", endings.join("`, `")),
+            RECORD_ALL,
+        )),
+        false => Ok(files),
+    }
+}
+
+/// The files under their names, so that moving the folder does not change keys.
+pub(crate) fn inputs(path: &Path, endings: &[&str]) -> Result<Vec<InputPath>, TraceError> {
+    let files = files_ending(path, endings)?;
+    if path.is_file() {
+        return Ok(vec![InputPath::named(path, "trace")]);
+    }
+    let named = |file: PathBuf| {
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        InputPath::named(file, name)
+    };
+    Ok(files.into_iter().map(named).collect())
+}
+
+/// The last number in a name without its endings: `trace_rank_12.json` is of rank 12.
+pub(crate) fn rank_of_name(file: &Path) -> Option<u32> {
+    let name = file.file_name()?.to_str()?;
+    let stem = [".gz", ".json", ".jsonl", ".log", ".et"]
+        .iter()
+        .fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
+    let stem = stem.strip_suffix(".pt.trace").unwrap_or(stem);
+    let digits = stem.len() - stem.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
+    stem[stem.len() - digits..].parse().ok()
+}
+
+/// The files by the rank in their names.
+pub(crate) fn by_rank(path: &Path, endings: &[&str]) -> Result<BTreeMap<u32, PathBuf>, TraceError> {
+    let mut ranks = BTreeMap::new();
+    for file in files_ending(path, endings)? {
+        let rank = rank_of_name(&file)
+            .ok_or_else(|| TraceError::of(&file, "does not end in the number of its rank", RECORD_ALL))?;
+        if let Some(other) = ranks.insert(rank, file.clone()) {
+            let problem = format!("is of rank {rank}, like `{}`", other.display());
+            return Err(TraceError::of(&file, problem, RECORD_ALL));
+        }
+    }
+    Ok(ranks)
+}
+
+/// The begin of the first file of a folder, or of a file, unpacked, as text; empty if there is none.
+pub(crate) fn first_head(path: &Path, endings: &[&str]) -> String {
+    let first = files_ending(path, endings).ok().and_then(|files| files.into_iter().next());
+    let head = |file: PathBuf| -> std::io::Result<Vec<u8>> {
+        let mut head = Vec::new();
+        open_input(&file)?.take(LOOKED_AT).read_to_end(&mut head)?;
+        if head.starts_with(&[0x1f, 0x8b]) {
+            let mut unpacked = Vec::new();
+            // The begin of a packed file ends before the stream does.
+            let _ = MultiGzDecoder::new(head.as_slice()).take(LOOKED_AT).read_to_end(&mut unpacked);
+            head = unpacked;
+        }
+        Ok(head)
+    };
+    let head = first.and_then(|file| head(file).ok()).unwrap_or_default();
+    String::from_utf8_lossy(&head).trim_start_matches('\u{feff}').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rank_is_the_last_number_of_a_name() {
+        let rank = |name: &str| rank_of_name(Path::new(name));
+        assert_eq!(
+            ["a/all_reduce.11.et", "nccl_trace_rank_3", "rank7.pt.trace.json.gz"].map(rank),
+            [Some(11), Some(3), Some(7)]
+        );
+        assert_eq!(["trace.json", "rank4_part.json"].map(rank), [None, None]);
+    }
+}

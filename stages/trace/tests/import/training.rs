@@ -1,0 +1,411 @@
+//! Traces of training jobs, with messages computed by hand.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hopmap_model::{Action, Context, InputPath, Inputs, Outcome, Program, Stage};
+use hopmap_trace::{Format, ProgramParams, ProgramStage};
+
+use super::Files;
+
+/// A field of a protobuf message: its number with a varint, or with bytes.
+fn number(field: u64, value: u64) -> Vec<u8> {
+    [varint(field << 3), varint(value)].concat()
+}
+
+fn bytes(field: u64, value: &[u8]) -> Vec<u8> {
+    [varint(field << 3 | 2), varint(value.len() as u64), value.to_vec()].concat()
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut digits = Vec::new();
+    while value >= 0x80 {
+        digits.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    digits.push(value as u8);
+    digits
+}
+
+/// Fields of values of attributes in `et_def.proto`.
+const INT64: u64 = 9;
+const UINT64: u64 = 13;
+
+fn attribute(name: &str, field: u64, value: u64) -> Vec<u8> {
+    bytes(10, &[bytes(1, name.as_bytes()), number(field, value)].concat())
+}
+
+fn text(name: &str, value: &str) -> Vec<u8> {
+    bytes(10, &[bytes(1, name.as_bytes()), bytes(29, value.as_bytes())].concat())
+}
+
+const COMPUTE: u64 = 4;
+const SEND: u64 = 5;
+const RECEIVE: u64 = 6;
+const COLLECTIVE: u64 = 7;
+
+/// A node that depends on others.
+fn node(id: u64, kind: u64, after: &[u64], microseconds: u64, attributes: &[Vec<u8>]) -> Vec<u8> {
+    let after = after.iter().map(|id| number(5, *id)).collect::<Vec<_>>().concat();
+    [number(1, id), number(3, kind), after, number(7, microseconds), attributes.concat()].concat()
+}
+
+fn collective(id: u64, after: &[u64], kind: u64, size: u64, group: &str) -> Vec<u8> {
+    let named = if group.is_empty() { Vec::new() } else { text("pg_name", group) };
+    let attributes = [attribute("comm_type", INT64, kind), attribute("comm_size", INT64, size), named];
+    node(id, COLLECTIVE, after, 0, &attributes)
+}
+
+fn message(id: u64, kind: u64, after: &[u64], (source, destination): (u64, u64), size: u64) -> Vec<u8> {
+    let attributes = [
+        attribute("comm_src", UINT64, source),
+        attribute("comm_dst", UINT64, destination),
+        attribute("comm_size", UINT64, size),
+        attribute("comm_tag", UINT64, 3),
+    ];
+    node(id, kind, after, 0, &attributes)
+}
+
+fn trace(nodes: &[Vec<u8>]) -> Vec<u8> {
+    let metadata = bytes(1, b"0.0.4");
+    let framed = |message: &Vec<u8>| [varint(message.len() as u64), message.clone()].concat();
+    std::iter::once(&metadata).chain(nodes).flat_map(framed).collect()
+}
+
+/// Four ranks compute, reduce in pairs while they compute again, and pass a message on.
+fn chakra_ranks() -> Vec<Vec<u8>> {
+    (0..4u64)
+        .map(|rank| {
+            let group = if rank < 2 { "1" } else { "2" };
+            trace(&[
+                node(10, COMPUTE, &[], 100, &[]),
+                collective(11, &[10], 0, 1000, group),
+                node(12, COMPUTE, &[10], 50, &[]),
+                node(13, COMPUTE, &[11, 12], 7, &[]),
+                message(14, SEND, &[13], (rank, (rank + 1) % 4), 64),
+                message(15, RECEIVE, &[13], ((rank + 3) % 4, rank), 64),
+                collective(16, &[14, 15], 2, 10, ""),
+            ])
+        })
+        .collect()
+}
+
+fn chakra_of(ranks: &[Vec<u8>], groups: &str) -> Files {
+    let names: Vec<String> = (0..ranks.len()).map(|rank| format!("step.{rank}.et")).collect();
+    let mut files: Vec<(&str, &[u8])> =
+        names.iter().map(String::as_str).zip(ranks.iter().map(Vec::as_slice)).collect();
+    files.push(("comm_group.json", groups.as_bytes()));
+    Files::new(&files)
+}
+
+const GROUPS: &str = "{\"1\": [0, 1], \"2\": [2, 3]}";
+
+pub(crate) fn chakra() -> Files {
+    chakra_of(&chakra_ranks(), GROUPS)
+}
+
+/// Bytes of every pair.
+fn sums(files: &Files) -> Vec<(u32, u32, u64)> {
+    files
+        .auto()
+        .pairs()
+        .into_iter()
+        .map(|(source, destination, _, bytes)| (source, destination, bytes))
+        .collect()
+}
+
+#[test]
+fn collectives_of_chakra_follow_nccl() {
+    // The allreduce of two sends its vector both ways; the ring of the allgather three blocks to the next.
+    let (around, pair) = (64 + 30, 1000);
+    assert_eq!(
+        sums(&chakra()),
+        [
+            (0, 1, around + pair),
+            (1, 0, pair),
+            (1, 2, around),
+            (2, 3, around + pair),
+            (3, 0, around),
+            (3, 2, pair)
+        ]
+    );
+    let read = chakra().auto();
+    let operations: Vec<&str> =
+        read.graph().collectives.calls.iter().map(|calls| calls.operation.name()).collect();
+    assert_eq!(operations, ["allreduce", "allgather", "allreduce"]);
+}
+
+/// The totals of the microbenchmarks of ASTRA-sim: one operation on 1 MiB.
+#[test]
+fn a_microbenchmark_moves_what_its_operation_needs() {
+    let mib = 1u64 << 20;
+    for ranks in [4, 8, 16u64] {
+        // Number of the operation, and total bytes.
+        for (kind, total) in [
+            (0, 2 * (ranks - 1) * mib),
+            (2, ranks * (ranks - 1) * mib),
+            (6, (ranks - 1) * mib),
+            (7, (ranks - 1) * mib),
+        ] {
+            let rank = trace(&[collective(7, &[], kind, mib, "")]);
+            let read = chakra_of(&vec![rank; ranks as usize], "{}").auto();
+            assert_eq!(read.graph().bytes(), total, "{kind} on {ranks}");
+        }
+    }
+}
+
+/// The operations of a rank in short.
+fn shown(program: &Program, rank: u32) -> Vec<String> {
+    let show = |action: Action| match action {
+        Action::Compute { seconds } => format!("compute {:.0}", seconds * 1e6),
+        Action::Isend { envelope, bytes, .. } => {
+            format!("isend {bytes} to {}", program.envelopes[envelope as usize].peer)
+        }
+        Action::Irecv { envelope, bytes, .. } => {
+            format!("irecv {bytes} from {}", program.envelopes[envelope as usize].peer)
+        }
+        Action::Wait { .. } => "wait".into(),
+        Action::Collective { collective, bytes } => {
+            format!("{} {bytes}", program.collectives[collective as usize].operation.name())
+        }
+        other => format!("{other:?}"),
+    };
+    program.of_rank(rank).iter().map(|operation| show(operation.action())).collect()
+}
+
+fn program(files: &Files) -> miette::Result<Program> {
+    let params = ProgramParams::new(Some(InputPath::new(files.trace())));
+    ProgramStage::check(&params)?;
+    let Outcome::Done(outputs) = ProgramStage::run(params, Inputs::new(), &Context::detached())? else {
+        panic!("a program has no part")
+    };
+    Ok(outputs.get("program").unwrap().downcast_ref::<Program>().unwrap().clone())
+}
+
+#[test]
+fn overlap_with_computation_is_kept() {
+    let program = program(&chakra()).unwrap();
+    assert_eq!(
+        shown(&program, 0),
+        [
+            "compute 100",
+            // The allreduce runs while the rank computes.
+            "irecv 1000 from 1",
+            "isend 1000 to 1",
+            "compute 50",
+            "wait",
+            "wait",
+            "compute 7",
+            "isend 64 to 1",
+            "irecv 64 from 3",
+            "wait",
+            "wait",
+            "allgather 10"
+        ]
+    );
+}
+
+fn event(name: &str, category: &str, (begin, length): (u32, u32), arguments: &str) -> String {
+    format!(
+        "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":\"{name}\",\"pid\":1,\"tid\":7,\"ts\":{begin}.5,\"dur\":{length},\"args\":{{{arguments}}}}}"
+    )
+}
+
+fn communication(name: &str, elements: u32, ranks: &str, more: &str) -> String {
+    format!(
+        "\"Collective name\":\"{name}\",\"In msg nelems\":{elements},\"Out msg nelems\":{elements},\"dtype\":\"BFloat16\",\
+         \"Group size\":2,\"Process Group Name\":\"5\",\"Process Group Ranks\":\"{ranks}\",\"In split size\":\"[]\"{more}"
+    )
+}
+
+/// Two ranks: computation of 100 µs, an allreduce of 1000 bytes of which 30 µs overlap with computation, and a message.
+fn kineto_rank(rank: u32) -> String {
+    let peer = 1 - rank;
+    let (direction, ends) = match rank {
+        0 => ("send", "\"Dst Rank\":1"),
+        _ => ("recv", "\"Src Rank\":0"),
+    };
+    let reduce = communication("allreduce", 500, "[0, 1]", "");
+    let message = communication(direction, 32, "[]", &format!(",{ends}"));
+    let events = [
+        event("record_param_comms", "cpu_op", (1000, 5), &reduce),
+        event("gemm", "kernel", (1000, 100), "\"stream\":7"),
+        event("ncclDevKernel_AllReduce", "kernel", (1100, 60), &reduce),
+        event("gemm", "kernel", (1100, 30), "\"stream\":7"),
+        event("gemm", "kernel", (1160, 10), "\"stream\":7"),
+        event("ncclDevKernel_SendRecv", "kernel", (1170, 20), &message),
+        event("wait", "user_annotation", (1200, 1), &format!("\"External id\":{peer}")),
+    ];
+    format!(
+        "{{\"schemaVersion\":1,\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\":{rank},\"world_size\":2}},\"traceEvents\":[{}]}}",
+        events.join(",")
+    )
+}
+
+pub(crate) fn kineto() -> Files {
+    Files::new(&[("a.pt.trace.json", kineto_rank(0)), ("b.pt.trace.json", kineto_rank(1))])
+}
+
+#[test]
+fn kernels_of_pytorch_are_a_program() {
+    assert_eq!(sums(&kineto()), [(0, 1, 1064), (1, 0, 1000)]);
+    let read = kineto().auto();
+    assert!((read.graph().duration_s.unwrap() - 190e-6).abs() < 1e-9);
+    let program = program(&kineto()).unwrap();
+    let expected =
+        ["compute 100", "irecv 1000 from 1", "isend 1000 to 1", "compute 30", "wait", "wait", "compute 10"];
+    assert_eq!(shown(&program, 0)[..7], expected);
+    assert_eq!(shown(&program, 0)[7..], ["isend 64 to 1", "wait"]);
+    assert_eq!(shown(&program, 1)[7..], ["irecv 64 from 0", "wait"]);
+}
+
+#[test]
+fn packed_traces_are_read() {
+    let packed = |text: String| {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap()
+    };
+    let files = Files::new(&[("r0.json.gz", packed(kineto_rank(0))), ("r1.json.gz", packed(kineto_rank(1)))]);
+    assert_eq!(sums(&files), sums(&kineto()));
+}
+
+fn entry(number: u32, name: &str, sizes: &str) -> String {
+    format!(
+        "{{\"collective_seq_id\":{number},\"input_dtypes\":[\"Float\"],\"input_sizes\":[{sizes}],\"process_group\":[\"0\",\"default_pg\"],\
+         \"profiling_name\":\"{name}\",\"time_created_ns\":{number}000}}"
+    )
+}
+
+fn dump(entries: &[String]) -> String {
+    let groups = "{\"0\":{\"desc\":\"default_pg\",\"name\":\"0\",\"ranks\":\"[0, 1, 2]\"}}";
+    format!("{{\"entries\":[{}],\"pg_config\":{groups},\"version\":\"2.4\"}}", entries.join(","))
+}
+
+/// Three ranks of which the first has forgotten the first operation.
+pub(crate) fn flight_recorder() -> Files {
+    let entries = [entry(1, "nccl:all_reduce", "[9]"), entry(2, "nccl:reduce_scatter", "[3, 100]")];
+    let all = dump(&entries);
+    Files::new(&[
+        ("nccl_trace_rank_0.json", dump(&entries[1..])),
+        ("nccl_trace_rank_1.json", all.clone()),
+        ("nccl_trace_rank_2.json", all),
+    ])
+}
+
+#[test]
+fn dumps_begin_with_the_first_operation_that_all_ranks_have() {
+    // A ring of 1200 bytes: each rank passes two thirds on.
+    assert_eq!(sums(&flight_recorder()), [(0, 1, 800), (1, 2, 800), (2, 0, 800)]);
+}
+
+fn record(process: u32, communicator: &str, rank: u32, size: u32, what: &str) -> String {
+    format!(
+        "{{\"header\":{{\"id\":\"{communicator}\",\"comm_name\":\"unknown\",\"rank\":{rank},\"n_ranks\":{size},\"nnodes\":2}},\
+         \"metadata\":{{\"inspector_output_format_version\":\"v4.0\",\"hostname\":\"n{}\",\"pid\":{process}}},{what}}}\n",
+        process / 2
+    )
+}
+
+fn performed(name: &str, number: u32, size: u32) -> String {
+    format!(
+        "\"coll_perf\":{{\"coll\":\"{name}\",\"coll_sn\":{number},\"coll_msg_size_bytes\":{size},\"coll_exec_time_us\":9}}"
+    )
+}
+
+/// Four processes on two hosts; rank 0 of the communicator of all is the last process.
+pub(crate) fn inspector() -> Files {
+    let lines = |processes: [u32; 2]| -> String {
+        processes
+            .iter()
+            .map(|process| {
+                let all = record(*process, "0xaa", 3 - process, 4, &performed("AllReduce", 1, 8000));
+                let pair = record(
+                    *process,
+                    &format!("0xb{}", process / 2),
+                    process % 2,
+                    2,
+                    &performed("ReduceScatter", 1, 500),
+                );
+                let peer = format!(
+                    "\"p2p_perf\":{{\"p2p\":\"Send\",\"p2p_sn\":1,\"p2p_peer\":{},\"p2p_msg_size_bytes\":5}}",
+                    process % 4
+                );
+                let message = record(*process, "0xaa", 3 - process, 4, &peer);
+                [pair, all, if *process == 1 { message } else { String::new() }].concat()
+            })
+            .collect()
+    };
+    Files::new(&[("n0.log", lines([0, 1])), ("n1.log", lines([2, 3]))])
+}
+
+#[test]
+fn processes_of_the_inspector_have_the_ranks_of_their_communicator() {
+    let read = inspector().auto();
+    let hosts: Vec<&str> =
+        read.graph().processes.iter().map(|process| process.host.as_deref().unwrap()).collect();
+    assert_eq!(hosts, ["n1", "n1", "n0", "n0"]);
+    // Process 1 is rank 2 and sends to rank 1; pairs pass 500 bytes on both ways.
+    let sums = sums(&inspector());
+    let tree = |pair: (u32, u32)| sums.iter().find(|sum| (sum.0, sum.1) == pair).map_or(0, |sum| sum.2);
+    assert_eq!(read.graph().bytes(), 2 * 3 * 8000 + 4 * 500 + 5);
+    assert_eq!((tree((2, 1)) - 5) % 1000, 0);
+}
+
+/// The message of the error.
+fn refused(files: &Files) -> String {
+    files.auto().result.unwrap_err().0
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    let half = chakra_of(&chakra_ranks()[..2], GROUPS);
+    assert!(refused(&half).contains("has no trace of rank 2 and 1 others, of 4 ranks"), "{}", refused(&half));
+    let no_group = chakra_of(&chakra_ranks(), "{\"1\": [0, 1]}");
+    assert!(refused(&no_group).contains("group `2`, which is not in `comm_group.json`"));
+    let empty = chakra_of(&chakra_ranks(), "{\"1\": [0, 1], \"2\": []}");
+    assert!(refused(&empty).contains("comm_group.json` has a group without members"));
+    let of = |nodes: &[Vec<u8>]| refused(&chakra_of(&[trace(nodes), trace(nodes)], "{}"));
+    assert!(of(&[collective(1, &[], 99, 8, "")]).contains("unknown collective operation 99 at node 1"));
+    assert!(of(&[collective(1, &[], 0, u64::MAX, "")]).contains("impossible `comm_size` -1 at node 1"));
+    assert!(of(&[message(1, SEND, &[], (7, 1), 8)]).contains("is a message of rank 7"));
+    let other = [trace(&[collective(1, &[], 0, 8, "")]), trace(&[collective(1, &[], 2, 8, "")])];
+    assert!(refused(&chakra_of(&other, "{}")).contains("`allreduce` on rank 0 and `allgather` on rank 1"));
+    let mut cut = chakra_ranks();
+    let end = cut[1].len() - 3;
+    cut[1].truncate(end);
+    assert!(refused(&chakra_of(&cut, GROUPS)).contains("it ends inside a node"));
+    let stopped = Files::new(&[("a0.json", kineto_rank(0))]);
+    assert!(refused(&stopped).contains("has no trace of rank 1, of 2 ranks"), "{}", refused(&stopped));
+    let unknown = kineto_rank(0).replace("allreduce", "juggle");
+    let unknown = Files::new(&[("a0.json", unknown)]);
+    assert!(refused(&unknown).contains("unknown operation `juggle`"), "{}", refused(&unknown));
+    let deep = format!(
+        "{}{}",
+        "{\"schemaVersion\":1,\"a\":".to_owned() + &"[".repeat(1 << 20),
+        "]".repeat(1 << 20) + "}"
+    );
+    // Deep nesting is passed over; a trace without communication has no messages.
+    assert_eq!(Files::new(&[("a0.json", deep)]).auto().pairs(), []);
+    let pickled = Files::new(&[("nccl_trace_rank_0", b"\x80\x02}q\x00(X\x07\x00\x00\x00entries")]);
+    assert!(refused(&pickled).contains("is a pickle of Python"), "{}", refused(&pickled));
+}
+
+#[test]
+fn circles_and_missing_nodes_have_no_program() {
+    let error = |nodes: &[Vec<u8>]| program(&chakra_of(&[trace(nodes)], "{}")).unwrap_err().to_string();
+    let circle = error(&[node(1, COMPUTE, &[2], 1, &[]), node(2, COMPUTE, &[1], 1, &[])]);
+    assert!(circle.contains("dependencies in a circle, which node 1 waits for"), "{circle}");
+    let missing = error(&[node(1, COMPUTE, &[9], 1, &[])]);
+    assert!(missing.contains("depends on node 9, which does not exist"), "{missing}");
+}
+
+#[test]
+fn formats_of_training_jobs_are_recognised() {
+    let logged = |files: &Files| files.auto().log.first().cloned().unwrap_or_default();
+    assert_eq!(logged(&kineto()), "format: kineto");
+    assert_eq!(logged(&flight_recorder()), "format: flight-recorder");
+    assert_eq!(logged(&inspector()), "format: nccl-inspector");
+    assert_eq!(kineto().read(|params| params.format = Format::Kineto).pairs(), kineto().auto().pairs());
+}
