@@ -36,6 +36,7 @@ pages! {
     install: "docs/howto/install.md",
     record: "docs/howto/record.md",
     record_a_trace: "docs/howto/record-a-trace.md",
+    training_traces: "docs/howto/training-traces.md",
     collectives: "docs/howto/collectives.md",
     describe_the_machine: "docs/howto/describe-the-machine.md",
     measure_the_machine: "docs/howto/measure-the-machine.md",

@@ -28,6 +28,7 @@ mod ibnetdiscover;
 mod mappers;
 mod matrix_csv;
 mod measured;
+mod nccl_topology;
 mod netloc;
 mod netloc_dat;
 mod nvidia_smi;
@@ -95,6 +96,7 @@ static READERS: &[Reader] = &[
     (Format::GraphJson, graph_json::recognises, Source::Text(graph_json::read)),
     (Format::Topograph, placed::recognises_topograph, Source::Text(placed::read_topograph)),
     (Format::SwitchMap, placed::recognises_map, Source::Text(placed::read_map)),
+    (Format::NcclTopology, nccl_topology::recognises, Source::Text(nccl_topology::read)),
     (Format::NvidiaSmi, nvidia_smi::recognises, Source::Text(nvidia_smi::read)),
     (Format::Kahip, mappers::recognises_kahip, Source::Text(mappers::read_kahip)),
     (Format::GraphCsv, graph_csv::recognises, Source::Text(graph_csv::read)),

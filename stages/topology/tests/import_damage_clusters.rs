@@ -20,6 +20,8 @@ const TOPOGRAPH: &str = r#"{"instances":[{"id":"n1","network_layers":["l1","s1"]
 const MAP: &str = r#"{"10.0.0.1": "s1", "10.0.0.2": "s1", "10.0.0.3": "s2"}"#;
 const LABELS: &str = "host,accelerator,leaf,spine\nn1,d1,l1,s1\nn2,d1,l1,s1\nn3,,l2,s1\nn9,,,\n";
 const SMI: &str = "\tGPU0\tGPU1\tGPU2\tCPU Affinity\nGPU0\t X \tNV4\tPHB\t0-7\nGPU1\tNV4\t X \tSYS\t0-7\nGPU2\tPHB\tSYS\t X \t8\n";
+const NCCL: &str = "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"1:0\" class=\"0x060400\"><pci busid=\"2:0\"><gpu dev=\"0\"><nvlink target=\"3:0\" count=\"4\"/></gpu></pci>\
+<pci busid=\"3:0\"><gpu dev=\"1\"/></pci></pci></cpu><cpu numaid=\"1\"><pci busid=\"4:0\"><gpu dev=\"2\"/></pci></cpu></system>\n";
 const CSV: &str = "source,source_port,source_slots,destination,destination_port,speed,latency_us,state,both\nn1,1,4,s,7,25G,1.5,up,\n\
                    n2,1,2,s,8,4xHDR,2,down,yes\n\"n,3\",,,s,9,,,,no\n";
 const JSON: &str = r#"{"directed":true,"nodes":[{"name":"a","kind":"host"},{"name":"s","kind":"switch","state":"down"}],
@@ -47,7 +49,7 @@ fn sample(random: &mut Random) -> (Format, String) {
             "<platform version=\"4\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-3\" speed=\"1f\" bw=\"1Bps\" lat=\"1s\" topology=\"{kind}\"/></platform>"
         )
     };
-    match random.below(18) {
+    match random.below(19) {
         0 | 1 => (Format::SlurmConf, CONF.into()),
         2 => (Format::SlurmConf, BLOCKS.into()),
         3 => (Format::SlurmYaml, YAML.into()),
@@ -63,6 +65,7 @@ fn sample(random: &mut Random) -> (Format, String) {
         13 => (Format::SwitchMap, MAP.into()),
         14 => (Format::LabelList, LABELS.into()),
         15 => (Format::NvidiaSmi, SMI.into()),
+        16 => (Format::NcclTopology, NCCL.into()),
         _ => (Format::Simgrid, shape().replace(SHAPES[0], SHAPES[random.below(3)])),
     }
 }

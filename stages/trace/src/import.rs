@@ -16,6 +16,7 @@ mod task_graph;
 mod tau;
 mod training;
 
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use hopmap_model::{Context, Error, InputPath, Process, Program, TaskGraph};
@@ -121,6 +122,10 @@ pub struct ImportParams {
     /// ranks do not communicate.
     #[serde(default)]
     pub ranks: Option<u32>,
+    /// Ranks per host, for files that do not name hosts: consecutive ranks share a host, such as the GPUs of a
+    /// training job. `blocks = "host"` of the mappers keeps them together.
+    #[serde(default)]
+    pub ranks_per_host: Option<NonZeroU32>,
     /// Whether collective operations of recordings and OTF2 archives count, as in `trace/otf2`: `expand`,
     /// `keep` or `ignore`. Open MPI's monitoring counts the messages that they really sent; these count with
     /// `expand`.
@@ -135,8 +140,8 @@ impl ImportParams {
     /// Parameters that read a file and recognise its format.
     #[must_use]
     pub fn new(path: InputPath) -> Self {
-        let (format, ranks, collectives, algorithms) = Default::default();
-        Self { path, format, ranks, collectives, algorithms }
+        let (format, ranks, ranks_per_host, collectives, algorithms) = Default::default();
+        Self { path, format, ranks, ranks_per_host, collectives, algorithms }
     }
 }
 
@@ -162,7 +167,8 @@ pub(crate) fn read(
     if format == Format::Auto && !is_certain {
         cx.log(format_args!("format: {}", resolved.name()));
     }
-    Ok(with_ranks((reader.read)(path, options, cx)?, options.ranks, path)?)
+    let graph = with_ranks((reader.read)(path, options, cx)?, options.ranks, path)?;
+    Ok(with_hosts(graph, options.ranks_per_host))
 }
 
 /// All files that the operations of a trace are read from.
@@ -239,6 +245,16 @@ fn with_ranks(mut graph: TaskGraph, ranks: Option<u32>, path: &Path) -> Result<T
         graph.processes.resize(ranks as usize, Process::default());
     }
     Ok(graph)
+}
+
+/// Names the hosts of consecutive ranks where the file does not.
+fn with_hosts(mut graph: TaskGraph, ranks_per_host: Option<NonZeroU32>) -> TaskGraph {
+    if let Some(ranks_per_host) = ranks_per_host {
+        for (rank, process) in (0..).zip(&mut graph.processes) {
+            process.host.get_or_insert_with(|| format!("host{}", rank / ranks_per_host.get()));
+        }
+    }
+    graph
 }
 
 /// The format and its reader, recognised from the contents with `auto`.

@@ -384,9 +384,9 @@ impl Stage for Import {
     }
 
     fn run(params: ImportParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let ImportParams { path, format, ranks, collectives, algorithms } = params;
-        let graph =
-            import::read(path.path(), format, import::Options { ranks, collectives, algorithms }, cx)?;
+        let ImportParams { path, format, ranks, ranks_per_host, collectives, algorithms } = params;
+        let options = import::Options { ranks, ranks_per_host, collectives, algorithms };
+        let graph = import::read(path.path(), format, options, cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
     }
 }

@@ -147,6 +147,8 @@ formats! {
     LabelList = "label-list",
     /// Output of `nvidia-smi topo -m`.
     NvidiaSmi = "nvidia-smi",
+    /// XML of NCCL: the file that `NCCL_TOPO_DUMP_FILE` names.
+    NcclTopology = "nccl-topology",
 }
 
 /// A machine topology and notes on its import.

@@ -14,9 +14,49 @@ const HELP: &str = "give the output of `nvidia-smi topo -m`, with the row of eve
 /// Most GPUs of a host.
 const MOST_GPUS: usize = 1024;
 /// Connections through the host, from fast to slow, as in the legend of `nvidia-smi`.
-const CONNECTIONS: [&str; 5] = ["PIX", "PXB", "PHB", "NODE", "SYS"];
+const CONNECTIONS: [(&str, Connection); 5] = [
+    ("PIX", Connection::Bridge),
+    ("PXB", Connection::Bridges),
+    ("PHB", Connection::HostBridge),
+    ("NODE", Connection::Node),
+    ("SYS", Connection::System),
+];
 /// The name of the host, which the output lacks.
 const HOST: &str = "host";
+
+/// How two GPUs are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Connection {
+    /// They are one.
+    Same,
+    /// This many connections of `NVLink`.
+    NvLink(u32),
+    /// One PCI bridge.
+    Bridge,
+    /// Several PCI bridges.
+    Bridges,
+    /// A PCI host bridge.
+    HostBridge,
+    /// Several host bridges of a NUMA node.
+    Node,
+    /// The interconnect of NUMA nodes.
+    System,
+}
+
+impl Connection {
+    /// 0 for a GPU itself; more `NVLink` connections are faster, and all of them faster than PCI Express.
+    fn slowness(self) -> u32 {
+        match self {
+            Self::Same => 0,
+            Self::NvLink(links) => 1000 - links.min(999),
+            Self::Bridge => 1000,
+            Self::Bridges => 1001,
+            Self::HostBridge => 1002,
+            Self::Node => 1003,
+            Self::System => 1004,
+        }
+    }
+}
 
 /// A line of column names that begins with the first GPU, and the row of that GPU.
 pub(super) fn recognises(sample: &Sample) -> bool {
@@ -46,7 +86,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     if gpus.is_empty() || gpus.len() > MOST_GPUS {
         return Err(malformed(first, format!("{} GPUs", gpus.len()), HELP));
     }
-    let mut speeds: Vec<Vec<u32>> = Vec::new();
+    let mut rows: Vec<Vec<Connection>> = Vec::new();
     for name in &gpus {
         let Some((line, row)) = lines.next() else {
             return Err(malformed(None, format!("the row of `{name}` is missing"), HELP));
@@ -55,15 +95,30 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         if words.next() != Some(*name) {
             return Err(malformed(line, format!("the row of `{name}` is expected here"), HELP));
         }
-        let row: Vec<u32> = words.by_ref().take(gpus.len()).map_while(slowness).collect();
+        let row: Vec<Connection> = words.by_ref().take(gpus.len()).map_while(connection).collect();
         if row.len() != gpus.len() {
             let problem = format!("connection {} of `{name}` is missing or unknown", row.len());
             return Err(malformed(line, problem, "known are X, NV1, NV2, …, PIX, PXB, PHB, NODE and SYS"));
         }
-        speeds.push(row);
+        rows.push(row);
     }
-    let mut notes = vec![format!("the output does not name the host, which is `{HOST}` here")];
-    let shape = HostShape { cores: (0..gpus.len() as u32).collect(), groups: groups(&speeds, &mut notes) };
+    host(rows, "the output does not name the host", HELP, params)
+}
+
+/// A host whose GPUs have these connections.
+pub(super) fn host(
+    rows: Vec<Vec<Connection>>,
+    nameless: &str,
+    help: &'static str,
+    params: &ImportParams,
+) -> Result<Imported> {
+    if rows.is_empty() || rows.len() > MOST_GPUS {
+        return Err(malformed(None, format!("{} GPUs", rows.len()), help));
+    }
+    let speeds: Vec<Vec<u32>> =
+        rows.iter().map(|row| row.iter().map(|connection| connection.slowness()).collect()).collect();
+    let mut notes = vec![format!("{nameless}, which is `{HOST}` here")];
+    let shape = HostShape { cores: (0..rows.len() as u32).collect(), groups: groups(&speeds, &mut notes) };
     let parts = Parts {
         nodes: vec![Node::host(HOST)],
         shapes: [(HOST.to_owned(), shape)].into(),
@@ -72,15 +127,14 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     Ok(Imported { system: machine(parts, params)?, notes })
 }
 
-/// 0 for a GPU itself; more `NVLink` connections are faster, and all of them faster than PCI Express.
-fn slowness(word: &str) -> Option<u32> {
+fn connection(word: &str) -> Option<Connection> {
     if word == "X" {
-        return Some(0);
+        return Some(Connection::Same);
     }
     if let Some(links) = word.strip_prefix("NV") {
-        return links.parse().ok().filter(|links| (1..=999).contains(links)).map(|links: u32| 1000 - links);
+        return links.parse().ok().filter(|links| (1..=999).contains(links)).map(Connection::NvLink);
     }
-    CONNECTIONS.iter().position(|known| *known == word).map(|place| 1000 + place as u32)
+    CONNECTIONS.iter().find(|(known, _)| *known == word).map(|(_, connection)| *connection)
 }
 
 /// The groups of GPUs by level, innermost first; on the last level all are one.

@@ -1,6 +1,7 @@
 //! The interface of format readers, the sample for recognition, and shared code.
 
 use std::io::Read;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use hopmap_model::{Context, Error, InputPath, TaskGraph, open_input};
@@ -29,6 +30,8 @@ pub(super) struct Reader {
 pub(crate) struct Options {
     /// The requested number of ranks, as a hint.
     pub(crate) ranks: Option<u32>,
+    /// Ranks per host of files without hosts.
+    pub(crate) ranks_per_host: Option<NonZeroU32>,
     /// Whether collective operations count, where the format has them.
     pub(crate) collectives: Collectives,
     /// Their algorithms.

@@ -353,6 +353,16 @@ fn processes_of_the_inspector_have_the_ranks_of_their_communicator() {
     assert_eq!((tree((2, 1)) - 5) % 1000, 0);
 }
 
+#[test]
+fn consecutive_ranks_share_hosts_if_the_trace_names_none() {
+    let hosts = |files: &Files| -> Vec<String> {
+        let read = files.read(|params| params.ranks_per_host = std::num::NonZeroU32::new(2));
+        read.graph().processes.iter().map(|process| process.host.clone().unwrap()).collect()
+    };
+    assert_eq!(hosts(&chakra()), ["host0", "host0", "host1", "host1"]);
+    assert_eq!(hosts(&inspector()), ["n1", "n1", "n0", "n0"]);
+}
+
 /// The message of the error.
 fn refused(files: &Files) -> String {
     files.auto().result.unwrap_err().0
