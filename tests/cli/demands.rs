@@ -33,8 +33,8 @@ fn a_trace_and_a_fabric_become_streams_and_tables() {
     system-graph DIGEST asked/system
     tables DIGEST asked/tables
     ------- stderr -------
-    40 streams, 4.611e7 bytes per second in total
-    4 streams omitted; they need 5.732e5 bytes per second
+    40 streams need 46.11 MB/s in total
+    4 streams omitted; they need 573.2 kB/s
     ");
     // The tables that the fabric has bring every stream where it belongs.
     let inputs = ["--in", "task-graph=asked/task-graph", "--in", "system=asked/system"];
@@ -114,4 +114,9 @@ fn the_pipeline_routes_a_trace() {
     sandbox.stdout(&["run", "route.toml", "-p", &trace]);
     assert!(sandbox.read("out/tables.conf").contains("ROUTING_TABLE"));
     assert!(sandbox.read("out/routes.html").contains("<svg"));
+    // Any program fits on links whose bandwidth nobody gave.
+    let trace =
+        format!("trace={}", project().join("sample-traces/lammps-melt-16/eztrace_log.otf2").display());
+    let log = sandbox.seen(&["run", "route.toml", "-p", &trace]);
+    assert!(log.contains("links without a bandwidth get") && !log.contains("infeasible"), "{log}");
 }

@@ -79,7 +79,7 @@ fn an_instance_becomes_tables_that_pass_the_check() {
         &["system", "task-graph", "mapping"],
         &[&picture[..], &["--out", "svg"]].concat(),
     );
-    assert!(sandbox.read("svg/files/routes.svg").contains("B → C: 3 of 3 (100 %)"));
+    assert!(sandbox.read("svg/files/routes.svg").contains("B → C: 3 B/s of 3 B/s (100 %)"));
     // Where the mapping is free the ways are shorter.
     let free = EXAMPLE.lines().filter(|line| !line.starts_with("mapping"));
     sandbox.write("instance.toml", free.collect::<Vec<_>>().join("\n"));
@@ -103,7 +103,7 @@ fn no_answer_is_an_answer() {
     diagnosis DIGEST solved/diagnosis
     ------- stderr -------
     no mapping, routes and tables satisfy all constraints
-    link B → C needs 4, but has 3: add 1
+    link B → C needs 4 B/s, but has 3 B/s: add 1 B/s
     or: make switch A type 2
     and: make switch B type 2
     error[command::infeasible]: the problem is infeasible: no solution exists

@@ -5,17 +5,19 @@ mod geometry;
 mod lanes;
 mod layout;
 mod network;
+mod table;
 
 use std::collections::BTreeMap;
 
 use hopmap_model::{Route, Routes};
 
 use crate::human::{count_of, whole};
-use crate::svg::{Number, Svg, shortened, shortened_inside, text_width};
+use crate::svg::{Number, Svg, shortened_inside, text_width};
 use geometry::{Area, Point};
-use lanes::{Lane, Lanes, Nodes, colour};
+use lanes::{Lane, Lanes, Nodes, SMALL, colour};
 use layout::Layout;
-use network::{Facts, Network, Use, amount, percent};
+use network::{Facts, Network, Use, percent};
+use table::Table;
 
 pub use network::Routed;
 
@@ -34,7 +36,8 @@ pub fn routes(routed: &Routed<'_>) -> String {
     let facts = Facts::new(*routed);
     let subtitle = facts.subtitle();
     let mut svg = Svg::new("Routes", &subtitle);
-    let least = TABLE_WIDTH.max(text_width(&subtitle));
+    let table = Table::new(&facts);
+    let least = table.width.max(text_width(&subtitle));
     let has_hosts = layout::has_hosts(routed.system);
     let network = Network::new(routed.system, has_hosts);
     let nodes = Nodes::new(&facts, &network, has_hosts);
@@ -44,16 +47,16 @@ pub fn routes(routed: &Routed<'_>) -> String {
             svg.text(0.0, TOP, "q", "The network is too large to be drawn.");
             height += 30.0;
         }
-        height += draw_table(&mut svg, &facts, None, height);
+        height += table.draw(&mut svg, None, height);
         return svg.finish(least, height);
     };
-    let left = LEFT.max((TABLE_WIDTH - layout.width) / 2.0);
+    let left = LEFT.max((table.width - layout.width) / 2.0);
     let layout = layout.shifted(Point::new(left, TOP));
     let lanes = Lanes::new(&facts, &network, &layout);
     lanes::add_style(&mut svg);
     lanes.draw(&mut svg, &facts);
     draw(&mut svg, &facts, &layout, &lanes);
-    draw_labels(&mut svg, &facts, &layout, &lanes);
+    draw_labels(&mut svg, &facts, &layout, (&lanes, table.width));
     nodes.draw(&mut svg, &layout, &lanes);
     let mut height = TOP + layout.height + 22.0;
     for note in notes(&layout, &lanes, &nodes) {
@@ -63,7 +66,7 @@ pub fn routes(routed: &Routed<'_>) -> String {
     if !lanes.drawn.is_empty() {
         height += legend(&mut svg, &facts, &lanes, height) + 8.0;
     }
-    height += draw_table(&mut svg, &facts, Some(&lanes), height);
+    height += table.draw(&mut svg, Some(&lanes), height);
     svg.finish((LEFT + layout.width).max(least), height)
 }
 
@@ -126,7 +129,7 @@ fn draw(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes) {
 }
 
 /// Writes the load next to busy links, where there is room.
-fn draw_labels(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes) {
+fn draw_labels(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, (lanes, width): (&Lanes, f64)) {
     let busy: Vec<&Lane> =
         lanes.drawn.iter().rev().filter(|lane| matches!(lane.usage, Use::Part(_))).collect();
     if busy.len() > MOST_LABELS {
@@ -147,7 +150,7 @@ fn draw_labels(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes)
         let place = [0.5, 0.36, 0.64, 0.25, 0.75]
             .into_iter()
             .filter_map(|along| place(lane, along, next_to, size))
-            .find(|area| is_free(area, layout, lanes, lane, &taken));
+            .find(|area| is_free(area, (layout, width), lanes, lane, &taken));
         if let Some(area) = place {
             svg.text(area.middle.x, area.middle.y + 3.6, "x m q", &text);
             taken.push(area);
@@ -166,8 +169,8 @@ fn place(lane: &Lane, along: f64, next_to: f64, size: Point) -> Option<Area> {
     Some(Area::new(centre.plus(right.times(by)), size.x, size.y))
 }
 
-fn is_free(area: &Area, layout: &Layout, lanes: &Lanes, own: &Lane, taken: &[Area]) -> bool {
-    let inside = area.left() >= 0.0 && area.right() <= layout.width.max(TABLE_WIDTH);
+fn is_free(area: &Area, (layout, width): (&Layout, f64), lanes: &Lanes, own: &Lane, taken: &[Area]) -> bool {
+    let inside = area.left() >= 0.0 && area.right() <= layout.width.max(width);
     let meets = |lane: &Lane| {
         let others = lane.ends != own.ends;
         others
@@ -231,7 +234,7 @@ fn longest_text(facts: &Facts<'_>, route: &Route) -> String {
         0 | 1 => String::new(),
         count => format!(", one of {count}"),
     };
-    let name = shortened_inside(&facts.stream(route), 220.0);
+    let name = shortened_inside(&facts.stream(route), WIDEST_NAME);
     format!("longest route{others}: {name}, {}", count_of(route.links.len(), "hop"))
 }
 
@@ -258,6 +261,9 @@ fn scale(svg: &mut Svg, lanes: &Lanes, y: f64) {
     svg.text(right + 16.0, y + 10.0, "q n", "each direction is on its right-hand side");
 }
 
+/// Width above which names are shortened.
+const WIDEST_NAME: f64 = 600.0;
+/// Least room on the left for the names of links.
 const BARS_LEFT: f64 = 190.0;
 const WIDTH: f64 = 360.0;
 const BARS_TOP: f64 = 66.0;
@@ -286,24 +292,28 @@ pub fn route_loads(routed: &Routed<'_>) -> String {
     if busy.is_empty() {
         return svg.finish(BARS_LEFT + WIDTH, 40.0);
     }
-    let largest = busy.iter().map(|(_, part)| *part).fold(1.0, f64::max);
     let cables = cables(&facts);
     let rows = busy.len().min(MOST_ROWS);
+    let names: Vec<String> = busy[..rows].iter().map(|&(link, _)| name(&facts, &cables, link)).collect();
+    let widest = names.iter().map(|name| text_width(name) * SMALL + 12.0);
+    let left = widest.fold(BARS_LEFT, f64::max);
+    let largest = busy.iter().map(|(_, part)| *part).fold(1.0, f64::max);
     let bottom = BARS_TOP + ROW * rows as f64;
     for (part, class, text) in [(0.0, "q n", "0"), (1.0, "q n m", if are_known { "100 %" } else { "" })] {
-        let x = BARS_LEFT + WIDTH * part / largest;
+        let x = left + WIDTH * part / largest;
         svg.text(x, BARS_TOP - 8.0, class, text);
         svg.line(x, BARS_TOP - 3.0, x, bottom + 2.0, "l");
     }
-    for (row, &(link, part)) in busy[..rows].iter().enumerate() {
-        draw_row(&mut svg, &facts, &cables, (link, part / largest), BARS_TOP + ROW * row as f64);
+    for (row, (&(link, part), name)) in busy.iter().zip(&names).enumerate() {
+        let place = Point::new(left, BARS_TOP + ROW * row as f64);
+        draw_row(&mut svg, &facts, (link, is_parallel(&facts, &cables, link)), (name, part / largest), place);
     }
     let more = busy.len() - rows;
     if more > 0 {
         let text = format!("and {} more with traffic", whole(more as u64));
-        svg.text(BARS_LEFT, bottom + 16.0, "q n", &text);
+        svg.text(left, bottom + 16.0, "q n", &text);
     }
-    svg.finish(BARS_LEFT + WIDTH + RIGHT, bottom + if more > 0 { 24.0 } else { 8.0 })
+    svg.finish(left + WIDTH + RIGHT, bottom + if more > 0 { 24.0 } else { 8.0 })
 }
 
 fn subtitle(facts: &Facts<'_>, busy: usize) -> String {
@@ -332,100 +342,33 @@ fn cables(facts: &Facts<'_>) -> BTreeMap<(u32, u32), usize> {
     cables
 }
 
+/// Whether several links lead from a node to another one.
+fn is_parallel(facts: &Facts<'_>, cables: &BTreeMap<(u32, u32), usize>, link: usize) -> bool {
+    let ends = &facts.routed.system.links[link];
+    cables.get(&(ends.source, ends.destination)).is_some_and(|&count| count > 1)
+}
+
+fn name(facts: &Facts<'_>, cables: &BTreeMap<(u32, u32), usize>, link: usize) -> String {
+    shortened_inside(&facts.link(link, is_parallel(facts, cables, link)), WIDEST_NAME)
+}
+
 fn draw_row(
     svg: &mut Svg,
     facts: &Facts<'_>,
-    cables: &BTreeMap<(u32, u32), usize>,
-    (link, part): (usize, f64),
-    y: f64,
+    (link, is_parallel): (usize, bool),
+    (name, part): (&str, f64),
+    Point { x, y }: Point,
 ) {
-    let ends = &facts.routed.system.links[link];
-    let is_parallel = cables.get(&(ends.source, ends.destination)).is_some_and(|&count| count > 1);
     svg.open_group("", &facts.description(link, is_parallel));
-    let name = facts.link(link, is_parallel);
-    svg.text(BARS_LEFT - 8.0, y + 13.0, "n e", &shortened_inside(&name, (BARS_LEFT - 12.0) / 0.92));
+    svg.text(x - 8.0, y + 13.0, "n e", name);
     let class = match facts.usage(link) {
         Use::Part(part) if Facts::is_over(part) => "fk1".to_owned(),
         Use::Part(part) => format!("f{}", colour(part)),
         _ => "fk6".to_owned(),
     };
-    svg.rectangle(BARS_LEFT, y + 3.0, ((WIDTH * part).max(1.0), ROW - 7.0), 2.0, &class);
+    svg.rectangle(x, y + 3.0, ((WIDTH * part).max(1.0), ROW - 7.0), 2.0, &class);
     let routes = facts.routes_over[link].len();
     let text = format!("{} · {}", facts.load(link), facts.counted(routes));
-    svg.text(BARS_LEFT + WIDTH + 12.0, y + 13.0, "n q", &text);
-    svg.close_group();
-}
-
-/// Rows.
-const TABLE_MOST_ROWS: usize = 24;
-const TABLE_ROW: f64 = 19.0;
-/// Where columns begin, and where the one of the routes ends.
-const STREAM: f64 = 0.0;
-const BANDWIDTH: f64 = 270.0;
-const HOPS: f64 = 318.0;
-const WAY: f64 = 338.0;
-/// Arrows between names are wider than what is measured.
-const ARROWS: f64 = 0.95;
-const TABLE_WIDTH: f64 = 820.0;
-
-/// The streams with the longest routes, of equal ones the heaviest first. Returns the height of the table.
-fn draw_table(svg: &mut Svg, facts: &Facts<'_>, lanes: Option<&Lanes>, y: f64) -> f64 {
-    let mut routes: Vec<&Route> = facts.routed.routes.routes.iter().collect();
-    if routes.is_empty() {
-        return 0.0;
-    }
-    routes.sort_by(|a, b| {
-        let heavier = b.bandwidth_bytes_per_s.total_cmp(&a.bandwidth_bytes_per_s);
-        b.links.len().cmp(&a.links.len()).then(heavier)
-    });
-    for (x, class, text) in [
-        (STREAM, "q n", "stream"),
-        (BANDWIDTH, "q n e", "bandwidth"),
-        (HOPS, "q n e", "hops"),
-        (WAY, "q n", "route"),
-    ] {
-        svg.text(x, y + 12.0, class, text);
-    }
-    svg.line(0.0, y + 18.0, TABLE_WIDTH, y + 18.0, "l");
-    let rows = routes.len().min(TABLE_MOST_ROWS);
-    for (row, route) in routes[..rows].iter().enumerate() {
-        draw_row_table(svg, facts, lanes, route, y + 20.0 + TABLE_ROW * row as f64);
-    }
-    let bottom = y + 20.0 + TABLE_ROW * rows as f64;
-    let more = routes.len() - rows;
-    let hint = "point at a row or a host to see its routes";
-    let text = match (more, lanes) {
-        (0, None) => return bottom - y,
-        (0, Some(_)) => hint.to_owned(),
-        (more, None) => format!("and {} more", whole(more as u64)),
-        (more, Some(_)) => format!("and {} more · {hint}", whole(more as u64)),
-    };
-    svg.text(0.0, bottom + 14.0, "q n", &text);
-    bottom + 22.0 - y
-}
-
-fn draw_row_table(svg: &mut Svg, facts: &Facts<'_>, lanes: Option<&Lanes>, route: &Route, y: f64) {
-    const MOST_LETTERS: usize = 2000;
-    let (stream, between, mut way) = (facts.stream(route), facts.between(route), facts.way(route));
-    if let Some((end, _)) = way.char_indices().nth(MOST_LETTERS) {
-        way.truncate(end);
-        way.push('…');
-    }
-    let title = format!("{stream} · {between} · {way}");
-    svg.open_group("h", &title);
-    svg.rectangle(-4.0, y, (TABLE_WIDTH + 8.0, TABLE_ROW - 1.0), 2.0, "z");
-    let merged = match route.streams.len() {
-        0 | 1 => String::new(),
-        count => format!(" ({})", count_of(count, "stream")),
-    };
-    let base = y + 13.0;
-    svg.text(STREAM, base, "n", &shortened_inside(&format!("{stream}{merged}"), (BANDWIDTH - 78.0) / 0.92));
-    svg.text(BANDWIDTH, base, "n e", &amount(route.bandwidth_bytes_per_s));
-    svg.text(HOPS, base, "n e", &route.links.len().to_string());
-    svg.text(WAY, base, "n q", &shortened(&way, (TABLE_WIDTH - WAY) * ARROWS));
-    let course = lanes.map(|lanes| lanes.way(&route.links)).unwrap_or_default();
-    if !course.is_empty() && course.len() < 20_000 {
-        svg.add(format_args!("<path d=\"{course}\" class=\"p\"/>"));
-    }
+    svg.text(x + WIDTH + 12.0, y + 13.0, "n q", &text);
     svg.close_group();
 }

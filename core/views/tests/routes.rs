@@ -168,8 +168,8 @@ fn every_link_has_its_load() {
         let load = routes_of.routes.iter().filter(|route| route.links.contains(&index)).count();
         let [from, to] = [link.source, link.destination].map(|node| &system.nodes[node as usize].name);
         let said = match load {
-            0 => format!("{from} → {to}: idle, bandwidth 4"),
-            _ => format!("{from} → {to}: {load} of 4 ("),
+            0 => format!("{from} → {to}: idle, bandwidth 4 B/s"),
+            _ => format!("{from} → {to}: {load} B/s of 4 B/s ("),
         };
         assert_eq!(text.matches(&said).count(), 1, "{said}");
     }
@@ -185,16 +185,16 @@ fn overload_cycles_and_what_is_down_are_marked() {
     all.routes.iter_mut().for_each(|route| route.bandwidth_bytes_per_s = 5.0);
     all.cycle = (8..16).step_by(2).collect();
     let text = check(&routes(&routed(&system, &all)), 100_000);
-    for part in ["overloaded", "possible deadlock: cycle of 4 links", "5 of 4 (125 %)"] {
+    for part in ["overloaded", "possible deadlock: cycle of 4 links", "5 B/s of 4 B/s (125 %)"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let bars = check(&route_loads(&routed(&system, &all)), 100_000);
-    assert!(bars.contains("overloaded") && bars.contains("10 of 4 (250 %)"), "{bars}");
+    assert!(bars.contains("overloaded") && bars.contains("10 B/s of 4 B/s (250 %)"), "{bars}");
     system.links[0].state = LinkState::Down;
     system.nodes[1].state = NodeState::Down;
     system.links[3].bandwidth_bytes_per_s = None;
     let text = check(&routes(&routed(&system, &all)), 100_000);
-    assert!(text.contains("down, 5 routed over it") && text.contains("bandwidth not known"), "{text}");
+    assert!(text.contains("down, 5 B/s routed over it") && text.contains("bandwidth not known"), "{text}");
 }
 
 #[test]
@@ -218,7 +218,9 @@ fn processes_and_entries_are_named() {
     let tables = Tables { entries: vec![entry], ..Tables::default() };
     let whole = Routed { tables: Some(&tables), mapping: Some(&mapping), ..routed(&system, &routes_of) };
     let text = check(&routes(&whole), 100_000);
-    for part in ["runs 0", "1 entry", "0 entries", "type 2: a table for every port", "sends 1, receives 1"] {
+    for part in
+        ["runs 0", "1 entry", "0 entries", "type 2: a table for every port", "sends 1 B/s, receives 1 B/s"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

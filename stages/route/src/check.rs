@@ -9,6 +9,7 @@ use hopmap_model::{Counting, Mapping, NodeState, Route, Routes, SwitchType, Syst
 
 use crate::error::{Result, fail};
 use crate::network::{cycle, only_neighbours};
+use crate::quantity::rate;
 use crate::{Network, Rules};
 
 /// Relative tolerance for sums of bandwidth or performance: rounding.
@@ -296,7 +297,9 @@ impl<'a> Carried<'a> {
         let free = stays_free(rules.bandwidth_slack);
         let over = |(index, load, bandwidth): (u32, f64, f64)| {
             let most = bandwidth * (1.0 - rules.bandwidth_slack);
-            let words = || format!("{} carries {load} of {bandwidth}{free}", self.network.name_of(index));
+            let words = || {
+                format!("{} carries {} of {}{free}", self.network.name_of(index), rate(load), rate(bandwidth))
+            };
             (load > most * (1.0 + TOLERANCE)).then(words)
         };
         refuse(
@@ -307,7 +310,7 @@ impl<'a> Carried<'a> {
         let most = rules.switch_load.unwrap_or(f64::INFINITY);
         let over = |(node, load): (u32, f64)| {
             let name = &self.network.system.nodes[node as usize].name;
-            (load > most * (1.0 + TOLERANCE)).then(|| format!("{load} at `{name}`"))
+            (load > most * (1.0 + TOLERANCE)).then(|| format!("{} at `{name}`", rate(load)))
         };
         refuse(
             self.switches().filter_map(over),

@@ -11,6 +11,7 @@ use hopmap_model::{
 
 use crate::error::{Result, fail, is_above_zero, is_amount};
 use crate::instance::{Ports, slots};
+use crate::quantity::rate;
 use crate::{DemandsParams, Performance, RouteError};
 
 /// `route/demands`: streams from traffic, and a machine whose links have ports.
@@ -22,7 +23,7 @@ impl Stage for DemandsStage {
     const KIND: &'static str = "route/demands";
     const SUMMARY: &'static str =
         "Derive streams and their bandwidth from the traffic of a traced program, and add ports to the links";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
@@ -54,20 +55,28 @@ impl Stage for DemandsStage {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
         let system = inputs.one::<SystemGraph>("system")?.value;
         let program = ask(&graph, &params)?;
+        let streams = &program.graph.demands.streams;
+        let needed: f64 = streams.iter().map(|stream| stream.bandwidth_bytes_per_s).sum();
+        cx.log(format_args!("{} streams need {} in total", streams.len(), rate(needed)));
+        let given = params.bandwidth_bytes_per_s;
+        let params = with_bandwidth(params, needed);
+        let unknown = system.links.iter().filter(|link| link.bandwidth_bytes_per_s.is_none()).count();
+        if unknown > 0 && given != params.bandwidth_bytes_per_s {
+            cx.log(format_args!(
+                "{unknown} links without a bandwidth get {}, that of all streams together; \
+                 `bandwidth_bytes_per_s` sets that of the machine",
+                rate(needed)
+            ));
+        }
         let mut system = ready(&system, &params)?;
         if params.performance == Performance::Compute {
             slots(&mut system, &program.graph.demands);
         }
-        let needed: f64 =
-            program.graph.demands.streams.iter().map(|stream| stream.bandwidth_bytes_per_s).sum();
-        cx.log(format_args!(
-            "{} streams, {needed:.3e} bytes per second in total",
-            program.graph.demands.streams.len()
-        ));
         if program.left_out > 0 {
             cx.log(format_args!(
-                "{} streams omitted; they need {:.3e} bytes per second",
-                program.left_out, program.left_out_bandwidth
+                "{} streams omitted; they need {}",
+                program.left_out,
+                rate(program.left_out_bandwidth)
             ));
         }
         let mut outputs = Outputs::new().with("task-graph", program.graph);
@@ -76,6 +85,12 @@ impl Stage for DemandsStage {
         }
         Ok(Outcome::Done(outputs.with("system", system)))
     }
+}
+
+/// Links of unknown bandwidth get that of all streams together: no link carries a stream twice, so that any routes fit.
+fn with_bandwidth(params: DemandsParams, of_all_streams: f64) -> DemandsParams {
+    let derived = Some(of_all_streams).filter(|bandwidth| *bandwidth > 0.0);
+    DemandsParams { bandwidth_bytes_per_s: params.bandwidth_bytes_per_s.or(derived), ..params }
 }
 
 /// A program with its demands.
@@ -445,6 +460,19 @@ mod tests {
         assert_eq!(ready.links[0].bandwidth_bytes_per_s, Some(5.0));
         assert_eq!(ready.nodes[0].traits.performance, Some(2.0));
         assert_eq!(ready.nodes[3].traits.switch_type, Some(SwitchType::Two));
+    }
+
+    #[test]
+    fn links_of_unknown_bandwidth_carry_all_streams() {
+        let mut system = machine(&[(0, 3), (1, 3)]);
+        system.links[0].bandwidth_bytes_per_s = Some(9.0);
+        let of_links = |params: DemandsParams| {
+            let ready = ready(&system, &with_bandwidth(params, 130.0)).unwrap();
+            [0, 1].map(|link| ready.links[link].bandwidth_bytes_per_s)
+        };
+        assert_eq!(of_links(DemandsParams::default()), [Some(9.0), Some(130.0)]);
+        let given = DemandsParams { bandwidth_bytes_per_s: Some(5.0), ..DemandsParams::default() };
+        assert_eq!(of_links(given), [Some(9.0), Some(5.0)]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ const MOST_NODES: u64 = 2000;
 /// Query limits for small and for other problems: each query may take seconds.
 const MOST_QUESTIONS: [u32; 2] = [200, 30];
 /// Maximum number of reported causes of one kind.
-const MOST_CAUSES: usize = 20;
+const MOST_CAUSES: usize = 1000;
 
 /// The findings so far.
 #[derive(Default)]
@@ -141,4 +141,71 @@ fn at_most(mut causes: Vec<Cause>) -> Vec<Cause> {
         last.words.push_str(&format!("; and {more} similar causes"));
     }
     causes
+}
+
+/// Causes of one kind that all have a line; of more only the worst has one.
+const MOST_LINES: usize = 3;
+
+/// The causes in words, one remedy after the other.
+pub(crate) fn summary(diagnosis: &Diagnosis) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut remedy = 0;
+    let kind = |cause: &Cause| (cause.remedy, cause.part, cause.needed.is_some());
+    for causes in diagnosis.causes.chunk_by(|a, b| kind(a) == kind(b)) {
+        let excess = |cause: &Cause| cause.needed.unwrap_or_default() / cause.there.unwrap_or(1.0);
+        let mut shown: Vec<&Cause> = causes.iter().collect();
+        shown.sort_by(|a, b| excess(b).total_cmp(&excess(a)));
+        let mut more = String::new();
+        if shown.len() > MOST_LINES {
+            more = format!(", and {} similar causes: see the report or the `diagnosis`", shown.len() - 1);
+            shown.truncate(1);
+        }
+        for cause in shown {
+            let joined = match (cause.remedy, cause.remedy == remedy) {
+                (0, _) => "",
+                (_, true) => "and: ",
+                (_, false) => "or: ",
+            };
+            lines.push(format!("{joined}{}{more}", cause.words));
+            remedy = cause.remedy;
+        }
+    }
+    if diagnosis.metrics.get("complete") == Some(&0.0) {
+        lines.push("other or smaller remedies may exist: the search for them was cut short".to_owned());
+    } else if diagnosis.metrics.get("remedies") == Some(&0.0) {
+        lines.push("no sufficient remedy was found".to_owned());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopmap_model::Part;
+
+    #[test]
+    fn many_streams_without_bandwidth_are_one_line() {
+        let cause = |remedy, part, needed: f64| Cause {
+            remedy,
+            part,
+            name: needed.to_string(),
+            there: Some(1.0),
+            needed: Some(needed),
+            words: format!("{part:?} needs {needed}"),
+        };
+        let streams = [2.0, 9.0, 3.0, 4.0].map(|needed| cause(0, Part::Stream, needed));
+        let links = [2.0, 9.0].map(|needed| cause(0, Part::Link, needed));
+        let other = cause(1, Part::Host, 5.0);
+        let causes = streams.into_iter().chain(links).chain([other]).collect();
+        let diagnosis = Diagnosis { causes, ..Diagnosis::default() };
+        assert_eq!(
+            summary(&diagnosis),
+            [
+                "Stream needs 9, and 3 similar causes: see the report or the `diagnosis`",
+                "Link needs 9",
+                "Link needs 2",
+                "or: Host needs 5",
+            ]
+        );
+    }
 }

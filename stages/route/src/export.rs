@@ -13,6 +13,7 @@ use hopmap_model::{Mapping, Routes, SystemGraph, Tables, TaskGraph, TextFile};
 use hopmap_views::{Routed, route_loads, routes};
 
 use crate::error::{Result, fail};
+use crate::quantity::{amount, rate};
 use crate::{ExportFormat, ExportParams, RouteError};
 
 /// Maximum size of a dump of forwarding tables in bytes.
@@ -252,15 +253,26 @@ fn metrics(routed: &Routed<'_>) -> String {
     }
     // Writing to a string does not fail.
     let mut html = String::from("<h2>Metrics</h2>\n<table><tbody>\n");
-    for (name, value) in &routed.routes.metrics {
-        let _ = writeln!(
-            html,
-            "<tr><td>{}</td><td class=\"number\">{value}</td></tr>",
-            escape(&name.replace('_', " "))
-        );
+    for (name, &value) in &routed.routes.metrics {
+        let (name, text) = (escape(&name.replace('_', " ")), metric(name, value));
+        let _ = writeln!(html, "<tr><td>{name}</td><td class=\"number\">{text}</td></tr>");
     }
     html.push_str("</tbody></table>\n");
     html
+}
+
+/// A metric of routes with its unit.
+fn metric(name: &str, value: f64) -> String {
+    match name {
+        "deadlock_free" | "proven" | "goal_proven" => if value > 0.0 { "yes" } else { "no" }.to_owned(),
+        "least_bandwidth_slack" | "largest_link_load" | "largest_link_load_bound" | "largest_switch_load" => {
+            rate(value)
+        }
+        _ if name.ends_with("_share") || name.ends_with("_utilisation") => {
+            format!("{:.1} %", 100.0 * value)
+        }
+        _ => amount(value),
+    }
 }
 
 /// Escapes text for HTML.

@@ -67,9 +67,7 @@ impl Stage for FailuresStage {
             failures(&params, &graph, &system, &mapping, (routes.as_deref(), tables.as_deref()), cx)?;
         let metric = |name: &str| failures.metrics.get(name).copied().unwrap_or_default();
         cx.log(format_args!("{} of {} failures survived", metric("survived"), metric("failures")));
-        for failure in failures.failures.iter().filter(|failure| failure.survived != Some(true)) {
-            cx.log(format_args!("does not survive the failure of {}: {}", failure.name, failure.shortage));
-        }
+        log_losses(&failures, cx);
         let survives = metric("survived") >= metric("failures");
         let proven = metric("proven");
         let outputs = Outputs::new()
@@ -81,6 +79,20 @@ impl Stage for FailuresStage {
             (_, true) => Outcome::Infeasible(outputs),
             _ => Outcome::Done(outputs),
         })
+    }
+}
+
+/// Logs an example of the failures of every kind of part that the program does not survive.
+fn log_losses(failures: &Failures, cx: &Context<'_>) {
+    for of_part in failures.failures.chunk_by(|a, b| a.part == b.part) {
+        let lost: Vec<&Failure> = of_part.iter().filter(|failure| failure.survived != Some(true)).collect();
+        if let [first, rest @ ..] = &lost[..] {
+            let more = match rest.len() {
+                0 => String::new(),
+                more => format!(", nor {more} of {} similar ones", of_part.len() - 1),
+            };
+            cx.log(format_args!("does not survive the failure of {}{more}: {}", first.name, first.shortage));
+        }
     }
 }
 

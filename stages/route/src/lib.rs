@@ -24,6 +24,7 @@ pub mod network;
 pub mod paper;
 mod params;
 pub mod problem;
+mod quantity;
 pub mod router;
 pub mod search;
 pub mod solver;

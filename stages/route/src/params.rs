@@ -251,7 +251,7 @@ pub struct DemandsParams {
     pub top_flows: Option<usize>,
     /// Performance that each process needs; a host without a value has as much as it has slots.
     pub performance: Performance,
-    /// Bandwidth of links that specify none, in bytes per second; unlimited if omitted.
+    /// Bandwidth of links that specify none, in bytes per second; if omitted, that of all streams together, so that any routes fit.
     pub bandwidth_bytes_per_s: Option<f64>,
     /// Type of switches that specify none: 1 has one table, 2 has one per input port.
     pub switch_type: Option<u32>,

@@ -6,7 +6,7 @@ use hopmap_model::{
 };
 
 use crate::answer::Answer;
-use crate::diagnosis::diagnose;
+use crate::diagnosis::{diagnose, summary};
 use crate::engine::StopCondition;
 use crate::error::fail;
 use crate::goals::reach;
@@ -303,7 +303,7 @@ fn solve(
             Diagnosis::default()
         });
         diagnosis.metrics.insert("infeasible".to_owned(), 1.0);
-        log_diagnosis(&diagnosis, cx);
+        summary(&diagnosis).iter().for_each(|line| cx.log(line));
         let is_cut_short = diagnosis.metrics.get("complete").is_none_or(|complete| *complete <= 0.0)
             && (cx.should_stop() || cx.deadline().is_some());
         let outputs = Outputs::new().with("diagnosis", diagnosis).timed(is_timed);
@@ -327,24 +327,6 @@ fn solve(
     let outputs = Outputs::new().with("mapping", mapping).with("routes", routes).with("tables", tables);
     let outputs = outputs.timed(is_timed);
     Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) })
-}
-
-/// Logs the causes, one remedy after the other.
-fn log_diagnosis(diagnosis: &Diagnosis, cx: &Context<'_>) {
-    let mut remedy = 0;
-    for cause in &diagnosis.causes {
-        match (cause.remedy, cause.remedy == remedy) {
-            (0, _) => cx.log(&cause.words),
-            (_, true) => cx.log(format_args!("and: {}", cause.words)),
-            (_, false) => cx.log(format_args!("or: {}", cause.words)),
-        }
-        remedy = cause.remedy;
-    }
-    if diagnosis.metrics.get("complete") == Some(&0.0) {
-        cx.log("other or smaller remedies may exist: the search for them was cut short");
-    } else if diagnosis.metrics.get("remedies") == Some(&0.0) {
-        cx.log("no sufficient remedy was found");
-    }
 }
 
 /// Describes the value reached for a goal.

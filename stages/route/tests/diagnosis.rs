@@ -63,7 +63,7 @@ fn causes(text: &str, rules: Rules) -> Vec<String> {
 
 #[test]
 fn diagnosis_finds_switches_of_type_one_in_the_first_example() {
-    let narrow = "0: link B → C needs 4, but has 3: add 1";
+    let narrow = "0: link B → C needs 4 B/s, but has 3 B/s: add 1 B/s";
     for of_type_one in [vec!["A"], vec!["B"], vec!["A", "B"]] {
         let as_one = |text: String, switch: &&str| {
             text.replace(&format!("\"{switch}\", type = 2"), &format!("\"{switch}\", type = 1"))
@@ -83,8 +83,8 @@ fn diagnosis_finds_narrow_links_in_the_second_example() {
     assert_eq!(
         words(&diagnosis),
         [
-            "0: the links into switch C carry 100 in total, but the streams for h3, h4 need 120",
-            "0: link A → C needs 80, but has 50: add 30",
+            "0: the links into switch C carry 100 B/s in total, but the streams for h3, h4 need 120 B/s",
+            "0: link A → C needs 80 B/s, but has 50 B/s: add 30 B/s",
         ]
     );
     let metric = |name: &str| diagnosis.metrics[name];
@@ -110,7 +110,7 @@ fn unmet_demands_of_processes_come_first() {
     assert_eq!(causes(&lacking, rules()), [fpga, camera]);
     // Additional shortages follow.
     let both = lacking.replace("\"A\", type = 2", "\"A\", type = 1");
-    assert_eq!(causes(&both, rules()), [fpga, camera, "0: link B → C needs 4, but has 3: add 1"]);
+    assert_eq!(causes(&both, rules()), [fpga, camera, "0: link B → C needs 4 B/s, but has 3 B/s: add 1 B/s"]);
     // The same without a mapping.
     let anywhere = lacking.replace("mapping   = { P1 = \"h1\", P2 = \"h2\", P3 = \"h3\" }", "");
     let fpga = "0: process P2 needs `fpga`, which no host has";
@@ -156,7 +156,10 @@ fn restrictive_rules_are_reported() {
     let causes_of = |rules: Rules| causes(EXAMPLE, rules);
     assert_eq!(
         causes_of(Rules { max_hops: Some(3), ..rules() }),
-        ["0: link A → C needs 3, but has 1: add 2", "1: feasible with `max_hops` = 4 instead of 3"]
+        [
+            "0: link A → C needs 3 B/s, but has 1 B/s: add 2 B/s",
+            "1: feasible with `max_hops` = 4 instead of 3"
+        ]
     );
     assert_eq!(
         causes_of(Rules { max_hops: Some(2), ..rules() }),
@@ -183,7 +186,7 @@ fn disconnected_hosts_are_reported() {
         .replace(r#"{ a = "B", b = "C", bandwidth = 3 },"#, "");
     assert_eq!(
         causes(&apart, rules()),
-        ["0: no path for stream P1 → P3 from h1 to h3", "0: no path for stream P2 → P3 from h2 to h3",]
+        ["0: host h3 is not connected to the rest of the machine: no path for 2 streams"]
     );
 }
 
@@ -201,7 +204,7 @@ fn facts_are_reported_even_under_limits() {
     // Without a solver the amounts may be too large, and are marked as such.
     let diagnosis = diagnose(&problem, None, &StopCondition::endless()).unwrap();
     assert!(
-        words(&diagnosis).iter().any(|words| words.contains("h1 → A needs 3, but has 2")),
+        words(&diagnosis).iter().any(|words| words.contains("h1 → A needs 3 B/s, but has 2 B/s")),
         "{diagnosis:?}"
     );
 }

@@ -86,7 +86,7 @@ fn streams_between_two_hosts_can_be_merged() {
 fn every_fault_of_tables_is_reported() {
     let a_to_b = r#"{ switch = "A", input = 2, destination = "h3", output = 0 }"#;
     let direct = r#"{ switch = "A", input = 2, destination = "h3", output = 1 }"#;
-    assert!(fault(a_to_b, direct).contains("A → C carries 4 of 1"));
+    assert!(fault(a_to_b, direct).contains("A → C carries 4 B/s of 1 B/s"));
     let back = EXAMPLE.replace(
         r#"input = 0, destination = "h3", output = 1 }"#,
         r#"input = 0, destination = "h3", output = 0 }"#,

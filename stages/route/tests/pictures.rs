@@ -58,6 +58,15 @@ fn texts(picture: &str) -> String {
         .join("\n")
 }
 
+/// A bandwidth below 100 kB/s with three digits.
+fn rate(value: f64) -> String {
+    if value < 1000.0 {
+        return format!("{value} B/s");
+    }
+    let digits = format!("{:.*}", if value < 10_000.0 { 2 } else { 1 }, value / 1000.0);
+    format!("{} kB/s", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// The label of every link, and the largest utilisation.
 fn loads(system: &SystemGraph, routes: &Routes) -> (Vec<String>, f64) {
     let mut largest: f64 = 0.0;
@@ -68,8 +77,8 @@ fn loads(system: &SystemGraph, routes: &Routes) -> (Vec<String>, f64) {
         largest = largest.max(load / bandwidth);
         let [from, to] = [link.source, link.destination].map(|node| &system.nodes[node as usize].name);
         match load > 0.0 {
-            true => format!("{from} → {to}: {load} of {bandwidth} ("),
-            false => format!("{from} → {to}: idle, bandwidth {bandwidth}"),
+            true => format!("{from} → {to}: {} of {} (", rate(load), rate(bandwidth)),
+            false => format!("{from} → {to}: idle, bandwidth {}", rate(bandwidth)),
         }
     });
     (labels.collect(), largest)
@@ -89,7 +98,7 @@ fn link_loads_match_the_checker() {
         "h<1> → A → B → C → h\"3'",
         "type 2",
         "objective 4085",
-        "C · type 1: one table · 1 entry · load 4",
+        "C · type 1: one table · 1 entry · load 4 B/s",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -164,7 +173,7 @@ fn a_page_has_both_pictures_and_the_metrics() {
     let page = drawn(&instance, &tables, &routes, ExportFormat::Html);
     assert_eq!(page.matches("<svg").count(), 2);
     for part in
-        ["Busiest links", "<td>largest link utilisation</td><td class=\"number\">1</td>", "&lt;P1&gt;"]
+        ["Busiest links", "<td>largest link utilisation</td><td class=\"number\">100.0 %</td>", "&lt;P1&gt;"]
     {
         assert!(page.contains(part), "{part}: {page}");
     }

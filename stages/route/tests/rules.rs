@@ -53,13 +53,13 @@ fn violations_are_reported_with_place_and_amount() {
         (r#"{"max_hops": 2}"#, "routes exceed `max_hops` = 2: `h1` to `h2` takes 3 hops"),
         (
             r#"{"bandwidth_slack": 0.25}"#,
-            "links are overloaded: A → B carries 8 of 10, 0.25 of it reserved as slack",
+            "links are overloaded: A → B carries 8 B/s of 10 B/s, 0.25 of it reserved as slack",
         ),
         (
             r#"{"performance_slack": 0.5}"#,
             "the processes on host `h1` need a performance of 3, but it has 4, 0.5 of it reserved as slack",
         ),
-        (r#"{"switch_load": 7}"#, "switches receive more than `switch_load` = 7: 8 at `A`, 8 at `B`"),
+        (r#"{"switch_load": 7}"#, "switches receive more than `switch_load` = 7: 8 B/s at `A`, 8 B/s at `B`"),
     ] {
         assert_eq!(checked(broken).unwrap_err(), words);
     }
@@ -122,11 +122,11 @@ fn goals_and_causes_need_no_solver() {
     assert_eq!(
         words,
         [
-            "stream P1 → P2 from h1 to h2 needs 8, but no path carries more than 5",
-            "the links out of switch A carry 5 in total, but the streams of h1 need 8",
-            "the links into switch B carry 5 in total, but the streams for h2 need 8",
+            "stream P1 → P2 from h1 to h2 needs 8 B/s, but no path carries more than 5 B/s",
+            "the links out of switch A carry 5 B/s in total, but the streams of h1 need 8 B/s",
+            "the links into switch B carry 5 B/s in total, but the streams for h2 need 8 B/s",
             "the processes on host h1 need a performance of 3, but it has 4, 0.5 of it reserved as slack: add 2",
-            "link A → B needs 8, but has 10, 0.5 of it reserved as slack: add 6",
+            "link A → B needs 8 B/s, but has 10 B/s, 0.5 of it reserved as slack: add 6 B/s",
         ]
     );
 }

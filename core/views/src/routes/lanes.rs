@@ -6,7 +6,7 @@ use hopmap_model::{NodeKind, NodeState};
 
 use super::geometry::{Area, Curve, Point};
 use super::layout::{Layout, Sizes};
-use super::network::{Facts, Network, Use, amount, and_more};
+use super::network::{Facts, Network, Use, and_more, rate};
 use crate::human::{count_of, six_digits};
 use crate::svg::{Number, RAMP, Svg, ramp_index, shortened_inside, text_width};
 use crate::topology::lines::draw_down;
@@ -198,7 +198,9 @@ fn tooltip(facts: &Facts<'_>, lane: &Lane) -> String {
 }
 
 /// Width of type of 11 px against that of 12 px.
-const SMALL: f64 = 0.92;
+pub(super) const SMALL: f64 = 0.92;
+/// Width above which names are shortened.
+const WIDEST_BOX: f64 = 260.0;
 /// Hops of the routes that are drawn to be shown while the pointer is on their hosts.
 const MOST_HOPS: usize = 4000;
 /// Processes that are named in a tooltip.
@@ -229,7 +231,7 @@ impl<'a> Nodes<'a> {
         self.hidden.iter().any(|hosts| !hosts.is_empty())
     }
 
-    /// Sizes that hold most names.
+    /// Sizes that hold the names.
     fn sizes(&self, network: &Network) -> Sizes {
         let (hosts, switches): (Vec<usize>, Vec<usize>) =
             (0..network.home.len()).partition(|&node| network.is_host[node]);
@@ -243,9 +245,10 @@ impl<'a> Nodes<'a> {
         let high = if self.has_processes { 37.0 } else { 22.0 };
         let lines = switches.iter().map(|&node| self.lines(node).len()).max().unwrap_or(1) as f64;
         Sizes {
-            switch: Point::new((of_switch * 1.06 + 14.0).clamp(36.0, 130.0), 12.0 + 14.0 * lines),
-            host: Point::new((of_host + 12.0).clamp(38.0, 92.0), high),
-            upright: Point::new(18.0, (of_name + 14.0).clamp(28.0, 110.0)),
+            switch: Point::new((of_switch * 1.06 + 14.0).clamp(36.0, WIDEST_BOX), 12.0 + 14.0 * lines),
+            // Lists of processes are shortened, names are not.
+            host: Point::new((of_host.min(80.0).max(of_name * 1.06) + 12.0).clamp(38.0, WIDEST_BOX), high),
+            upright: Point::new(18.0, (of_name + 14.0).clamp(28.0, WIDEST_BOX)),
         }
     }
 
@@ -369,7 +372,7 @@ impl<'a> Nodes<'a> {
             number => format!("type {number}: a table for every port"),
         }));
         parts.extend(facts.entries.as_ref().map(|entries| entries_of(entries[node])));
-        parts.push(format!("load {}", amount(facts.arriving[node])));
+        parts.push(format!("load {}", rate(facts.arriving[node])));
         if !self.hidden[node].is_empty() {
             parts.push(count_of(self.hidden[node].len(), "host"));
             let busiest = self.busiest(node).filter(|(_, usage)| *usage != Use::Idle);
@@ -385,7 +388,7 @@ impl<'a> Nodes<'a> {
         let routes = || self.facts.routed.routes.routes.iter().filter(|route| !route.links.is_empty());
         let sends = routes().filter(|route| route.source as usize == node);
         let receives = routes().filter(|route| route.destination as usize == node);
-        let sum = |bandwidths: &mut dyn Iterator<Item = f64>| amount(bandwidths.sum());
+        let sum = |bandwidths: &mut dyn Iterator<Item = f64>| rate(bandwidths.sum());
         let sent = sum(&mut sends.map(|route| route.bandwidth_bytes_per_s));
         format!("sends {sent}, receives {}", sum(&mut receives.map(|route| route.bandwidth_bytes_per_s)))
     }

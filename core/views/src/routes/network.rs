@@ -201,17 +201,17 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// `3 of 4 (75 %)`.
+    /// `3 MB/s of 4 MB/s (75 %)`.
     pub(super) fn load(&self, index: usize) -> String {
-        let load = six_digits(self.loads[index]);
+        let load = rate(self.loads[index]);
         let bandwidth = self.routed.system.links[index].bandwidth_bytes_per_s;
         match (self.usage(index), bandwidth) {
             (Use::Down, _) if self.loads[index] > 0.0 => format!("down, {load} routed over it"),
             (Use::Down, _) => "down".into(),
             (Use::Part(part), Some(bandwidth)) => {
-                format!("{load} of {} ({})", six_digits(bandwidth), percent(part))
+                format!("{load} of {} ({})", rate(bandwidth), percent(part))
             }
-            (Use::Idle, Some(bandwidth)) => format!("idle, bandwidth {}", six_digits(bandwidth)),
+            (Use::Idle, Some(bandwidth)) => format!("idle, bandwidth {}", rate(bandwidth)),
             (Use::Idle, None) => "idle".into(),
             _ => load,
         }
@@ -224,7 +224,7 @@ impl<'a> Facts<'a> {
         if !routes.is_empty() {
             let with_bandwidth = |&route: &usize| {
                 let route = &self.routed.routes.routes[route];
-                format!("{} ({})", self.stream(route), amount(route.bandwidth_bytes_per_s))
+                format!("{} ({})", self.stream(route), rate(route.bandwidth_bytes_per_s))
             };
             let names: Vec<String> = routes.iter().take(MOST_NAMED).map(with_bandwidth).collect();
             let more = and_more(routes.len(), names.len());
@@ -313,8 +313,8 @@ pub(super) fn and_more(all: usize, shown: usize) -> String {
 }
 
 /// A bandwidth with three digits.
-pub(super) fn amount(value: f64) -> String {
-    quantity(value, Unit::Count)
+pub(super) fn rate(bytes_per_s: f64) -> String {
+    format!("{}/s", quantity(bytes_per_s, Unit::Bytes))
 }
 
 /// A part as percent; what is less than all is never rounded to it.

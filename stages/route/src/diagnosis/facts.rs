@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::instance::slots_of;
 use crate::network::only_neighbours;
 use crate::problem::{Flow, Plan, Problem, TOLERANCE, devices_of};
+use crate::quantity::{amount, rate};
 
 /// Missing capabilities, devices and hosts; removes these demands from `changed`.
 pub(super) fn lacking(problem: &Problem<'_>, changed: &mut Changed) -> Vec<Cause> {
@@ -227,19 +228,36 @@ impl<'a> Reachability<'a> {
         Self { problem, from: BTreeMap::new() }
     }
 
-    /// Streams without a connecting path.
+    /// Hosts that are cut off, and other streams without a connecting path.
     pub(super) fn unconnected(&mut self) -> Vec<Cause> {
-        let mut causes = Vec::new();
+        let part_of = parts(self.problem);
+        let mut streams = Vec::new();
+        let mut cut_off: BTreeMap<u32, usize> = BTreeMap::new();
         for flow in &self.problem.flows {
-            if let Some(pairs) = self.pairs(flow)
-                && pairs.iter().all(|&pair| self.best(pair).is_none())
-            {
-                let name = self.name(flow, pairs.first().copied());
-                let words = format!("no path for {name}");
-                causes.push(cause(Part::Stream, &self.short_name(flow), words));
+            let Some(pairs) = self.pairs(flow) else { continue };
+            if pairs.iter().any(|&pair| self.best(pair).is_some()) {
+                continue;
+            }
+            match pairs[..] {
+                [(from, to)] if part_of[from as usize] != part_of[to as usize] => {
+                    // The host in the smaller part is missing, not the other one.
+                    let host = if part_of[from as usize] > part_of[to as usize] { from } else { to };
+                    *cut_off.entry(host).or_default() += flow.streams.len();
+                }
+                _ => {
+                    let words = format!("no path for {}", self.name(flow, pairs.first().copied()));
+                    streams.push(cause(Part::Stream, &self.short_name(flow), words));
+                }
             }
         }
-        causes
+        let hosts = cut_off.into_iter().map(|(host, count)| {
+            let name = &self.problem.system.nodes[host as usize].name;
+            let has_links = !self.problem.network.leaving(host).is_empty();
+            let what = if has_links { "is not connected to the rest of the machine" } else { "has no link" };
+            let streams = if count == 1 { "a stream".to_owned() } else { format!("{count} streams") };
+            cause(Part::Host, name, format!("host {name} {what}: no path for {streams}"))
+        });
+        hosts.chain(streams).collect()
     }
 
     /// Streams that no path can carry, each considered alone.
@@ -256,7 +274,7 @@ impl<'a> Reachability<'a> {
                 causes.push(short(Part::Stream, &self.short_name(flow), there, needed, words));
             };
             if flow.bandwidth > width * (1.0 + TOLERANCE) {
-                let [needed, there] = [flow.bandwidth, width].map(amount);
+                let [needed, there] = [flow.bandwidth, width].map(rate);
                 let words = format!("{name} needs {needed}, but no path carries more than {there}");
                 fault(width, flow.bandwidth, words);
             }
@@ -265,7 +283,7 @@ impl<'a> Reachability<'a> {
                 fault(f64::from(most), f64::from(hops), words);
             }
             if let Some(most) = rules.switch_load.filter(|most| flow.bandwidth > most * (1.0 + TOLERANCE)) {
-                let [needed, there] = [flow.bandwidth, most].map(amount);
+                let [needed, there] = [flow.bandwidth, most].map(rate);
                 let words = format!("{name} needs {needed}, but `switch_load` is {there}");
                 fault(most, flow.bandwidth, words);
             }
@@ -330,7 +348,7 @@ impl<'a> Reachability<'a> {
         let of_node = |node: u32| problem.system.nodes[node as usize].name.as_str();
         let name = of_node(crowd.node);
         let (into, of) = if crowd.is_in { ("into", "for") } else { ("out of", "of") };
-        let [there, needed] = [crowd.there, crowd.needed].map(amount);
+        let [there, needed] = [crowd.there, crowd.needed].map(rate);
         if problem.network.is_host(crowd.node) {
             let [link] = crowd.links.as_slice() else {
                 let words = format!(
@@ -445,6 +463,41 @@ fn places<'a>(problem: &'a Problem<'_>) -> impl Iterator<Item = (u32, Vec<bool>)
     })
 }
 
+/// By node, the part of the machine that it belongs to; the part with most hosts is 0. Parts are not connected by any link.
+fn parts(problem: &Problem<'_>) -> Vec<usize> {
+    let nodes = problem.system.nodes.len();
+    let mut neighbours = vec![Vec::new(); nodes];
+    for link in problem.system.links.iter().filter(|link| link.state == LinkState::Up) {
+        neighbours[link.source as usize].push(link.destination as usize);
+        neighbours[link.destination as usize].push(link.source as usize);
+    }
+    let mut part_of = vec![usize::MAX; nodes];
+    let mut hosts = Vec::new();
+    for first in 0..nodes {
+        if part_of[first] != usize::MAX {
+            continue;
+        }
+        let part = hosts.len();
+        hosts.push(0);
+        part_of[first] = part;
+        let mut next = vec![first];
+        while let Some(node) = next.pop() {
+            hosts[part] += usize::from(problem.network.is_host(node as u32));
+            for &other in &neighbours[node] {
+                if part_of[other] == usize::MAX {
+                    part_of[other] = part;
+                    next.push(other);
+                }
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..hosts.len()).collect();
+    order.sort_by_key(|&part| std::cmp::Reverse(hosts[part]));
+    let mut place = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(index, &part)| place[part] = index);
+    part_of.iter().map(|&part| place[part]).collect()
+}
+
 /// The best paths from a host to every node, through switches only.
 fn ways_from(problem: &Problem<'_>, from: u32) -> Vec<Option<Best>> {
     let mut best: Vec<Option<Best>> = vec![None; problem.system.nodes.len()];
@@ -543,10 +596,4 @@ pub(super) fn cause(part: Part, name: &str, words: String) -> Cause {
 pub(super) fn short(part: Part, name: &str, there: f64, needed: f64, words: String) -> Cause {
     let [there, needed] = [there, needed].map(|amount| Some(amount).filter(|amount| amount.is_finite()));
     Cause { there, needed, ..cause(part, name, words) }
-}
-
-/// Rounds away the last digits of a number.
-pub(super) fn amount(value: f64) -> String {
-    let rounded = format!("{value:.8e}").parse::<f64>().unwrap_or(value);
-    rounded.to_string()
 }

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{Cause, LinkState, Part};
 
-use super::facts::{Changed, Reachability, amount, cause, short};
+use super::facts::{Changed, Reachability, cause, short};
 use crate::error::Result;
 use crate::goals::{Least, Seeker, Sought, least, loads, performance, rounding, tightest};
 use crate::paper::{self, Excess, Formulation};
 use crate::problem::{Plan, Problem, TOLERANCE};
+use crate::quantity::{amount, rate};
 use crate::{Goal, Rules};
 
 /// Largest number of constraints in programs that minimise the number of links and hosts.
@@ -56,7 +57,7 @@ impl Shortage {
             let name = problem.network.name_of(link);
             let there = problem.system.links[link as usize].bandwidth_bytes_per_s.unwrap_or_default();
             let slack = problem.rules.bandwidth_slack;
-            let [load, all, more] = [needed * (1.0 - slack), there, needed - there].map(amount);
+            let [load, all, more] = [needed * (1.0 - slack), there, needed - there].map(rate);
             let (free, found) = (free(slack), found[0]);
             let words = format!("link {name} needs {load}, but has {all}{free}: add {more}{found}");
             short(Part::Link, &name, there, needed, words)
