@@ -11,6 +11,7 @@ mod compact_given;
 mod damage;
 mod diagnosis;
 mod example;
+mod exports;
 mod fabric;
 mod failures;
 mod given;
