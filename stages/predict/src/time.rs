@@ -1,8 +1,8 @@
 //! `predict/time`: the run time of a program under a mapping.
 
 use hopmap_model::{
-    Context, Error, Inputs, Mapping, Outcome, Outputs, Port, Prediction, Program, Stage, SystemGraph,
-    TextFile,
+    Context, Error, Inputs, Mapping, Outcome, Outputs, Port, Prediction, Program, Stage, SystemGraph, Tables,
+    TablesError, TextFile,
 };
 use hopmap_objective::{linear, round_robin};
 use hopmap_prediction::{Options, replay};
@@ -28,6 +28,7 @@ impl Stage for TimeStage {
                 Port::input::<Program>("program"),
                 Port::input::<SystemGraph>("system"),
                 Port::input::<Mapping>("mapping"),
+                Port::optional::<Tables>("tables"),
                 Port::output::<Prediction>("prediction"),
                 Port::possible::<TextFile>("perfetto"),
             ]
@@ -40,19 +41,22 @@ impl Stage for TimeStage {
 
     fn run(params: TimeParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let program = inputs.one::<Program>("program")?.value;
+        let tables = inputs.optional::<Tables>("tables")?;
         let system = inputs.one::<SystemGraph>("system")?.value;
+        let routed = tables.map(|tables| routed(&system, &tables.value)).transpose()?;
+        let system = routed.as_ref().unwrap_or(&system);
         let mapping = inputs.one::<Mapping>("mapping")?.value;
-        check(&mapping, &system)?;
-        let options = params.options(&system)?;
+        check(&mapping, system)?;
+        let options = params.options(system)?;
         let should_stop = || cx.should_stop();
-        let mut prediction = replay(&program, &system, &mapping, &options, &should_stop)?;
+        let mut prediction = replay(&program, system, &mapping, &options, &should_stop)?;
         if params.baselines && prediction.complete {
             let options = Options { intervals: 0, ..options };
             let seconds = |mapping: &Mapping| {
-                let baseline = replay(&program, &system, mapping, &options, &should_stop)?;
+                let baseline = replay(&program, system, mapping, &options, &should_stop)?;
                 Ok::<_, Error>(baseline.complete.then(|| baseline.seconds()))
             };
-            add_baselines(&mut prediction, &mapping, &system, seconds)?;
+            add_baselines(&mut prediction, &mapping, system, seconds)?;
         }
         let flags = [("contended", prediction.is_contended), ("calibrated", prediction.is_calibrated)];
         prediction.metrics.extend(flags.map(|(name, flag)| (name.to_owned(), f64::from(u8::from(flag)))));
@@ -69,6 +73,11 @@ impl Stage for TimeStage {
         let outputs = outputs.with("prediction", prediction);
         Ok(if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
     }
+}
+
+/// The machine with the routes of tables.
+fn routed(system: &SystemGraph, tables: &Tables) -> Result<SystemGraph, TablesError> {
+    Ok(SystemGraph { routing: tables.routing(system)?, ..system.clone() })
 }
 
 /// Adds the run times of the linear and the round-robin mapping, and the ratios to them. Without either, the
