@@ -11,6 +11,9 @@
 mod loads;
 mod network;
 mod order;
+mod permutations;
+mod product;
+mod program;
 mod traffic;
 mod trees;
 mod turns;
@@ -19,7 +22,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use hopmap_model::{
-    Context, Error, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, TableEntry, Tables, require,
+    Context, Error, Inputs, Mapping, Outcome, Outputs, Port, Stage, SystemGraph, TableEntry, Tables,
+    TaskGraph, require,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +36,7 @@ use crate::params::NO_LIMIT;
 use loads::Loads;
 use network::FabricNetwork;
 use order::Order;
+use program::ProgramTraffic;
 use traffic::Traffic;
 use trees::{NONE, Rule, Trees};
 
@@ -70,12 +75,14 @@ impl Stage for FabricStage {
     const KIND: &'static str = "route/fabric";
     const SUMMARY: &'static str =
         "Compute balanced forwarding tables of a whole fabric, without a list of streams";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
             &[
                 Port::input::<SystemGraph>("system"),
+                Port::optional::<TaskGraph>("task-graph"),
+                Port::optional::<Mapping>("mapping"),
                 Port::output::<SystemGraph>("system"),
                 Port::output::<Tables>("tables"),
             ]
@@ -91,12 +98,17 @@ impl Stage for FabricStage {
         let begin = Instant::now();
         let system = ready(&inputs.one::<SystemGraph>("system")?.value, &DemandsParams::default())?;
         check_ports(&system)?;
-        let network = FabricNetwork::new(&system)?;
+        let mut network = FabricNetwork::new(&system)?;
+        let program = program(&inputs, &network)?;
+        if let Some(program) = &program {
+            network.streams = program.weights(&network);
+        }
         let own = params.time_limit_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let end = own.map(|own| begin + own).into_iter().chain(cx.deadline()).min();
         let is_over = || cx.should_stop() || end.is_some_and(|end| Instant::now() >= end);
         let least = network.least_busiest();
-        let bound = if params.traffic == Traffic::BitReversal { 1.0 } else { least };
+        let has_bound = params.traffic != Traffic::BitReversal && program.is_none();
+        let bound = if has_bound { least } else { 1.0 };
         let routing = Routing { network: &network, traffic: params.traffic, bound, is_over: &is_over, cx };
         let Some(trees) = routing.route(params.deadlock_free) else {
             return fail(
@@ -104,12 +116,47 @@ impl Stage for FabricStage {
                 "a link may lead in one direction only; or set `deadlock_free = false`",
             );
         };
-        let tables = tables(&network, &trees, least);
+        let mut tables = tables(&network, &trees, least);
+        if let Some(program) = program {
+            tables.metrics.insert("busiest_program_bytes".to_owned(), program.busiest(&network, &trees));
+        }
         summary(&tables, params.traffic, cx);
         let is_cut_short = is_over() && (cx.should_stop() || cx.deadline().is_some());
         let outputs = Outputs::new().with("system", system.clone()).with("tables", tables);
         let outputs = outputs.timed(params.time_limit_s.is_some());
         Ok(if is_cut_short { Outcome::Partial(outputs) } else { Outcome::Done(outputs) })
+    }
+}
+
+/// The traffic of the program that is connected, if one is.
+fn program(inputs: &Inputs, network: &FabricNetwork<'_>) -> Result<Option<ProgramTraffic>, Error> {
+    let graph = inputs.optional::<TaskGraph>("task-graph")?;
+    let mapping = inputs.optional::<Mapping>("mapping")?;
+    match (graph, mapping) {
+        (Some(graph), Some(mapping)) => Ok(Some(ProgramTraffic::new(&graph.value, &mapping.value, network)?)),
+        (None, None) => Ok(None),
+        _ => fail(
+            "only one of `task-graph` and `mapping` is connected",
+            "connect both, so that the streams of the program are known, or none",
+        ),
+    }
+}
+
+/// What a further round routes again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// Every destination, on paths that join as early as they can.
+    Shared,
+    /// Destinations over busy channels, on several paths.
+    SpreadBusy,
+    /// Every destination, on several paths.
+    SpreadAll,
+}
+
+impl Again {
+    /// Part of the busiest load that has to be left for a round to be worth it. Several paths make single shifts less even.
+    fn worth(self) -> f64 {
+        if self == Self::SpreadAll { 0.95 } else { 1.0 }
     }
 }
 
@@ -128,13 +175,16 @@ impl<'a> Routing<'a> {
     fn route(&self, deadlock_free: bool) -> Option<Trees<'a>> {
         let shortest = self.trees(Rule::Shortest);
         if let Some(trees) = shortest.filter(|trees| !deadlock_free || trees.is_deadlock_free()) {
-            return Some(self.improved(trees, ROUNDS));
+            let best = self.improved(trees.clone(), ROUNDS);
+            // Other shortest paths need not be as harmless.
+            let is_whole = !deadlock_free || best.is_deadlock_free();
+            return Some(if is_whole { best } else { self.improved(trees.with_turns(), ROUNDS) });
         }
         self.cx.log("shortest paths could wait for each other in a cycle: turns are restricted");
         let roots = Order::roots(self.network, MOST_ROOTS);
         let mut best: Option<Trees<'a>> = None;
         for rule in Order::candidates(self.network, &roots).into_iter().map(Rule::Order) {
-            if best.is_some() && (self.is_over)() {
+            if (self.is_over)() {
                 break;
             }
             let Some(trees) = self.trees(rule) else { continue };
@@ -142,32 +192,44 @@ impl<'a> Routing<'a> {
                 best = Some(trees);
             }
         }
-        best.map(|best| self.improved(best.with_turns(), ROUNDS))
+        if let Some(best) = best {
+            return Some(self.improved(best.with_turns(), ROUNDS));
+        }
+        let mut on_tree = Trees::new(self.network, self.traffic, Rule::Shortest);
+        ((self.is_over)() && on_tree.route_on_tree()).then_some(on_tree)
     }
 
     /// The trees under a rule after some rounds; none if it does not join all hosts.
     fn trees(&self, rule: Rule) -> Option<Trees<'a>> {
         let mut trees = Trees::new(self.network, self.traffic, rule);
-        trees.route_all().then(|| self.improved(trees, FIRST_ROUNDS))
+        trees.route_all(self.is_over).then(|| self.improved(trees, FIRST_ROUNDS))
     }
 
-    /// The best trees of some further rounds: in which all packets for a host share paths, and then in which they need not.
+    /// The best trees of some further rounds: in which all packets for a host share paths, and then in which those need not that come
+    /// over a busy channel, and then all.
     fn improved(&self, mut best: Trees<'a>, rounds: usize) -> Trees<'a> {
-        for spreads in [false, true] {
+        for stage in [Again::Shared, Again::SpreadBusy, Again::SpreadAll] {
             for round in 0..rounds {
                 self.cx.progress(round as u64, rounds as u64);
-                let is_best = best.busiest() as f64 <= self.bound;
+                let busiest = best.busiest();
                 let mut trees = best.clone();
-                trees.spreads = spreads;
-                if is_best
+                trees.spreads = stage != Again::Shared;
+                let least = match stage {
+                    Again::SpreadBusy => u64::midpoint(busiest, self.bound as u64) + 1,
+                    Again::Shared | Again::SpreadAll => 0,
+                };
+                if busiest as f64 <= self.bound
                     || (self.is_over)()
-                    || !trees.route_again(self.is_over)
-                    || trees.busiest() >= best.busiest()
+                    || !trees.route_again(least, self.is_over)
+                    || trees.busiest() as f64 >= busiest as f64 * stage.worth()
                 {
                     break;
                 }
                 best = trees;
             }
+        }
+        if rounds > FIRST_ROUNDS && self.traffic != Traffic::BitReversal && self.network.streams.is_empty() {
+            permutations::improve(&mut best, self.network, self.is_over);
         }
         best
     }
@@ -176,8 +238,9 @@ impl<'a> Routing<'a> {
 /// The entries of all switches for all hosts, with the loads of the kinds of traffic.
 fn tables(network: &FabricNetwork<'_>, trees: &Trees<'_>, least: f64) -> Tables {
     let mut entries = Vec::with_capacity(network.hosts.len() * network.switches.len());
-    for (destination, &host) in network.hosts.iter().enumerate() {
-        for (at, &switch) in network.switches.iter().enumerate() {
+    // In the order of tables.
+    for (at, &switch) in network.switches.iter().enumerate() {
+        for (destination, &host) in network.hosts.iter().enumerate() {
             let link = trees.next(destination, at);
             if link != NONE {
                 let output_port = network.system.links[link as usize].source_port.unwrap_or_default();
@@ -185,7 +248,6 @@ fn tables(network: &FabricNetwork<'_>, trees: &Trees<'_>, least: f64) -> Tables 
             }
         }
     }
-    entries.sort_unstable();
     let mut metrics = BTreeMap::new();
     for kind in Traffic::ALL {
         let Loads { busiest, mean } = loads::loads(network, trees, kind);
@@ -209,4 +271,7 @@ fn summary(tables: &Tables, traffic: Traffic, cx: &Context<'_>) {
         Traffic::Shift | Traffic::BitReversal => String::new(),
     };
     cx.log(format_args!("the busiest link between switches carries {busiest:.0} pairs of hosts{bound}"));
+    if let Some(bytes) = tables.metrics.get("busiest_program_bytes") {
+        cx.log(format_args!("under the program it carries {}", hopmap_text::bytes(*bytes as u64)));
+    }
 }

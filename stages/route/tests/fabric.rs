@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hopmap_model::{
-    Context, Inputs, LinkState, NodeKind, NodeState, Outcome, Stage as _, SystemGraph, Tables,
+    Context, CostModel, Edge, Inputs, Levels, LinkState, Mapping, NodeKind, NodeState, Observer, Outcome,
+    Process, Slot, Stage as _, SystemGraph, Tables, TaskGraph, Weight,
 };
 use hopmap_route::network::cycle;
 use hopmap_route::{FabricStage, Instance};
@@ -151,4 +152,97 @@ fn what_is_no_fabric_is_refused() {
     assert!(route(&one, "{}").unwrap_err().contains("fewer than two hosts"));
     let apart = fabric(&[1, 1], &[]);
     assert!(route(&apart, "{}").unwrap_err().contains("no order of the switches joins all hosts"));
+}
+
+#[test]
+fn products_are_routed_by_dimensions() {
+    // Up and down from a root, the busiest link has 2.5 times the bound and more.
+    let three = |size: usize| {
+        let at = |x: usize, y: usize, z: usize| (x % size * size + y % size) * size + z % size;
+        let cells = (0..size.pow(3)).map(|cell| (cell / size / size, cell / size % size, cell % size));
+        let cables = cells.flat_map(|(x, y, z)| {
+            let here = at(x, y, z);
+            [(here, at(x + 1, y, z)), (here, at(x, y + 1, z)), (here, at(x, y, z + 1))]
+        });
+        fabric(&vec![1; size.pow(3)], &cables.collect::<Vec<_>>())
+    };
+    for (system, most) in [(three(5), 2.0), (torus(6), 2.0)] {
+        let (system, tables) = route(&system, "{}").unwrap();
+        let (busiest, has_cycle) = followed(&system, &tables);
+        assert!(
+            !has_cycle && busiest as f64 <= most * tables.metrics["busiest_bound"],
+            "{:?}",
+            tables.metrics
+        );
+    }
+}
+
+/// The user has interrupted the run.
+struct Interrupted;
+
+impl Observer for Interrupted {
+    fn progress(&self, _: u64, _: u64) {}
+    fn log(&self, _: &str) {}
+    fn cancelled(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn an_interrupt_leaves_tables_by_which_all_packets_arrive() {
+    for system in [fat_tree(4, 4), torus(4), irregular(12, 3)] {
+        let mut inputs = Inputs::new();
+        inputs.connect("system", Arc::new(system), String::new(), String::new());
+        let context = Context::new(1, None, &Interrupted);
+        let params = serde_json::from_str("{}").unwrap();
+        let Outcome::Partial(outputs) = FabricStage::run(params, inputs, &context).unwrap() else {
+            panic!("not partial")
+        };
+        let system = outputs.get("system").unwrap().downcast_ref::<SystemGraph>().unwrap();
+        let tables = outputs.get("tables").unwrap().downcast_ref::<Tables>().unwrap();
+        assert!(!followed(system, tables).1);
+    }
+}
+
+/// Hosts of a leaf that all send to hosts with the same spine.
+#[test]
+fn the_streams_of_a_program_share_no_link_if_they_need_not() {
+    let mut system = fat_tree(4, 4);
+    let hosts: Vec<u32> = (0..system.nodes.len() as u32)
+        .filter(|&node| system.nodes[node as usize].kind == NodeKind::Host)
+        .collect();
+    system.slots = hosts.iter().map(|&host| Slot { host, core: 0 }).collect();
+    system.cost = CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; hosts.len()]] });
+    let (_, general) = route(&system, "{}").unwrap();
+    let leaf = |host: usize| host / 4;
+    let spine = |host: usize| {
+        let of_host = |entry: &&hopmap_model::TableEntry| {
+            entry.destination == hosts[host] && system.nodes[entry.switch as usize].name == "s0"
+        };
+        general.entries.iter().find(of_host).unwrap().output_port
+    };
+    let busy = (4..16).filter(|&host| spine(host) == spine(4));
+    let edges: Vec<Edge> = (0..)
+        .zip(busy.take(4))
+        .map(|(source, destination)| Edge {
+            source,
+            destination: destination as u32,
+            messages: 1,
+            bytes: 1000,
+        })
+        .collect();
+    assert!(edges.len() >= 3 && edges.iter().all(|edge| leaf(edge.destination as usize) > 0));
+    let graph = TaskGraph { processes: vec![Process::default(); 16], edges, ..TaskGraph::default() };
+    let slots: Vec<u32> = (0..16).collect();
+    let mapping = Mapping::new(&slots, &system, Weight::Bytes).unwrap();
+    let mut inputs = Inputs::new();
+    inputs.connect("system", Arc::new(system), String::new(), String::new());
+    inputs.connect("task-graph", Arc::new(graph), String::new(), String::new());
+    inputs.connect("mapping", Arc::new(mapping), String::new(), String::new());
+    let params = serde_json::from_str("{}").unwrap();
+    let Outcome::Done(outputs) = FabricStage::run(params, inputs, &Context::detached()).unwrap() else {
+        panic!("not done")
+    };
+    let tables = outputs.get("tables").unwrap().downcast_ref::<Tables>().unwrap();
+    assert_eq!(tables.metrics["busiest_program_bytes"], 1000.0);
 }

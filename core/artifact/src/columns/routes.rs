@@ -73,6 +73,10 @@ pub(super) const TABLES: KindForm = KindForm {
             "the same if every host sends to the one whose number has its bits in reverse",
         ),
         ("busiest_bound", "no tables have a smaller `busiest_all_to_all`"),
+        (
+            "busiest_program_bytes",
+            "`route/fabric` with a program: its bytes over the busiest link between switches",
+        ),
     ],
 };
 

@@ -31,6 +31,8 @@ pub(super) struct FabricNetwork<'a> {
     pub last: Vec<Vec<(u32, u32)>>,
     /// Hosts that send to each switch.
     pub senders: Vec<u32>,
+    /// By destination, what switches send beside the traffic between all hosts; empty without a program.
+    pub streams: Vec<Vec<(u32, u64)>>,
 }
 
 impl<'a> FabricNetwork<'a> {
@@ -79,6 +81,7 @@ impl<'a> FabricNetwork<'a> {
             leaving: vec![Vec::new(); switches.len()],
             entering: vec![Vec::new(); switches.len()],
             senders: vec![0; switches.len()],
+            streams: Vec::new(),
             switch_of: switch_of.into_iter().flatten().collect(),
             system,
             hosts,
@@ -92,6 +95,11 @@ impl<'a> FabricNetwork<'a> {
         }
         own.switch_of.iter().for_each(|&switch| own.senders[switch as usize] += 1);
         Ok(own)
+    }
+
+    /// The switches that hosts send to.
+    pub(super) fn sources(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.senders).filter(|(_, senders)| **senders > 0).map(|(switch, _)| switch)
     }
 
     /// Lower bound of the pairs of hosts over the busiest link between switches, if all hosts send to all others: what has to leave a

@@ -30,6 +30,14 @@ impl Traffic {
         }
     }
 
+    /// What every switch sends to a destination: a pair of hosts counts 1, and the streams of a program more.
+    pub(super) fn weights(self, network: &FabricNetwork<'_>, destination: usize, weights: &mut [u64]) {
+        self.senders(network, destination, weights);
+        for &(switch, weight) in network.streams.get(destination).into_iter().flatten() {
+            weights[switch as usize] += weight;
+        }
+    }
+
     /// Hosts at every switch that send to a destination. All shifts together are all pairs.
     pub(super) fn senders(self, network: &FabricNetwork<'_>, destination: usize, senders: &mut [u64]) {
         if self == Self::BitReversal {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::network::FabricNetwork;
+use super::network::{Channel, FabricNetwork};
 use super::order::Order;
 use super::traffic::Traffic;
 use super::turns::Turns;
@@ -61,19 +61,61 @@ impl<'a> Trees<'a> {
         }
     }
 
-    /// Routes every destination; `false` if a host cannot reach one.
-    pub(super) fn route_all(&mut self) -> bool {
-        (0..self.network.hosts.len()).all(|destination| self.route(destination))
+    /// Routes every destination; `false` if a host cannot reach one, or if it was stopped.
+    pub(super) fn route_all(&mut self, is_over: &dyn Fn() -> bool) -> bool {
+        (0..self.network.hosts.len()).all(|destination| !is_over() && self.route(destination))
     }
 
-    /// Routes every destination again, given the loads of all others; `false` if it was stopped.
-    pub(super) fn route_again(&mut self, is_over: &dyn Fn() -> bool) -> bool {
+    /// All routes along a spanning tree, which takes no time and is free of deadlocks; `false` if no tree joins all hosts.
+    pub(super) fn route_on_tree(&mut self) -> bool {
+        let network = self.network;
+        let switches = network.switches.len();
+        let root = network.switch_of[0];
+        // The channels between every switch and its parent.
+        let (mut up, mut down, mut queue) = (vec![NONE; switches], vec![NONE; switches], vec![root]);
+        let mut at = 0;
+        while let Some(&parent) = queue.get(at) {
+            at += 1;
+            for &channel in &network.entering[parent as usize] {
+                let child = network.channels[channel as usize].from;
+                let is_back = |&&back: &&u32| network.channels[back as usize].to == child;
+                let back = network.leaving[parent as usize].iter().find(is_back);
+                if let Some(&back) = back.filter(|_| child != root && up[child as usize] == NONE) {
+                    (up[child as usize], down[child as usize]) = (channel, back);
+                    queue.push(child);
+                }
+            }
+        }
+        let is_joined = |switch: u32| switch == root || up[switch as usize] != NONE;
+        for destination in 0..network.hosts.len() {
+            let row = destination * switches;
+            let last = network.last[destination].iter().find(|(switch, _)| is_joined(*switch));
+            let Some(&(mut switch, _)) = last else { return false };
+            self.channels[row..row + switches].copy_from_slice(&up);
+            while let Some(&Channel { from, .. }) = network.channels.get(down[switch as usize] as usize) {
+                self.channels[row + from as usize] = down[switch as usize];
+                switch = from;
+            }
+            for (switch, _) in &network.last[destination] {
+                self.channels[row + *switch as usize] = NONE;
+            }
+        }
+        network.switch_of.iter().all(|&switch| is_joined(switch))
+    }
+
+    /// Routes every destination again, given the loads of all others; `false` if it was stopped. Destinations whose paths have less than
+    /// some load everywhere keep them.
+    pub(super) fn route_again(&mut self, least: u64, is_over: &dyn Fn() -> bool) -> bool {
         for destination in 0..self.network.hosts.len() {
-            if destination % 64 == 0 && is_over() {
+            if is_over() {
                 return false;
             }
             let row = destination * self.network.switches.len();
             let old = self.channels[row..row + self.network.switches.len()].to_vec();
+            let load = |channel: &u32| self.loads.get(*channel as usize).copied().unwrap_or_default();
+            if least > 0 && old.iter().map(load).max() < Some(least) {
+                continue;
+            }
             self.sort(destination);
             self.load(destination, false);
             self.release(row);
@@ -101,6 +143,65 @@ impl<'a> Trees<'a> {
         self.channels[destination * self.network.switches.len() + switch]
     }
 
+    /// The channels from a switch to a destination.
+    pub(super) fn path(&self, destination: usize, switch: u32) -> Vec<u32> {
+        let (mut path, mut at) = (Vec::new(), switch);
+        while let Some(ends) = self.network.channels.get(self.channel(destination, at as usize) as usize) {
+            path.push(self.channel(destination, at as usize));
+            at = ends.to;
+        }
+        path
+    }
+
+    /// By switch, the channels of its path to a destination; [`NONE`] without a path.
+    pub(super) fn hops_to(&self, destination: usize) -> Vec<u32> {
+        let is_last = |switch: u32| self.network.last[destination].iter().any(|(last, _)| *last == switch);
+        let hops = |switch: u32| match self.path(destination, switch).len() {
+            0 if !is_last(switch) => NONE,
+            hops => hops as u32,
+        };
+        (0..self.network.switches.len() as u32).map(hops).collect()
+    }
+
+    pub(super) fn load_of(&self, channel: u32) -> u64 {
+        self.loads[channel as usize]
+    }
+
+    /// Changes one entry, which what `passing` counts follows; `false` and no change if the rule forbids it.
+    pub(super) fn set(&mut self, destination: usize, switch: usize, channel: u32, passing: u64) -> bool {
+        let row = destination * self.network.switches.len();
+        self.release(row);
+        let old = std::mem::replace(&mut self.channels[row + switch], channel);
+        if !self.take_allowed(row) {
+            self.channels[row + switch] = old;
+            self.take(row);
+            return false;
+        }
+        for (first, adds) in [(old, false), (channel, true)] {
+            let to = self.network.channels[first as usize].to;
+            for passed in std::iter::once(first).chain(self.path(destination, to)) {
+                let load = &mut self.loads[passed as usize];
+                *load = if adds { *load + passing } else { *load - passing };
+            }
+        }
+        true
+    }
+
+    /// Takes the turns of a destination, or none of them if the rule forbids one.
+    fn take_allowed(&mut self, row: usize) -> bool {
+        let turns = self.turns(row);
+        let network = self.network;
+        let Rule::Turns(own) = &mut self.rule else { return true };
+        for (taken, &(channel, next)) in turns.iter().enumerate() {
+            if !own.allows(network, channel, next) {
+                turns[..taken].iter().for_each(|&(channel, next)| own.release(channel, next));
+                return false;
+            }
+            own.take(channel, next);
+        }
+        true
+    }
+
     /// The largest load of a channel.
     pub(super) fn busiest(&self) -> u64 {
         self.loads.iter().copied().max().unwrap_or_default()
@@ -110,7 +211,7 @@ impl<'a> Trees<'a> {
     pub(super) fn longest(&self) -> u32 {
         let mut longest = 0;
         for destination in 0..self.network.hosts.len() {
-            for &source in &self.network.switch_of {
+            for source in self.network.sources() {
                 let (mut at, mut hops) = (source as usize, 2);
                 while let Some(channel) = self.network.channels.get(self.channel(destination, at) as usize) {
                     (at, hops) = (channel.to as usize, hops + 1);
@@ -138,7 +239,7 @@ impl<'a> Trees<'a> {
         self.channels[row..row + switches].fill(NONE);
         self.hops.fill(NONE);
         self.order.clear();
-        self.traffic.senders(network, destination, &mut self.passing);
+        self.traffic.weights(network, destination, &mut self.passing);
         let mut level: Vec<u32> = network.last[destination].iter().map(|(switch, _)| *switch).collect();
         for &switch in &level {
             (self.hops[switch as usize], self.costs[switch as usize]) = (0, 0.0);
@@ -211,14 +312,7 @@ impl<'a> Trees<'a> {
         let next = self.channels[row + ends.to as usize];
         match &mut self.rule {
             Rule::Shortest => true,
-            Rule::Order(order) => {
-                let goes_up = self
-                    .network
-                    .channels
-                    .get(next as usize)
-                    .is_some_and(|next| order.is_up(next.from, next.to));
-                order.is_up(ends.from, ends.to) || !goes_up
-            }
+            Rule::Order(order) => next == NONE || order.allows(self.network, channel, next),
             Rule::Turns(turns) => next == NONE || turns.allows(self.network, channel, next),
         }
     }
@@ -291,7 +385,7 @@ impl<'a> Trees<'a> {
     fn load(&mut self, destination: usize, adds: bool) {
         let network = self.network;
         let row = destination * network.switches.len();
-        self.traffic.senders(network, destination, &mut self.passing);
+        self.traffic.weights(network, destination, &mut self.passing);
         // What passes a switch is known once all farther ones are done.
         for &switch in self.order.iter().rev() {
             let channel = self.channels[row + switch as usize];
@@ -327,7 +421,7 @@ impl<'a> Trees<'a> {
         let mut turns = vec![BTreeSet::new(); network.channels.len()];
         let mut seen = vec![NONE; network.switches.len()];
         for destination in 0..network.hosts.len() {
-            for &source in &network.switch_of {
+            for source in network.sources() {
                 let mut at = source;
                 while seen[at as usize] != destination as u32 {
                     seen[at as usize] = destination as u32;

@@ -1,0 +1,174 @@
+//! Fewer collisions of single permutations: all shifts, and the bit reversal. Tables that are balanced for all pairs of hosts can still send
+//! many pairs of one permutation over one link.
+//!
+//! A local search moves one entry of a table at a time to another path of the same length, if that lowers the sum of the fourth powers of
+//! all loads in all permutations. No link gets many more pairs of hosts than the busiest one has.
+
+use super::network::FabricNetwork;
+use super::traffic::reversed;
+use super::trees::{NONE, Trees};
+
+/// Passes over all entries.
+const PASSES: usize = 6;
+/// Part of the busiest load that links may get in addition.
+const SLACK: f64 = 1.0 / 16.0;
+/// Loads that are looked at: about two seconds.
+const MOST_WORK: u64 = 300_000_000;
+/// Loads that are kept at most, one for every permutation and link.
+const MOST_LOADS: usize = 1 << 25;
+/// The bit reversal counts like this part of all shifts.
+const SHIFTS_PER_REVERSAL: usize = 16;
+
+/// The loads of all links in all permutations.
+struct Permutations<'a> {
+    network: &'a FabricNetwork<'a>,
+    /// At permutation · channels + channel. The permutation is the shift, or 0 for the bit reversal.
+    loads: Vec<u16>,
+    /// Loads looked at.
+    work: u64,
+}
+
+/// Improves trees for permutations, as long as there is time.
+pub(super) fn improve(trees: &mut Trees<'_>, network: &FabricNetwork<'_>, is_over: &dyn Fn() -> bool) {
+    let hosts = network.hosts.len();
+    if hosts.saturating_mul(network.channels.len()) > MOST_LOADS || is_over() {
+        return;
+    }
+    let mut own = Permutations { network, loads: vec![0; hosts * network.channels.len()], work: 0 };
+    for destination in 0..hosts {
+        for source in (0..hosts).filter(|source| *source != destination) {
+            let path = trees.path(destination, network.switch_of[source]);
+            own.load(&path, source, destination, true);
+        }
+    }
+    let most = (trees.busiest() as f64 * (1.0 + SLACK)) as u64;
+    for _ in 0..PASSES {
+        let mut moved = 0;
+        for destination in 0..hosts {
+            if is_over() || own.work > MOST_WORK {
+                return;
+            }
+            moved += own.improve(trees, destination, most);
+        }
+        if moved == 0 {
+            break;
+        }
+    }
+}
+
+impl Permutations<'_> {
+    /// The permutations to which a pair belongs, with their weights.
+    fn of(&self, source: usize, destination: usize) -> impl Iterator<Item = (usize, i64)> + use<> {
+        let hosts = self.network.hosts.len();
+        let shift = (destination + hosts - source) % hosts;
+        let is_reversed = reversed(source, hosts) == Some(destination);
+        let weight = (hosts / SHIFTS_PER_REVERSAL).max(1) as i64;
+        [(shift, 1)].into_iter().chain(is_reversed.then_some((0, weight)))
+    }
+
+    fn load(&mut self, path: &[u32], source: usize, destination: usize, adds: bool) {
+        for (permutation, _) in self.of(source, destination) {
+            let first = permutation * self.network.channels.len();
+            for &channel in path {
+                let load = &mut self.loads[first + channel as usize];
+                *load = if adds { load.saturating_add(1) } else { load.saturating_sub(1) };
+            }
+        }
+    }
+
+    /// Moves entries for a destination; their number.
+    fn improve(&mut self, trees: &mut Trees<'_>, destination: usize, most: u64) -> usize {
+        let network = self.network;
+        let hops = trees.hops_to(destination);
+        let mut sources = vec![Vec::new(); network.switches.len()];
+        for (source, &switch) in
+            network.switch_of.iter().enumerate().filter(|(source, _)| *source != destination)
+        {
+            sources[switch as usize].push(source);
+        }
+        let mut order: Vec<usize> =
+            (0..hops.len()).filter(|&switch| hops[switch] != 0 && hops[switch] != NONE).collect();
+        // The farthest first: what a switch gets from others is known then.
+        order.sort_by_key(|&switch| std::cmp::Reverse(hops[switch]));
+        let mut moved = 0;
+        for switch in order {
+            let passing = std::mem::take(&mut sources[switch]);
+            if !passing.is_empty() {
+                moved += usize::from(self.moves(trees, (destination, switch), &hops, &passing, most));
+            }
+            let to = network.channels[trees.channel(destination, switch) as usize].to;
+            sources[to as usize].extend(passing);
+        }
+        moved
+    }
+
+    /// Moves the entry of a switch to the best other path of the same length, if one is better.
+    fn moves(
+        &mut self,
+        trees: &mut Trees<'_>,
+        (destination, switch): (usize, usize),
+        hops: &[u32],
+        sources: &[usize],
+        most: u64,
+    ) -> bool {
+        let network = self.network;
+        let own = trees.path(destination, switch as u32);
+        self.work += (sources.len() * own.len()) as u64;
+        // Pairs that meet no others gain nothing.
+        let none = std::iter::empty();
+        let [shifts, reversal] = self.change(sources, destination, &none, &own.iter());
+        if -shifts - reversal <= (sources.len() * own.len()) as i64 {
+            return false;
+        }
+        let mut best: Option<(i64, u32, Vec<u32>)> = None;
+        for &channel in network.leaving[switch].iter().filter(|channel| **channel != own[0]) {
+            let to = network.channels[channel as usize].to;
+            if hops[to as usize] == NONE || hops[to as usize] + 1 != hops[switch] {
+                continue;
+            }
+            let mut path = vec![channel];
+            path.extend(trees.path(destination, to));
+            let new = || path.iter().filter(|channel| !own.contains(channel));
+            if new().any(|&channel| trees.load_of(channel) + sources.len() as u64 > most) {
+                continue;
+            }
+            self.work += (2 * sources.len() * path.len()) as u64;
+            let old = || own.iter().filter(|channel| !path.contains(channel));
+            let [shifts, reversal] = self.change(sources, destination, &new(), &old());
+            // The bit reversal is one of many patterns: shifts do not get worse for it.
+            if shifts <= 0 && shifts + reversal < best.as_ref().map_or(0, |(least, ..)| *least) {
+                best = Some((shifts + reversal, channel, path));
+            }
+        }
+        let Some((_, channel, path)) = best else { return false };
+        if !trees.set(destination, switch, channel, sources.len() as u64) {
+            return false;
+        }
+        for &source in sources {
+            self.load(&own, source, destination, false);
+            self.load(&path, source, destination, true);
+        }
+        true
+    }
+
+    /// Change of the sum of powers if some sources take other channels: of the shifts, and of the bit reversal.
+    fn change<'c>(
+        &self,
+        sources: &[usize],
+        destination: usize,
+        new: &(impl Iterator<Item = &'c u32> + Clone),
+        old: &(impl Iterator<Item = &'c u32> + Clone),
+    ) -> [i64; 2] {
+        let power = |load: i64| load.pow(4);
+        let mut change = [0; 2];
+        for (permutation, weight) in sources.iter().flat_map(|&source| self.of(source, destination)) {
+            let load = |channel: &u32| {
+                i64::from(self.loads[permutation * self.network.channels.len() + *channel as usize])
+            };
+            let more: i64 = new.clone().map(load).map(|load| power(load + 1) - power(load)).sum();
+            let less: i64 = old.clone().map(load).map(|load| power(load) - power(load - 1)).sum();
+            change[usize::from(permutation == 0)] += weight * (more - less);
+        }
+        change
+    }
+}
