@@ -26,8 +26,9 @@
 //!   (`grids.rs`), and other sparse programs are cut along the machine (`dual.rs`). If all neighbours are at the
 //!   least cost then, there is nothing to search.
 //! - Coarse starts for dense problems with clusters (`auto/coarse.rs`): clusters of ranks with similar rows of
-//!   weights are mapped to clusters of slots with similar costs, in many ways of low cost. Every population
-//!   begins with them, except on every other island, or every fourth one from 256 ranks.
+//!   weights are mapped to clusters of slots with similar costs, then clusters inside them, in many ways of
+//!   low cost. Every population begins with them, except on every other island, or every fourth one from 256
+//!   ranks.
 //! - From 512 ranks on a tree, `map/hierarchical` gives the start, if a time limit leaves enough time.
 //!
 //! The search then starts from this mapping at a temperature that accepts few proposals and so preserves it,
@@ -96,9 +97,10 @@ const LONG: u32 = 4;
 /// improves the best mapping at the end.
 ///
 /// In dense problems, clusters of ranks with similar rows of weights are first mapped to clusters of slots
-/// with similar costs. Many ranks on a tree are first partitioned, as in [`Hierarchical`]. On other machines,
-/// grids are embedded in grids, and other sparse programs are cut along the machine. The search starts from
-/// these mappings. If the objective has a maximum, norms in its place are annealed first.
+/// with similar costs, and then clusters inside them. Many ranks on a tree are first partitioned, as in
+/// [`Hierarchical`]. On other machines, grids are embedded in grids, and other sparse programs are cut along
+/// the machine. The search starts from these mappings. If the objective has a maximum, norms in its place are
+/// annealed first.
 ///
 /// Population annealing (Hukushima and Iba 2003) cools many mappings together. Before every step to a lower
 /// temperature the population is resampled with the weights exp(−Δβ · cost), which copies members with a

@@ -213,7 +213,7 @@ impl Stage for AutoStage {
     const KIND: &'static str = kind::AUTO;
     const SUMMARY: &'static str =
         "Choose and run a search by size, density and time limit (algorithm portfolio)";
-    const REVISION: u32 = 6;
+    const REVISION: u32 = 7;
 
     fn ports() -> &'static [Port] {
         const {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-/// Columns by which rows are compared at most.
+/// Rows that are compared by all their columns; more rows are compared by fewer.
 const COLUMNS: usize = 256;
 /// Clusters count as separate if the shortest distance between two is this multiple of the longest link
 /// inside one. Rows of random matrices, and of grids, have no such gap.
@@ -15,17 +15,21 @@ struct Link {
     ends: [u32; 2],
 }
 
-/// Partitions of the rows into clusters, the one with the widest gap first. The rows of a cluster are in
+/// Partitions of some rows into clusters, the one with the widest gap first. The rows of a cluster are in
 /// order, the clusters by size.
-pub(super) fn clusterings(size: usize, value: impl Fn(usize, usize) -> i64) -> Vec<Vec<Vec<u32>>> {
-    let step = size.div_ceil(COLUMNS).max(1);
-    let row = |row: usize| (0..size).step_by(step).map(|column| value(row, column)).collect();
-    let mut tree = spanning_tree(&(0..size).map(row).collect::<Vec<_>>());
+pub(super) fn clusterings(
+    rows: &[u32],
+    columns: usize,
+    value: impl Fn(usize, usize) -> i64,
+) -> Vec<Vec<Vec<u32>>> {
+    let step = rows.len().div_ceil(COLUMNS).max(1);
+    let values = |&row: &u32| (0..columns).step_by(step).map(|column| value(row as usize, column)).collect();
+    let mut tree = spanning_tree(&rows.iter().map(values).collect::<Vec<_>>());
     tree.sort_unstable_by_key(|link| (link.length, link.ends));
     let gap = |at: usize| tree[at].length as f64 / tree[at - 1].length.max(1) as f64;
     let mut cuts: Vec<usize> = (1..tree.len()).filter(|&at| gap(at) >= GAP).collect();
     cuts.sort_by(|&a, &b| gap(b).total_cmp(&gap(a)));
-    cuts.into_iter().map(|at| joined(size, &tree[..at])).collect()
+    cuts.into_iter().map(|at| joined(rows, &tree[..at])).collect()
 }
 
 /// Prim's algorithm; the distance of two rows is the sum of absolute differences.
@@ -52,9 +56,9 @@ fn spanning_tree(rows: &[Vec<i64>]) -> Vec<Link> {
 }
 
 /// The clusters that links join.
-fn joined(size: usize, links: &[Link]) -> Vec<Vec<u32>> {
-    let mut cluster_of: Vec<usize> = (0..size).collect();
-    let mut clusters: Vec<Vec<u32>> = (0..size as u32).map(|row| vec![row]).collect();
+fn joined(rows: &[u32], links: &[Link]) -> Vec<Vec<u32>> {
+    let mut cluster_of: Vec<usize> = (0..rows.len()).collect();
+    let mut clusters: Vec<Vec<u32>> = (0..rows.len() as u32).map(|index| vec![index]).collect();
     for link in links {
         let [mut from, mut to] = link.ends.map(|end| cluster_of[end as usize]);
         if clusters[from].len() > clusters[to].len() {
@@ -64,8 +68,11 @@ fn joined(size: usize, links: &[Link]) -> Vec<Vec<u32>> {
         rows.iter().for_each(|&row| cluster_of[row as usize] = to);
         clusters[to].extend(rows);
     }
-    clusters.retain(|rows| !rows.is_empty());
-    clusters.iter_mut().for_each(|rows| rows.sort_unstable());
+    clusters.retain(|cluster| !cluster.is_empty());
+    for cluster in &mut clusters {
+        cluster.iter_mut().for_each(|index| *index = rows[*index as usize]);
+        cluster.sort_unstable();
+    }
     clusters.sort_unstable_by_key(|rows| (Reverse(rows.len()), rows[0]));
     clusters
 }
@@ -78,7 +85,7 @@ mod tests {
     fn nested_clusters_are_found_widest_gap_first() {
         // Rows of one number each: three pairs and three rows, in two groups.
         let rows = [0, 1, 20, 21, 400, 401, 420, 421, 422];
-        let found = clusterings(9, |row, _| rows[row]);
+        let found = clusterings(&[0, 1, 2, 3, 4, 5, 6, 7, 8], 9, |row, _| rows[row]);
         let sizes = |clusters: &Vec<Vec<u32>>| clusters.iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(found.iter().map(sizes).collect::<Vec<_>>(), [vec![5, 4], vec![3, 2, 2, 2]]);
         assert_eq!(found[1][0], [6, 7, 8]);
@@ -86,6 +93,7 @@ mod tests {
 
     #[test]
     fn a_line_of_rows_has_no_clusters() {
-        assert!(clusterings(50, |row, column| row.abs_diff(column).cast_signed() as i64).is_empty());
+        let rows: Vec<u32> = (0..50).collect();
+        assert!(clusterings(&rows, 50, |row, column| row.abs_diff(column).cast_signed() as i64).is_empty());
     }
 }
