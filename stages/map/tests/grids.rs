@@ -107,13 +107,13 @@ fn diagonal_neighbours_do_not_hide_a_grid() {
     }
 }
 
-/// Diagonals and extra edges together hide the grid; the halves of the machine still fit those of the program.
+/// Many extra edges hide the grid; the halves of the machine still fit those of the program.
 #[test]
 fn a_program_that_is_no_grid_is_cut_along_the_machine() {
     let sides = [8, 8, 8];
-    let mut edges = pairs(&sides, false, true);
+    let mut edges = pairs(&sides, false, false);
     let mut random = random(1);
-    for _ in 0..edges.len() / 20 {
+    for _ in 0..edges.len() / 2 {
         let [a, b] = [0, 0].map(|_| random.next_u32() % 512);
         edges.extend((a != b).then_some((a.min(b), a.max(b))));
     }
@@ -165,13 +165,15 @@ fn grids_of_other_shapes_are_split_folded_and_cut_into_blocks() {
 }
 
 /// Extra edges, unequal weights and missing ranks: at most a few per cent worse than the order from which the
-/// program was made.
+/// program was made. Once extra edges hid box stencils.
 #[test]
 fn a_few_wrong_edges_and_missing_ranks_are_outvoted() {
-    for (seed, sides) in (1..).zip([&[8, 8, 8][..], &[16, 16], &[12, 20], &[6, 10, 7]]) {
+    let shapes = [&[8, 8, 8][..], &[16, 16], &[12, 20], &[6, 10, 7]];
+    let cases = (1..).zip(shapes).flat_map(|(seed, sides)| [(seed, sides, false), (seed, sides, true)]);
+    for (seed, sides, is_box) in cases {
         let mut random = random(seed);
         let points: u32 = sides.iter().product();
-        let mut edges = pairs(sides, false, false);
+        let mut edges = pairs(sides, false, is_box);
         for _ in 0..edges.len() / 20 {
             let [a, b] = [0, 0].map(|_| random.next_u32() % points);
             edges.push((a.min(b), a.max(b)));
@@ -201,7 +203,7 @@ fn a_few_wrong_edges_and_missing_ranks_are_outvoted() {
         );
         let best = quality.unwrap().metrics()["hop_bytes"];
         let found = start(&graph, &machine).metrics["hop_bytes"];
-        assert!(found <= 1.1 * best, "{sides:?}: {found} and {best}");
+        assert!(found <= 1.1 * best, "{sides:?}, {is_box}: {found} and {best}");
     }
 }
 

@@ -26,9 +26,13 @@ const LEAST_ADJACENT: f64 = 0.7;
 const LEAST_SEAM: f64 = 0.3;
 /// Outer layers with a smaller fraction of the vertices of a mean layer are outliers.
 const LEAST_LAYER: f64 = 0.2;
-/// Common neighbours of the ends of an edge, relative to all neighbours of both, in a box stencil: at least
-/// 1/2 along an axis, and at most 4/9 along a diagonal (Jaccard index of closed neighbourhoods).
-const ALONG_AXIS: f64 = 0.47;
+/// Least Jaccard indices of the closed neighbourhoods of the ends of an edge along an axis, in a box stencil.
+/// They are 1/2 along an axis, up to 2/7 along a diagonal inside and 4/9 at a border. Missing vertices change
+/// both, so lower values are tried as well.
+const ALONG_AXIS: [f64; 4] = [0.47, 0.43, 0.39, 0.35];
+/// The same for all edges: 4/23 along a diagonal of three dimensions, and a few neighbours by chance for an
+/// edge that does not belong to the stencil.
+const OF_STENCIL: f64 = 0.13;
 
 /// The neighbours of every vertex, sorted.
 pub(crate) type Graph = Vec<Vec<u32>>;
@@ -57,8 +61,15 @@ impl Lattice {
         if graph.iter().all(|neighbours| neighbours.len() <= 2) {
             return line(graph);
         }
-        let skeleton = skeleton(graph);
-        let graph = skeleton.as_ref().unwrap_or(graph);
+        if !is_box(graph) {
+            return Self::grown(graph);
+        }
+        let graph = similar(graph, OF_STENCIL);
+        ALONG_AXIS.iter().find_map(|&least| Self::grown(&similar(&graph, least)))
+    }
+
+    /// Recognises a grid whose edges are along its axes.
+    fn grown(graph: &Graph) -> Option<Self> {
         let mut growth = Growth::begin(graph)?;
         growth.grow();
         growth.wrap();
@@ -84,22 +95,26 @@ fn line(graph: &Graph) -> Option<Lattice> {
     (length as usize == graph.len()).then_some(Lattice { axes, points })
 }
 
-/// The edges along the axes of a box stencil; `None` if most edges are in no triangle.
-fn skeleton(graph: &Graph) -> Option<Graph> {
-    let is_along = |one: usize, other: u32| {
-        let shared = 2 + common(graph, one as u32, other).count();
-        let all = graph[one].len() + graph[other as usize].len() + 2 - shared;
-        shared as f64 >= ALONG_AXIS * all as f64
-    };
-    let kept = |(vertex, neighbours): (usize, &Vec<u32>)| -> Vec<u32> {
-        neighbours.iter().copied().filter(|&other| is_along(vertex, other)).collect()
-    };
+/// Whether most edges are in two triangles, as in box stencils.
+fn is_box(graph: &Graph) -> bool {
     let ends: usize = graph.iter().map(Vec::len).sum();
     let in_triangles = |(vertex, neighbours): (usize, &Vec<u32>)| {
         neighbours.iter().filter(|&&other| common(graph, vertex as u32, other).nth(1).is_some()).count()
     };
-    let triangles: usize = graph.iter().enumerate().map(in_triangles).sum();
-    (2 * triangles > ends).then(|| graph.iter().enumerate().map(kept).collect())
+    2 * graph.iter().enumerate().map(in_triangles).sum::<usize>() > ends
+}
+
+/// The edges whose ends have at least this Jaccard index of closed neighbourhoods.
+fn similar(graph: &Graph, least: f64) -> Graph {
+    let is_similar = |one: usize, other: u32| {
+        let shared = 2 + common(graph, one as u32, other).count();
+        let all = graph[one].len() + graph[other as usize].len() + 2 - shared;
+        shared as f64 >= least * all as f64
+    };
+    let kept = |(vertex, neighbours): (usize, &Vec<u32>)| -> Vec<u32> {
+        neighbours.iter().copied().filter(|&other| is_similar(vertex, other)).collect()
+    };
+    graph.iter().enumerate().map(kept).collect()
 }
 
 /// The common neighbours of two vertices.
