@@ -27,7 +27,7 @@
 //!   least cost then, there is nothing to search.
 //! - Coarse starts for dense problems with clusters (`auto/coarse.rs`): clusters of ranks with similar rows of
 //!   weights are mapped to clusters of slots with similar costs, then clusters inside them, in many ways of
-//!   low cost. Every population begins with them, except on every other island, or every fourth one from 256
+//!   low cost. Every population begins with them, except on every other island, or every fourth one from 100
 //!   ranks.
 //! - From 512 ranks on a tree, `map/hierarchical` gives the start, if a time limit leaves enough time.
 //!

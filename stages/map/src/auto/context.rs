@@ -28,9 +28,9 @@ const MOST_EXPLORED: usize = 256;
 const MEMORY: u64 = 1 << 30;
 const MOST_TOGETHER: u32 = 16;
 /// One of this many islands ignores coarse starts, which may be bad, with few ranks and with many. From random
-/// mappings, populations of 175 ranks find better assignments of the clusters, those of 343 ranks worse ones.
+/// mappings, populations of 45 ranks find better assignments of the clusters, those of 125 ranks worse ones.
 const PLAIN_ISLAND: [u32; 2] = [2, 4];
-const MANY_RANKS: usize = 256;
+const MANY_RANKS: usize = 100;
 /// Start and end of the search for it, in multiples of the start temperature of populations.
 const COOL: f64 = 1.0 / 256.0;
 const WARMEST: f64 = 0.5;
