@@ -3,7 +3,7 @@
 CARGO ?= cargo
 # Foreign libraries: none, names of features, or `full` for all that this machine can build.
 FEATURES ?=
-install deb dist release bench bench-predict bench-gains: FEATURES = full
+install deb dist release bench bench-predict bench-gains bench-mapping: FEATURES = full
 
 HAS_OTF2 = $(shell pkg-config --exists otf2 2>/dev/null && echo yes)
 HAS_LIBCLANG = $(shell ls $(LIBCLANG_PATH)/libclang.so /usr/lib/llvm-*/lib/libclang.so /usr/lib*/libclang.so 2>/dev/null | grep -q . && echo yes)
@@ -16,7 +16,7 @@ FLAGS = $(if $(WANTED),--features "$(WANTED)")
 WORKSPACE = --workspace $(if $(filter libotf2,$(WANTED)),,--exclude otf2-sys) $(if $(filter full,$(FEATURES)),,--exclude hopmap-query)
 TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
-.PHONY: demo test quick check soak bench bench-predict bench-gains release install uninstall deb dist wheel try-packages missing book reference
+.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping release install uninstall deb dist wheel try-packages missing book reference
 
 # Maps two sample traces: launch files and a report in out/. Needs Rust and a C compiler.
 demo:
@@ -55,6 +55,11 @@ bench-predict: release
 bench-gains: release
 	$(CARGO) build --release --locked -p hopmap-test-network
 	bash ci/bench-gains.sh --hopmap "$(TARGET)/release/hopmap" --out "$(TARGET)/bench-gains" --page docs/howto/tune.md
+
+# Mappings of hopmap and other programs, into the README and docs/explanation/results.md: two hours. VieM and SciPy take part if they are
+# there; HOPMAP_DATA names a folder with Taillard's instances, QAPLIB and traces.
+bench-mapping: release
+	python3 ci/bench-mapping.py "$(TARGET)/release/hopmap" --out "$(TARGET)/bench-mapping" --page README.md --page docs/explanation/results.md
 
 # Installation folder.
 PREFIX ?= /usr/local
