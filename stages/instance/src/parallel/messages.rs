@@ -62,27 +62,35 @@ impl Pattern {
     pub(super) fn rounds(self, members: u32, bytes: u64) -> Result<Vec<Vec<Transfer>>, InstanceError> {
         match self {
             Self::Pipeline { is_cyclic } => Ok(vec![pipeline(members, bytes, is_cyclic)]),
-            Self::Collective(Operation::AllReduce, GroupAlgorithm::Tree) => {
-                Ok(vec![double_tree(members, bytes)])
-            }
-            Self::Collective(operation, _) => {
-                let algorithm =
-                    if operation == Operation::AllToAll { Algorithm::Pairwise } else { Algorithm::Ring };
+            Self::Collective(operation, algorithm) => {
+                let algorithm = match (operation, algorithm) {
+                    (Operation::AllToAll, _) => Algorithm::Pairwise,
+                    (Operation::AllReduce, GroupAlgorithm::Tree) => Algorithm::DoubleBinaryTree,
+                    _ => Algorithm::Ring,
+                };
                 let block = if operation == Operation::AllReduce {
                     bytes
                 } else {
                     bytes.div_ceil(u64::from(members))
                 };
                 let call = Call { operation, processes: members, root: None, bytes: block };
-                let mut rounds: BTreeMap<u32, Vec<Transfer>> = BTreeMap::new();
+                let mut rounds: BTreeMap<u32, BTreeMap<(u32, u32), (u64, u64)>> = BTreeMap::new();
+                let is_pipelined = algorithm == Algorithm::DoubleBinaryTree;
                 let expanded = call.messages(algorithm, |round, edge| {
-                    let hopmap_model::Edge { source, destination, messages, bytes } = edge;
-                    rounds.entry(round).or_default().push(Transfer { source, destination, messages, bytes });
+                    let round = if is_pipelined { 0 } else { round };
+                    let sum = rounds.entry(round).or_default().entry(edge.pair()).or_default();
+                    *sum = (sum.0.saturating_add(edge.messages), sum.1.saturating_add(edge.bytes));
                 });
                 expanded.map_err(|error| {
                     InstanceError::new(error.to_string(), "give every member of a group 8 bytes or more")
                 })?;
-                Ok(rounds.into_values().collect())
+                let transfer = |((source, destination), (messages, bytes))| Transfer {
+                    source,
+                    destination,
+                    messages,
+                    bytes,
+                };
+                Ok(rounds.into_values().map(|round| round.into_iter().map(transfer).collect()).collect())
             }
         }
     }
@@ -96,31 +104,4 @@ fn pipeline(members: u32, bytes: u64, is_cyclic: bool) -> Vec<Transfer> {
     };
     let transfer = |(source, destination)| Transfer { source, destination, messages: 1, bytes };
     (0..last).flat_map(both).map(transfer).collect()
-}
-
-/// An all-reduce along two complementary binary trees: half of the vector goes up each to its root and down
-/// again. Inner members of one tree are leaves of the other, so that none sends more than about one vector.
-/// Sanders, Speck and Träff 2009; `ncclGetDtree` in `src/graph/trees.cc` of NCCL. NCCL builds the trees over
-/// hosts, with chains inside; here they are over the members.
-fn double_tree(members: u32, bytes: u64) -> Vec<Transfer> {
-    let second = |member: u32| {
-        // The second tree is the mirrored first one, or for odd numbers that moved by one.
-        if members.is_multiple_of(2) { members - 1 - member } else { (member + 1) % members }
-    };
-    let halves = [bytes / 2, bytes - bytes / 2];
-    let edges = (1..members).flat_map(|member| {
-        let above = parent(member, members);
-        [(member, above, halves[0]), (second(member), second(above), halves[1])]
-    });
-    edges
-        .flat_map(|(member, above, bytes)| [(member, above, bytes), (above, member, bytes)])
-        .map(|(source, destination, bytes)| Transfer { source, destination, messages: 1, bytes })
-        .collect()
-}
-
-/// The parent of a member other than 0 in the first tree: `ncclGetBtree`.
-pub(super) fn parent(member: u32, members: u32) -> u32 {
-    let bit = member & member.wrapping_neg();
-    let above = (member ^ bit) | (bit << 1);
-    if above < members { above } else { member ^ bit }
 }
