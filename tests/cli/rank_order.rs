@@ -124,7 +124,7 @@ fn natural(host: &str) -> (u64, String) {
 }
 
 /// The sorters of public projects: by name (`torchrun`, Slurm), in natural order (pytorch/pytorch#194186), and greedy by
-/// leaf switch: the leaf with the most hosts first (DLRover's sorter by access switch, NeMo-RL's `select_segment_nodes`).
+/// leaf switch: the leaf with the most hosts first (`DLRover`'s sorter by access switch, NeMo-RL's `select_segment_nodes`).
 fn sorted(hosts: &[(String, String)]) -> [(&'static str, Vec<String>); 3] {
     let mut by_name: Vec<String> = hosts.iter().map(|(host, _)| host.clone()).collect();
     by_name.sort();

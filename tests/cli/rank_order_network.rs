@@ -46,8 +46,8 @@ impl Lab {
 
     /// Seconds of a step with two ranks on each of the hosts.
     fn measured(&self, hosts: &[String]) -> f64 {
-        let lines: String = hosts.iter().map(|host| format!("{host}\n{host}\n")).collect();
-        self.sandbox.write("hosts", lines);
+        let lines: Vec<&str> = hosts.iter().flat_map(|host| [host.as_str(); 2]).collect();
+        self.sandbox.write("hosts", lines.join("\n") + "\n");
         let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
         let network = hopmap.with_file_name("hopmap-test-network");
         let mpirun = ["mpirun.openmpi", "-n", "16", "--hostfile", "hosts", "--map-by", "seq", "./groups"];
