@@ -6,11 +6,13 @@
 Needs opensm, ibsim and infiniband-diags. For every fabric, ibsim simulates it, opensm routes it with every engine, and hopmap computes
 tables from what ibnetdiscover says; opensm loads these from a file. All tables are read back from the switches with dump_lfts, and
 their loads are counted here, from these dumps alone: pairs of hosts over the busiest link between switches, if all hosts send to all
-others; the mean and the worst of 64 shifts; and the bit reversal. "cycle" means that links can wait for each other with one virtual
-lane: dfsssp and lash need several lanes. Prints a table, and writes it into the page.
+others; the mean and the worst of 64 shifts; the bit reversal; and kB of a traced program, whose ranks are spread over the hosts in their
+order. "cycle" means that links can wait for each other with one virtual lane: dfsssp and lash need several lanes. Prints a table, and
+writes it into the page.
 """
 
 import argparse
+import csv
 import os
 import pathlib
 import random
@@ -24,8 +26,26 @@ import time
 ENGINES = ["minhop", "updn", "ftree", "dfsssp", "nue"]
 # One virtual lane for nue, and a root for updn, which finds none outside of trees.
 OPTIONS = {"nue": ["--nue_max_num_vls", "1"], "updn": ["--root_guid_file", "roots"]}
-OURS = {"hopmap": [], "hopmap, `deadlock_free = false`": ["-p", "deadlock_free=false"]}
+KNOWS = ["--in", "task-graph=graph", "--in", "mapping=placed"]
+OURS = {
+    "hopmap": [],
+    "hopmap, with the program": KNOWS,
+    "hopmap, `deadlock_free = false`": ["-p", "deadlock_free=false"],
+    "hopmap, `deadlock_free = false`, with the program": ["-p", "deadlock_free=false", *KNOWS],
+}
 SHIFTS = 64
+PROGRAM = pathlib.Path(__file__).parent.parent / "sample-traces/lulesh-64"
+
+
+def program():
+    """Source, destination and bytes of all streams."""
+    with open(PROGRAM.with_name(PROGRAM.name + ".expected.csv")) as file:
+        return [(int(row["source"]), int(row["destination"]), int(row["bytes"])) for row in csv.DictReader(file)]
+
+
+def host_of(rank, hosts):
+    """The host of a rank, of its number."""
+    return rank * (hosts // 64)
 
 
 class Fabric:
@@ -242,9 +262,9 @@ def loads(fabric, entries):
 
     def busiest(pairs):
         load = [0] * len(channels)
-        for source, target in pairs:
+        for source, target, *own in pairs:
             for channel in route(source, target):
-                load[channel] += 1
+                load[channel] += own[0] if own else 1
         return max(load)
 
     chosen = sorted({1 + index * (count - 1) // SHIFTS for index in range(SHIFTS)} & set(range(1, count)))
@@ -256,6 +276,7 @@ def loads(fabric, entries):
         "shift": sum(shifts) / len(shifts),
         "worst shift": max(shifts),
         "bit reversal": reverse,
+        "program": busiest((host_of(source, count), host_of(target, count), size) for source, target, size in program()),
         "longest": longest,
         "cycle": has_cycle(len(channels), turns),
     }
@@ -276,15 +297,21 @@ def has_cycle(channels, turns):
     return done < channels
 
 
-def ours(hopmap, simulation, options):
+def ours(hopmap, simulation, hosts, options):
     """Tables of hopmap for what ibnetdiscover says, loaded by opensm; CPU seconds and MB of hopmap."""
     folder = simulation.folder
     (folder / "fabric.ibnet").write_text(simulation.run("ibnetdiscover").stdout)
     (folder / "lids").write_text(simulation.run("dump_lfts").stdout)
-    for name in ["machine", "routed", "file"]:
+    for name in ["machine", "placed", "routed", "file"]:
         shutil.rmtree(folder / name, ignore_errors=True)
     run = lambda *words: subprocess.run([hopmap, "exec", "--quiet", *words], cwd=folder, check=True)
     run("topology/import", "-p", "path=fabric.ibnet", "--out", "machine")
+    if not (folder / "graph").exists():
+        trace = f"path={PROGRAM.resolve()}/eztrace_log.otf2"
+        run("trace/otf2", "-p", trace, "-p", "collectives=ignore", "--out", "graph")
+    ranks = "".join(f"rank {rank}=H{host_of(rank, len(hosts))} slot=0\n" for rank in range(64))
+    (folder / "ranks").write_text(ranks)
+    run("map/import", "--in", "task-graph=graph", "--in", "system=machine", "-p", "path=ranks", "--out", "placed")
     measure = ["/usr/bin/time", "-f", "%U %S %M", "-o", "time"]
     subprocess.run([*measure, hopmap, "exec", "--quiet", "route/fabric", *options, "--in", "system=machine", "--out", "routed"], cwd=folder, check=True)
     user, system, memory = map(float, (folder / "time").read_text().split())
@@ -298,11 +325,11 @@ def ours(hopmap, simulation, options):
 
 def row(name, engine, result, seconds, memory=None):
     if result.get("unreachable"):
-        return f"| {name} | {engine} | – | – | – | – | – | {seconds:.2f} | |"
+        return f"| {name} | {engine} | – | – | – | – | – | – | {seconds:.2f} | |"
     used = "" if memory is None else f"{memory:.0f}"
     cycle = "yes" if result["cycle"] else "no"
     return (
-        f'| {name} | {engine} | {result["all-to-all"]} | {result["shift"]:.2f} | {result["worst shift"]} | {result["bit reversal"]} '
+        f'| {name} | {engine} | {result["all-to-all"]} | {result["shift"]:.2f} | {result["worst shift"]} | {result["bit reversal"]} | {result["program"] / 1e3:.0f} '
         f'| {cycle} | {seconds:.2f} | {used} |'
     )
 
@@ -314,7 +341,7 @@ def main():
     parser.add_argument("--page", type=pathlib.Path)
     arguments = parser.parse_args()
     hopmap = arguments.hopmap.resolve()
-    lines = ["| fabric | tables | all-to-all | shift | worst shift | bit reversal | cycle | CPU s | MB |", "|---|---|---|---|---|---|---|---|---|"]
+    lines = ["| fabric | tables | all-to-all | shift | worst shift | bit reversal | program kB | cycle | CPU s | MB |", "|---|---|---|---|---|---|---|---|---|---|"]
     print("\n".join(lines), flush=True)
     for name in arguments.only.split(";") if arguments.only else FABRICS:
         fabric = FABRICS[name]()
@@ -331,7 +358,7 @@ def main():
                     lines.append(row(name, label, result, seconds))
                     print(lines[-1], flush=True)
                 for label, options in OURS.items():
-                    seconds, memory = ours(hopmap, simulation, options)
+                    seconds, memory = ours(hopmap, simulation, fabric.hosts, options)
                     lines.append(row(name, label, loads(fabric, tables(simulation.run("dump_lfts").stdout)), seconds, memory))
                     print(lines[-1], flush=True)
             finally:

@@ -31,8 +31,10 @@ fn fabric(random: &mut Random, switch_type: usize) -> SystemGraph {
             cables += 1;
         }
     }
-    let names: String =
-        (0..switches).map(|switch| format!("{{ name = 's{switch}', type = {switch_type} }}, ")).collect();
+    let mut names = String::new();
+    for switch in 0..switches {
+        write!(names, "{{ name = 's{switch}', type = {switch_type} }}, ").unwrap();
+    }
     let text = format!("hosts = [{hosts}]\nswitches = [{names}]\nlinks = [{links}]\nprocesses = []\n");
     Instance::parse(text.as_bytes(), Path::new("fabric")).unwrap().system
 }

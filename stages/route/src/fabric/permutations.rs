@@ -10,7 +10,7 @@ use super::trees::{NONE, Trees};
 
 /// Passes over all entries.
 const PASSES: usize = 6;
-/// Part of the busiest load that links may get in addition.
+/// Part of the busiest load that links may get in addition, if turns are not restricted.
 const SLACK: f64 = 1.0 / 16.0;
 /// Loads that are looked at: about two seconds.
 const MOST_WORK: u64 = 300_000_000;
@@ -41,7 +41,8 @@ pub(super) fn improve(trees: &mut Trees<'_>, network: &FabricNetwork<'_>, is_ove
             own.load(&path, source, destination, true);
         }
     }
-    let most = (trees.busiest() as f64 * (1.0 + SLACK)) as u64;
+    let slack = if trees.has_turns() { 0.0 } else { SLACK };
+    let most = (trees.busiest() as f64 * (1.0 + slack)) as u64;
     for _ in 0..PASSES {
         let mut moved = 0;
         for destination in 0..hosts {
@@ -62,7 +63,8 @@ impl Permutations<'_> {
         let hosts = self.network.hosts.len();
         let shift = (destination + hosts - source) % hosts;
         let is_reversed = reversed(source, hosts) == Some(destination);
-        let weight = (hosts / SHIFTS_PER_REVERSAL).max(1) as i64;
+        let weight = (hosts / SHIFTS_PER_REVERSAL).max(1) as u32;
+        let weight = i64::from(weight);
         [(shift, 1)].into_iter().chain(is_reversed.then_some((0, weight)))
     }
 
@@ -117,7 +119,7 @@ impl Permutations<'_> {
         // Pairs that meet no others gain nothing.
         let none = std::iter::empty();
         let [shifts, reversal] = self.change(sources, destination, &none, &own.iter());
-        if -shifts - reversal <= (sources.len() * own.len()) as i64 {
+        if (-shifts - reversal).cast_unsigned() <= (sources.len() * own.len()) as u64 {
             return false;
         }
         let mut best: Option<(i64, u32, Vec<u32>)> = None;

@@ -373,6 +373,11 @@ impl<'a> Trees<'a> {
         }
     }
 
+    /// Whether turns are restricted.
+    pub(super) fn has_turns(&self) -> bool {
+        matches!(self.rule, Rule::Turns(_))
+    }
+
     /// The same trees, in which any further turns are open that close no cycle.
     pub(super) fn with_turns(mut self) -> Self {
         self.rule = Rule::Turns(Turns::new(self.network));
