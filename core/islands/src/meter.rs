@@ -7,8 +7,10 @@ use hopmap_model::Context;
 
 use crate::curve::Curve;
 
-/// Evaluations between two checks of the clock, the context and the progress.
+/// Maximum evaluations between two checks of the clock, the context and the progress.
 const INTERVAL: u64 = 4096;
+/// With a deadline there are fewer if they take longer than this: an evaluation may take milliseconds.
+const SHORT: Duration = Duration::from_millis(5);
 /// Minimum number of evaluations granted to a final local search.
 const DESCENT_EVALUATIONS: u64 = 1 << 22;
 
@@ -39,6 +41,9 @@ pub struct Meter<'a> {
     /// Evaluations at the next check.
     next: u64,
     reported: u64,
+    /// Evaluations between two checks, and the time of the last one, if there is a deadline.
+    interval: u64,
+    looked: Option<Instant>,
     deadline: Option<Instant>,
     /// Deadline of the final local search.
     end: Option<Instant>,
@@ -65,11 +70,14 @@ impl<'a> Meter<'a> {
         cx: Context<'a>,
         progress: &'a Progress,
     ) -> Self {
+        let is_timed = deadline.is_some() || end.is_some() || cx.deadline().is_some();
         Self {
             spent: 0,
             limit,
             next: 0,
             reported: 0,
+            interval: if is_timed { 1 } else { INTERVAL },
+            looked: is_timed.then(Instant::now),
             deadline,
             end,
             cx,
@@ -190,6 +198,17 @@ impl<'a> Meter<'a> {
         self.interrupted
     }
 
+    /// Adapts the evaluations until the next check to the time that they take.
+    fn adapt(&mut self) {
+        let Some(looked) = &mut self.looked else { return };
+        let now = Instant::now();
+        self.interval = match now - *looked > SHORT {
+            true => (self.interval / 2).max(1),
+            false => (2 * self.interval).min(INTERVAL),
+        };
+        *looked = now;
+    }
+
     /// Checks the clock and the context now, for long evaluations; `false` if the budget is exhausted.
     #[cold]
     pub fn look(&mut self) -> bool {
@@ -197,7 +216,8 @@ impl<'a> Meter<'a> {
         self.reported = self.spent;
         self.interrupted = self.interrupted || self.cx.should_stop();
         self.late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        self.next = self.limit.min(self.spent.saturating_add(INTERVAL));
+        self.adapt();
+        self.next = self.limit.min(self.spent.saturating_add(self.interval));
         !(self.was_stopped() || self.spent >= self.limit)
     }
 }
@@ -205,4 +225,21 @@ impl<'a> Meter<'a> {
 /// The share of the remaining time that each of `turns` turns gets.
 pub(crate) fn share(left: Duration, turns: usize) -> Duration {
     left.div_f64(turns.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Once the clock was read every 4096 evaluations, however long one took.
+    #[test]
+    fn a_deadline_ends_slow_evaluations_soon() {
+        let progress = Progress::new(None);
+        let deadline = Instant::now() + Duration::from_millis(30);
+        let mut meter = Meter::new(u64::MAX, [Some(deadline); 2], Context::detached(), &progress);
+        while meter.take() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert!(meter.was_stopped() && meter.spent() < 64, "{}", meter.spent());
+    }
 }

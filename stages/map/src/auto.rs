@@ -79,6 +79,10 @@ const EPOCH: u64 = 1 << 20;
 const FIRST_SHARE: f64 = 0.15;
 const FIRST_EVALUATIONS: u64 = 1 << 22;
 
+/// Fraction of the time limit in which the temperatures of a maximum and of its norms are found.
+const TEMPERATURE_SHARE: f64 = 0.4;
+/// Number of the norm that local search lowers if there is no time to find temperatures: that with exponent 8.
+const SOFT: usize = 2;
 /// Minimum number of ranks on a tree for a start from `map/hierarchical`.
 const MANY_RANKS: usize = 512;
 /// Fraction of the time limit for `map/hierarchical` if there is time for several partitions.
@@ -131,12 +135,16 @@ impl Mapper for Auto {
         if let Some(start) = direct.as_ref().filter(|start| start.is_optimal) {
             return Ok(SearchResult::at_once(start.slots.clone()));
         }
-        let Some(mut context) = SearchContext::new(problem, self.budget.islands())? else {
+        let smooth = stages(problem);
+        // An evaluation of a maximum may take milliseconds.
+        let time = self.budget.time().filter(|_| !smooth.is_empty());
+        let end = time.and_then(|time| begin.checked_add(time.mul_f64(TEMPERATURE_SHARE)));
+        let end = end.into_iter().chain(cx.deadline().filter(|_| !smooth.is_empty())).min();
+        let Some(mut context) = SearchContext::new(problem, self.budget.islands(), end)? else {
             return Ok(SearchResult::at_once(problem.linear()));
         };
         let default = default_evaluations(context.movable.len() as u64);
         let (mut evaluations, mut is_whole) = (0, true);
-        let smooth = stages(problem);
         if let Some(start) = direct.filter(|start| context.is_better(&start.slots)) {
             context.set_grouped(vec![start.slots], false)?;
         } else if let Some(coarse) = Coarse::new(problem) {
@@ -157,12 +165,13 @@ impl Mapper for Auto {
             (evaluations, is_whole) = (start.evaluations, start.complete);
             context.set_grouped(vec![start.slots], false)?;
         }
-        let contexts =
-            smooth.iter().filter_map(|smooth| SearchContext::new(smooth, self.budget.islands()).transpose());
+        let contexts = smooth
+            .iter()
+            .filter_map(|smooth| SearchContext::new(smooth, self.budget.islands(), end).transpose());
         context.smooth = contexts.collect::<Result<_, _>>()?;
         let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
-        let search = Search { seed: self.seed, context: &context };
+        let search = Search { seed: self.seed, context: &context, is_late: context.is_late() };
         // Islands of a start that was interrupted cannot be resumed identically.
         let mut found = match cx.should_stop() {
             true => budget.evolve(&search, default, &cx.without_state())?,
@@ -187,6 +196,8 @@ impl Auto {
 struct Search<'g> {
     seed: u64,
     context: &'g SearchContext<'g>,
+    /// Whether there was no time to find temperatures, so that only local search remains.
+    is_late: bool,
 }
 
 impl<'g> Evolution for Search<'g> {
@@ -199,6 +210,9 @@ impl<'g> Evolution for Search<'g> {
     }
 
     fn advance(&self, island: &mut Self::Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
+        if self.is_late {
+            return Ok(false);
+        }
         let end = meter.spent().saturating_add(EPOCH);
         island.arrive(self.context)?;
         while meter.spent() < end {
@@ -211,6 +225,16 @@ impl<'g> Evolution for Search<'g> {
 
     fn finish(&self, island: &mut Self::Island, meter: &mut Meter<'_>) -> Result<(), Error> {
         if meter.begin_descent() {
+            if self.is_late
+                && let Some(soft) = self.context.smooth.get(SOFT)
+            {
+                // A maximum is flat, so half of the time goes to a norm.
+                let end = meter.time_left().and_then(|left| Instant::now().checked_add(left / 2));
+                let mut assignment = Assignment::new(soft.problem, &island.incumbent.best.solution)?;
+                let has_time = || end.is_none_or(|end| Instant::now() < end);
+                descend(&mut assignment, || has_time() && meter.take());
+                island.incumbent.offer(self.context.problem, assignment.slots());
+            }
             let mut assignment = Assignment::new(self.context.problem, &island.incumbent.best.solution)?;
             descend(&mut assignment, || meter.take());
             island.incumbent.replace(&assignment);

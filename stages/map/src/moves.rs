@@ -125,16 +125,24 @@ const THRESHOLDS: usize = 1024;
 
 /// Mean absolute change of cost if a rank moves from its slot in one random mapping to its slot in another.
 ///
-/// Moves that violate constraints do not count. Never zero; equal for all seeds and islands.
-pub(crate) fn mean_change(problem: &Problem, movable: &[u32]) -> Result<f64, ObjectiveError> {
+/// Moves that violate constraints do not count. Never zero; equal for all seeds and islands. Ends early if `more`
+/// returns false.
+pub(crate) fn mean_change(
+    problem: &Problem,
+    movable: &[u32],
+    mut more: impl FnMut() -> bool,
+) -> Result<f64, ObjectiveError> {
     let placement = |number| problem.random(seed_stream(kind::AUTO, 0, u64::MAX - number as u64));
     let mut sum = 0.0;
     let (mut moves, mut admitted) = (0, 0usize);
     let mut number = 0;
-    while moves < SAMPLES {
+    'samples: while moves < SAMPLES {
         let assignment = Assignment::new(problem, &placement(number))?;
         let slots = placement(number + 1);
         for &rank in movable.iter().take(SAMPLES - moves) {
+            if admitted > 0 && !more() {
+                break 'samples;
+            }
             let delta = assignment.delta(rank, slots[rank as usize]);
             if delta != Assignment::NEVER {
                 sum += delta.abs() as f64;

@@ -1,6 +1,9 @@
 //! Data shared by all islands: the problem and its temperatures.
 
-use hopmap_model::seed_stream;
+use std::time::Instant;
+
+use hopmap_islands::{Meter, Progress};
+use hopmap_model::{Context, seed_stream};
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, SeedableRng};
 
@@ -19,6 +22,8 @@ const COLDEST: f64 = 1e-4;
 const PROBE_PROPOSALS: usize = 512;
 /// Maximum ranks that make them if the objective is not a sum: maxima are slow, and so are their norms.
 const MOST_PROBED: usize = 4096;
+/// Proposals between two looks at the clock if the time for this is limited.
+const PART: usize = 16;
 /// The same fraction for a population that starts near a good mapping.
 const WARM_ACCEPTANCE: f64 = 0.05;
 /// Maximum number of ranks for tabu search, which stores the deltas of all exchanges.
@@ -57,6 +62,8 @@ pub(super) struct SearchContext<'p> {
     pub(super) most_members: u64,
     /// Start mappings from an easier problem.
     pub(super) grouped: Option<Grouped>,
+    /// When the search for temperatures must end.
+    end: Option<Instant>,
 }
 
 /// Start mappings, and a temperature that preserves them.
@@ -75,13 +82,19 @@ impl Grouped {
 }
 
 impl<'p> SearchContext<'p> {
-    /// `None` if all mappings cost the same.
-    pub(super) fn new(problem: &'p Problem, islands: u32) -> Result<Option<Self>, ObjectiveError> {
+    /// `None` if all mappings cost the same. The temperatures are too high if they are not found until `end`.
+    pub(super) fn new(
+        problem: &'p Problem,
+        islands: u32,
+        end: Option<Instant>,
+    ) -> Result<Option<Self>, ObjectiveError> {
         let movable = movable(problem);
         if movable.is_empty() || problem.distance().levels() < 2 {
             return Ok(None);
         }
-        let mean_change = mean_change(problem, &movable)?;
+        let progress = Progress::new(None);
+        let mut meter = probes(end, &progress);
+        let mean_change = mean_change(problem, &movable, || meter.take())?;
         let explores = movable.len() <= MOST_EXPLORED && problem.is_compact() && problem.is_quadratic();
         let mut context = Self {
             problem,
@@ -95,9 +108,15 @@ impl<'p> SearchContext<'p> {
             walks: explores && problem.movable().len() == problem.slots(),
             most_members: most_members(problem, islands),
             grouped: None,
+            end,
         };
         context.hot = context.find_hot()?;
         Ok(Some(context))
+    }
+
+    /// Whether there was not enough time to find temperatures.
+    pub(super) fn is_late(&self) -> bool {
+        self.end.is_some_and(|end| Instant::now() >= end)
     }
 
     /// Whether a mapping costs less than the start.
@@ -127,9 +146,8 @@ impl<'p> SearchContext<'p> {
         let start = self.problem.random(seed_stream(kind::AUTO, 0, u64::MAX - 1));
         let mut temperature = HOTTEST * self.mean_change;
         let mut probe = Probe::new(self, start)?;
-        while temperature > COLDEST * self.mean_change
-            && probe.acceptance(self, temperature) >= HOT_ACCEPTANCE
-        {
+        let is_hot = |acceptance: Option<f64>| acceptance.is_some_and(|share| share >= HOT_ACCEPTANCE);
+        while temperature > COLDEST * self.mean_change && is_hot(probe.acceptance(self, temperature)) {
             temperature /= FALL;
         }
         Ok(temperature)
@@ -139,7 +157,8 @@ impl<'p> SearchContext<'p> {
     pub(super) fn find_warm(&self, start: &[u32]) -> Result<f64, ObjectiveError> {
         let mut temperature = COOL * self.hot;
         let mut probe = Probe::new(self, start.to_vec())?;
-        while temperature < WARMEST * self.hot && probe.acceptance(self, temperature) < WARM_ACCEPTANCE {
+        let is_cold = |acceptance: Option<f64>| acceptance.is_some_and(|share| share < WARM_ACCEPTANCE);
+        while temperature < WARMEST * self.hot && is_cold(probe.acceptance(self, temperature)) {
             temperature *= FALL;
         }
         Ok(temperature)
@@ -150,6 +169,11 @@ impl<'p> SearchContext<'p> {
 fn most_members(problem: &Problem, islands: u32) -> u64 {
     let memory = MEMORY / u64::from(islands.clamp(1, MOST_TOGETHER));
     (memory / problem.mapping_bytes().max(1)).max(2)
+}
+
+/// The proposals that find temperatures: as many as there is time for.
+fn probes(end: Option<Instant>, progress: &Progress) -> Meter<'_> {
+    Meter::new(u64::MAX, [end; 2], Context::detached(), progress)
 }
 
 /// A mapping that is heated or cooled to find temperatures.
@@ -166,17 +190,23 @@ impl<'p> Probe<'p> {
         Ok(Self { incumbent: Incumbent::new(assignment.cost(), start), assignment, random })
     }
 
-    /// Fraction of proposals that are accepted and change the cost.
-    fn acceptance(&mut self, context: &SearchContext<'_>, temperature: f64) -> f64 {
+    /// Fraction of proposals that are accepted and change the cost; `None` if there is no time for them.
+    fn acceptance(&mut self, context: &SearchContext<'_>, temperature: f64) -> Option<f64> {
         let Self { assignment, incumbent, random } = self;
         let most = if context.problem.is_quadratic() { usize::MAX } else { MOST_PROBED };
         let ranks = &context.movable[..context.movable.len().min(most)];
         let sweeps = PROBE_PROPOSALS.div_ceil(ranks.len());
+        let progress = Progress::new(None);
+        let mut meter = probes(context.end, &progress);
+        let part = if context.end.is_some() { PART } else { ranks.len() };
         let mut changes = 0;
-        for _ in 0..sweeps {
-            changes += sweep(assignment, ranks, temperature, &context.acceptance, random, incumbent);
+        for part in std::iter::repeat_n(ranks, sweeps).flat_map(|ranks| ranks.chunks(part)) {
+            if !meter.take_all(part.len() as u64) {
+                return None;
+            }
+            changes += sweep(assignment, part, temperature, &context.acceptance, random, incumbent);
         }
-        changes as f64 / (sweeps * ranks.len()) as f64
+        Some(changes as f64 / (sweeps * ranks.len()) as f64)
     }
 }
 
@@ -190,7 +220,7 @@ mod tests {
     fn starts_that_are_no_better_than_the_plain_one_are_ignored() {
         let size = 12;
         let problem = dense(size, |a, b| u64::from(a.abs_diff(b) == 1), |a, b| a.abs_diff(b) as f64);
-        let mut context = SearchContext::new(&problem, 4).unwrap().unwrap();
+        let mut context = SearchContext::new(&problem, 4, None).unwrap().unwrap();
         let worse = problem.random([7; 32]);
         context.set_grouped(vec![worse.clone()], true).unwrap();
         assert!(context.grouped(0).is_none());
@@ -199,5 +229,14 @@ mod tests {
         context.set_grouped(vec![worse, linear.clone()], true).unwrap();
         assert_eq!(context.grouped(2).unwrap().of(1).next(), Some(&linear));
         assert!(context.grouped(3).is_none());
+    }
+    /// Once a maximum with many links took minutes, whatever the time limit.
+    #[test]
+    fn temperatures_are_found_only_while_there_is_time() {
+        let problem = dense(12, |a, b| (a * b % 7) as u64, |a, b| a.abs_diff(b) as f64);
+        let context = |end| SearchContext::new(&problem, 1, end).unwrap().unwrap();
+        let (late, patient) = (context(Some(Instant::now())), context(None));
+        assert!((late.hot - HOTTEST * late.mean_change).abs() < f64::EPSILON && late.is_late());
+        assert!(patient.hot < HOTTEST * patient.mean_change && !patient.is_late());
     }
 }

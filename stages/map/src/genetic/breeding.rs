@@ -42,7 +42,7 @@ struct Improvement {
 impl Improvement {
     fn new(problem: &Problem, sweeps: u32) -> Result<Self, ObjectiveError> {
         let movable = movable(problem);
-        let mean_change = mean_change(problem, &movable)?;
+        let mean_change = mean_change(problem, &movable, || true)?;
         Ok(Self { movable, sweeps: sweeps.into(), mean_change, acceptance: Acceptance::new() })
     }
 }
