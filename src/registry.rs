@@ -40,7 +40,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
             ExportStage
         }
         hopmap_schedule {
-            ImportStage, ListStage, GeneticStage, ExactStage, AutoStage, CheckStage, ExportStage, MappingStage
+            ImportStage, ListStage, GeneticStage, ExactStage, AutoStage, CheckStage, ExportStage, ReplayStage
         }
         hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage, CorrelationStage, GroupsStage }
         hopmap_predict { BoundStage, TimeStage }

@@ -57,7 +57,7 @@ fn the_demo_has_a_program_that_gains_and_one_that_does_not() {
 #[test]
 fn the_whole_way_ends_in_launch_files_and_a_schedule() {
     let sandbox = Sandbox::new();
-    seen(&sandbox, "full.toml", &["generations=5"]);
+    seen(&sandbox, "full.toml", &[]);
     assert_eq!(sandbox.read("out/rankfile").lines().filter(|line| line.starts_with("rank ")).count(), 16);
     let hosts: BTreeSet<String> = sandbox.read("out/machinefile").lines().filter_map(host).collect();
     assert_eq!(hosts, ["node03", "node05", "node18", "node20"].map(str::to_owned).into());

@@ -38,7 +38,7 @@ fn a_traced_program_is_scheduled() {
         let cell = ran["cells"].as_array().unwrap().iter().find(|cell| cell["cell"] == stage).unwrap();
         cell["outputs"]["schedule"]["metrics"]["makespan"].as_f64().unwrap()
     };
-    assert!(makespan("schedule") <= makespan("rank-order"));
+    assert!(makespan("schedule") <= makespan("schedule-rank-order"));
     assert!(makespan("schedule").total_cmp(&makespan("checked")).is_eq());
     // Every node of the schedule leads back to its rank and segment.
     let sch = sandbox.read("out/schedule.sch");

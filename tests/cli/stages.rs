@@ -68,7 +68,7 @@ fn all_stages_and_one() {
     schedule/auto         Find the best schedule within a budget, with its optimality gap
     schedule/check        Verify a schedule or .sch file by recomputing it
     schedule/export       Export a schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat
-    schedule/mapping      Extract the mapping of ranks to slots from the schedule of a trace
+    schedule/replay       Replay the tasks of a traced program under a mapping
     evaluate/mapping      Compare a mapping with linear, round-robin and random baselines
     evaluate/accuracy     Tabulate best, mean and median of many mappings against known values
     evaluate/collectives  Compare collective algorithms under a mapping and the linear baseline

@@ -72,6 +72,12 @@ impl<'p> ExchangeEvaluator<'p> {
         &self.slots
     }
 
+    /// The rank on a slot.
+    #[must_use]
+    pub fn rank_at(&self, slot: u32) -> Option<u32> {
+        Some(self.owner[slot as usize]).filter(|&rank| rank != NONE)
+    }
+
     /// The makespan in ticks.
     #[must_use]
     pub fn makespan(&self) -> i64 {

@@ -34,7 +34,7 @@ impl ReplayProblem {
         let (ranks, slots) = (dag.ranks(), machine.processors.len());
         if ranks as usize > slots {
             let problem = format!("{ranks} ranks do not fit on {slots} processors: every rank needs its own");
-            let help = "connect a larger machine; with `ranks = \"free\"`, `schedule/…` places every task independently";
+            let help = "connect a larger machine; `schedule/auto` with `ranks = \"free\"` places every task independently";
             return Err(Refusal::new(problem, help).into());
         }
         let messages = SizedMessages::new(dag, machine);
@@ -264,7 +264,7 @@ fn rank_of_tasks(dag: &TaskDag) -> Result<Vec<u32>, ProblemError> {
         return Err(ProblemError::Empty);
     }
     let of_task = |(task, one): (u32, &hopmap_model::Task)| {
-        let help = "a placement needs the rank of every task; with `ranks = \"free\"`, `schedule/…` places every task independently";
+        let help = "a mapping needs the rank of every task; `schedule/auto` with `ranks = \"free\"` places every task independently";
         let problem = || format!("task {task} does not belong to a rank, but others do");
         one.rank.ok_or_else(|| Refusal::new(problem(), help).into())
     };

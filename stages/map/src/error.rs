@@ -48,6 +48,48 @@ pub enum MapError {
     Partition(#[from] PartitionError),
 }
 
+/// The objective lacks the program or the rates that it counts.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum ProgramError {
+    /// No operations are connected.
+    #[error("the objective `predicted-time` needs the operations of the program")]
+    #[diagnostic(
+        code(map::no_program),
+        help("connect `program` to the output of trace/program, or use another objective")
+    )]
+    NoProgram,
+    /// No tasks are connected.
+    #[error("the objective `makespan` needs the tasks of the program")]
+    #[diagnostic(
+        code(map::no_tasks),
+        help("connect `task-dag` to the output of trace/dag, or use another objective")
+    )]
+    NoTasks,
+    /// The program is not that of the task graph.
+    #[error("the program has {program} ranks, but the task graph has {graph}")]
+    #[diagnostic(
+        code(map::other_program),
+        help("make both from the same recording, by trace/import and by trace/program or trace/dag")
+    )]
+    OtherProgram {
+        /// Ranks of the program.
+        program: usize,
+        /// Ranks of the task graph.
+        graph: usize,
+    },
+    /// The times of messages are unknown.
+    #[error(
+        "the objective `makespan` needs the times of messages, but the links of the machine have no bandwidth"
+    )]
+    #[diagnostic(
+        code(map::no_rates),
+        help(
+            "give the times over a distance of cost 1, such as `weight = {{ time = {{ latency_s = 1e-6, bandwidth_bytes_per_s = 1e10 }} }}`, or use a machine whose links have rates"
+        )
+    )]
+    NoRates,
+}
+
 impl MapError {
     #[cold]
     pub(crate) fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {

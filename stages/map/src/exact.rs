@@ -23,6 +23,7 @@ use instance::Instance;
 use quadratic::Quadratic;
 use relaxation::{Scale, gilmore_lawler};
 use search::{First, Proof, Search, Space};
+pub(crate) use symmetry::Symmetry;
 
 /// Maximum communicating ranks times slots for branching; beyond it there is only a lower bound.
 const MOST_PLACES: usize = 1600;

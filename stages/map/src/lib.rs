@@ -20,6 +20,7 @@ mod genetic;
 mod grids;
 mod hierarchical;
 mod import;
+mod makespan;
 mod mapper;
 mod moves;
 mod params;
@@ -35,21 +36,23 @@ pub use auto::Auto;
 pub use baseline::{Linear, Random, RoundRobin, greedy};
 pub use blocks::{BlockName, Blocks};
 pub use composite::Composite;
-pub use error::MapError;
+pub use error::{MapError, ProgramError};
 pub use exact::{BOUND, Exact, GAP, NODES, PROVEN};
 pub use external::{Answer, External};
 pub use genetic::Genetic;
 pub use hierarchical::Hierarchical;
 pub use import::{Placed, import, read_placement};
+pub use makespan::{MAKESPAN, MAKESPAN_BOUND};
 pub use mapper::{Mapper, SearchResult};
 pub use moves::descend;
 pub use params::{
     AfterExchange, AnnealingParams, AnnealingPart, AutoGoal, AutoParams, CompositeParams, Cooling, Crossover,
-    ExactParams, ExternalCommand, ExternalParams, GeneticParams, GeneticPart, Goal, HierarchicalParams,
-    ImportParams, Iteration, LevelChoice, LinearParams, Master, MoveType, MovesUnit, Numbering, OtherLevels,
-    Partitioner, Pin, PlacementFormat, Preset, RandomParams, Scheme, TabuParams,
+    ExactGoal, ExactParams, ExternalCommand, ExternalParams, GeneticParams, GeneticPart, Goal,
+    HierarchicalParams, ImportParams, Iteration, LevelChoice, LinearParams, Master, MoveType, MovesUnit,
+    Numbering, OtherLevels, Partitioner, Pin, PlacementFormat, Preset, RandomParams, Scheme, TabuParams,
+    TimedGoal,
 };
-pub use predicted_time::{IMPROVING_REPLAYS, PREDICTED, PredictedTimeError};
+pub use predicted_time::{IMPROVING_REPLAYS, PREDICTED};
 pub use stage::{
     AnnealingStage, AutoStage, BANDWIDTH, CompositeStage, ExactStage, ExternalStage, GeneticStage,
     HierarchicalStage, ImportStage, LATENCY, LinearStage, RandomStage, RoundRobinStage, TabuStage,

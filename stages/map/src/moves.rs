@@ -3,7 +3,7 @@
 
 use hopmap_islands::Candidate;
 use hopmap_model::seed_stream;
-use hopmap_objective::{Assignment, ObjectiveError, Problem};
+use hopmap_objective::{Assignment, Distance, ObjectiveError, Problem};
 pub(crate) use hopmap_random::index_below as below;
 use hopmap_random::{Pcg64, Rng};
 use serde::{Deserialize, Serialize};
@@ -40,31 +40,18 @@ pub(crate) fn propose(assignment: &Assignment<'_>, rank: u32, bits: u32, random:
     distance.order()[if index < own.start { index } else { index + own.len() }]
 }
 
-/// A random slot near one of three drawn neighbours and closer to it; if there is none, half of the time one
-/// near the own slot, which repairs details along the links.
+/// A slot towards a neighbour; if there is none, half of the time one near the own slot, which repairs details
+/// along the links.
 fn propose_near(assignment: &Assignment<'_>, rank: u32, random: &mut Pcg64) -> Option<u32> {
-    let distance = assignment.problem().distance();
     let here = assignment.slot_of(rank);
-    let neighbours = assignment.problem().neighbours(rank);
-    if neighbours.is_empty() || distance.near(here).is_empty() {
+    let near = assignment.problem().distance().near(here);
+    if assignment.problem().neighbours(rank).is_empty() || near.is_empty() {
         return None;
     }
-    let mut draw = || {
+    towards_neighbour(assignment, rank, random).or_else(|| {
         let draw = random.next_u64();
-        (draw as u32, (draw >> 32) as u32)
-    };
-    let mut towards = || {
-        let (which, bits) = draw();
-        let there = assignment.slot_of(neighbours[below(which, neighbours.len())].rank);
-        let near = distance.near(there);
-        let slot = near[below(bits, near.len())];
-        (slot != there && distance.cost(slot, there) < distance.cost(here, there)).then_some(slot)
-    };
-    (0..DRAWS).find_map(|_| towards()).or_else(|| {
-        let (coin, bits) = draw();
-        let near = distance.near(here);
-        let slot = near[below(bits, near.len())];
-        (slot != here && coin % 2 == 0).then_some(slot)
+        let slot = near[below((draw >> 32) as u32, near.len())];
+        (slot != here && draw.is_multiple_of(2)).then_some(slot)
     })
 }
 
@@ -73,20 +60,26 @@ fn towards_neighbour(assignment: &Assignment<'_>, rank: u32, random: &mut Pcg64)
     let here = assignment.slot_of(rank);
     let neighbours = assignment.problem().neighbours(rank);
     let draws = if neighbours.is_empty() { 0 } else { DRAWS };
-    for _ in 0..draws {
+    (0..draws).find_map(|_| {
         let draw = random.next_u64();
-        let neighbour = neighbours[below(draw as u32, neighbours.len())];
-        let there = assignment.slot_of(neighbour.rank);
-        let level = distance.meeting_level(here, there);
-        if level > 0 {
-            let group = distance.group(level - 1, there);
-            let slot = distance.order()[group.start + below((draw >> 32) as u32, group.len())];
-            if slot != there {
-                return Some(slot);
-            }
-        }
+        let there = assignment.slot_of(neighbours[below(draw as u32, neighbours.len())].rank);
+        draw_closer(distance, here, there, (draw >> 32) as u32)
+    })
+}
+
+/// Draws a slot closer to another one than a given slot: in a tree from the largest group that contains the
+/// other one but not the slot, otherwise from those near the other one. `bits` are random.
+#[inline]
+pub(crate) fn draw_closer(distance: &Distance, here: u32, there: u32, bits: u32) -> Option<u32> {
+    if distance.is_tree() {
+        let level = distance.meeting_level(here, there).checked_sub(1)?;
+        let group = distance.group(level, there);
+        let slot = distance.order()[group.start + below(bits, group.len())];
+        return (slot != there).then_some(slot);
     }
-    None
+    let near = distance.near(there);
+    let slot = *near.get(below(bits, near.len().max(1)))?;
+    (slot != there && distance.cost(slot, there) < distance.cost(here, there)).then_some(slot)
 }
 
 /// One sweep: every rank proposes an exchange, which is applied if accepted at the temperature. Returns the

@@ -118,7 +118,7 @@ pub use graphhunter::{
     AfterExchange, AnnealingParams, AnnealingPart, CompositeParams, Cooling, Crossover, GeneticParams,
     GeneticPart, Iteration, Master, MoveType, MovesUnit, Scheme,
 };
-pub use problem::{AutoGoal, Goal, Pin};
+pub use problem::{AutoGoal, ExactGoal, Goal, Pin, TimedGoal};
 pub(crate) use problem::{ProblemParams, check_demands};
 
 params! {
@@ -157,9 +157,11 @@ params! {
         /// Algorithms of collective operations in replays, as for `predict/time`.
         pub algorithms: Algorithms,
     }
-    /// Objective function: a metric, a weighted sum such as `{ F = 1.0, T = 0.5 }`, or `predicted-time`, the run
-    /// time that `predict/time` predicts for the program in the input `program`. With `predicted-time`, each
-    /// objective that the machine allows gets `evaluations`, or an equal share of two fifths of `time_limit_s`.
+    /// Objective function: a metric, a weighted sum such as `{ F = 1.0, T = 0.5 }`, `makespan` or
+    /// `predicted-time`. `makespan` is the time at which the last task in the input `task-dag` finishes; messages
+    /// take the times of the links, or those of a given `weight.time`, multiplied by the cost. `predicted-time` is
+    /// the run time that `predict/time` predicts for the program in the input `program`. Each objective that the
+    /// machine allows then gets `evaluations`, or an equal share of two fifths of `time_limit_s`.
     objective: AutoGoal
 }
 
@@ -193,6 +195,9 @@ params! {
         /// Time limit in seconds. Results with a time limit are not reproducible bit for bit.
         pub time_limit_s: Option<f64>,
     }
+    /// Objective function: F, a weighted sum of it and hop-bytes, or `makespan`, the time at which the last task in
+    /// the input `task-dag` finishes. See `map/auto` for the times of messages.
+    objective: ExactGoal
 }
 
 /// Parameters of `map/import`.

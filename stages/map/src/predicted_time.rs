@@ -25,9 +25,9 @@ use hopmap_model::{
 use hopmap_objective::{Assignment, Metric, Objective, Problem, round_robin};
 use hopmap_prediction::{Options, replay};
 use hopmap_random::{Pcg64, SeedableRng};
-use miette::Diagnostic;
 use rayon::prelude::*;
 
+use crate::error::ProgramError;
 use crate::params::{ProblemParams, kind};
 use crate::{Auto, AutoParams, Mapper, SearchResult};
 use exchanges::Exchanges;
@@ -53,30 +53,6 @@ pub const IMPROVING_REPLAYS: Metric = Metric {
     unit: "replays",
     explanation: "Number of replays after those of the candidates, by the objective predicted-time.",
 };
-
-/// The objective lacks its program, or has another one.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum PredictedTimeError {
-    /// No program is connected.
-    #[error("the objective `predicted-time` needs the operations of the program")]
-    #[diagnostic(
-        code(map::no_program),
-        help("connect `program` to the output of trace/program, or use another objective")
-    )]
-    NoProgram,
-    /// The program is not that of the task graph.
-    #[error("the program has {program} ranks, but the task graph has {graph}")]
-    #[diagnostic(
-        code(map::other_program),
-        help("make both from the same recording, by trace/program and trace/import")
-    )]
-    OtherProgram {
-        /// Ranks of the program.
-        program: usize,
-        /// Ranks of the task graph.
-        graph: usize,
-    },
-}
 
 /// Searches for the mapping with the shortest predicted run time.
 pub(crate) struct PredictedTime<'a> {
@@ -113,7 +89,7 @@ impl PredictedTime<'_> {
     pub(crate) fn search(&self) -> Result<SearchResult, Error> {
         let [program, graph] = [self.program.ranks() as usize, self.graph.ranks()];
         if program != graph {
-            return Err(PredictedTimeError::OtherProgram { program, graph }.into());
+            return Err(ProgramError::OtherProgram { program, graph }.into());
         }
         let end = time_limit(self.params.time_limit_s)?.and_then(|time| Instant::now().checked_add(time));
         let should_stop = || self.cx.should_stop() || end.is_some_and(|end| Instant::now() >= end);

@@ -2,16 +2,18 @@
 
 use hopmap_model::{
     BOUND_PORT, Context, Error, InputPath, Inputs, Library, Mapping, Metrics, Outcome, Outputs, Paths, Port,
-    Program, Stage, SystemGraph, TaskGraph, Weight, WeightChoice,
+    Program, Stage, SystemGraph, TaskDag, TaskGraph, Weight, WeightChoice,
 };
 use hopmap_objective::{EVALUATIONS, Metric, Objective, Quality, check_weight};
 use hopmap_prediction::Options;
 
 use crate::blocks::Contraction;
+use crate::error::ProgramError;
 use crate::exact::{BOUND, GAP, PROVEN};
 use crate::hierarchical::METIS;
-use crate::params::{AutoGoal, ProblemParams, check_demands, kind};
-use crate::predicted_time::{PredictedTime, PredictedTimeError};
+use crate::makespan::Makespan;
+use crate::params::{AutoGoal, ExactGoal, ProblemParams, check_demands, kind};
+use crate::predicted_time::PredictedTime;
 use crate::{
     Annealing, AnnealingParams, Auto, AutoParams, Blocks, Composite, CompositeParams, Exact, ExactParams,
     External, ExternalParams, Genetic, GeneticParams, Hierarchical, HierarchicalParams, ImportParams, Linear,
@@ -199,9 +201,47 @@ search_stage! {
     programs ExternalParams;
 }
 
-search_stage! {
-    /// `map/exact`: branch and bound.
-    ExactStage: Exact(ExactParams), "map/exact", 5, "Prove the optimum of a small problem by branch and bound, or give a lower bound";
+/// `map/exact`: branch and bound.
+#[derive(Debug)]
+pub struct ExactStage;
+
+impl Stage for ExactStage {
+    type Params = ExactParams;
+    const KIND: &'static str = "map/exact";
+    const SUMMARY: &'static str =
+        "Prove the optimum of a small problem by branch and bound, or give a lower bound";
+    const REVISION: u32 = 5;
+
+    fn ports() -> &'static [Port] {
+        const {
+            &[
+                Port::input::<TaskGraph>("task-graph"),
+                Port::input::<SystemGraph>("system"),
+                Port::optional::<TaskDag>("task-dag"),
+                Port::optional::<Metrics>(BOUND_PORT),
+                Port::output::<Mapping>("mapping"),
+            ]
+        }
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        ProblemParams::from(params).check()?;
+        if params.objective == ExactGoal::Makespan && params.blocks.is_some() {
+            return Err(without_blocks(SINGLE_RANKS).into());
+        }
+        Exact::new(params)?;
+        Ok(())
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let (problem, timed) = (ProblemParams::from(&params), params.time_limit_s.is_some());
+        match params.objective {
+            ExactGoal::Makespan => {
+                place_by_makespan(problem, &inputs, timed, cx, |makespan| makespan.prove(&params, cx))
+            }
+            _ => place(&Exact::new(&params)?, &problem, &inputs, timed, cx),
+        }
+    }
 }
 
 /// `map/auto`: algorithm portfolio.
@@ -221,6 +261,7 @@ impl Stage for AutoStage {
                 Port::input::<TaskGraph>("task-graph"),
                 Port::input::<SystemGraph>("system"),
                 Port::optional::<Program>("program"),
+                Port::optional::<TaskDag>("task-dag"),
                 Port::optional::<Metrics>(BOUND_PORT),
                 Port::output::<Mapping>("mapping"),
             ]
@@ -229,10 +270,13 @@ impl Stage for AutoStage {
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         ProblemParams::from(params).check()?;
-        if params.objective == AutoGoal::PredictedTime && params.blocks.is_some() {
-            return Err(
-                without_blocks("the objective `predicted-time` replays exchanges of single ranks").into()
-            );
+        match (params.objective, &params.blocks) {
+            (AutoGoal::Makespan, Some(_)) => return Err(without_blocks(SINGLE_RANKS).into()),
+            (AutoGoal::PredictedTime, Some(_)) => {
+                let problem = "the objective `predicted-time` replays exchanges of single ranks";
+                return Err(without_blocks(problem).into());
+            }
+            _ => {}
         }
         Auto::new(params)?;
         Ok(params.algorithms.check()?)
@@ -243,20 +287,44 @@ impl Stage for AutoStage {
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let timed = params.time_limit_s.is_some();
-        if let AutoGoal::Metrics(_) = params.objective {
-            return place(&Auto::new(&params)?, &ProblemParams::from(&params), &inputs, timed, cx);
+        let (problem, timed) = (ProblemParams::from(&params), params.time_limit_s.is_some());
+        match params.objective {
+            AutoGoal::Metrics(_) => place(&Auto::new(&params)?, &problem, &inputs, timed, cx),
+            AutoGoal::Makespan => {
+                place_by_makespan(problem, &inputs, timed, cx, |makespan| makespan.anneal(&params, cx))
+            }
+            AutoGoal::PredictedTime => {
+                let program = inputs.optional::<Program>("program")?.ok_or(ProgramError::NoProgram)?.value;
+                measure((params.weight, &Objective::F), &inputs, timed, |graph, system| {
+                    check_demands(graph)?;
+                    let weight = params.weight.resolve(graph, system, cx)?;
+                    let options = Options { algorithms: params.algorithms, ..Options::of_machine(system) };
+                    let (params, program) = (&params, &program);
+                    let search = PredictedTime { params, program, graph, system, weight, options, cx };
+                    Ok((search.search()?, weight))
+                })
+            }
         }
-        let program = inputs.optional::<Program>("program")?.ok_or(PredictedTimeError::NoProgram)?.value;
-        measure((params.weight, &Objective::F), &inputs, timed, |graph, system| {
-            check_demands(graph)?;
-            let weight = params.weight.resolve(graph, system, cx)?;
-            let options = Options { algorithms: params.algorithms, ..Options::of_machine(system) };
-            let (params, program) = (&params, &program);
-            let search = PredictedTime { params, program, graph, system, weight, options, cx };
-            Ok((search.search()?, weight))
-        })
     }
+}
+
+/// Why blocks and the makespan exclude each other.
+const SINGLE_RANKS: &str = "the objective `makespan` exchanges single ranks";
+
+/// Searches by the makespan of the tasks of the inputs, and measures the result.
+fn place_by_makespan(
+    params: ProblemParams<'_>,
+    inputs: &Inputs,
+    timed: bool,
+    cx: &Context<'_>,
+    search: impl FnOnce(&Makespan<'_>) -> Result<SearchResult, Error>,
+) -> Result<Outcome, Error> {
+    let dag = inputs.optional::<TaskDag>("task-dag")?.ok_or(ProgramError::NoTasks)?.value;
+    measure((params.weight, &Objective::F), inputs, timed, |graph, system| {
+        check_demands(graph)?;
+        let weight = params.weight.resolve(graph, system, cx)?;
+        Ok((search(&Makespan::new(params, &dag, graph, system, weight)?)?, weight))
+    })
 }
 
 /// Adds the optimality gap if there is a lower bound of the objective. Both values are rounded: the bound is

@@ -12,6 +12,7 @@ mod external;
 mod grids;
 mod hierarchical;
 mod import;
+mod makespan;
 mod matrix;
 mod objectives;
 mod papers;

@@ -1,9 +1,8 @@
 //! Scheduling: the processor and the start time of every task.
 //!
 //! A program is a [`TaskDag`](hopmap_model::TaskDag), a [`Machine`](hopmap_replay::Machine) is processors with message times, and
-//! a [`Problem`] is both in integer ticks. If tasks may run anywhere, a [`Scheduler`] searches for a [`Plan`]: the processor of
-//! every task and its turn there. If tasks belong to the ranks of a program, as those of a trace do, all tasks of a rank stay
-//! together and in order. Then the search is for the slot of every rank: see [`ranks`].
+//! a [`Problem`] is both in integer ticks. A [`Scheduler`] searches for a [`Plan`]: the processor of every task and its turn
+//! there. The tasks of a trace belong to ranks, which stay on their slots; [`ReplayStage`] gives their times under a mapping.
 //!
 //! [`check`] shares no code with the schedulers: it recomputes all times from the program and the machine.
 //!
@@ -13,9 +12,7 @@
 //! and one order of all tasks, so every plan is feasible by construction. List heuristics (`list/`) and bounds (`bounds/`) come
 //! first. `auto/` anneals plans on a timeline that recomputes only what a step changes, and branch and bound (`exact/`) gets a
 //! quarter of the first island's budget. The lower bound is the best of three: heads and tails that account for messages from
-//! other processors, energetic reasoning over intervals, and the search tree. Tasks of a trace are bound to ranks (`ranks/`):
-//! consecutive tasks without messages are one node, a placement is evaluated in one pass, and the search is for the slot of every
-//! rank.
+//! other processors, energetic reasoning over intervals, and the search tree.
 
 mod auto;
 pub mod bounds;
@@ -31,7 +28,6 @@ mod machine;
 mod params;
 mod plan;
 mod problem;
-pub mod ranks;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -40,10 +36,10 @@ mod timeline;
 pub use error::InvalidInput;
 pub use params::{
     Admissible, AutoParams, CheckParams, ExactParams, ExportFormat, ExportParams, GeneticParams, GraphFormat,
-    Heuristic, ImportParams, ListParams, MachineParams, MappingParams, Ranks,
+    Heuristic, ImportParams, ListParams, MachineParams, Ranks, ReplayParams,
 };
 pub use plan::{Evaluator, Plan, Scheduler, SearchResult, Times};
 pub use problem::{Message, Problem};
 pub use stage::{
-    AutoStage, CheckStage, ExactStage, ExportStage, GeneticStage, ImportStage, ListStage, MappingStage,
+    AutoStage, CheckStage, ExactStage, ExportStage, GeneticStage, ImportStage, ListStage, ReplayStage,
 };

@@ -8,11 +8,12 @@ use hopmap_replay::{Distance, Lookup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether the tasks of a rank stay together.
+/// Whether the tasks of a rank, as in a trace, stay together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ranks {
-    /// All tasks of a rank run on one slot, which it does not share with other ranks.
+    /// All tasks of a rank run on one slot, which it does not share with other ranks. Schedulers refuse them:
+    /// `map/auto` searches for the slots, and `schedule/replay` for the times.
     #[default]
     Together,
     /// Tasks run on any processor, regardless of their rank.
@@ -66,8 +67,6 @@ macro_rules! with_machine {
                 ///
                 /// By default `receive`, the model of PARUS, if `procs` or `network` is given, otherwise `overlap`.
                 model: Option<DelayModel>,
-                /// Keep all tasks of a rank together, as a trace requires.
-                ranks: Ranks,
             }
         }
     };
@@ -130,13 +129,15 @@ with_machine! {
     pub struct ListParams {
         /// The heuristic; `best` tries all and returns the best schedule.
         pub heuristic: Heuristic,
+        /// Whether the tasks of a rank, as in a trace, stay together.
+        pub ranks: Ranks,
     }
 }
 
 /// Defines [`Heuristic`] from a table of names.
 macro_rules! heuristics {
     ($count:literal: $($(#[$doc:meta])* $heuristic:ident = $name:literal,)*) => {
-        /// A list heuristic. If tasks belong to ranks, all give the same result: the best start of the placement search.
+        /// A list heuristic.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum Heuristic {
@@ -228,6 +229,8 @@ with_machine! {
         pub max_search_nodes: Option<u64>,
         /// Time limit in seconds; the result is then not reproducible bit-identically.
         pub time_limit_s: Option<f64>,
+        /// Whether the tasks of a rank, as in a trace, stay together.
+        pub ranks: Ranks,
     }
 }
 
@@ -245,6 +248,8 @@ with_machine! {
         pub time_limit_s: Option<f64>,
         /// Number of parallel searches, independent of the number of threads.
         pub islands: u32 = 2,
+        /// Whether the tasks of a rank, as in a trace, stay together.
+        pub ranks: Ranks,
     }
 }
 
@@ -324,6 +329,8 @@ with_machine! {
         /// The best schedule of every island is sent to the next one in the ring, where it replaces the worst if it is better.
         /// Default: 10.
         pub exchange_interval: u32 = 10,
+        /// Whether the tasks of a rank, as in a trace, stay together.
+        pub ranks: Ranks,
     }
 }
 
@@ -339,12 +346,19 @@ pub enum Admissible {
 }
 
 with_machine! {
+    /// The tasks of a traced program on the slots of a mapping, in their order.
+    pub struct ReplayParams {}
+}
+
+with_machine! {
     /// A schedule recomputed by code that shares nothing with the schedulers.
     pub struct CheckParams {
         /// A `.sch` file of PARUS instead of a schedule.
         pub path: Option<InputPath>,
         /// Replace an order that `check_schedule` of PARUS rejects by the best accepted one found.
         pub parus_order: bool,
+        /// Whether the tasks of a rank, as in a trace, stay together.
+        pub ranks: Ranks,
     }
 }
 
@@ -431,11 +445,6 @@ pub enum ExportFormat {
     /// `WfFormat` of `WfCommons`, with the execution.
     Wfformat,
 }
-
-/// The slots that the ranks of a schedule run on.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MappingParams {}
 
 /// Searches derive random streams from the kind of their stage, and have a budget.
 macro_rules! search {

@@ -213,7 +213,7 @@ pub trait Scheduler {
 /// The result of a scheduler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchResult<S> {
-    /// The best [`Plan`], or the slot of every rank.
+    /// The best [`Plan`].
     pub best: S,
     /// Its makespan in ticks.
     pub makespan: i64,

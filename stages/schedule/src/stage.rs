@@ -5,30 +5,29 @@ use hopmap_model::{
     Context, ConvergencePoint, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Schedule, Stage,
     SystemGraph, TaskDag, TextFile,
 };
-use hopmap_replay::{ReplayProblem, placement};
+use hopmap_replay::{MakespanEvaluator, ReplayProblem, placement};
 
 use crate::check::accepts;
-use crate::ranks::{self, RankSearch};
+use crate::error::invalid;
 use crate::{
     AutoParams, CheckParams, ExactParams, ExportFormat, ExportParams, GeneticParams, ImportParams,
-    ListParams, MachineParams, MappingParams, Problem, Ranks, Scheduler, SearchResult, check, export,
+    ListParams, MachineParams, Plan, Problem, Ranks, ReplayParams, Scheduler, SearchResult, check, export,
     formats,
 };
 
-/// Inputs and outputs of schedulers. The mapping is an initial solution for the slots of ranks.
+/// Inputs and outputs of schedulers.
 const PORTS: &[Port] = &[
     Port::input::<TaskDag>("task-dag"),
     Port::optional::<SystemGraph>("system"),
-    Port::optional::<Mapping>("mapping"),
     Port::output::<Schedule>("schedule"),
 ];
 
-/// Declares the stage of a scheduler. `place` searches the slots of ranks if their tasks stay together, `is_timed` is whether a
-/// result depends on the speed of the computer, and `ini` is a parameter file.
+/// Declares the stage of a scheduler. `is_timed` is whether a result depends on the speed of the computer, and `ini` is a
+/// parameter file.
 macro_rules! scheduler_stage {
     (
         $(#[$meta:meta])* $stage:ident($kind:expr, $revision:literal, $summary:literal), $params:ident,
-        place: $place:expr, is_timed: $is_timed:expr, ini: $ini:expr, distributed: $distributed:literal
+        is_timed: $is_timed:expr, ini: $ini:expr, distributed: $distributed:literal
     ) => {
         $(#[$meta])*
         #[derive(Debug)]
@@ -62,8 +61,7 @@ macro_rules! scheduler_stage {
             fn run(params: $params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
                 params.check()?;
                 let is_timed: fn(&$params) -> bool = $is_timed;
-                let place = |search: &RankSearch<'_>| ($place)(&params, search, cx);
-                solve(&MachineParams::from(&params), is_timed(&params), &inputs, cx, &params, place)
+                solve(&MachineParams::from(&params), params.ranks, is_timed(&params), &inputs, cx, &params)
             }
         }
     };
@@ -72,78 +70,62 @@ macro_rules! scheduler_stage {
 scheduler_stage! {
     /// `schedule/list`: a list heuristic.
     ListStage("schedule/list", 5, "Schedule with a list heuristic, such as HEFT"), ListParams,
-    place: |_, search, cx| ranks::list(search, cx), is_timed: |_| false, ini: |_| None, distributed: false
+    is_timed: |_| false, ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/exact`: branch and bound.
     ExactStage("schedule/exact", 5, "Find the proven optimum of a small problem, or a lower bound"), ExactParams,
-    place: ranks::exact, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: false
+    is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: false
 }
 
 scheduler_stage! {
     /// `schedule/auto`: list heuristics, annealing and branch and bound on one budget.
     AutoStage(AutoParams::KIND, 5, "Find the best schedule within a budget, with its optimality gap"), AutoParams,
-    place: ranks::auto, is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: true
+    is_timed: |params| params.time_limit_s.is_some(), ini: |_| None, distributed: true
 }
 
 scheduler_stage! {
     /// `schedule/genetic`: the genetic algorithm of PARUS.
     GeneticStage(GeneticParams::KIND, 5, "Schedule with the genetic algorithm of PARUS"), GeneticParams,
-    place: ranks::genetic, is_timed: |params| params.time_limit_s.is_some(), ini: |params| params.ini.as_ref(),
+    is_timed: |params| params.time_limit_s.is_some(), ini: |params| params.ini.as_ref(),
     distributed: true
 }
 
-/// Schedules the program of the inputs: `scheduler` if tasks may run anywhere, `place` if those of a rank stay together.
+/// Schedules the program of the inputs, whose tasks may run anywhere.
 fn solve(
     params: &MachineParams,
+    ranks: Ranks,
     is_timed: bool,
     inputs: &Inputs,
     cx: &Context<'_>,
     scheduler: &impl Scheduler,
-    place: impl FnOnce(&RankSearch<'_>) -> Result<SearchResult<Vec<u32>>, Error>,
 ) -> Result<Outcome, Error> {
     let dag = inputs.one::<TaskDag>("task-dag")?.value;
     let system = inputs.optional::<SystemGraph>("system")?.map(|system| system.value);
-    let mapping = inputs.optional::<Mapping>("mapping")?.map(|mapping| mapping.value);
     dag.check()?;
+    if ranks == Ranks::Together && dag.tasks.iter().any(|task| task.rank.is_some()) {
+        let problem = "the tasks belong to ranks, each of which stays on its slot";
+        let help = "map the ranks with `map/auto` and `objective = \"makespan\"`, and connect the mapping to `schedule/replay`; with `ranks = \"free\"`, every task may run anywhere";
+        return invalid(problem, help);
+    }
     let machine = params.machine(system.as_deref(), dag.unit)?;
-    let stays = params.ranks == Ranks::Together && dag.tasks.iter().any(|task| task.rank.is_some());
-    let (schedule, complete) = if stays {
-        let problem = ReplayProblem::new(&dag, &machine, params.delay_model())?;
-        let given = mapping.map(|mapping| placement(&mapping, &machine, problem.ranks())).transpose()?;
-        let found = place(&RankSearch::new(&problem, &machine.processors, given))?;
-        let schedule = problem.schedule(&dag, &machine.processors, &found.best);
-        (with_metrics(schedule, &found, |ticks| problem.real(ticks)), found.complete)
-    } else {
-        let problem = Problem::new(&dag, &machine, params.delay_model())?;
-        let found = scheduler.schedule(&problem, cx)?;
-        let schedule = found.best.schedule(&problem, &dag, &machine.processors);
-        (with_metrics(schedule, &found, |ticks| problem.real(ticks)), found.complete)
-    };
+    let problem = Problem::new(&dag, &machine, params.delay_model())?;
+    let found = scheduler.schedule(&problem, cx)?;
+    let schedule = found.best.schedule(&problem, &dag, &machine.processors);
+    let schedule = with_metrics(schedule, &found, |ticks| problem.real(ticks));
     cx.log(describe_quality(&schedule));
     let schedule = beside_recorded(schedule, &dag, cx);
     let outputs = Outputs::new().with("schedule", schedule).timed(is_timed);
-    Ok(if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
+    Ok(if found.complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
 }
 
 /// A schedule with its metrics.
-fn with_metrics<S>(mut schedule: Schedule, found: &SearchResult<S>, real: impl Fn(i64) -> f64) -> Schedule {
-    let (makespan, bound) = (real(found.makespan), real(found.lower_bound.min(found.makespan)));
-    let mut metrics = vec![
-        ("makespan", makespan),
-        ("lower_bound", bound),
-        ("proven", f64::from(u8::from(found.is_proven()))),
-        ("evaluations", found.evaluations as f64),
-    ];
-    let idle = schedule.idle();
-    if !idle.is_empty() {
-        metrics.push(("idle", idle.iter().sum::<f64>() / idle.len() as f64));
-    }
-    if bound > 0.0 {
-        metrics.push(("gap", (makespan - bound) / bound));
-    }
-    schedule.metrics = metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+fn with_metrics(mut schedule: Schedule, found: &SearchResult<Plan>, real: impl Fn(i64) -> f64) -> Schedule {
+    let bound = found.lower_bound.min(found.makespan);
+    measure(&mut schedule, real(found.makespan), real(bound));
+    let counts = [("proven", u64::from(found.is_proven())), ("evaluations", found.evaluations)];
+    schedule.metrics.extend(counts.map(|(name, count)| (name.to_owned(), count as f64)));
     let point = |point: &Point| ConvergencePoint {
         island: point.island,
         evaluations: point.evaluations,
@@ -152,6 +134,19 @@ fn with_metrics<S>(mut schedule: Schedule, found: &SearchResult<S>, real: impl F
     schedule.convergence = found.convergence.iter().map(point).collect();
     schedule.complete = found.complete;
     schedule
+}
+
+/// Adds the makespan, its gap and the idle time to the metrics.
+fn measure(schedule: &mut Schedule, makespan: f64, bound: f64) {
+    let mut metrics = vec![("makespan", makespan), ("lower_bound", bound)];
+    let idle = schedule.idle();
+    if !idle.is_empty() {
+        metrics.push(("idle", idle.iter().sum::<f64>() / idle.len() as f64));
+    }
+    if bound > 0.0 {
+        metrics.push(("gap", (makespan - bound) / bound));
+    }
+    schedule.metrics.extend(metrics.into_iter().map(|(name, value)| (name.to_owned(), value)));
 }
 
 /// Describes the makespan and its gap.
@@ -217,30 +212,46 @@ impl Stage for CheckStage {
     }
 }
 
-/// `schedule/mapping`: the slots that the ranks of a schedule run on.
+/// `schedule/replay`: when the tasks of ranks run, each rank on its slot of a mapping.
 #[derive(Debug)]
-pub struct MappingStage;
+pub struct ReplayStage;
 
-impl Stage for MappingStage {
-    type Params = MappingParams;
-    const KIND: &'static str = "schedule/mapping";
-    const SUMMARY: &'static str = "Extract the mapping of ranks to slots from the schedule of a trace";
-    const REVISION: u32 = 2;
+impl Stage for ReplayStage {
+    type Params = ReplayParams;
+    const KIND: &'static str = "schedule/replay";
+    const SUMMARY: &'static str = "Replay the tasks of a traced program under a mapping";
+    const REVISION: u32 = 1;
 
     fn ports() -> &'static [Port] {
         const {
             &[
-                Port::input::<Schedule>("schedule"),
-                Port::input::<SystemGraph>("system"),
-                Port::output::<Mapping>("mapping"),
+                Port::input::<TaskDag>("task-dag"),
+                Port::input::<Mapping>("mapping"),
+                Port::optional::<SystemGraph>("system"),
+                Port::output::<Schedule>("schedule"),
             ]
         }
     }
 
-    fn run(_: Self::Params, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        let schedule = inputs.one::<Schedule>("schedule")?.value;
-        let system = inputs.one::<SystemGraph>("system")?.value;
-        Ok(Outcome::Done(Outputs::new().with("mapping", ranks::mapping(&schedule, &system)?)))
+    fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
+        Ok(MachineParams::from(params).files())
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let dag = inputs.one::<TaskDag>("task-dag")?.value;
+        let mapping = inputs.one::<Mapping>("mapping")?.value;
+        let system = inputs.optional::<SystemGraph>("system")?.map(|system| system.value);
+        dag.check()?;
+        let params = MachineParams::from(&params);
+        let machine = params.machine(system.as_deref(), dag.unit)?;
+        let problem = ReplayProblem::new(&dag, &machine, params.delay_model())?;
+        let slots = placement(&mapping, &machine, problem.ranks())?;
+        let mut schedule = problem.schedule(&dag, &machine.processors, &slots);
+        let makespan = MakespanEvaluator::new(&problem).makespan(&slots);
+        measure(&mut schedule, problem.real(makespan), problem.real(problem.lower_bound()));
+        cx.log(describe_quality(&schedule));
+        let schedule = beside_recorded(schedule, &dag, cx);
+        Ok(Outcome::Done(Outputs::new().with("schedule", schedule)))
     }
 }
 

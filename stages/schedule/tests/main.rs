@@ -8,6 +8,7 @@ mod checker;
 mod damage;
 mod given;
 mod optima;
+mod replay;
 mod searches;
 mod support {
     pub(crate) mod body;

@@ -8,6 +8,7 @@ mod programs;
 mod seeds;
 mod signal;
 mod skip;
+pub mod traced;
 mod user;
 
 pub use cluster::{Cluster, NODES};

@@ -41,6 +41,8 @@ pub(super) const MAPPING: KindForm = KindForm {
         ("nodes", "`map/exact`: nodes of the search tree"),
         ("latency_s", "weight time: latency of the machine that was used"),
         ("bandwidth_bytes_per_s", "weight time: bandwidth of the machine that was used"),
+        ("makespan", "`objective = \"makespan\"`: time at which the last task finishes"),
+        ("lower_bound", "`objective = \"makespan\"`: lower bound of the makespan of all mappings"),
         ("predicted_s", "`objective = \"predicted-time\"`: predicted run time"),
         ("replays", "`objective = \"predicted-time\"`: replays after those of the candidates"),
     ],

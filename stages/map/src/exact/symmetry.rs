@@ -7,13 +7,13 @@ const STEPS: usize = 20_000_000;
 
 /// The automorphisms of a matrix: permutations of rows and columns that preserve it.
 #[derive(Debug, Clone)]
-pub(super) struct Symmetry<'m> {
+pub(crate) struct Symmetry<'m> {
     values: &'m [i64],
     size: usize,
 }
 
 impl<'m> Symmetry<'m> {
-    pub(super) fn new(values: &'m [i64], size: usize) -> Self {
+    pub(crate) fn new(values: &'m [i64], size: usize) -> Self {
         Self { values, size }
     }
 
@@ -26,7 +26,7 @@ impl<'m> Symmetry<'m> {
     ///
     /// Points of one class are equivalent; points of different classes may be. Automorphisms that are not
     /// `admitted` do not count.
-    pub(super) fn classes(&self, fixed: &[u32], admitted: impl Fn(&[usize]) -> bool) -> Option<Vec<u32>> {
+    pub(crate) fn classes(&self, fixed: &[u32], admitted: impl Fn(&[usize]) -> bool) -> Option<Vec<u32>> {
         let colours = self.colours(fixed);
         let mut classes: Vec<u32> = (0..self.size as u32).collect();
         let mut trivial = true;

@@ -164,77 +164,92 @@ impl Pin {
 /// Names of the metrics in a pipeline file.
 const NAMES: &[&str] = &Objective::NAMES;
 
-/// Objective function: the name of a metric, or a table of weights.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Goal(pub Objective);
-
-/// Objective of `map/auto`: a metric, a table of weights, or the predicted run time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum AutoGoal {
-    /// Metrics.
-    Metrics(Goal),
-    /// The run time that a replay of the program predicts.
-    PredictedTime,
-}
-
-/// Name of [`AutoGoal::PredictedTime`] in a pipeline file.
+/// Names of the objectives that count what ranks wait for, rather than sums and maxima of messages.
+const MAKESPAN: &str = "makespan";
 const PREDICTED_TIME: &str = "predicted-time";
 
-/// The objectives of `map/auto` with a name.
-const AUTO_NAMES: &[&str] = &{
-    let mut names = [PREDICTED_TIME; NAMES.len() + 1];
+/// All names: metrics, and the first of these that a stage supports.
+const ALL_NAMES: &[&str] = &{
+    let mut names = [MAKESPAN; NAMES.len() + 2];
     let mut index = 0;
     while index < NAMES.len() {
         names[index] = NAMES[index];
         index += 1;
     }
+    names[index + 1] = PREDICTED_TIME;
     names
 };
 
-impl AutoGoal {
-    /// The objective in metrics; F of the predicted run time.
+/// Objective function: the name of a metric, or a table of weights.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Goal(pub Objective);
+
+/// Objective of a stage that also supports the first `TIMES` of the makespan and the predicted run time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TimedGoal<const TIMES: usize> {
+    /// Metrics.
+    Metrics(Goal),
+    /// The time at which the last task of a traced program finishes.
+    Makespan,
+    /// The run time that a replay of the program predicts.
+    PredictedTime,
+}
+
+/// Objective of `map/auto`.
+pub type AutoGoal = TimedGoal<2>;
+/// Objective of `map/exact`.
+pub type ExactGoal = TimedGoal<1>;
+
+impl<const TIMES: usize> TimedGoal<TIMES> {
+    /// The objective in metrics; F of the others.
     pub(super) fn of_metrics(self) -> Objective {
         match self {
             Self::Metrics(goal) => goal.0,
-            Self::PredictedTime => Objective::F,
+            Self::Makespan | Self::PredictedTime => Objective::F,
         }
+    }
+
+    /// The names that the stage supports.
+    fn names() -> &'static [&'static str] {
+        &ALL_NAMES[..NAMES.len() + TIMES]
     }
 }
 
-impl Default for AutoGoal {
+impl<const TIMES: usize> Default for TimedGoal<TIMES> {
     fn default() -> Self {
         Self::Metrics(Goal::default())
     }
 }
 
-impl From<Objective> for AutoGoal {
+impl<const TIMES: usize> From<Objective> for TimedGoal<TIMES> {
     fn from(objective: Objective) -> Self {
         Self::Metrics(Goal(objective))
     }
 }
 
-impl Serialize for AutoGoal {
+impl<const TIMES: usize> Serialize for TimedGoal<TIMES> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Metrics(goal) => goal.serialize(serializer),
+            Self::Makespan => serializer.serialize_str(MAKESPAN),
             Self::PredictedTime => serializer.serialize_str(PREDICTED_TIME),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for AutoGoal {
+impl<'de, const TIMES: usize> Deserialize<'de> for TimedGoal<TIMES> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(GoalVisitor { names: AUTO_NAMES })
+        deserializer.deserialize_any(GoalVisitor::<TIMES>)
     }
 }
 
-impl JsonSchema for AutoGoal {
+impl<const TIMES: usize> JsonSchema for TimedGoal<TIMES> {
     fn schema_name() -> Cow<'static, str> {
-        "AutoGoal".into()
+        format!("TimedGoal{TIMES}").into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schema(AUTO_NAMES)
+        schema(Self::names())
     }
 }
 
@@ -267,34 +282,32 @@ impl Serialize for Goal {
 
 impl<'de> Deserialize<'de> for Goal {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match deserializer.deserialize_any(GoalVisitor { names: NAMES })? {
-            AutoGoal::Metrics(goal) => Ok(goal),
-            AutoGoal::PredictedTime => Err(de::Error::unknown_variant(PREDICTED_TIME, NAMES)),
-        }
+        let goal = deserializer.deserialize_any(GoalVisitor::<0>)?;
+        Ok(Self(goal.of_metrics()))
     }
 }
 
 /// Reads a name or a table of weights.
-struct GoalVisitor {
-    names: &'static [&'static str],
-}
+struct GoalVisitor<const TIMES: usize>;
 
-impl<'de> Visitor<'de> for GoalVisitor {
-    type Value = AutoGoal;
+impl<'de, const TIMES: usize> Visitor<'de> for GoalVisitor<TIMES> {
+    type Value = TimedGoal<TIMES>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.names.iter().try_for_each(|name| write!(f, "`{name}`, "))?;
+        Self::Value::names().iter().try_for_each(|name| write!(f, "`{name}`, "))?;
         f.write_str("or a table with a weight for some of these")
     }
 
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<AutoGoal, E> {
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<Self::Value, E> {
+        let names = Self::Value::names();
         match name {
-            PREDICTED_TIME if self.names.contains(&name) => Ok(AutoGoal::PredictedTime),
-            _ => Goal::only(name).map(AutoGoal::Metrics).ok_or_else(|| E::unknown_variant(name, self.names)),
+            MAKESPAN if names.contains(&name) => Ok(TimedGoal::Makespan),
+            PREDICTED_TIME if names.contains(&name) => Ok(TimedGoal::PredictedTime),
+            _ => Goal::only(name).map(TimedGoal::Metrics).ok_or_else(|| E::unknown_variant(name, names)),
         }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AutoGoal, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut weights = [0.0; NAMES.len()];
         while let Some(name) = map.next_key::<Cow<'_, str>>()? {
             let index = NAMES.iter().position(|other| *other == name);
@@ -351,14 +364,19 @@ mod tests {
     }
 
     #[test]
-    fn only_map_auto_minimises_the_predicted_time() {
+    fn only_some_stages_minimise_times() {
         let read = |text: &str| serde_json::from_str::<AutoGoal>(text);
         assert_eq!(read(r#""predicted-time""#).unwrap(), AutoGoal::PredictedTime);
         assert_eq!(serde_json::to_string(&AutoGoal::PredictedTime).unwrap(), r#""predicted-time""#);
         assert_eq!(read(r#"{"T": 1}"#).unwrap(), Objective::T.into());
         assert_eq!(serde_json::to_string(&AutoGoal::default()).unwrap(), r#""F""#);
-        assert!(read(r#""G""#).unwrap_err().to_string().contains("`max-link-time`, `predicted-time`"));
-        assert!(serde_json::from_str::<Goal>(r#""predicted-time""#).is_err());
+        assert!(read(r#""G""#).unwrap_err().to_string().contains("`makespan`, `predicted-time`"));
+        let exact = |text: &str| serde_json::from_str::<ExactGoal>(text);
+        assert_eq!(exact(r#""makespan""#).unwrap(), ExactGoal::Makespan);
+        assert!(exact(r#""predicted-time""#).unwrap_err().to_string().ends_with("`makespan`"));
+        for time in ["makespan", "predicted-time"] {
+            assert!(serde_json::from_str::<Goal>(&format!("\"{time}\"")).is_err());
+        }
     }
 
     #[test]

@@ -1,19 +1,20 @@
-//! Properties of placements of ranks, for random programs.
+//! `schedule/replay`: the times of the tasks of ranks, each on its slot.
 
-use hopmap_model::{Context, DelayModel, Task, TaskDag, WorkUnit};
+use std::sync::Arc;
+
+use hopmap_model::{
+    Context, DelayModel, Inputs, Mapping, Outcome, Schedule, Stage, SystemGraph, Task, TaskDag, Weight,
+    WorkUnit,
+};
 use hopmap_replay::{
     Distance, Distances, Lookup, Machine, MakespanEvaluator, Measured, Network, ReplayProblem,
 };
+use hopmap_schedule::{
+    AutoParams, AutoStage, Evaluator, MachineParams, Plan, Problem, ReplayParams, ReplayStage,
+};
 use hopmap_test_support::small_programs;
+use hopmap_test_support::traced::{Stencil, exchanges, tree};
 use proptest::prelude::*;
-
-use super::{RankSearch, auto, exact, genetic, list, starts};
-use crate::{Evaluator, MachineParams, Plan, Problem};
-
-#[path = "../../tests/support/programs.rs"]
-mod programs;
-
-use programs::{Stencil, sweep, tree, writers};
 
 const MODELS: [DelayModel; 2] = [DelayModel::Overlap, DelayModel::Receive];
 
@@ -53,10 +54,6 @@ fn placement_of(mut number: usize) -> Vec<u32> {
 
 const PLACEMENTS: usize = 6 * 5 * 4 * 3;
 
-fn params<P: serde::de::DeserializeOwned>(text: &str) -> P {
-    serde_json::from_str(text).unwrap()
-}
-
 proptest! {
     /// Contraction is lossless: all tasks have the times of the plan for the same placement.
     #[test]
@@ -85,31 +82,6 @@ proptest! {
             prop_assert!(problem.lower_bound() <= found);
         }
     }
-
-    /// Branch and bound finds the best placement and reports it as proven; the other searches are between the best start and it.
-    #[test]
-    fn nothing_is_better_than_what_is_proven(dag in small_programs(), kind in 0u8..3) {
-        let machine = machine(kind);
-        for model in MODELS {
-            let problem = ReplayProblem::new(&dag, &machine, model).unwrap();
-            let mut evaluator = MakespanEvaluator::new(&problem);
-            let all = (0..PLACEMENTS).map(|number| evaluator.makespan(&placement_of(number)[..problem.ranks()]));
-            let best = all.min().unwrap();
-            let cx = Context::detached();
-            let search = RankSearch::new(&problem, &machine.processors, None);
-            let found = exact(&params("{}"), &search, &cx).unwrap();
-            prop_assert_eq!((found.makespan, found.is_proven()), (best, true));
-            prop_assert_eq!(evaluator.makespan(&found.best), best);
-            let start = list(&search, &cx).unwrap();
-            let auto = auto(&params(r#"{ "evaluations": 200, "islands": 1 }"#), &search, &cx).unwrap();
-            let genetic = genetic(&params(r#"{ "evaluations": 200, "islands": 1 }"#), &search, &cx).unwrap();
-            for found in [&start, &auto, &genetic] {
-                prop_assert_eq!(evaluator.makespan(&found.best), found.makespan);
-                prop_assert!(found.makespan >= best && found.lower_bound <= best);
-            }
-            prop_assert!(auto.makespan <= start.makespan);
-        }
-    }
 }
 
 /// A program on a tree of hosts of 16 cores, with its machine.
@@ -118,46 +90,6 @@ fn on_tree(dag: &TaskDag) -> (ReplayProblem, Machine) {
     let hosts = dag.ranks().div_ceil(16) + 1;
     let machine = params.machine(Some(&tree(&[16, hosts], &[1.0, 8.0])), WorkUnit::Seconds).unwrap();
     (ReplayProblem::new(dag, &machine, DelayModel::Overlap).unwrap(), machine)
-}
-
-#[test]
-fn searches_are_independent_of_the_number_of_threads() {
-    let (problem, machine) = on_tree(&sweep(6, 6, 4, 20_000, true));
-    let search = RankSearch::new(&problem, &machine.processors, None);
-    let with = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let cx = Context::detached().with_threads(threads);
-        pool.install(|| {
-            let auto = auto(&params(r#"{ "evaluations": 2000, "islands": 3 }"#), &search, &cx).unwrap();
-            (auto, genetic(&params(r#"{ "evaluations": 1000, "islands": 3 }"#), &search, &cx).unwrap())
-        })
-    };
-    let [one, two, four] = [1, 2, 4].map(with);
-    assert_eq!(one, two);
-    assert_eq!(one, four);
-    assert!(one.0.complete && one.1.complete);
-}
-
-#[test]
-fn messages_without_waiting_receivers_do_not_count() {
-    let (problem, machine) = on_tree(&writers(2, 50, false));
-    let search = RankSearch::new(&problem, &machine.processors, None);
-    // Each ring on separate hosts, or every rank next to its writer.
-    let rings: Vec<u32> = (0..64).collect();
-    let paired = |rank: u32| (rank / 32 * 2 + rank % 16 / 8) * 16 + rank % 8 + rank % 32 / 16 * 8;
-    let pairs: Vec<u32> = (0..64).map(paired).collect();
-    let channels = problem.program().channels();
-    let sum = |slots: &[u32]| -> i64 {
-        let of_channel = |(&channel, &messages)| i64::from(messages) * problem.delay(channel, slots);
-        channels.all.iter().zip(&channels.messages).map(of_channel).sum()
-    };
-    let mut evaluator = MakespanEvaluator::new(&problem);
-    let [together, torn] = [&rings, &pairs].map(|slots| evaluator.makespan(slots));
-    assert!(sum(&rings) > 2 * sum(&pairs), "{} and {}", sum(&rings), sum(&pairs));
-    assert!(5 * together < 4 * torn, "{together} and {torn}");
-    let found =
-        auto(&params(r#"{ "evaluations": 500, "islands": 1 }"#), &search, &Context::detached()).unwrap();
-    assert!(found.makespan <= together);
 }
 
 #[test]
@@ -194,62 +126,11 @@ fn invalid_programs_are_rejected() {
 }
 
 #[test]
-fn a_search_starts_from_the_given_mapping() {
-    let system = tree(&[2, 3], &[1.0, 4.0]);
-    let dag = TaskDag {
-        tasks: vec![Task { rank: Some(0), work: 1.0 }, Task { rank: Some(1), work: 2.0 }],
-        ..TaskDag::default()
-    };
-    let machine = machine(0);
-    let given = |slots: &[u32]| {
-        let mapping = hopmap_model::Mapping::new(slots, &system, hopmap_model::Weight::default()).unwrap();
-        hopmap_replay::placement(&mapping, &machine, 2)
-    };
-    assert_eq!(given(&[5, 2]).unwrap(), [5, 2]);
-    let problem = ReplayProblem::new(&dag, &machine, DelayModel::Overlap).unwrap();
-    let search = RankSearch::new(&problem, &machine.processors, Some(vec![5, 2]));
-    assert!(starts(&search).unwrap().iter().any(|start| start.name == "mapping" && start.slots == [5, 2]));
-    assert!(given(&[5]).unwrap_err().to_string().contains("has 1 ranks, but the program has 2"));
-    let small = MachineParams { processors: Some(3), ..MachineParams::default() };
-    let small = small.machine(Some(&system), WorkUnit::Time).unwrap();
-    let mapping = hopmap_model::Mapping::new(&[0, 5], &system, hopmap_model::Weight::default()).unwrap();
-    let error = hopmap_replay::placement(&mapping, &small, 2).unwrap_err();
-    assert!(error.to_string().contains("rank 1 on slot 5, but there are only 3 processors"), "{error}");
-}
-
-#[test]
-fn a_schedule_defines_its_mapping() {
-    let system = tree(&[2, 3], &[1.0, 4.0]);
-    let machine = machine(0);
-    let tasks = vec![Task { rank: Some(0), work: 1.0 }, Task { rank: Some(2), work: 2.0 }];
-    let dag = TaskDag { tasks, ..TaskDag::default() };
-    let problem = ReplayProblem::new(&dag, &machine, DelayModel::Overlap).unwrap();
-    let mut schedule = problem.schedule(&dag, &machine.processors, &[4, 2, 0]);
-    schedule.metrics.insert("lower_bound".into(), 2.0);
-    let mapping = super::mapping(&schedule, &system).unwrap();
-    // Rank 1 has no tasks and takes a remaining slot.
-    assert_eq!(mapping.slots(), [4, 1, 0]);
-    assert_eq!((mapping.metrics["makespan"], mapping.metrics["lower_bound"]), (2.0, 2.0));
-    let refused = |change: fn(&mut hopmap_model::Schedule)| {
-        let mut schedule = schedule.clone();
-        change(&mut schedule);
-        super::mapping(&schedule, &system).unwrap_err().to_string()
-    };
-    assert!(refused(|one| one.tasks[1].process = None).contains("task 1 of the schedule has no process"));
-    assert!(
-        refused(|one| one.processors[4].name = "other:0".into()).contains("`other:0`, which is not a slot")
-    );
-    assert!(refused(|one| one.processors[4].slot = None).contains("which is not a slot"));
-    assert!(refused(|one| one.tasks[1].process = Some(0)).contains("process 0 runs on `n2:0` and on `n0:0`"));
-    assert!(refused(|one| one.tasks[1].process = Some(99)).contains("no slot is free"));
-}
-
-#[test]
 fn large_trees_take_little_memory() {
     let system = tree(&[64, 32, 32], &[1.0, 4.0, 9.0]);
     let params = MachineParams { latency: Some(1e-6), ..MachineParams::default() };
     let machine = params.machine(Some(&system), WorkUnit::Seconds).unwrap();
-    let dag = programs::exchanges(256, 256, 2);
+    let dag = exchanges(256, 256, 2);
     let problem = ReplayProblem::new(&dag, &machine, DelayModel::Overlap).unwrap();
     assert_eq!((problem.ranks(), problem.slots()), (65_536, 65_536));
     let linear: Vec<u32> = (0..65_536).collect();
@@ -287,4 +168,50 @@ fn large_machines_give_the_results_of_small_ones() {
             assert_eq!(one, other, "{distance:?} from {a} to {b}");
         }
     }
+}
+
+fn inputs(dag: &TaskDag, slots: &[u32], system: &SystemGraph) -> Inputs {
+    let mapping = Mapping::new(slots, system, Weight::default()).unwrap();
+    let mut inputs = Inputs::new();
+    inputs.connect("task-dag", Arc::new(dag.clone()), "1".into(), "program".into());
+    inputs.connect("mapping", Arc::new(mapping), "2".into(), "mapping".into());
+    inputs.connect("system", Arc::new(system.clone()), "3".into(), "machine".into());
+    inputs
+}
+
+fn two_ranks() -> TaskDag {
+    let task = |rank| Task { rank: Some(rank), work: f64::from(1 + rank) };
+    TaskDag { tasks: vec![task(0), task(1)], ..TaskDag::default() }
+}
+
+#[test]
+fn ranks_run_on_the_slots_of_their_mapping() {
+    let system = tree(&[2, 3], &[1.0, 4.0]);
+    let replay = |slots: &[u32], params| {
+        ReplayStage::run(params, inputs(&two_ranks(), slots, &system), &Context::detached())
+    };
+    let Outcome::Done(outputs) = replay(&[5, 2], ReplayParams::default()).unwrap() else {
+        panic!("not done")
+    };
+    let schedule = outputs.get("schedule").unwrap().downcast_ref::<Schedule>().unwrap();
+    assert_eq!(schedule.tasks.iter().map(|task| task.processor).collect::<Vec<_>>(), [5, 2]);
+    assert_eq!((schedule.metrics["makespan"], schedule.metrics["lower_bound"]), (2.0, 2.0));
+    let refused = |slots: &[u32], params| replay(slots, params).unwrap_err().to_string();
+    assert!(refused(&[5], ReplayParams::default()).contains("has 1 ranks, but the program has 2"));
+    let small = ReplayParams { processors: Some(3), ..ReplayParams::default() };
+    let error = refused(&[0, 5], small);
+    assert!(error.contains("rank 1 on slot 5, but there are only 3 processors"), "{error}");
+}
+
+/// Once schedulers searched for the slots of ranks by themselves.
+#[test]
+fn schedulers_refuse_ranks_unless_they_are_free() {
+    let system = tree(&[2, 3], &[1.0, 4.0]);
+    let run = |text: &str| {
+        let params: AutoParams = serde_json::from_str(text).unwrap();
+        AutoStage::run(params, inputs(&two_ranks(), &[0, 1], &system), &Context::detached())
+    };
+    let error = run("{}").unwrap_err().to_string();
+    assert_eq!(error, "the tasks belong to ranks, each of which stays on its slot");
+    assert!(run(r#"{ "ranks": "free" }"#).is_ok());
 }

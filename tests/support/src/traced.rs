@@ -1,10 +1,17 @@
 //! Programs of many ranks, as in a trace, and tree machines.
-#![allow(dead_code, reason = "each user needs only some of it")]
 
-use hopmap_model::{CostModel, Dependency, Levels, Node, Routing, Slot, SystemGraph, Task, TaskDag};
+use std::collections::BTreeMap;
+
+use hopmap_model::{
+    CostModel, Dependency, Edge, Levels, Node, Process, Routing, Slot, SystemGraph, Task, TaskDag, TaskGraph,
+    WorkUnit,
+};
+
+use crate::Random;
 
 /// A program under construction: the last task of every rank.
-pub(crate) struct Program {
+#[derive(Debug)]
+pub struct Program {
     dag: TaskDag,
     last: Vec<Option<u32>>,
     numbers: Vec<u32>,
@@ -12,18 +19,23 @@ pub(crate) struct Program {
 
 impl Program {
     /// A program with the given number of ranks; `scramble` permutes them, so that neighbours have no consecutive numbers.
-    pub(crate) fn new(ranks: u32, scramble: bool) -> Self {
+    #[must_use]
+    pub fn new(ranks: u32, scramble: bool) -> Self {
         let mut numbers: Vec<u32> = (0..ranks).collect();
         let mut state = 1u64;
         for end in (1..ranks as usize).rev().filter(|_| scramble) {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             numbers.swap(end, (state >> 33) as usize % (end + 1));
         }
-        Self { dag: TaskDag::default(), last: vec![None; ranks as usize], numbers }
+        Self {
+            dag: TaskDag { unit: WorkUnit::Seconds, ..TaskDag::default() },
+            last: vec![None; ranks as usize],
+            numbers,
+        }
     }
 
     /// A task of a rank after its last one; `inputs` are the tasks that send to it, with bytes.
-    pub(crate) fn task(&mut self, rank: u32, work: f64, inputs: &[(u32, u64)]) -> u32 {
+    pub fn task(&mut self, rank: u32, work: f64, inputs: &[(u32, u64)]) -> u32 {
         let task = self.dag.tasks.len() as u32;
         self.dag.tasks.push(Task { rank: Some(self.numbers[rank as usize]), work });
         let before = self.last[rank as usize].replace(task).map(|last| (last, 0));
@@ -33,12 +45,12 @@ impl Program {
     }
 
     /// The last tasks of some ranks.
-    pub(crate) fn last(&self, ranks: impl IntoIterator<Item = u32>, bytes: u64) -> Vec<(u32, u64)> {
+    pub fn last(&self, ranks: impl IntoIterator<Item = u32>, bytes: u64) -> Vec<(u32, u64)> {
         ranks.into_iter().filter_map(|rank| Some((self.last[rank as usize]?, bytes))).collect()
     }
 
     /// A barrier: a task without work, followed by one task of every rank.
-    pub(crate) fn join(&mut self, bytes: u64) {
+    pub fn join(&mut self, bytes: u64) {
         let ranks = 0..self.last.len() as u32;
         let before = self.last(ranks.clone().skip(1), bytes);
         let join = self.task(0, 0.0, &before);
@@ -48,28 +60,36 @@ impl Program {
     }
 
     /// The finished program.
-    pub(crate) fn finish(mut self) -> TaskDag {
+    #[must_use]
+    pub fn finish(mut self) -> TaskDag {
         self.dag.dependencies.sort_unstable();
         self.dag
     }
 }
 
 /// A stencil: in every iteration each rank exchanges messages with its four neighbours in a grid.
-pub(crate) struct Stencil {
-    pub(crate) width: u32,
-    pub(crate) height: u32,
-    pub(crate) iterations: u32,
+#[derive(Debug, Clone)]
+pub struct Stencil {
+    /// Ranks in a row.
+    pub width: u32,
+    /// Ranks in a column.
+    pub height: u32,
+    /// Number of exchanges with the neighbours.
+    pub iterations: u32,
     /// Bytes to horizontal and to vertical neighbours.
-    pub(crate) bytes: [u64; 2],
+    pub bytes: [u64; 2],
     /// Iterations between two reductions over all ranks, if there are any.
-    pub(crate) sums: Option<u32>,
+    pub sums: Option<u32>,
     /// Additional work of the last rank relative to the first, as a fraction.
-    pub(crate) imbalance: f64,
-    pub(crate) scramble: bool,
+    pub imbalance: f64,
+    /// Whether numbers of ranks are permuted.
+    pub scramble: bool,
 }
 
 impl Stencil {
-    pub(crate) fn dag(&self) -> TaskDag {
+    /// The tasks of all iterations.
+    #[must_use]
+    pub fn dag(&self) -> TaskDag {
         let (width, height) = (self.width, self.height);
         let ranks = width * height;
         let mut program = Program::new(ranks, self.scramble);
@@ -97,7 +117,8 @@ impl Stencil {
 }
 
 /// Wavefronts over a grid from changing corners: a rank waits for its horizontal and its vertical predecessor.
-pub(crate) fn sweep(width: u32, height: u32, waves: u32, bytes: u64, scramble: bool) -> TaskDag {
+#[must_use]
+pub fn sweep(width: u32, height: u32, waves: u32, bytes: u64, scramble: bool) -> TaskDag {
     let mut program = Program::new(width * height, scramble);
     for wave in 0..waves {
         let turned = |at: u32, size: u32, flip: bool| if flip { size - 1 - at } else { at };
@@ -117,7 +138,8 @@ pub(crate) fn sweep(width: u32, height: u32, waves: u32, bytes: u64, scramble: b
 
 /// Teams of 16 computing ranks in a ring, which wait for small messages of both neighbours, and 16 writers that receive large
 /// messages for which no task waits. The quadratic assignment problem counts the bytes, the makespan the waiting.
-pub(crate) fn writers(teams: u32, iterations: u32, scramble: bool) -> TaskDag {
+#[must_use]
+pub fn writers(teams: u32, iterations: u32, scramble: bool) -> TaskDag {
     let mut program = Program::new(32 * teams, scramble);
     for _ in 0..iterations {
         let neighbours =
@@ -133,7 +155,8 @@ pub(crate) fn writers(teams: u32, iterations: u32, scramble: bool) -> TaskDag {
 }
 
 /// A torus in which every rank receives one message before every segment, in turns from one of its four neighbours.
-pub(crate) fn exchanges(width: u32, height: u32, segments: u32) -> TaskDag {
+#[must_use]
+pub fn exchanges(width: u32, height: u32, segments: u32) -> TaskDag {
     let mut program = Program::new(width * height, false);
     for segment in 0..segments {
         let from = |rank: u32| {
@@ -153,9 +176,32 @@ pub(crate) fn exchanges(width: u32, height: u32, segments: u32) -> TaskDag {
     program.finish()
 }
 
+/// Ranks that compute for unequal times and wait for messages of unequal sizes from `degree` fixed partners each.
+#[must_use]
+pub fn scattered(ranks: u32, degree: u32, iterations: u32, seed: u64) -> TaskDag {
+    let mut random = Random(seed);
+    let mut below = |bound: u32| random.below(bound as usize) as u32;
+    let mut partners = |rank: u32| -> Vec<(u32, u64)> {
+        (0..degree).map(|_| ((rank + 1 + below(ranks - 1)) % ranks, 1000 << below(8))).collect()
+    };
+    let partners: Vec<_> = (0..ranks).map(&mut partners).collect();
+    let mut program = Program::new(ranks, false);
+    for iteration in 0..iterations {
+        let inputs = |of: &Vec<(u32, u64)>| {
+            of.iter().flat_map(|&(from, bytes)| program.last([from], bytes)).collect::<Vec<_>>()
+        };
+        let inputs: Vec<_> = partners.iter().map(inputs).collect();
+        for (rank, inputs) in (0..ranks).zip(&inputs) {
+            program.task(rank, 1e-6 * f64::from(5 + (rank * 7 + iteration * 3) % 11), inputs);
+        }
+    }
+    program.finish()
+}
+
 /// A tree: numbers of subgroups per level, innermost first; the last number is that of the largest groups. A slot is named after
 /// its host, a group of the first level.
-pub(crate) fn tree(sizes: &[u32], costs: &[f64]) -> SystemGraph {
+#[must_use]
+pub fn tree(sizes: &[u32], costs: &[f64]) -> SystemGraph {
     let slots: u32 = sizes.iter().product();
     let mut size = 1;
     let groups = sizes.iter().map(|one| {
@@ -171,4 +217,20 @@ pub(crate) fn tree(sizes: &[u32], costs: &[f64]) -> SystemGraph {
         routing: Routing::default(),
         calibration: Vec::new(),
     }
+}
+
+/// The communication matrix of a program: the messages between its ranks.
+#[must_use]
+pub fn messages(dag: &TaskDag) -> TaskGraph {
+    let rank = |task: u32| dag.tasks[task as usize].rank.unwrap_or_default();
+    let mut edges = BTreeMap::new();
+    for message in &dag.dependencies {
+        let ends = (rank(message.source), rank(message.destination));
+        let (messages, bytes) = edges.entry(ends).or_insert((0, 0));
+        *messages += 1;
+        *bytes += message.bytes;
+    }
+    let edge = |((source, destination), (messages, bytes))| Edge { source, destination, messages, bytes };
+    let edges = edges.into_iter().filter(|((from, to), _)| from != to).map(edge).collect();
+    TaskGraph { processes: vec![Process::default(); dag.ranks() as usize], edges, ..TaskGraph::default() }
 }

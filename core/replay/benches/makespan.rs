@@ -3,14 +3,10 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use hopmap_model::{DelayModel, TaskDag, WorkUnit};
-use hopmap_replay::{MakespanEvaluator, ReplayProblem};
-use hopmap_schedule::MachineParams;
+use hopmap_model::{DelayModel, TaskDag};
+use hopmap_replay::{Linear, Machine, MakespanEvaluator, ReplayProblem};
 
-#[path = "../tests/support/programs.rs"]
-mod programs;
-
-use programs::{Stencil, exchanges, tree};
+use hopmap_test_support::traced::{Stencil, exchanges, tree};
 
 fn main() {
     divan::main();
@@ -34,8 +30,7 @@ fn dag(messages: u32) -> TaskDag {
 
 fn problem(dag: &TaskDag, model: DelayModel) -> Option<ReplayProblem> {
     let system = tree(&[16, 4, 17], &[1.0, 8.0, 24.0]);
-    let machine = MachineParams { latency: Some(0.5e-6), bandwidth: Some(20e9), ..MachineParams::default() };
-    let machine = machine.machine(Some(&system), WorkUnit::Seconds).ok()?;
+    let machine = Machine::of_system(&system, None, Linear::new(0.5e-6, 20e9).ok()?, None).ok()?;
     ReplayProblem::new(dag, &machine, model).ok()
 }
 
