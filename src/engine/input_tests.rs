@@ -434,12 +434,25 @@ fn schedules() -> Vec<Sample> {
         &[("task-dag", dag), ("schedule", listed.get("schedule").unwrap())],
     );
     let text = exported.get("file").unwrap().downcast_ref::<hopmap_model::TextFile>().unwrap().text.clone();
+    let mut traced = hopmap_test_support::traced::Program::new(4, false);
+    let sent = traced.task(0, 1.0, &[]);
+    (1..4).for_each(|rank| drop(traced.task(rank, 2.0, &[(sent, 8)])));
+    let traced: Value = std::sync::Arc::new(traced.finish());
+    let grid = run("instance/stencil", json!({ "shape": "2x2" }), &[]);
+    let hosts = run("topology/synthetic", json!({ "shape": "tree:2x3" }), &[]);
+    let (grid, hosts) = (grid.get("task-graph").unwrap(), hosts.get("system-graph").unwrap());
+    let placed = run("map/linear", json!({}), &[("task-graph", grid), ("system", hosts)]);
+    let placed = placed.get("mapping").unwrap();
     vec![
         Sample::new("schedule/import", json!({ "path": "@s/graph.grf" })).file("s", Content::Copy(FOLDER)),
         on_files("schedule/list", json!({})),
         on_files("schedule/genetic", json!({ "evaluations": 500, "ini": "@s/sch.ini" })),
         on_files("schedule/exact", json!({ "max_search_nodes": 500 })),
         on_files("schedule/auto", json!({ "evaluations": 500 })),
+        Sample {
+            inputs: vec![("task-dag", Value::clone(&traced)), ("mapping", Value::clone(placed))],
+            ..on_files("schedule/replay", json!({}))
+        },
         on_files("schedule/check", json!({ "path": "@plan.sch" })).file("plan.sch", Content::Text(text)),
     ]
 }

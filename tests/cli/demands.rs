@@ -33,8 +33,8 @@ fn a_trace_and_a_fabric_become_streams_and_tables() {
     system-graph DIGEST asked/system
     tables DIGEST asked/tables
     ------- stderr -------
-    40 streams need 46.11 MB/s in total
-    4 streams omitted; they need 573.2 kB/s
+    40 streams need 46.1053 MB/s in total
+    4 streams omitted; they need 573.182 kB/s
     ");
     // The tables that the fabric has bring every stream where it belongs.
     let inputs = ["--in", "task-graph=asked/task-graph", "--in", "system=asked/system"];

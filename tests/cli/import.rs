@@ -143,7 +143,7 @@ fn what_is_not_read_is_refused_by_name() {
     insta::assert_snapshot!(import(&sandbox, "notes"), @r"
     ------- stderr -------
     error[trace::refused]: `DIR/notes` has an unknown format
-      help: supported formats: clog2, csv, hopmap-record, ipm, matrix-market, openmpi-monitoring, otf, otf2, paraver, simgrid, simgrid-tagged, simgrid-untagged, task-graph, tau; set one with `format`
+      help: supported formats: chakra, clog2, csv, flight-recorder, hopmap-record, ipm, kineto, matrix-market, nccl-inspector, openmpi-monitoring, otf, otf2, paraver, simgrid, simgrid-tagged, simgrid-untagged, task-graph, tau; set one with `format`
     [exit code 1]
     ");
     sandbox.write("m.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 3 5\n");
@@ -168,7 +168,7 @@ fn the_format_is_one_that_is_known() {
     sandbox.edit("p.toml", "path = \"traffic\"", "path = \"traffic\", format = \"matrix\"");
     insta::assert_snapshot!(sandbox.seen(&["check", "p.toml"]), @r#"
     ------- stderr -------
-    error[pipeline::invalid]: `format` must be one of `auto`, `clog2`, `csv`, `hopmap-record`, `ipm`, `matrix-market`, `openmpi-monitoring`, `otf`, `otf2`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `task-graph`, `tau`, found `matrix`
+    error[pipeline::invalid]: `format` must be one of `auto`, `chakra`, `clog2`, `csv`, `flight-recorder`, `hopmap-record`, `ipm`, `kineto`, `matrix-market`, `nccl-inspector`, `openmpi-monitoring`, `otf`, `otf2`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `task-graph`, `tau`, found `matrix`
        ,-[p.toml:4:37]
      3 | uses = "trace/import"
      4 | with = { path = "traffic", format = "matrix" }
@@ -191,7 +191,8 @@ fn both_stages_say_what_they_take() {
 
     parameters
       algorithms       default {"allgather":null,"allreduce":null,"alltoall":null,"barrier":null,"bcast":null,"gather":null,"reduce":null,"reduce_scatter":null,"rules":"mpich","scan":null,"scatter":null}
-          Algorithms for expanding operations, as in `trace/otf2`
+          Algorithms for expanding operations, as in `trace/otf2`. Traces of training jobs follow
+          the rules of NCCL
       collectives      default "expand"
           Whether collective operations of recordings and OTF2 archives count, as in `trace/otf2`:
           `expand`, `keep` or `ignore`. Open MPI's monitoring counts the messages that they really
@@ -202,11 +203,15 @@ fn both_stages_say_what_they_take() {
       format           default "auto"
           Format of the file. `auto` recognises it by its contents, not by its name
             auto                Recognised from the contents
+            chakra              Chakra execution traces of a training job: the folder of `NAME.RANK.et`, with `comm_group.json`
             clog2               A CLOG-2 file of MPE
             csv                 A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are comments. Repeated pairs are added up
+            flight-recorder     Dumps of PyTorch's flight recorder in JSON: the folder of files whose names end in the rank
             hopmap-record       A recording: the folder that `hopmap record` wrote
             ipm                 An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`
+            kineto              Traces of PyTorch's profiler (Kineto) in JSON, optionally packed: the folder with one per rank
             matrix-market       Matrix Market coordinates: bytes from row to column, counted from one. `symmetric` counts in both directions
+            nccl-inspector      Records of the Inspector of NCCL or RCCL in JSON lines, optionally packed: their folder, or a file
             openmpi-monitoring  Profiles of Open MPI's monitoring, `PREFIX.RANK.prof`: their folder, or their prefix
             otf                 An OTF 1 archive, read with the defaults of `trace/otf`
             otf2                An OTF2 archive, read with the defaults of `trace/otf2`
@@ -221,6 +226,9 @@ fn both_stages_say_what_they_take() {
       ranks            optional
           Number of ranks. The default is the number in the file, or its highest rank plus one.
           Additional ranks do not communicate
+      ranks_per_host   optional
+          Ranks per host, for files that do not name hosts: consecutive ranks share a host, such
+          as the GPUs of a training job. `blocks = "host"` of the mappers keeps them together
     "#);
     insta::assert_snapshot!(sandbox.seen(&["stages", "trace/export"]), @r"
     trace/export: Export a communication matrix as a text file

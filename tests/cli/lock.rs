@@ -88,7 +88,9 @@ fn a_lock_file_lists_inputs_and_outputs() {
     needs = { system = "machine", task-graph = "program" }
 
     [stages.placement.parameters]
+    devices_per_rank = {}
     forbidden = []
+    ignore_performance = false
     objective = "F"
     pinned = []
     weight = "auto"

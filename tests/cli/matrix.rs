@@ -45,8 +45,6 @@ fn every_combination_is_a_cell_and_equal_ones_run_once() {
       start with   mpirun -n 8 --rankfile out/linear-3 PROGRAM
       start with   mpirun -n 8 --rankfile out/random-2 PROGRAM
       start with   mpirun -n 8 --rankfile out/random-3 PROGRAM
-      start with   mpirun -n 8 --rankfile .hopmap/artifacts/DIGEST/files/rankfile PROGRAM
-      … and 2 more
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/sweep.html
     ------- stderr -------
@@ -99,8 +97,6 @@ fn a_new_value_adds_only_its_cells() {
       start with   mpirun -n 8 --rankfile out/linear-3 PROGRAM
       start with   mpirun -n 8 --rankfile out/random-2 PROGRAM
       start with   mpirun -n 8 --rankfile out/random-3 PROGRAM
-      start with   mpirun -n 8 --rankfile .hopmap/artifacts/DIGEST/files/rankfile PROGRAM
-      … and 2 more
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/sweep.html
     ------- stderr -------

@@ -17,7 +17,7 @@ use geometry::{Area, Point};
 use lanes::{Lane, Lanes, Nodes, SMALL, colour};
 use layout::Layout;
 use network::{Facts, Network, Use, percent};
-use table::Table;
+use table::{Table, WIDEST_NAME};
 
 pub use network::Routed;
 
@@ -261,8 +261,6 @@ fn scale(svg: &mut Svg, lanes: &Lanes, y: f64) {
     svg.text(right + 16.0, y + 10.0, "q n", "each direction is on its right-hand side");
 }
 
-/// Width above which names are shortened.
-const WIDEST_NAME: f64 = 600.0;
 /// Least room on the left for the names of links.
 const BARS_LEFT: f64 = 190.0;
 const WIDTH: f64 = 360.0;

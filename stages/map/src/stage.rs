@@ -296,7 +296,7 @@ impl Stage for AutoStage {
             AutoGoal::PredictedTime => {
                 let program = inputs.optional::<Program>("program")?.ok_or(ProgramError::NoProgram)?.value;
                 measure((params.weight, &Objective::F), &inputs, timed, |graph, system| {
-                    check_demands(graph)?;
+                    check_demands(graph, system)?;
                     let weight = params.weight.resolve(graph, system, cx)?;
                     let options = Options { algorithms: params.algorithms, ..Options::of_machine(system) };
                     let (params, program) = (&params, &program);
@@ -321,7 +321,7 @@ fn place_by_makespan(
 ) -> Result<Outcome, Error> {
     let dag = inputs.optional::<TaskDag>("task-dag")?.ok_or(ProgramError::NoTasks)?.value;
     measure((params.weight, &Objective::F), inputs, timed, |graph, system| {
-        check_demands(graph)?;
+        check_demands(graph, system)?;
         let weight = params.weight.resolve(graph, system, cx)?;
         Ok((search(&Makespan::new(params, &dag, graph, system, weight)?)?, weight))
     })
@@ -391,7 +391,7 @@ fn place(
         let weight = params.weight.resolve(graph, system, cx)?;
         if mapper.is_search() {
             params.check_performance(system)?;
-            check_demands(graph)?;
+            check_demands(graph, system)?;
         }
         let found = match params.blocks {
             None => mapper.map(&params.problem(graph, system, weight)?, cx)?,

@@ -194,8 +194,8 @@ fn a_large_problem_has_a_bound_and_a_very_large_one_is_refused() {
     check(&mapping, best).unwrap();
     assert!(mapping.metrics["bound"] > 0.0);
     assert!(mapping.metrics["nodes"] < 1.0);
-    let message = refused(ExactParams::default(), &graph, &tree(&[33, 32]));
-    assert_eq!(message, "the machine has 1056 slots, but map/exact supports at most 1024");
+    let message = refused(ExactParams::default(), &graph, &tree(&[65, 32]));
+    assert_eq!(message, "the machine has 2080 slots, but map/exact supports at most 2048");
 }
 
 #[test]

@@ -135,11 +135,13 @@ fn tables_are_listed() {
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
+      devices_per_rank             TEXT
       parameter_evaluations        BIGINT
       exchange_interval            TEXT
       final_temperature            TEXT
       forbidden                    TEXT
       generations                  TEXT
+      ignore_performance           BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
       iteration                    TEXT
@@ -180,11 +182,13 @@ fn tables_are_listed() {
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
+      devices_per_rank             TEXT
       parameter_evaluations        BIGINT
       exchange_interval            TEXT
       final_temperature            TEXT
       forbidden                    TEXT
       generations                  TEXT
+      ignore_performance           BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
       iteration                    TEXT
@@ -214,11 +218,13 @@ fn tables_are_listed() {
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
+      devices_per_rank             TEXT
       evaluations                  BIGINT
       exchange_interval            TEXT
       final_temperature            TEXT
       forbidden                    TEXT
       generations                  TEXT
+      ignore_performance           BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
       iteration                    TEXT
@@ -249,11 +255,13 @@ fn tables_are_listed() {
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
+      devices_per_rank             TEXT
       evaluations                  BIGINT
       exchange_interval            TEXT
       final_temperature            TEXT
       forbidden                    TEXT
       generations                  TEXT
+      ignore_performance           BOOLEAN
       initial_temperature          TEXT
       islands                      BIGINT
       iteration                    TEXT
@@ -291,6 +299,7 @@ fn tables_are_listed() {
       format                       TEXT
       path                         TEXT
       ranks                        TEXT
+      ranks_per_host               TEXT
       bytes                        DOUBLE
       messages                     DOUBLE
       pairs                        DOUBLE
@@ -319,6 +328,7 @@ fn tables_are_listed() {
       format                       TEXT
       path                         TEXT
       ranks                        TEXT
+      ranks_per_host               TEXT
     program_processes: 8 rows
       cell                         TEXT
       rank                         BIGINT
@@ -341,6 +351,7 @@ fn tables_are_listed() {
       format                       TEXT
       path                         TEXT
       ranks                        TEXT
+      ranks_per_host               TEXT
     quality: 1 row
       cell                         TEXT
       samples                      BIGINT

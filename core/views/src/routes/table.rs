@@ -2,11 +2,13 @@
 
 use hopmap_model::Route;
 
-use super::WIDEST_NAME;
 use super::lanes::{Lanes, SMALL};
 use super::network::{Facts, rate};
 use crate::human::{count_of, whole};
 use crate::svg::{Svg, shortened_inside, text_width};
+
+/// Width above which names are shortened.
+pub(super) const WIDEST_NAME: f64 = 600.0;
 
 /// Rows.
 const MOST_ROWS: usize = 24;

@@ -1,6 +1,6 @@
 //! Maxima: the busiest link and the most expensive rank, compared with enumeration.
 
-use hopmap_map::{Exact, ExactParams, ExactStage, Goal, Mapper, Pin};
+use hopmap_map::{Exact, ExactParams, ExactStage, Mapper, Pin};
 use hopmap_model::{
     Context, CostModel, Levels, Link, Mapping, Matrix, Node, Paths, RouteCosts, RouteMetric, Routing, Slot,
     SystemGraph, TaskGraph, Ties, Weight,
@@ -103,7 +103,7 @@ fn least(
 }
 
 fn exact(objective: Objective, params: ExactParams, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
-    let params = ExactParams { objective: Goal(objective), weight: Weight::Bytes.into(), ..params };
+    let params = ExactParams { objective: objective.into(), weight: Weight::Bytes.into(), ..params };
     run::<ExactStage>(params, graph, system)
 }
 
