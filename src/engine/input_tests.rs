@@ -436,7 +436,9 @@ fn schedules() -> Vec<Sample> {
     let text = exported.get("file").unwrap().downcast_ref::<hopmap_model::TextFile>().unwrap().text.clone();
     let mut traced = hopmap_test_support::traced::Program::new(4, false);
     let sent = traced.task(0, 1.0, &[]);
-    (1..4).for_each(|rank| drop(traced.task(rank, 2.0, &[(sent, 8)])));
+    for rank in 1..4 {
+        traced.task(rank, 2.0, &[(sent, 8)]);
+    }
     let traced: Value = std::sync::Arc::new(traced.finish());
     let grid = run("instance/stencil", json!({ "shape": "2x2" }), &[]);
     let hosts = run("topology/synthetic", json!({ "shape": "tree:2x3" }), &[]);

@@ -117,7 +117,7 @@ impl Exact {
         let found = match problem.only_maximum() {
             None if is_large => {
                 let (time_limit_s, evaluations) = (part(ONLY_SHARE), Some(ONLY_EVALUATIONS));
-                let params = AutoParams { seed, time_limit_s, evaluations, ..AutoParams::default() };
+                let params = AutoParams { seed, evaluations, time_limit_s, ..AutoParams::default() };
                 Auto::new(&params)?.map(problem, &cx.without_state())?
             }
             None => {

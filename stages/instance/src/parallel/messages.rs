@@ -36,6 +36,9 @@ impl GroupOperation {
     }
 }
 
+/// Messages and bytes of pairs of members.
+type Sums = BTreeMap<(u32, u32), (u64, u64)>;
+
 /// Messages between two members in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Transfer {
@@ -74,7 +77,7 @@ impl Pattern {
                     bytes.div_ceil(u64::from(members))
                 };
                 let call = Call { operation, processes: members, root: None, bytes: block };
-                let mut rounds: BTreeMap<u32, BTreeMap<(u32, u32), (u64, u64)>> = BTreeMap::new();
+                let mut rounds: BTreeMap<u32, Sums> = BTreeMap::new();
                 let is_pipelined = algorithm == Algorithm::DoubleBinaryTree;
                 let expanded = call.messages(algorithm, |round, edge| {
                     let round = if is_pipelined { 0 } else { round };

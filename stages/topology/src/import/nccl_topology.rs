@@ -13,7 +13,7 @@ use super::{ImportParams, Imported, Result};
 
 const HELP: &str =
     "give the file that NCCL writes with `NCCL_TOPO_DUMP_FILE`, with a `<gpu>` in the `<pci>` of every GPU";
-/// Class of PCI devices that are bridges of NVSwitch.
+/// Class of PCI devices that are bridges of `NVSwitch`.
 const SWITCH: &str = "0x068000";
 
 pub(super) fn recognises(sample: &Sample) -> bool {
@@ -43,8 +43,9 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         return Err(malformed(None, format!("GPU {} is in the file twice", pair[0].0), HELP));
     }
     let gpus: Vec<Gpu> = gpus.into_iter().map(|(_, gpu)| gpu).collect();
-    let rows = gpus.iter().map(|one| gpus.iter().map(|other| connection(one, other)).collect()).collect();
-    nvidia_smi::host(rows, "the file does not name the host", HELP, params)
+    let rows: Vec<Vec<Connection>> =
+        gpus.iter().map(|one| gpus.iter().map(|other| connection(one, other)).collect()).collect();
+    nvidia_smi::host(&rows, "the file does not name the host", HELP, params)
 }
 
 /// Collects the GPUs below an element.

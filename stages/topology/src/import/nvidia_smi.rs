@@ -102,12 +102,12 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         }
         rows.push(row);
     }
-    host(rows, "the output does not name the host", HELP, params)
+    host(&rows, "the output does not name the host", HELP, params)
 }
 
 /// A host whose GPUs have these connections.
 pub(super) fn host(
-    rows: Vec<Vec<Connection>>,
+    rows: &[Vec<Connection>],
     nameless: &str,
     help: &'static str,
     params: &ImportParams,

@@ -198,7 +198,7 @@ impl Reading {
             self.list_groups(&node, file)?;
             let is_on_processor = node.attribute("is_cpu_op").is_some_and(|value| value.number() == 1);
             let what = match (node.kind, is_on_processor) {
-                (5 | 6 | 7, false) => Some(self.what(&node, rank, file).map_err(problem)?),
+                (5..=7, false) => Some(self.what(&node, rank, file).map_err(problem)?),
                 (1..=4, _) | (5..=7, true) => None,
                 (kind, _) => return Err(problem(format!("has node {} of the unknown type {kind}", node.id))),
             };
@@ -220,7 +220,7 @@ impl Reading {
         if !timed {
             return Ok(Rank { calls, ..Rank::default() });
         }
-        nodes.schedule(calls, cx).map_err(|problem| damaged(file, problem))
+        nodes.schedule(&calls, cx).map_err(|problem| damaged(file, problem))
     }
 
     /// Takes the groups of a metadata node.

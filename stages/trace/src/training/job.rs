@@ -76,8 +76,8 @@ impl Job {
         if sorted.is_empty() {
             return Err(damaged(path, "has a group without members"));
         }
-        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(damaged(path, format!("has rank {} twice in a group", pair[0])));
+        if let Some([rank, _]) = sorted.array_windows().find(|[one, next]| one == next) {
+            return Err(damaged(path, format!("has rank {rank} twice in a group")));
         }
         if let Some(rank) = sorted.last().filter(|rank| **rank >= MAX_RANKS) {
             return Err(damaged(path, format!("has a group with rank {rank}, above {}", MAX_RANKS - 1)));

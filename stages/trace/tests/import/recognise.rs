@@ -77,7 +77,7 @@ fn errors_of_unknown_formats_list_the_supported_ones() {
     for bytes in ["", "\n\n", "hello\n", "\u{0}\u{1}\u{2}"] {
         let message = error(&Files::one(bytes));
         assert!(
-            message.starts_with("`trace` has an unknown format | supported formats: clog2, csv, "),
+            message.starts_with("`trace` has an unknown format | supported formats: chakra, clog2, csv, "),
             "{message}"
         );
         assert!(message.ends_with("; set one with `format`"), "{message}");

@@ -26,8 +26,8 @@ pub(super) enum Resource {
 pub(super) struct Nodes {
     /// Ids with their nodes.
     ids: Vec<(u64, u32)>,
-    /// Resource by number, duration in seconds, and index of the call.
-    nodes: Vec<(u32, f32, u32)>,
+    /// Resource by number, duration in seconds, and index of the call, of every node.
+    all: Vec<(u32, f32, u32)>,
     resources: HashMap<Resource, u32>,
     kinds: Vec<Resource>,
     /// Dependencies by id, and where those of a node begin.
@@ -48,20 +48,20 @@ impl Nodes {
             self.kinds.push(resource);
             self.kinds.len() as u32 - 1
         });
-        self.ids.push((id, self.nodes.len() as u32));
-        self.nodes.push((number, seconds as f32, call.unwrap_or(NONE)));
+        self.ids.push((id, self.all.len() as u32));
+        self.all.push((number, seconds as f32, call.unwrap_or(NONE)));
         self.starts.push(self.dependencies.len() as u32);
         self.dependencies.extend(dependencies);
     }
 
     /// The rank: its calls in the order of their starts, and when it computes. The error is a dependency on a node
     /// that does not exist, or a cycle.
-    pub(super) fn schedule(mut self, calls: Vec<What>, cx: &Context<'_>) -> Result<Rank, String> {
+    pub(super) fn schedule(mut self, calls: &[What], cx: &Context<'_>) -> Result<Rank, String> {
         let (before, starts) = self.resolve()?;
         let mut waiting: Vec<u32> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let after = Followers::new(&before, &starts);
         let mut state = State {
-            nodes: &self.nodes,
+            nodes: &self.all,
             kinds: &self.kinds,
             ready: self.kinds.iter().map(|_| BinaryHeap::new()).collect(),
             busy: vec![false; self.kinds.len()],
@@ -73,7 +73,7 @@ impl Nodes {
             moments: Vec::new(),
             computing: Vec::new(),
         };
-        for node in (0..self.nodes.len() as u32).filter(|node| waiting[*node as usize] == 0) {
+        for node in (0..self.all.len() as u32).filter(|node| waiting[*node as usize] == 0) {
             state.make_ready(node);
         }
         loop {
@@ -81,7 +81,7 @@ impl Nodes {
             let Some(Reverse((bits, node))) = state.running.pop() else { break };
             state.time = f64::from_bits(bits);
             state.ended += 1;
-            state.busy[self.nodes[node as usize].0 as usize] = false;
+            state.busy[self.all[node as usize].0 as usize] = false;
             for follower in after.of(node) {
                 waiting[*follower as usize] -= 1;
                 if waiting[*follower as usize] == 0 {
@@ -92,12 +92,12 @@ impl Nodes {
                 return Err("was not read: stopped".into());
             }
         }
-        if state.ended < self.nodes.len() {
+        if state.ended < self.all.len() {
             let stuck = waiting.iter().position(|left| *left > 0).unwrap_or_default();
             let id = self.ids.iter().find(|(_, node)| *node as usize == stuck).map_or(0, |(id, _)| *id);
             return Err(format!("has dependencies in a circle, which node {id} waits for"));
         }
-        Ok(state.into_rank(&calls))
+        Ok(state.into_rank(calls))
     }
 
     /// The dependencies of all nodes by index, and where those of a node begin.
