@@ -16,8 +16,9 @@
 //! added in *windows* ([`windows`]): all messages of window e are sent after the clock s of its first send, and
 //! have arrived before any rank enters epoch e + 1, because every rank's entry depends on their receivers.
 //! They need at least c seconds on the links of a cut, and none is on a link before s plus the least latency
-//! across the cut. So no rank's entry is before s + c, which is a bound of its clock like others: the pass
-//! over the program goes on from there. The whole program is a window, too, without an entry after it.
+//! across the cut. Packets are, but pay the rest of it after the link; where flows can follow packets, c has no
+//! latency. So no rank's entry is before s + c, which is a bound of its clock like others: the pass over the
+//! program goes on from there. The whole program is a window, too, without an entry after it.
 
 mod clocks;
 mod cuts;
@@ -128,7 +129,7 @@ pub fn bound(
         return Err(BoundError::TooFewSlots { ranks, slots: machine.slots });
     }
     let program = expand::expanded(program, &options.algorithms)?;
-    let steps = &Steps::new(&program, &options.costs, stop)?;
+    let steps = &Steps::new(&program, options, stop)?;
     let clocks = clocks_with_windows(steps, machine)?;
     let separated_s = pairs::separated(steps, machine, &clocks);
     steps.check_stop()?;

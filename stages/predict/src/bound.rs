@@ -56,7 +56,7 @@ impl Stage for BoundStage {
     const KIND: &'static str = "predict/bound";
     const SUMMARY: &'static str =
         "Bound the run time that any placement can reach, and what it can gain at most";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {

@@ -211,7 +211,8 @@ impl Near {
 }
 
 /// When messages in succession have arrived: for any of them as the first whose ends were ready, the bytes of
-/// those that were ready later, less those that can stay in the host, over its links.
+/// those that were ready later, less those that can stay in the host, over its links, and the latency that they
+/// share.
 fn together(machine: &Machine, transfers: &mut [Transfer], capacity: f64) -> Option<f64> {
     let hosts = machine.divisions.first()?;
     if transfers.len() < hosts.slots.max(2) {
@@ -222,7 +223,7 @@ fn together(machine: &Machine, transfers: &mut [Transfer], capacity: f64) -> Opt
     let mut by_partner: Vec<(u32, f64)> = Vec::new();
     let (mut latest, mut least_factor): (Option<f64>, f64) = (None, f64::INFINITY);
     for (index, transfer) in transfers.iter().enumerate() {
-        least_factor = least_factor.min(transfer.length.latency_factor);
+        least_factor = least_factor.min(transfer.length.shared_latency_factor);
         match by_partner.iter_mut().find(|known| known.0 == transfer.partner) {
             Some(known) => known.1 += transfer.length.bytes,
             None => by_partner.push((transfer.partner, transfer.length.bytes)),

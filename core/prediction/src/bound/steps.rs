@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use hopmap_model::{Action, Program};
 
 use super::error::BoundError;
-use crate::Costs;
+use crate::Options;
 
 /// A step of a rank; the numbers are indices into the tables of [`Steps`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,11 @@ pub(super) struct Length {
     pub(super) bytes: f64,
     /// Multiplies the latency.
     pub(super) latency_factor: f64,
+    /// Multiplies the latency that messages on the same link pay in addition to their bytes, whichever of them
+    /// is first and whichever is last.
+    pub(super) shared_latency_factor: f64,
+    /// Whether links serve it as a packet; `None` if it has no bytes on them.
+    is_packet: Option<bool>,
     /// Seconds at the sender, before the message leaves.
     pub(super) send_s: f64,
     /// Seconds at the receiver, after its arrival.
@@ -51,13 +56,16 @@ pub(super) struct Length {
 
 impl Length {
     /// The least costs of messages by length.
-    pub(super) fn new(bytes: u64, costs: &Costs) -> Self {
+    fn new(bytes: u64, options: &Options) -> Self {
+        let costs = &options.costs;
         let in_network = bytes.saturating_add(costs.envelope_bytes);
         let is_rendezvous = bytes >= costs.eager_limit && bytes >= costs.detached_limit;
         let unless_rendezvous = |seconds: f64| if is_rendezvous { 0.0 } else { seconds };
         Self {
             bytes: in_network as f64 / costs.bandwidth_factor.of(in_network),
             latency_factor: costs.latency_factor.of(in_network),
+            shared_latency_factor: costs.latency_factor.of(in_network),
+            is_packet: (in_network > 0).then_some(in_network <= options.packet_bytes),
             send_s: unless_rendezvous(costs.send.of(bytes).min(costs.isend.of(bytes))),
             receive_s: unless_rendezvous(costs.recv.of(bytes)),
             needs_receive: bytes >= costs.eager_limit,
@@ -128,9 +136,21 @@ impl<'a> Steps<'a> {
         &self.lengths[self.messages[message as usize].length as usize]
     }
 
-    /// The least factor of latencies of all messages.
+    /// The least factor of the latency that any messages on the same link pay in addition to their bytes.
     pub(super) fn least_latency_factor(&self) -> f64 {
-        self.lengths.iter().map(|length| length.latency_factor).fold(1.0, f64::min)
+        self.lengths.iter().map(|length| length.shared_latency_factor).fold(1.0, f64::min)
+    }
+
+    /// Flows are on all of their links after their whole latency. A packet is on its first link at once, and
+    /// pays latency after each link. Packets alone pay it before or after a link, but if a packet is first and
+    /// a flow is last, neither latency need add to their bytes: the flow pays its own while the packet passes.
+    /// A packet that meets flows, from whatever rank, becomes one, so a single flow in the program suffices.
+    fn let_flows_follow_packets(&mut self) {
+        let has = |is_packet| self.lengths.iter().any(|length| length.is_packet == Some(is_packet));
+        if has(true) && has(false) {
+            let packets = self.lengths.iter_mut().filter(|length| length.is_packet == Some(true));
+            packets.for_each(|length| length.shared_latency_factor = 0.0);
+        }
     }
 
     /// The steps of a rank.
@@ -176,10 +196,10 @@ impl<'a> Steps<'a> {
     /// wait for each other.
     pub(super) fn new(
         program: &Program,
-        costs: &'a Costs,
+        options: &'a Options,
         stop: &'a dyn Fn() -> bool,
     ) -> Result<Self, BoundError> {
-        let mut matching = Matching::new(costs, stop);
+        let mut matching = Matching::new(options, stop);
         for rank in 0..program.ranks() {
             matching.steps.check_stop()?;
             matching.count_sends(program, rank);
@@ -190,6 +210,7 @@ impl<'a> Steps<'a> {
             matching.add_rank(program, rank, &mut sent)?;
         }
         let mut steps = matching.steps;
+        steps.let_flows_follow_packets();
         steps.order = order(&steps)?;
         Ok(steps)
     }
@@ -201,7 +222,7 @@ type Channel = (u32, u32, u32, u32);
 /// Matches the k-th send of a channel with its k-th receive.
 struct Matching<'a> {
     steps: Steps<'a>,
-    costs: &'a Costs,
+    options: &'a Options,
     lengths: HashMap<u64, u32, RandomState>,
     channels: HashMap<Channel, u32, RandomState>,
     pairs: HashMap<(u32, u32), u32, RandomState>,
@@ -212,10 +233,10 @@ struct Matching<'a> {
 }
 
 impl<'a> Matching<'a> {
-    fn new(costs: &'a Costs, stop: &'a dyn Fn() -> bool) -> Self {
+    fn new(options: &'a Options, stop: &'a dyn Fn() -> bool) -> Self {
         Self {
             steps: Steps::empty(stop),
-            costs,
+            options,
             lengths: HashMap::default(),
             channels: HashMap::default(),
             pairs: HashMap::default(),
@@ -237,7 +258,7 @@ impl<'a> Matching<'a> {
             self.queues[channel as usize].0.push(self.steps.messages.len() as u32);
             let lengths = &mut self.steps.lengths;
             let length = *self.lengths.entry(bytes).or_insert_with(|| {
-                lengths.push(Length::new(bytes, self.costs));
+                lengths.push(Length::new(bytes, self.options));
                 lengths.len() as u32 - 1
             });
             self.steps.messages.push(Message { length, pair });

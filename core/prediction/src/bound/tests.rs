@@ -224,6 +224,24 @@ fn a_cut_lies_between_computation_before_and_after_it() {
     assert!((bound.cut_s - 5.0).abs() < 1e-6, "{bound:?}");
 }
 
+/// The packet passes both links during the latency of the flow.
+#[test]
+fn a_packet_costs_nothing_before_a_flow_that_has_to_wait_for_its_latency() {
+    let system = machines::tree(&[2], 1, (1e-3, 1e6));
+    let envelope = |peer| Envelope { peer, tag: 0, communicator: 0 };
+    let mut builder = ProgramBuilder::new(2);
+    for bytes in [1000, 100_000] {
+        builder.isend(0, envelope(1), bytes);
+        builder.irecv(1, envelope(0), bytes);
+    }
+    (0..2).for_each(|rank| builder.waitall(rank));
+    let program = builder.finish().unwrap();
+    let replayed = seconds(&program, &system, &Options::default(), &[0, 1]);
+    assert!((replayed - 0.102).abs() < 1e-9, "{replayed}");
+    let bound = bound_of(&program, &system, &Options::default()).seconds();
+    assert!(bound <= replayed && bound > 0.999 * replayed, "{bound} of {replayed}");
+}
+
 #[test]
 fn totals_bound_computation_and_the_links_of_the_busiest_host() {
     let process = |compute_s| Process { compute_s: Some(compute_s), ..Process::default() };
