@@ -112,8 +112,8 @@ impl ProblemParams<'_> {
     }
 }
 
-/// Checks that no process has demands of its own on its host, which searches do not count. A part of the performance
-/// of a host that is there for every slot is no such demand.
+/// Checks that no process has demands of its own on its host, which searches do not count. Performance that every
+/// slot of a host provides needs no check of its own: a rank has a slot to itself.
 pub(crate) fn check_demands(graph: &TaskGraph, system: &SystemGraph) -> Result<(), MapError> {
     let per_slot = |(node, _, slots): (u32, u32, u32)| {
         system.nodes[node as usize].traits.performance.unwrap_or(0.0) / f64::from(slots)

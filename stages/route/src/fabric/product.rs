@@ -17,7 +17,7 @@ pub(super) struct Product {
 }
 
 impl Product {
-    /// None if the fabric is no product of two or more networks.
+    /// None if the fabric is not a product of two or more networks.
     pub(super) fn of(network: &FabricNetwork<'_>) -> Option<Self> {
         let switches = network.switches.len();
         let mut neighbours = vec![BTreeSet::new(); switches];
