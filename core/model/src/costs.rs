@@ -184,8 +184,14 @@ impl SystemGraph {
         if !matches!(self.cost, CostModel::Routes(_)) {
             return Ok(Matrix { costs: costs.block(&(0..count as u32).collect::<Vec<_>>()) });
         }
+        Ok(self.matrix_of_hosts(&self.costs_of_hosts()?))
+    }
+
+    /// The costs of all ordered pairs of slots, given those between hosts ([`Self::costs_of_hosts`]).
+    #[must_use]
+    pub fn matrix_of_hosts(&self, between_hosts: &[f64]) -> Matrix {
+        let (costs, count) = (self.costs(), self.slots.len());
         let hosts: Vec<Host> = self.hosts().collect();
-        let between_hosts = self.costs_of_hosts()?;
         let mut matrix = vec![0.0; count * count];
         for (row, &from) in hosts.iter().enumerate() {
             for (column, &to) in hosts.iter().enumerate() {
@@ -198,7 +204,7 @@ impl SystemGraph {
                 }
             }
         }
-        Ok(Matrix { costs: matrix })
+        Matrix { costs: matrix }
     }
 
     /// The costs between the first slots of all ordered pairs of hosts that have slots, row by row.

@@ -64,7 +64,7 @@ impl<'s> Form<'s> {
             return Ok(Self::Hosts { inside: &routes.inside, between });
         }
         match slots <= MOST_SLOTS {
-            true => Ok(Self::Matrix(Cow::Owned(system.matrix()?))),
+            true => Ok(Self::Matrix(Cow::Owned(system.matrix_of_hosts(&between)))),
             false => Err(CostsError::TooMany { slots, most: MOST_SLOTS }.into()),
         }
     }

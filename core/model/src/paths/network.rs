@@ -27,8 +27,8 @@ pub(super) struct Network {
     /// on the way up.
     divider: Vec<u64>,
     ties: Ties,
-    tables: Option<Vec<Forward>>,
-    /// For each destination, the number of links from every node, computed on demand.
+    tables: Option<Tables>,
+    /// For each destination, the number of links from every node, computed on demand; for hosts by the tables.
     distances: Vec<OnceLock<Box<[u16]>>>,
 }
 
@@ -58,7 +58,8 @@ impl Network {
             ordinal: ordinal.collect(),
             divider: dividers(&is_host, &out),
             ties: system.routing.ties,
-            tables: (!system.routing.forwarding.is_empty()).then(|| system.routing.forwarding.clone()),
+            tables: (!system.routing.forwarding.is_empty())
+                .then(|| Tables::new(&system.routing.forwarding, system.links.len())),
             distances: vec![OnceLock::new(); nodes],
             out,
             into,
@@ -85,13 +86,17 @@ impl Network {
         match (self.out.of(a), self.into.of(b)) {
             _ if self.tables.is_none() && self.forwards[b as usize] => reached(self.distances(b)[a as usize]),
             // For hosts with one port each, only the paths between their switches differ.
-            (&[(first, _)], &[(last, _)])
-                if self.tables.is_none()
-                    && !self.forwards[a as usize]
+            (&[(first, link)], &[(last, port)])
+                if [a, b].iter().all(|&host| !self.forwards[host as usize])
                     && self.forwards[first as usize]
                     && self.forwards[last as usize] =>
             {
-                reached(self.distances(last)[first as usize]).map(|hops| hops + 2)
+                let Some(tables) = &self.tables else {
+                    return reached(self.distances(last)[first as usize]).map(|hops| hops + 2);
+                };
+                let sends = tables.entry(a, port).is_none_or(|own| own == link);
+                let hops = self.distances_by_tables(tables, port, b)[first as usize];
+                reached(hops).filter(|_| sends).map(|hops| hops + 1)
             }
             _ => {
                 let mut links = Vec::new();
@@ -166,7 +171,7 @@ impl Network {
         match &self.tables {
             // A host whose table selects a port sends by no other.
             Some(tables) => {
-                (first.is_none() || entry(tables, a, last).is_none_or(|own| Some(own) == first))
+                (first.is_none() || tables.entry(a, last).is_none_or(|own| Some(own) == first))
                     && self.by_tables(tables, start, last, links)
             }
             None => {
@@ -178,23 +183,50 @@ impl Network {
     }
 
     /// Follows the tables from a switch to the last link.
-    fn by_tables(&self, tables: &[Forward], start: u32, last: u32, links: &mut Vec<u32>) -> bool {
+    fn by_tables(&self, tables: &Tables, start: u32, last: u32, links: &mut Vec<u32>) -> bool {
         let mut node = start;
         for _ in 0..self.forwards.len() {
-            let Some(link) = entry(tables, node, last) else { return false };
-            if !self.out.of(node).iter().any(|(_, other)| *other == link) {
-                return false;
-            }
+            let Some((link, next)) = self.next_by_tables(tables, node, last) else { return false };
             links.push(link);
             if link == last {
                 return true;
             }
-            node = self.ends[link as usize].1;
-            if !self.forwards[node as usize] {
-                return false;
-            }
+            node = next;
         }
         false
+    }
+
+    /// The link that a switch chooses for messages to the last link, and where it leads; `None` if they are lost.
+    fn next_by_tables(&self, tables: &Tables, node: u32, last: u32) -> Option<(u32, u32)> {
+        let link = tables.entry(node, last)?;
+        let (_, next) = self.ends[link as usize];
+        let is_up = self.out.of(node).iter().any(|(_, other)| *other == link);
+        (is_up && (link == last || self.forwards[next as usize])).then_some((link, next))
+    }
+
+    /// The number of links from every switch by the tables to `host`, which has the link `last` only.
+    fn distances_by_tables(&self, tables: &Tables, last: u32, host: u32) -> &[u16] {
+        self.distances[host as usize].get_or_init(|| {
+            let mut distances = vec![UNREACHED; self.forwards.len()].into_boxed_slice();
+            distances[host as usize] = 0;
+            let mut is_seen = vec![false; self.forwards.len()];
+            let mut route = Vec::new();
+            for &(start, _) in tables.to(last) {
+                let mut node = start;
+                while node != host && !is_seen[node as usize] {
+                    is_seen[node as usize] = true;
+                    let Some((_, next)) = self.next_by_tables(tables, node, last) else { break };
+                    route.push(node);
+                    node = next;
+                }
+                let mut hops = distances[node as usize];
+                for node in route.drain(..).rev() {
+                    hops = hops.saturating_add(1);
+                    distances[node as usize] = hops;
+                }
+            }
+            distances
+        })
     }
 
     /// Shortest path to a forwarding node; `b` is the final destination.
@@ -253,9 +285,44 @@ impl Network {
     }
 }
 
-fn entry(tables: &[Forward], node: u32, last: u32) -> Option<u32> {
-    let place = tables.binary_search_by_key(&(node, last), |entry| (entry.node, entry.last));
-    place.ok().map(|place| tables[place].link)
+/// Forwarding tables by last link, because the paths to one destination are looked up one after the other:
+/// its entries stay in the cache.
+#[derive(Debug, Clone)]
+struct Tables {
+    /// Where the entries of each last link begin.
+    first: Vec<u32>,
+    /// Node and next link, by last link and node.
+    entries: Vec<(u32, u32)>,
+}
+
+impl Tables {
+    /// `forwarding` is sorted by node.
+    fn new(forwarding: &[Forward], links: usize) -> Self {
+        let mut first = vec![0; links + 1];
+        forwarding.iter().for_each(|entry| first[entry.last as usize + 1] += 1);
+        for link in 0..links {
+            first[link + 1] += first[link];
+        }
+        let mut next = first.clone();
+        let mut entries = vec![(0, 0); forwarding.len()];
+        for entry in forwarding {
+            let place = &mut next[entry.last as usize];
+            entries[*place as usize] = (entry.node, entry.link);
+            *place += 1;
+        }
+        Self { first, entries }
+    }
+
+    /// Nodes and next links of the entries for a last link.
+    fn to(&self, last: u32) -> &[(u32, u32)] {
+        &self.entries[self.first[last as usize] as usize..self.first[last as usize + 1] as usize]
+    }
+
+    fn entry(&self, node: u32, last: u32) -> Option<u32> {
+        let entries = self.to(last);
+        let place = entries.binary_search_by_key(&node, |entry| entry.0).ok()?;
+        Some(entries[place].1)
+    }
 }
 
 /// For each node, the number of upward choices in the tiers below it: the product over these tiers of the

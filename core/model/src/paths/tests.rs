@@ -129,6 +129,39 @@ fn forwarding_tables_are_followed_and_missing_entries_are_unreachable() {
 }
 
 #[test]
+fn hops_by_tables_are_the_lengths_of_paths() {
+    // All tables for messages to h3: entries that reach it, form loops, lead to other hosts, or are missing.
+    let mut system = two_spines();
+    let leaving = |node: u32| -> Vec<Option<u32>> {
+        let links = (0..system.links.len() as u32).filter(|&link| system.links[link as usize].source == node);
+        links.map(Some).chain([None]).collect()
+    };
+    let choices = [4, 5, 6, 7].map(leaving);
+    let last = system.links.iter().position(|link| link.destination == 3).unwrap() as u32;
+    let mut lengths = std::collections::BTreeSet::new();
+    for number in 1..choices.iter().map(Vec::len).product() {
+        let mut rest = number;
+        system.routing.forwarding.clear();
+        for (node, links) in (4..).zip(&choices) {
+            let link = links[rest % links.len()];
+            rest /= links.len();
+            system.routing.forwarding.extend(link.map(|link| Forward { node, last, link }));
+        }
+        if system.routing.forwarding.is_empty() {
+            continue;
+        }
+        system.check().unwrap();
+        let paths = Paths::new(&system).unwrap();
+        for host in 0..3 {
+            let length = paths.path(host, 3).map(|links| links.len() as u32);
+            assert_eq!(paths.hops(host, 3), length, "from h{host} by table {number}");
+            lengths.insert(length);
+        }
+    }
+    assert_eq!(lengths.into_iter().collect::<Vec<_>>(), [None, Some(2), Some(4)]);
+}
+
+#[test]
 fn partners_are_spread_over_the_ports_of_hosts() {
     // Two hosts with two ports each, one switch per port number: rails.
     let mut system = two_spines();
