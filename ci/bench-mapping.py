@@ -4,7 +4,7 @@
   python3 ci/bench-mapping.py HOPMAP [--data FOLDER] [--only TABLE[,TABLE...]] [--seeds N] [--out FOLDER] [--page FILE]...
 
 HOPMAP is a release build. FOLDER, HOPMAP_DATA by default, has Taillard's instances in qap/taie, QAPLIB in qap/qaplib, and traces in
-traces. Tables: programs, taillard, hierarchies, hierarchies-large, scipy, taillard-long, qaplib; those without a place in a page are
+traces. Tables: programs, taillard, hierarchies, hierarchies-large, networks, scipy, taillard-long, qaplib; those without a place in a page are
 only printed. Runs that are in the folder `out` are not repeated.
 
 Every run is a process of its own on the same files, and hopmap computes the cost of every mapping: those of other programs are read
@@ -12,7 +12,8 @@ by `map/import`. Seconds are CPU seconds of a process and its children, which de
 a number of evaluations, so that it finds the same everywhere. Cells are the median and the worst of the seeds, or one number if they
 are equal.
 
-VieM takes part if `viem` is in the path, SciPy if the Python that runs this script has it.
+VieM takes part if `viem` is in the path, SciPy if the Python that runs this script has it. The table `networks` needs the programs
+of Scotch.
 """
 
 import argparse
@@ -55,6 +56,14 @@ GRAPHS = [
     ("geometric", 65536, "geometric", {"n": 65536, "degree": 8}),
     ("power law", 65536, "power-law", {"n": 65536, "degree": 8}),
 ]
+# Machines that are not trees, by ranks, and the mapping strategies of Scotch.
+NETWORKS = [
+    (1024, "torus:8x8x16"),
+    (1024, "dragonfly:4x8x4x32"),
+    (4096, "torus:16x16x16"),
+    (4096, "dragonfly:8x16x8x32"),
+]
+STRATEGIES = ["q", "b", "r", "s", "qb", "t"]
 
 
 class Bench:
@@ -88,13 +97,21 @@ class Bench:
         """F and CPU seconds of a mapper."""
         return self.kept(name, lambda folder: self.run(self.command(f"map/{stage}", inputs, params, folder)))
 
-    def peer(self, name, command, inputs):
+    def table(self, folder, name):
+        """Rows of a table of an artifact."""
+        command = [self.hopmap, "show", folder, "--table", name, "--format", "csv"]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return [line.split(",") for line in printed.splitlines()[1:]]
+
+    def peer(self, name, command, inputs, convert=None):
         """The same of another program, which writes a mapping to a file or prints it."""
 
         def measured(folder):
             written = folder.with_suffix(".txt")
             with written.open("w") as output:
                 seconds = self.run([written if word == "{output}" else word for word in command], output)
+            if convert:
+                written.write_text(convert(written.read_text()))
             self.run(self.command("map/import", inputs, {"path": written}, folder))
             return seconds
 
@@ -163,7 +180,7 @@ def hierarchies(bench, size=4096):
             runs = [bench.search(f"{key}/{mapper.strip('`').replace('/', '-')}-{seed}", stage, inputs, more | {"seed": seed}) for seed in seeds]
             cells.append(costs(runs))
         if viem:
-            graph = metis(bench, f"{key}/graph")
+            graph = write_metis(bench.out / f"{key}/graph.metis", edges(bench, f"{key}/graph"))
             options = [f"--hierarchy_parameter_string=4:16:{ranks // 64}", "--distance_parameter_string=1:10:100", "--preconfiguration_mapping=fast"]
             runs = [
                 bench.peer(f"{key}/viem-{seed}", [viem, graph, *options, f"--seed={seed}", "--output_filename={output}"], inputs)
@@ -179,20 +196,79 @@ def hierarchies_large(bench):
     return hierarchies(bench, 65536)
 
 
-def metis(bench, graph):
-    """A graph in METIS format, with both directions of an edge added."""
+def networks(bench):
+    """F on networks that are not trees: of map/auto, and the best of Scotch's strategies with the seconds of all of them."""
+    rows = [["graph", "machine", "`map/auto`, 20,000 evaluations", "`map/auto`", "Scotch"]]
+    for ranks, shape in NETWORKS:
+        machine = bench.make(shape, "topology/synthetic", params={"shape": shape})
+        target = scotch_target(bench, machine, shape)
+        for name, generator in (("geometric", "geometric"), ("random", "random"), ("power law", "power-law")):
+            key = f"{generator}-{ranks}-8"
+            graph = bench.make(f"{key}/graph", f"instance/{generator}", params={"n": ranks, "degree": 8})
+            inputs = {"task-graph": graph, "system": machine}
+            cells = []
+            for budget, params in (("short", {"evaluations": 20_000}), ("auto", {})):
+                seeds = range(1, bench.seeds + 1)
+                cells.append(costs([bench.search(f"{key}/{shape}-{budget}-{seed}", "auto", inputs, params | {"seed": seed}) for seed in seeds]))
+            source = write_scotch(bench.out / f"{key}/graph.grf", edges(bench, f"{key}/graph"))
+            runs = [
+                bench.peer(f"{key}/{shape}-scotch-{strategy}", ["scotch_gmap", source, target, "{output}", "-b0", f"-c{strategy}"], inputs, scotch_mapping)
+                for strategy in STRATEGIES
+            ]
+            cells.append(f"{min(f for f, _ in runs) / 2:,.0f} in {sum(seconds for _, seconds in runs):.1f} s")
+            rows.append([f"{name}, {ranks}", f"`{shape}`", *cells])
+    return rows
+
+
+def scotch_target(bench, machine, shape):
+    """A machine in Scotch's format: a torus, or a decomposition of the graph of its links."""
+    target = bench.out / f"{shape}.tgt"
+    if shape.startswith("torus"):
+        extents = shape.removeprefix("torus:").split("x")
+        target.write_text(f"torus{len(extents)}D\n{' '.join(extents)}\n")
+    elif not target.exists():
+        links = [(int(a), int(b), 1) for a, b, *_ in bench.table(machine, "links")]
+        graph = write_scotch(bench.out / f"{shape}.grf", links)
+        hosts = bench.out / f"{shape}.hosts"
+        slots = [host for _, host, _ in bench.table(machine, "slots")]
+        hosts.write_text("\n".join([str(len(slots)), *slots]) + "\n")
+        bench.run(["amk_grf", "-2", graph, target, f"-l{hosts}"])
+    return target
+
+
+def scotch_mapping(text):
+    """Slots in the order of the ranks, from a mapping of Scotch."""
+    pairs = sorted(tuple(map(int, line.split())) for line in text.splitlines()[1:])
+    return "".join(f"{slot}\n" for _, slot in pairs)
+
+
+def edges(bench, graph):
+    """Source, destination and bytes of the edges of a task graph."""
     csv = bench.make(f"{graph}-csv", "trace/export", {"task-graph": bench.out / graph}, {"format": "csv"}) / "files/matrix.csv"
-    near = {}
-    for line in csv.read_text().splitlines()[1:]:
-        source, destination, _, size = map(int, line.split(","))
+    rows = (map(int, line.split(",")) for line in csv.read_text().splitlines()[1:])
+    return [(source, destination, size) for source, destination, _, size in rows]
+
+
+def neighbours(edges):
+    """Neighbours of all vertices and half of the bytes of both directions."""
+    near = [{} for _ in range(1 + max(max(edge[:2]) for edge in edges))]
+    for source, destination, size in edges:
         for a, b in ((source, destination), (destination, source)):
-            neighbours = near.setdefault(a, {})
-            neighbours[b] = neighbours.get(b, 0) + size
-    ranks = max(near) + 1
-    edges = sum(map(len, near.values())) // 2
-    lines = [" ".join(f"{b + 1} {weight // 2}" for b, weight in sorted(near.get(a, {}).items())) for a in range(ranks)]
-    path = bench.out / f"{graph}.metis"
-    path.write_text(f"{ranks} {edges} 1\n" + "\n".join(lines) + "\n")
+            near[a][b] = near[a].get(b, 0) + size
+    return [[(b, size // 2) for b, size in sorted(row.items())] for row in near]
+
+
+def write_metis(path, edges):
+    near = neighbours(edges)
+    lines = [" ".join(f"{b + 1} {size}" for b, size in row) for row in near]
+    path.write_text("\n".join([f"{len(near)} {sum(map(len, near)) // 2} 1", *lines]) + "\n")
+    return path
+
+
+def write_scotch(path, edges):
+    near = neighbours(edges)
+    lines = [" ".join([str(len(row)), *(f"{size} {b}" for b, size in row)]) for row in near]
+    path.write_text("\n".join(["0", f"{len(near)} {sum(map(len, near))}", "0 010", *lines]) + "\n")
     return path
 
 
@@ -275,6 +351,7 @@ TABLES = {
     "taillard": (taillard, 8),
     "hierarchies": (hierarchies, 3),
     "hierarchies-large": (hierarchies_large, 3),
+    "networks": (networks, 3),
     "scipy": (scipy, 3),
     "taillard-long": (taillard_long, 3),
     "qaplib": (qaplib, 3),
