@@ -100,7 +100,7 @@ impl<'a> Meter<'a> {
     /// Takes one evaluation; `false` if none is left.
     #[inline]
     pub fn take(&mut self) -> bool {
-        if self.spent == self.next && !self.look() {
+        if self.spent == self.next && !self.look_and_adapt() {
             return false;
         }
         self.spent += 1;
@@ -109,7 +109,7 @@ impl<'a> Meter<'a> {
 
     /// Takes `evaluations` at once; takes none and returns `false` if fewer are left.
     pub fn take_all(&mut self, evaluations: u64) -> bool {
-        if self.spent.saturating_add(evaluations) >= self.next && !self.look() {
+        if self.spent.saturating_add(evaluations) >= self.next && !self.look_and_adapt() {
             return false;
         }
         if evaluations > self.limit - self.spent {
@@ -209,6 +209,12 @@ impl<'a> Meter<'a> {
         *looked = now;
     }
 
+    #[cold]
+    fn look_and_adapt(&mut self) -> bool {
+        self.adapt();
+        self.look()
+    }
+
     /// Checks the clock and the context now, for long evaluations; `false` if the budget is exhausted.
     #[cold]
     pub fn look(&mut self) -> bool {
@@ -216,7 +222,6 @@ impl<'a> Meter<'a> {
         self.reported = self.spent;
         self.interrupted = self.interrupted || self.cx.should_stop();
         self.late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        self.adapt();
         self.next = self.limit.min(self.spent.saturating_add(self.interval));
         !(self.was_stopped() || self.spent >= self.limit)
     }

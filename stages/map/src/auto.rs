@@ -60,7 +60,8 @@ use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::moves::{Incumbent, sweep, temperatures};
+use crate::baseline::linear_or_greedy;
+use crate::moves::{Incumbent, sweep_within, temperatures};
 use crate::params::kind;
 use crate::starts::Start;
 use crate::{AutoParams, Hierarchical, HierarchicalParams, Mapper, SearchResult, descend};
@@ -140,7 +141,8 @@ impl Mapper for Auto {
         let time = self.budget.time().filter(|_| !smooth.is_empty());
         let end = time.and_then(|time| begin.checked_add(time.mul_f64(TEMPERATURE_SHARE)));
         let end = end.into_iter().chain(cx.deadline().filter(|_| !smooth.is_empty())).min();
-        let Some(mut context) = SearchContext::new(problem, self.budget.islands(), end)? else {
+        let start = || linear_or_greedy(problem);
+        let Some(mut context) = SearchContext::new(problem, self.budget.islands(), end, start)? else {
             return Ok(SearchResult::at_once(problem.linear()));
         };
         let default = default_evaluations(context.movable.len() as u64);
@@ -165,9 +167,9 @@ impl Mapper for Auto {
             (evaluations, is_whole) = (start.evaluations, start.complete);
             context.set_grouped(vec![start.slots], false)?;
         }
-        let contexts = smooth
-            .iter()
-            .filter_map(|smooth| SearchContext::new(smooth, self.budget.islands(), end).transpose());
+        let contexts = smooth.iter().filter_map(|smooth| {
+            SearchContext::new(smooth, self.budget.islands(), end, || context.start.clone()).transpose()
+        });
         context.smooth = contexts.collect::<Result<_, _>>()?;
         let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
@@ -465,13 +467,14 @@ impl Cycle {
         let temperatures = temperatures(self.hot, COLD * self.hot.min(context.mean_change), self.sweeps);
         let mut standing = Standing::Frozen;
         for temperature in temperatures.skip(self.done as usize) {
-            if !meter.take_all(context.movable.len() as u64) {
+            let (ranks, acceptance) = (&context.movable, &context.acceptance);
+            let swept =
+                sweep_within(meter, &mut assignment, ranks, temperature, acceptance, random, incumbent);
+            meter.record(incumbent.best.cost);
+            if swept.is_none() {
                 standing = Standing::Stopped;
                 break;
             }
-            let acceptance = &context.acceptance;
-            sweep(&mut assignment, &context.movable, temperature, acceptance, random, incumbent);
-            meter.record(incumbent.best.cost);
             self.done += 1;
             if meter.spent() >= end && self.done < self.sweeps {
                 standing = Standing::Warm;

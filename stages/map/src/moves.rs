@@ -1,7 +1,7 @@
 //! Building blocks of searches: proposals of exchanges, temperatures, acceptance, the best mapping, and
 //! descent to a local optimum.
 
-use hopmap_islands::Candidate;
+use hopmap_islands::{Candidate, Meter};
 use hopmap_model::seed_stream;
 use hopmap_objective::{Assignment, Distance, ObjectiveError, Problem};
 pub(crate) use hopmap_random::index_below as below;
@@ -109,6 +109,37 @@ pub(crate) fn sweep(
     }
     incumbent.settle(assignment);
     changes
+}
+
+/// Proposals between two looks at the clock if the objective has a maximum.
+const PART: usize = 16;
+
+/// A sweep within the budget of a meter; `None` if this ends before. A proposal takes milliseconds if the objective has a
+/// maximum and ranks have many partners, so the sweep then looks at the clock.
+pub(crate) fn sweep_within(
+    meter: &mut Meter<'_>,
+    assignment: &mut Assignment<'_>,
+    ranks: &[u32],
+    temperature: f64,
+    acceptance: &Acceptance,
+    random: &mut Pcg64,
+    incumbent: &mut Incumbent,
+) -> Option<u64> {
+    if !meter.take_all(ranks.len() as u64) {
+        return None;
+    }
+    let part = if assignment.problem().is_quadratic() { ranks.len().max(1) } else { PART };
+    let mut changes = 0;
+    for (index, ranks) in ranks.chunks(part).enumerate() {
+        if index > 0 {
+            meter.look();
+            if meter.was_stopped() {
+                return None;
+            }
+        }
+        changes += sweep(assignment, ranks, temperature, acceptance, random, incumbent);
+    }
+    Some(changes)
 }
 
 /// Moves in the sample of the mean change of cost.
@@ -326,7 +357,30 @@ fn closer<'p>(assignment: &Assignment<'p>, rank: u32) -> Vec<&'p [u32]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_problems::dense_with;
+    use hopmap_islands::Progress;
+    use hopmap_model::Context;
+    use hopmap_objective::Objective;
     use hopmap_random::SeedableRng;
+    use hopmap_test_support::Impatient;
+
+    /// Once a sweep of thousands of ranks by link loads took seconds after the deadline.
+    #[test]
+    fn a_sweep_of_a_maximum_can_be_stopped() {
+        let swept = |objective| {
+            let problem = dense_with(objective, 64, |a, b| (a * b % 7) as u64, |a, b| a.abs_diff(b) as f64);
+            let mut assignment = Assignment::new(&problem, &problem.linear()).expect("a mapping");
+            let mut incumbent = Incumbent::new(assignment.cost(), problem.linear());
+            let (observer, progress) = (Impatient::new(2), Progress::new(None));
+            let cx = Context::new(1, None, &observer);
+            let mut meter = Meter::new(u64::MAX, [None; 2], cx, &progress);
+            let (acceptance, mut random) = (Acceptance::new(), Pcg64::from_seed([1; 32]));
+            let (ranks, incumbent) = (movable(&problem), &mut incumbent);
+            sweep_within(&mut meter, &mut assignment, &ranks, 1.0, &acceptance, &mut random, incumbent)
+        };
+        assert!(swept(&Objective::F).is_some());
+        assert_eq!(swept(&Objective::T), None);
+    }
 
     #[test]
     fn temperatures_fall_from_hot_to_cold() {

@@ -1,10 +1,20 @@
 //! Problems for unit tests.
 
 use hopmap_model::{CostModel, Edge, Matrix, Node, Process, Routing, Slot, SystemGraph, TaskGraph, Weight};
-use hopmap_objective::Problem;
+use hopmap_objective::{Objective, Problem};
 
 /// A problem of as many slots as ranks, from weights and costs.
 pub(crate) fn dense(
+    size: usize,
+    weight: impl Fn(usize, usize) -> u64,
+    cost: impl Fn(usize, usize) -> f64,
+) -> Problem {
+    dense_with(&Objective::F, size, weight, cost)
+}
+
+/// The same with another objective.
+pub(crate) fn dense_with(
+    objective: &Objective,
     size: usize,
     weight: impl Fn(usize, usize) -> u64,
     cost: impl Fn(usize, usize) -> f64,
@@ -29,5 +39,5 @@ pub(crate) fn dense(
         cost: CostModel::Matrix(Matrix { costs: pairs().map(|(a, b)| cost(a, b)).collect() }),
         calibration: Vec::new(),
     };
-    Problem::new(&graph, &system, Weight::Bytes).expect("a problem")
+    Problem::with_objective(&graph, &system, Weight::Bytes, objective).expect("a problem")
 }

@@ -7,7 +7,6 @@ use hopmap_model::{Context, seed_stream};
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, SeedableRng};
 
-use crate::baseline::linear_or_greedy;
 use crate::moves::{Acceptance, Incumbent, mean_change, movable, sweep};
 use crate::params::kind;
 
@@ -82,11 +81,13 @@ impl Grouped {
 }
 
 impl<'p> SearchContext<'p> {
-    /// `None` if all mappings cost the same. The temperatures are too high if they are not found until `end`.
+    /// From a start that takes long; `None` if all mappings cost the same. The temperatures are too high if they are
+    /// not found until `end`.
     pub(super) fn new(
         problem: &'p Problem,
         islands: u32,
         end: Option<Instant>,
+        start: impl FnOnce() -> Vec<u32>,
     ) -> Result<Option<Self>, ObjectiveError> {
         let movable = movable(problem);
         if movable.is_empty() || problem.distance().levels() < 2 {
@@ -99,7 +100,7 @@ impl<'p> SearchContext<'p> {
         let mut context = Self {
             problem,
             movable,
-            start: linear_or_greedy(problem),
+            start: start(),
             mean_change,
             hot: mean_change,
             acceptance: Acceptance::new(),
@@ -220,7 +221,7 @@ mod tests {
     fn starts_that_are_no_better_than_the_plain_one_are_ignored() {
         let size = 12;
         let problem = dense(size, |a, b| u64::from(a.abs_diff(b) == 1), |a, b| a.abs_diff(b) as f64);
-        let mut context = SearchContext::new(&problem, 4, None).unwrap().unwrap();
+        let mut context = SearchContext::new(&problem, 4, None, || problem.linear()).unwrap().unwrap();
         let worse = problem.random([7; 32]);
         context.set_grouped(vec![worse.clone()], true).unwrap();
         assert!(context.grouped(0).is_none());
@@ -234,7 +235,7 @@ mod tests {
     #[test]
     fn temperatures_are_found_only_while_there_is_time() {
         let problem = dense(12, |a, b| (a * b % 7) as u64, |a, b| a.abs_diff(b) as f64);
-        let context = |end| SearchContext::new(&problem, 1, end).unwrap().unwrap();
+        let context = |end| SearchContext::new(&problem, 1, end, || problem.linear()).unwrap().unwrap();
         let (late, patient) = (context(Some(Instant::now())), context(None));
         assert!((late.hot - HOTTEST * late.mean_change).abs() < f64::EPSILON && late.is_late());
         assert!(patient.hot < HOTTEST * patient.mean_change && !patient.is_late());

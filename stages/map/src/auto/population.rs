@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::context::SearchContext;
 use crate::descend;
-use crate::moves::{Incumbent, sweep};
+use crate::moves::{Incumbent, sweep_within};
 use crate::tabu::SearchState;
 
 /// Minimum effective fraction of the population after a step, which limits the step.
@@ -188,10 +188,13 @@ impl<'p> Population<'p> {
         let (mut cursor, mut changes) = (self.cursor, self.changes);
         let members = self.placed();
         let total = sweeps * members.len() as u64;
-        while cursor < total && meter.take_all(ranks.len() as u64) {
+        while cursor < total {
             let member = &mut members[(cursor / sweeps) as usize];
-            changes += sweep(member, ranks, temperature, &context.acceptance, random, incumbent);
+            let acceptance = &context.acceptance;
+            let swept = sweep_within(meter, member, ranks, temperature, acceptance, random, incumbent);
             meter.record(incumbent.best.cost);
+            let Some(more) = swept else { break };
+            changes += more;
             cursor += 1;
         }
         (self.cursor, self.changes) = (cursor, changes);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::context::SearchContext;
 use super::population::Standing;
-use crate::moves::{Incumbent, sweep};
+use crate::moves::{Incumbent, sweep_within};
 
 /// Exponents of the stages, as powers of two. Every island omits one of the first two: stencils on trees need
 /// the sum, random programs do better without it. The stages of an island are equally long.
@@ -93,15 +93,18 @@ impl Chain {
                 break None;
             } else if meter.spent() >= end {
                 break Some(Standing::Warm);
-            } else if !meter.take_all(smooth.movable.len() as u64) {
-                break Some(Standing::Stopped);
             }
             let temperature = self.warmth * smooth.hot * libm::pow(COLD, self.progress);
             let before = best.best.cost;
-            sweep(&mut assignment, &smooth.movable, temperature, &context.acceptance, random, &mut best);
+            let (ranks, acceptance) = (&smooth.movable, &context.acceptance);
+            let swept =
+                sweep_within(meter, &mut assignment, ranks, temperature, acceptance, random, &mut best);
             if is_last && best.best.cost < before {
                 incumbent.offer(context.problem, &best.best.solution);
                 meter.record(incumbent.best.cost);
+            }
+            if swept.is_none() {
+                break Some(Standing::Stopped);
             }
         };
         self.slots.copy_from_slice(assignment.slots());
