@@ -47,10 +47,9 @@ pub use mapper::{Mapper, SearchResult};
 pub use moves::descend;
 pub use params::{
     AfterExchange, AnnealingParams, AnnealingPart, AutoGoal, AutoParams, CompositeParams, Cooling, Crossover,
-    ExactGoal, ExactParams, ExternalCommand, ExternalParams, GeneticParams, GeneticPart, Goal,
-    HierarchicalParams, ImportParams, Iteration, LevelChoice, LinearParams, Master, MoveType, MovesUnit,
-    Numbering, OtherLevels, Partitioner, Pin, PlacementFormat, Preset, RandomParams, Scheme, TabuParams,
-    TimedGoal,
+    ExactParams, ExternalCommand, ExternalParams, GeneticParams, GeneticPart, Goal, HierarchicalParams,
+    ImportParams, Iteration, LevelChoice, LinearParams, Master, MoveType, MovesUnit, Numbering, OtherLevels,
+    Partitioner, Pin, PlacementFormat, Preset, RandomParams, Scheme, TabuParams, TaskGoal, TimedGoal,
 };
 pub use predicted_time::{IMPROVING_REPLAYS, PREDICTED};
 pub use stage::{

@@ -1,4 +1,4 @@
-//! `objective = "makespan"` of `map/auto` and `map/exact`: the time at which the last task of a traced program
+//! `objective = "makespan"` of `map/auto`, `map/tabu` and `map/exact`: the time at which the last task of a traced program
 //! finishes.
 //!
 //! F sums the costs of all messages; the makespan counts only those that delay a task. `hopmap-replay` computes
@@ -10,12 +10,15 @@
 //!    single linkage (`clusters.rs`) for several sums F. They differ in the weight of two ranks: that of the
 //!    stage; the delay of the end that distance can cause through each of their messages; its square; and its
 //!    fourth power, for programs in which all ranks wait for the slowest one.
-//! 2. `map/auto` anneals the makespan from the best candidates, along the critical path (`annealing.rs`).
+//! 2. `map/auto` anneals the makespan from the best candidates, along the critical path (`annealing.rs`);
+//!    `map/tabu` makes the best exchanges there (`tabu.rs`).
 //! 3. `map/exact` proves the optimum for few ranks by branch and bound (`branching.rs`).
 
 mod annealing;
 mod branching;
 mod clusters;
+mod neighbourhood;
+mod tabu;
 
 use hopmap_islands::{Budget, SearchResult as Found};
 use hopmap_model::{
@@ -34,6 +37,9 @@ use clusters::clusters;
 const CANDIDATE_EVALUATIONS: u64 = 1 << 11;
 /// Share of a time limit for the search for each candidate.
 const CANDIDATE_SHARE: f64 = 0.03;
+/// Default nodes and messages of all passes together, and the least and largest number of evaluations.
+const WORK: u64 = 4_000_000_000;
+const EVALUATIONS: [u64; 2] = [4_000, 400_000];
 /// Nodes and messages of the program between looks at the clock, about one or two milliseconds.
 const LOOK: u64 = 1_000_000;
 /// Largest weight of two ranks.
@@ -195,6 +201,11 @@ impl<'a> Makespan<'a> {
     /// Nodes and messages of a pass over the program.
     fn size(&self) -> u64 {
         ((self.replay.program().nodes() + self.replay.program().message_count()) as u64).max(1)
+    }
+
+    /// Evaluations of an island without limits.
+    fn default_evaluations(&self) -> u64 {
+        (WORK / self.size()).clamp(EVALUATIONS[0], EVALUATIONS[1])
     }
 
     /// Passes over the program between looks at the clock.

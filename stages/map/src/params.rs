@@ -118,7 +118,7 @@ pub use graphhunter::{
     AfterExchange, AnnealingParams, AnnealingPart, CompositeParams, Cooling, Crossover, GeneticParams,
     GeneticPart, Iteration, Master, MoveType, MovesUnit, Scheme,
 };
-pub use problem::{AutoGoal, ExactGoal, Goal, Pin, TimedGoal};
+pub use problem::{AutoGoal, Goal, Pin, TaskGoal, TimedGoal};
 pub(crate) use problem::{ProblemParams, check_demands};
 
 params! {
@@ -182,6 +182,10 @@ params! {
         /// threads on which they run.
         pub islands: u32 = 4,
     }
+    /// Objective function: a metric, a weighted sum such as `{ F = 1.0, T = 0.5 }`, or `makespan`, the time at which
+    /// the last task in the input `task-dag` finishes. See `map/auto` for the times of messages. Without limits
+    /// `makespan` gets 4,000 to 400,000 evaluations, by the size of the program.
+    objective: TaskGoal
 }
 
 params! {
@@ -197,7 +201,7 @@ params! {
     }
     /// Objective function: F, a weighted sum of it and hop-bytes, or `makespan`, the time at which the last task in
     /// the input `task-dag` finishes. See `map/auto` for the times of messages.
-    objective: ExactGoal
+    objective: TaskGoal
 }
 
 /// Parameters of `map/import`.

@@ -12,7 +12,7 @@ use crate::error::ProgramError;
 use crate::exact::{BOUND, GAP, PROVEN};
 use crate::hierarchical::METIS;
 use crate::makespan::Makespan;
-use crate::params::{AutoGoal, ExactGoal, ProblemParams, check_demands, kind};
+use crate::params::{AutoGoal, ProblemParams, TaskGoal, check_demands, kind};
 use crate::predicted_time::PredictedTime;
 use crate::{
     Annealing, AnnealingParams, Auto, AutoParams, Blocks, Composite, CompositeParams, Exact, ExactParams,
@@ -23,6 +23,15 @@ use crate::{
 const PORTS: &[Port] = &[
     Port::input::<TaskGraph>("task-graph"),
     Port::input::<SystemGraph>("system"),
+    Port::optional::<Metrics>(BOUND_PORT),
+    Port::output::<Mapping>("mapping"),
+];
+
+/// Ports of the stages whose objective may be the makespan of tasks.
+const TASK_PORTS: &[Port] = &[
+    Port::input::<TaskGraph>("task-graph"),
+    Port::input::<SystemGraph>("system"),
+    Port::optional::<TaskDag>("task-dag"),
     Port::optional::<Metrics>(BOUND_PORT),
     Port::output::<Mapping>("mapping"),
 ];
@@ -181,10 +190,39 @@ search_stage! {
     distributed;
 }
 
-search_stage! {
-    /// `map/tabu`: robust tabu search.
-    TabuStage: Tabu(TabuParams), kind::TABU, 4, "Search by robust tabu search over exchanges of ranks";
-    distributed;
+/// `map/tabu`: tabu search.
+#[derive(Debug)]
+pub struct TabuStage;
+
+impl Stage for TabuStage {
+    type Params = TabuParams;
+    const KIND: &'static str = kind::TABU;
+    const SUMMARY: &'static str = "Search by robust tabu search over exchanges of ranks";
+    const REVISION: u32 = 4;
+
+    fn ports() -> &'static [Port] {
+        TASK_PORTS
+    }
+
+    fn check(params: &Self::Params) -> Result<(), Error> {
+        check_tasks(params.objective, &ProblemParams::from(params))?;
+        Tabu::new(params)?;
+        Ok(())
+    }
+
+    fn distributed() -> bool {
+        true
+    }
+
+    fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let (problem, timed) = (ProblemParams::from(&params), params.time_limit_s.is_some());
+        match params.objective {
+            TaskGoal::Makespan => {
+                place_by_makespan(problem, &inputs, timed, cx, |makespan| makespan.tabu(&params, cx))
+            }
+            _ => place(&Tabu::new(&params)?, &problem, &inputs, timed, cx),
+        }
+    }
 }
 
 search_stage! {
@@ -213,22 +251,11 @@ impl Stage for ExactStage {
     const REVISION: u32 = 5;
 
     fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::optional::<TaskDag>("task-dag"),
-                Port::optional::<Metrics>(BOUND_PORT),
-                Port::output::<Mapping>("mapping"),
-            ]
-        }
+        TASK_PORTS
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        ProblemParams::from(params).check()?;
-        if params.objective == ExactGoal::Makespan && params.blocks.is_some() {
-            return Err(without_blocks(SINGLE_RANKS).into());
-        }
+        check_tasks(params.objective, &ProblemParams::from(params))?;
         Exact::new(params)?;
         Ok(())
     }
@@ -236,7 +263,7 @@ impl Stage for ExactStage {
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let (problem, timed) = (ProblemParams::from(&params), params.time_limit_s.is_some());
         match params.objective {
-            ExactGoal::Makespan => {
+            TaskGoal::Makespan => {
                 place_by_makespan(problem, &inputs, timed, cx, |makespan| makespan.prove(&params, cx))
             }
             _ => place(&Exact::new(&params)?, &problem, &inputs, timed, cx),
@@ -310,6 +337,15 @@ impl Stage for AutoStage {
 
 /// Why blocks and the makespan exclude each other.
 const SINGLE_RANKS: &str = "the objective `makespan` exchanges single ranks";
+
+/// Checks the problem of a stage whose objective may be the makespan.
+fn check_tasks(objective: TaskGoal, params: &ProblemParams<'_>) -> Result<(), Error> {
+    params.check()?;
+    if objective == TaskGoal::Makespan && params.blocks.is_some() {
+        return Err(without_blocks(SINGLE_RANKS).into());
+    }
+    Ok(())
+}
 
 /// Searches by the makespan of the tasks of the inputs, and measures the result.
 fn place_by_makespan(

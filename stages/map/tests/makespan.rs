@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hopmap_map::{AutoGoal, AutoParams, AutoStage, ExactGoal, ExactParams, ExactStage, Pin};
+use hopmap_map::{
+    AutoGoal, AutoParams, AutoStage, ExactParams, ExactStage, Pin, TabuParams, TabuStage, TaskGoal,
+};
 use hopmap_model::{
     Context, DelayModel, Dependency, Inputs, Mapping, Outcome, Stage, SystemGraph, TaskDag, Weight,
     WeightChoice,
@@ -30,8 +32,13 @@ fn auto(evaluations: u64) -> AutoParams {
     }
 }
 
+fn tabu(evaluations: u64) -> TabuParams {
+    let (objective, evaluations) = (TaskGoal::Makespan, Some(evaluations));
+    TabuParams { objective, weight: weight(), evaluations, islands: 2, ..TabuParams::default() }
+}
+
 fn exact() -> ExactParams {
-    ExactParams { objective: ExactGoal::Makespan, weight: weight(), ..ExactParams::default() }
+    ExactParams { objective: TaskGoal::Makespan, weight: weight(), ..ExactParams::default() }
 }
 
 fn inputs(dag: &TaskDag, system: &SystemGraph) -> Inputs {
@@ -90,8 +97,8 @@ fn placement(mut number: usize, ranks: usize) -> Vec<u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
-    /// `map/exact` finds the best of all placements and proves it; `map/auto` is between the two of them and a bound.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    /// `map/exact` finds the best of all placements and proves it; the searches are between it and a bound.
     #[test]
     fn nothing_is_better_than_what_is_proven(mut dag in small_programs()) {
         dag.unit = hopmap_model::WorkUnit::Seconds;
@@ -113,10 +120,11 @@ proptest! {
         let proven = mapped::<ExactStage>(exact(), &dag, &system, &cx);
         let found = ["makespan", "lower_bound", "proven"].map(|name| proven.metrics[name].to_bits());
         prop_assert_eq!(found, [best, best, 1.0].map(f64::to_bits));
-        let found = mapped::<AutoStage>(auto(200), &dag, &system, &cx);
-        prop_assert!(found.metrics["makespan"] >= best && found.metrics["lower_bound"] <= best);
-        for mapping in [&proven, &found] {
+        let annealed = mapped::<AutoStage>(auto(200), &dag, &system, &cx);
+        let tabu = mapped::<TabuStage>(tabu(200), &dag, &system, &cx);
+        for mapping in [&proven, &annealed, &tabu] {
             mapping.check().unwrap();
+            prop_assert!(mapping.metrics["makespan"] >= best && mapping.metrics["lower_bound"] <= best);
             let (expected, found) = (makespan(&dag, &system, mapping), mapping.metrics["makespan"]);
             prop_assert!((expected - found).abs() < 1e-11, "{expected} and {found}");
         }
@@ -183,6 +191,43 @@ fn a_stopped_search_resumes() {
     assert_eq!((resumed.slots(), resumed.metrics["makespan"]), (whole.slots(), whole.metrics["makespan"]));
 }
 
+/// Once `map/tabu` refused the makespan.
+#[test]
+fn tabu_search_finds_optima_that_no_candidate_is() {
+    let mut improved = 0;
+    for seed in 0..8 {
+        let (dag, system) = (scattered(8, 2, 20, seed), tree(&[2, 4], &[1.0, 8.0]));
+        let cx = Context::detached();
+        let least = mapped::<ExactStage>(exact(), &dag, &system, &cx).metrics["makespan"];
+        let [start, found] =
+            [1, 4000].map(
+                |evaluations| mapped::<TabuStage>(tabu(evaluations), &dag, &system, &cx).metrics["makespan"],
+            );
+        assert_eq!(found.to_bits(), least.to_bits(), "{found} of {least}, from {start}");
+        improved += usize::from(found < start);
+    }
+    assert!(improved > 0);
+}
+
+#[test]
+fn a_stopped_tabu_search_resumes_and_processes_change_nothing() {
+    let (dag, system) = (scattered(48, 3, 20, 1), tree(&[4, 14], &[1.0, 8.0]));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state");
+    let run = |patience| {
+        let observer = Impatient::new(patience);
+        let cx = Context::new(1, None, &observer).with_state(&file);
+        mapped::<TabuStage>(tabu(40_000), &dag, &system, &cx)
+    };
+    let whole = run(u64::MAX);
+    let _ = std::fs::remove_file(&file);
+    assert!(!run(40).complete);
+    assert_eq!(run(u64::MAX).slots(), whole.slots());
+    for found in on_processes(2, |cx| mapped::<TabuStage>(tabu(40_000), &dag, &system, &cx)) {
+        assert_eq!(found, whole);
+    }
+}
+
 #[test]
 fn constraints_hold() {
     let (dag, system) = (scattered(8, 2, 10, 1), tree(&[2, 6], &[1.0, 4.0]));
@@ -192,6 +237,12 @@ fn constraints_hold() {
     let found = [
         mapped::<AutoStage>(
             AutoParams { pinned: pinned.clone(), forbidden: forbidden.clone(), ..auto(2000) },
+            &dag,
+            &system,
+            &cx,
+        ),
+        mapped::<TabuStage>(
+            TabuParams { pinned: pinned.clone(), forbidden: forbidden.clone(), ..tabu(2000) },
             &dag,
             &system,
             &cx,

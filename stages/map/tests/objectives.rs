@@ -40,7 +40,7 @@ fn annealed(objective: Objective, evaluations: u64, graph: &TaskGraph, system: &
 
 fn tabu(objective: Objective, evaluations: u64, graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     let params =
-        TabuParams { objective: Goal(objective), evaluations: Some(evaluations), ..TabuParams::default() };
+        TabuParams { objective: objective.into(), evaluations: Some(evaluations), ..TabuParams::default() };
     run::<TabuStage>(params, graph, system)
 }
 

@@ -202,8 +202,8 @@ pub enum TimedGoal<const TIMES: usize> {
 
 /// Objective of `map/auto`.
 pub type AutoGoal = TimedGoal<2>;
-/// Objective of `map/exact`.
-pub type ExactGoal = TimedGoal<1>;
+/// Objective of `map/exact` and `map/tabu`.
+pub type TaskGoal = TimedGoal<1>;
 
 impl<const TIMES: usize> TimedGoal<TIMES> {
     /// The objective in metrics; F of the others.
@@ -376,8 +376,8 @@ mod tests {
         assert_eq!(read(r#"{"T": 1}"#).unwrap(), Objective::T.into());
         assert_eq!(serde_json::to_string(&AutoGoal::default()).unwrap(), r#""F""#);
         assert!(read(r#""G""#).unwrap_err().to_string().contains("`makespan`, `predicted-time`"));
-        let exact = |text: &str| serde_json::from_str::<ExactGoal>(text);
-        assert_eq!(exact(r#""makespan""#).unwrap(), ExactGoal::Makespan);
+        let exact = |text: &str| serde_json::from_str::<TaskGoal>(text);
+        assert_eq!(exact(r#""makespan""#).unwrap(), TaskGoal::Makespan);
         assert!(exact(r#""predicted-time""#).unwrap_err().to_string().contains("`makespan` at line"));
         for time in ["makespan", "predicted-time"] {
             assert!(serde_json::from_str::<Goal>(&format!("\"{time}\"")).is_err());
