@@ -91,7 +91,7 @@ macro_rules! genetic {
             pub duplicate_migrants: bool,
             /// Sweeps of a short annealing of every new individual (memetic algorithm), after which a child
             /// replaces the worst individual if it is better; none by default, as in the papers. The default
-            /// population is then 16. Structured programs do well with 300 and `crossover = "uniform"`.
+            /// population is then 16. Structured programs do well with 1000 and `crossover = "uniform"`.
             pub child_sweeps: u32,
         }
     };
