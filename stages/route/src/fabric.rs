@@ -75,7 +75,7 @@ impl Stage for FabricStage {
     const KIND: &'static str = "route/fabric";
     const SUMMARY: &'static str =
         "Compute balanced forwarding tables of a whole fabric, without a list of streams";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const {
@@ -183,11 +183,16 @@ impl<'a> Routing<'a> {
         self.cx.log("shortest paths could wait for each other in a cycle: turns are restricted");
         let roots = Order::roots(self.network, MOST_ROOTS);
         let mut best: Option<Trees<'a>> = None;
-        for rule in Order::candidates(self.network, &roots).into_iter().map(Rule::Order) {
+        for order in Order::candidates(self.network, &roots, self.is_over) {
             if (self.is_over)() {
                 break;
             }
-            let Some(trees) = self.trees(rule) else { continue };
+            let has_dimensions = order.has_dimensions();
+            let Some(trees) = self.trees(Rule::Order(order)) else { continue };
+            if has_dimensions {
+                best = Some(trees);
+                break;
+            }
             if best.as_ref().is_none_or(|best| trees.busiest() < best.busiest()) {
                 best = Some(trees);
             }
@@ -229,7 +234,7 @@ impl<'a> Routing<'a> {
             }
         }
         if rounds > FIRST_ROUNDS && self.traffic != Traffic::BitReversal && self.network.streams.is_empty() {
-            permutations::improve(&mut best, self.network, self.is_over);
+            permutations::improve(&mut best, self.network, self.bound, self.is_over);
         }
         best
     }

@@ -144,6 +144,29 @@ fn fat_trees_are_balanced_perfectly_and_tori_without_restrictions_nearly() {
 }
 
 #[test]
+fn shifts_are_not_evened_out_at_the_cost_of_the_busiest_link() {
+    for failed in 1..4 {
+        let mut system = fat_tree(8, 8);
+        let between = |node: u32| system.nodes[node as usize].kind == NodeKind::Switch;
+        let links: Vec<usize> = (0..system.links.len())
+            .filter(|&link| between(system.links[link].source) && between(system.links[link].destination))
+            .collect();
+        // Cables of different leaves.
+        for cable in 0..failed {
+            for link in &links[18 * cable..18 * cable + 2] {
+                system.links[*link].state = LinkState::Down;
+            }
+        }
+        let (_, tables) = route(&system, "{}").unwrap();
+        assert!(
+            (tables.metrics["busiest_all_to_all"] - tables.metrics["busiest_bound"]).abs() < 1e-9,
+            "{:?}",
+            tables.metrics
+        );
+    }
+}
+
+#[test]
 fn what_is_no_fabric_is_refused() {
     let mut lonely = fat_tree(2, 2);
     lonely.nodes.push(hopmap_model::Node::host("lonely"));
@@ -166,7 +189,27 @@ fn products_are_routed_by_dimensions() {
         });
         fabric(&vec![1; size.pow(3)], &cables.collect::<Vec<_>>())
     };
-    for (system, most) in [(three(5), 2.0), (torus(6), 2.0)] {
+    let without = |failed: &[(&str, &str)]| {
+        let mut system = three(5);
+        let name = |node: u32| system.nodes[node as usize].name.as_str();
+        let is_failed = |&(a, b): &(u32, u32)| {
+            failed.contains(&(name(a), name(b))) || failed.contains(&(name(b), name(a)))
+        };
+        let down: Vec<bool> =
+            system.links.iter().map(|link| is_failed(&(link.source, link.destination))).collect();
+        assert_eq!(down.iter().filter(|down| **down).count(), 2 * failed.len());
+        system
+            .links
+            .iter_mut()
+            .zip(down)
+            .filter(|(_, down)| *down)
+            .for_each(|(link, _)| link.state = LinkState::Down);
+        system
+    };
+    // In several lines, and two in the same line, which is cut.
+    let apart = without(&[("s0", "s1"), ("s31", "s36"), ("s67", "s92")]);
+    let cut = without(&[("s0", "s1"), ("s2", "s3"), ("s67", "s92")]);
+    for (system, most) in [(torus(6), 2.0), (apart, 2.2), (cut, 2.2)] {
         let (system, tables) = route(&system, "{}").unwrap();
         let (busiest, has_cycle) = followed(&system, &tables);
         assert!(

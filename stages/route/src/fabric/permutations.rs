@@ -2,16 +2,20 @@
 //! many pairs of one permutation over one link.
 //!
 //! A local search moves one entry of a table at a time to another path of the same length, if that lowers the sum of the fourth powers of
-//! all loads in all permutations. No link gets many more pairs of hosts than the busiest one has.
+//! all loads in all permutations. Links may get some more pairs of hosts than the busiest one had. In the last passes they may not, and
+//! entries leave the links that have too many at the least cost, so that the busiest link gets what it had, or less.
 
 use super::network::FabricNetwork;
 use super::traffic::reversed;
 use super::trees::{NONE, Trees};
 
-/// Passes over all entries.
-const PASSES: usize = 6;
-/// Part of the busiest load that links may get in addition, if turns are not restricted.
+/// In every pass over all entries, the part of the busiest load that links may get in addition, if turns are not restricted.
+const SLACKS: [f64; 10] = [SLACK, SLACK, SLACK, SLACK / 2.0, 0.0, 0.0, -LESS, -LESS, -LESS, 0.0];
 const SLACK: f64 = 1.0 / 16.0;
+/// Part of the busiest load that is taken from it.
+const LESS: f64 = 1.0 / 128.0;
+/// Passes in which only entries move that use such links, if those were not enough.
+const RELIEFS: usize = 3;
 /// Loads that are looked at: about two seconds.
 const MOST_WORK: u64 = 300_000_000;
 /// Loads that are kept at most, one for every permutation and link.
@@ -26,34 +30,56 @@ struct Permutations<'a> {
     loads: Vec<u16>,
     /// Loads looked at.
     work: u64,
+    /// Whether only entries move that use a link with too much.
+    only_full: bool,
 }
 
-/// Improves trees for permutations, as long as there is time.
-pub(super) fn improve(trees: &mut Trees<'_>, network: &FabricNetwork<'_>, is_over: &dyn Fn() -> bool) {
+/// Improves trees for permutations, as long as there is time. The busiest link gets no more than it has; no trees have one with less than
+/// `bound`.
+pub(super) fn improve<'a>(
+    trees: &mut Trees<'a>,
+    network: &'a FabricNetwork<'a>,
+    bound: f64,
+    is_over: &dyn Fn() -> bool,
+) {
     let hosts = network.hosts.len();
     if hosts.saturating_mul(network.channels.len()) > MOST_LOADS || is_over() {
         return;
     }
-    let mut own = Permutations { network, loads: vec![0; hosts * network.channels.len()], work: 0 };
+    let mut own =
+        Permutations { network, loads: vec![0; hosts * network.channels.len()], work: 0, only_full: false };
     for destination in 0..hosts {
         for source in (0..hosts).filter(|source| *source != destination) {
             let path = trees.path(destination, network.switch_of[source]);
             own.load(&path, source, destination, true);
         }
     }
-    let slack = if trees.has_turns() { 0.0 } else { SLACK };
-    let most = (trees.busiest() as f64 * (1.0 + slack)) as u64;
-    for _ in 0..PASSES {
+    let before = trees.clone();
+    let mut best = before.busiest();
+    for slack in SLACKS {
+        let slack = if trees.has_turns() { slack.min(0.0) } else { slack };
+        let most_work = if slack > 0.0 { MOST_WORK / 2 } else { MOST_WORK };
+        let most = (best as f64 * (1.0 + slack)).max(bound) as u64;
         let mut moved = 0;
         for destination in 0..hosts {
-            if is_over() || own.work > MOST_WORK {
-                return;
+            if is_over() || own.work > most_work {
+                break;
             }
-            moved += own.improve(trees, destination, most);
+            moved += usize::from(own.improve(trees, destination, most));
         }
-        if moved == 0 {
+        best = best.min(trees.busiest());
+        if moved == 0 && best as f64 <= bound {
             break;
         }
+    }
+    own.only_full = true;
+    for destination in (0..RELIEFS).flat_map(|_| 0..hosts) {
+        if trees.busiest() > before.busiest() && !is_over() {
+            own.improve(trees, destination, before.busiest());
+        }
+    }
+    if trees.busiest() > before.busiest() {
+        *trees = before;
     }
 }
 
@@ -78,8 +104,8 @@ impl Permutations<'_> {
         }
     }
 
-    /// Moves entries for a destination; their number.
-    fn improve(&mut self, trees: &mut Trees<'_>, destination: usize, most: u64) -> usize {
+    /// Moves entries for a destination; whether it did.
+    fn improve(&mut self, trees: &mut Trees<'_>, destination: usize, most: u64) -> bool {
         let network = self.network;
         let hops = trees.hops_to(destination);
         let mut sources = vec![Vec::new(); network.switches.len()];
@@ -92,11 +118,11 @@ impl Permutations<'_> {
             (0..hops.len()).filter(|&switch| hops[switch] != 0 && hops[switch] != NONE).collect();
         // The farthest first: what a switch gets from others is known then.
         order.sort_by_key(|&switch| std::cmp::Reverse(hops[switch]));
-        let mut moved = 0;
+        let mut moved = false;
         for switch in order {
             let passing = std::mem::take(&mut sources[switch]);
             if !passing.is_empty() {
-                moved += usize::from(self.moves(trees, (destination, switch), &hops, &passing, most));
+                moved |= self.moves(trees, (destination, switch), &hops, &passing, most);
             }
             let to = network.channels[trees.channel(destination, switch) as usize].to;
             sources[to as usize].extend(passing);
@@ -115,11 +141,16 @@ impl Permutations<'_> {
     ) -> bool {
         let network = self.network;
         let own = trees.path(destination, switch as u32);
+        let is_full = |channel: &u32| trees.load_of(*channel) > most;
+        let leaves = own.iter().any(is_full);
+        if self.only_full && !leaves {
+            return false;
+        }
         self.work += (sources.len() * own.len()) as u64;
         // Pairs that meet no others gain nothing.
         let none = std::iter::empty();
         let [shifts, reversal] = self.change(sources, destination, &none, &own.iter());
-        if (-shifts - reversal).cast_unsigned() <= (sources.len() * own.len()) as u64 {
+        if !leaves && (-shifts - reversal).cast_unsigned() <= (sources.len() * own.len()) as u64 {
             return false;
         }
         let mut best: Option<(i64, u32, Vec<u32>)> = None;
@@ -138,7 +169,8 @@ impl Permutations<'_> {
             let old = || own.iter().filter(|channel| !path.contains(channel));
             let [shifts, reversal] = self.change(sources, destination, &new(), &old());
             // The bit reversal is one of many patterns: shifts do not get worse for it.
-            if shifts <= 0 && shifts + reversal < best.as_ref().map_or(0, |(least, ..)| *least) {
+            let is_better = shifts <= 0 && shifts + reversal < 0 || leaves && old().any(is_full);
+            if is_better && best.as_ref().is_none_or(|(least, ..)| shifts + reversal < *least) {
                 best = Some((shifts + reversal, channel, path));
             }
         }

@@ -170,11 +170,12 @@ impl<'a> Trees<'a> {
     /// Changes one entry, which what `passing` counts follows; `false` and no change if the rule forbids it.
     pub(super) fn set(&mut self, destination: usize, switch: usize, channel: u32, passing: u64) -> bool {
         let row = destination * self.network.switches.len();
-        self.release(row);
+        let taken = self.turns_at(row, switch);
+        self.release_turns(&taken);
         let old = std::mem::replace(&mut self.channels[row + switch], channel);
-        if !self.take_allowed(row) {
+        if !self.take_allowed(&self.turns_at(row, switch)) {
             self.channels[row + switch] = old;
-            self.take(row);
+            self.take_turns(&taken);
             return false;
         }
         for (first, adds) in [(old, false), (channel, true)] {
@@ -187,9 +188,19 @@ impl<'a> Trees<'a> {
         true
     }
 
-    /// Takes the turns of a destination, or none of them if the rule forbids one.
-    fn take_allowed(&mut self, row: usize) -> bool {
-        let turns = self.turns(row);
+    /// The turns to and from the channel that a switch takes.
+    fn turns_at(&self, row: usize, switch: usize) -> Vec<(u32, u32)> {
+        let network = self.network;
+        let own = self.channels[row + switch];
+        let is_taken =
+            |&channel: &u32| self.channels[row + network.channels[channel as usize].from as usize] == channel;
+        let next = self.channels[row + network.channels[own as usize].to as usize];
+        let before = network.entering[switch].iter().copied().filter(is_taken).map(|channel| (channel, own));
+        before.chain((next != NONE).then_some((own, next))).collect()
+    }
+
+    /// Takes some turns, or none of them if the rule forbids one.
+    fn take_allowed(&mut self, turns: &[(u32, u32)]) -> bool {
         let network = self.network;
         let Rule::Turns(own) = &mut self.rule else { return true };
         for (taken, &(channel, next)) in turns.iter().enumerate() {
@@ -197,7 +208,7 @@ impl<'a> Trees<'a> {
                 turns[..taken].iter().for_each(|&(channel, next)| own.release(channel, next));
                 return false;
             }
-            own.take(channel, next);
+            own.take(network, channel, next);
         }
         true
     }
@@ -312,7 +323,7 @@ impl<'a> Trees<'a> {
         let next = self.channels[row + ends.to as usize];
         match &mut self.rule {
             Rule::Shortest => true,
-            Rule::Order(order) => next == NONE || order.allows(self.network, channel, next),
+            Rule::Order(order) => next == NONE || order.allows(channel, next),
             Rule::Turns(turns) => next == NONE || turns.allows(self.network, channel, next),
         }
     }
@@ -334,7 +345,7 @@ impl<'a> Trees<'a> {
             if self.allows(row, channel) {
                 let next = self.channels[row + network.channels[channel as usize].to as usize];
                 if let (Rule::Turns(turns), true) = (&mut self.rule, next != NONE) {
-                    turns.take(channel, next);
+                    turns.take(network, channel, next);
                 }
                 (self.channels[row + switch as usize], self.costs[switch as usize]) =
                     (channel, self.cost(channel));
@@ -360,16 +371,22 @@ impl<'a> Trees<'a> {
 
     /// Gives back the turns of a destination.
     fn release(&mut self, row: usize) {
-        let taken = self.turns(row);
-        if let Rule::Turns(turns) = &mut self.rule {
-            taken.into_iter().for_each(|(channel, next)| turns.release(channel, next));
-        }
+        self.release_turns(&self.turns(row));
     }
 
     fn take(&mut self, row: usize) {
-        let taken = self.turns(row);
+        self.take_turns(&self.turns(row));
+    }
+
+    fn release_turns(&mut self, taken: &[(u32, u32)]) {
         if let Rule::Turns(turns) = &mut self.rule {
-            taken.into_iter().for_each(|(channel, next)| turns.take(channel, next));
+            taken.iter().for_each(|&(channel, next)| turns.release(channel, next));
+        }
+    }
+
+    fn take_turns(&mut self, taken: &[(u32, u32)]) {
+        if let Rule::Turns(turns) = &mut self.rule {
+            taken.iter().for_each(|&(channel, next)| turns.take(self.network, channel, next));
         }
     }
 
