@@ -3,7 +3,7 @@
 //!
 //! Shares no code with the solvers: its only inputs are the machine, the mapping and the entries.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hopmap_model::{Counting, Mapping, NodeState, Route, Routes, SwitchType, SystemGraph, Tables, TaskGraph};
 
@@ -39,13 +39,14 @@ pub fn check(
     let network = Network::new(system);
     let (host_of, performance_share) = check_hosts(graph, system, mapping, rules.performance_slack)?;
     let replay = Replay::new(&network, tables)?;
+    let mut used = vec![false; replay.outputs.len()];
     let mut notes = BTreeSet::new();
     let mut routes = wanted(graph, &host_of, aggregate_flows);
     let given: Option<HashMap<&[u32], &Route>> =
         given.map(|given| given.routes.iter().map(|route| (route.streams.as_slice(), route)).collect());
     for route in &mut routes {
         let given = given.as_ref().map(|given| of_same_streams(given, route)).transpose()?;
-        route.links = replay.follow(route, given, &mut notes)?;
+        route.links = replay.follow(route, given, &mut notes, &mut used)?;
     }
     lengths(&network, &routes, rules.max_hops)?;
     let carried = Carried::of(&network, &routes);
@@ -61,7 +62,7 @@ pub fn check(
         }
         notes.push(words);
     }
-    let unused = replay.unused(&routes, &network);
+    let unused = used.into_iter().filter(|is_used| !is_used).count();
     if unused > 0 {
         notes.push(format!("{unused} entries are not used by any stream"));
     }
@@ -87,7 +88,7 @@ fn of_same_streams<'a>(given: &HashMap<&[u32], &'a Route>, route: &Route) -> Res
 /// One route per stream, or per communicating pair of hosts; still without links.
 fn wanted(graph: &TaskGraph, host_of: &[u32], merged: bool) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
-    let mut pairs: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    let mut pairs: HashMap<(u32, u32), usize> = HashMap::new();
     for (index, stream) in (0..).zip(&graph.demands.streams) {
         let [source, destination] = [stream.source, stream.destination].map(|rank| host_of[rank as usize]);
         // Streams inside a host use no link, so they are not merged.
@@ -126,8 +127,8 @@ type TableOf = (u32, Option<u32>);
 /// The tables of all switches of a network.
 struct Replay<'a> {
     network: &'a Network<'a>,
-    /// The output port by table and destination.
-    outputs: HashMap<(TableOf, u32), u32>,
+    /// The output port by table and destination, with a number.
+    outputs: HashMap<(TableOf, u32), (u32, usize)>,
 }
 
 impl<'a> Replay<'a> {
@@ -166,18 +167,26 @@ impl<'a> Replay<'a> {
                     "the link may be down, or the port may have another number",
                 );
             }
-            outputs.insert(((entry.switch, entry.input_port), entry.destination), port);
+            let next = outputs.len();
+            let place = outputs.entry(((entry.switch, entry.input_port), entry.destination));
+            place.and_modify(|(known, _)| *known = port).or_insert((port, next));
         }
         Ok(Self { network, outputs })
     }
 
-    /// The links on the route of a stream.
-    fn follow(&self, route: &Route, given: Option<&Route>, notes: &mut BTreeSet<String>) -> Result<Vec<u32>> {
+    /// The links on the route of a stream. Marks the entries that it uses.
+    fn follow(
+        &self,
+        route: &Route,
+        given: Option<&Route>,
+        notes: &mut BTreeSet<String>,
+        used: &mut [bool],
+    ) -> Result<Vec<u32>> {
         let mut links = Vec::new();
         if route.source != route.destination {
             let mut link = self.first(route, given)?;
-            let mut passed: HashSet<(u32, Option<u32>)> = HashSet::new();
-            let mut switches: HashSet<u32> = HashSet::new();
+            // Routes are short.
+            let mut passed: Vec<(u32, Option<u32>)> = Vec::new();
             loop {
                 links.push(link);
                 let arrived = &self.network.system.links[link as usize];
@@ -190,16 +199,18 @@ impl<'a> Replay<'a> {
                     return self
                         .wrong(route, &format!("arrives at host `{name}`, which does not forward packets"));
                 }
-                if !passed.insert((node, port)) {
+                if passed.contains(&(node, port)) {
                     return self.wrong(route, &format!("loops forever through switch `{name}`"));
                 }
-                if !switches.insert(node) {
+                if passed.iter().any(|(switch, _)| *switch == node) {
                     notes.insert(format!("{} passes switch `{name}` twice", self.traffic(route)));
                 }
-                let Some((_, output)) = self.entry(node, port, route.destination) else {
+                passed.push((node, port));
+                let Some((output, number)) = self.entry(node, port, route.destination) else {
                     return self
                         .wrong(route, &format!("stops at switch `{name}`, which has no table entry for it"));
                 };
+                used[number] = true;
                 link = self.network.by_port(node, output).unwrap_or(link);
             }
         }
@@ -223,26 +234,10 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The table that forwards a packet, and its input port.
-    fn entry(&self, switch: u32, input: Option<u32>, destination: u32) -> Option<(TableOf, u32)> {
-        let output = |table: TableOf| Some((table, *self.outputs.get(&(table, destination))?));
+    /// The output port of a packet, and the number of the entry.
+    fn entry(&self, switch: u32, input: Option<u32>, destination: u32) -> Option<(u32, usize)> {
+        let output = |table: TableOf| self.outputs.get(&(table, destination)).copied();
         output((switch, input)).or_else(|| output((switch, None)))
-    }
-
-    /// Number of entries that no stream uses.
-    fn unused(&self, routes: &[Route], network: &Network<'_>) -> usize {
-        let mut used = HashSet::new();
-        for route in routes {
-            for pair in route.links.windows(2) {
-                let arrived = &network.system.links[pair[0] as usize];
-                if let Some((table, _)) =
-                    self.entry(arrived.destination, arrived.destination_port, route.destination)
-                {
-                    used.insert((table, route.destination));
-                }
-            }
-        }
-        self.outputs.len() - used.len()
     }
 
     fn wrong<T>(&self, route: &Route, problem: &str) -> Result<T> {

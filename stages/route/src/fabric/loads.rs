@@ -20,10 +20,10 @@ pub(super) struct Loads {
 pub(super) fn loads(network: &FabricNetwork<'_>, trees: &Trees<'_>, traffic: Traffic) -> Loads {
     let hosts = network.hosts.len();
     let mut loads = vec![0_u64; network.channels.len()];
-    let follow = |loads: &mut Vec<u64>, source: u32, destination: usize, weight: u64| {
+    let follow = |loads: &mut Vec<u64>, source: u32, destination: usize| {
         let mut at = source;
         while let Some(channel) = network.channels.get(trees.channel(destination, at as usize) as usize) {
-            loads[trees.channel(destination, at as usize) as usize] += weight;
+            loads[trees.channel(destination, at as usize) as usize] += 1;
             at = channel.to;
         }
     };
@@ -33,8 +33,14 @@ pub(super) fn loads(network: &FabricNetwork<'_>, trees: &Trees<'_>, traffic: Tra
             let mut senders = vec![0; network.switches.len()];
             for destination in 0..hosts {
                 traffic.senders(network, destination, &mut senders);
-                for (switch, &weight) in (0..).zip(&senders).filter(|(_, weight)| **weight > 0) {
-                    follow(&mut loads, switch, destination, weight);
+                // What passes a switch is known once all farther ones are done.
+                for switch in trees.order_to(destination).into_iter().rev() {
+                    let passing = senders[switch as usize];
+                    let channel = trees.channel(destination, switch as usize) as usize;
+                    if let Some(ends) = network.channels.get(channel) {
+                        senders[ends.to as usize] += passing;
+                        loads[channel] += passing;
+                    }
                 }
             }
             let busiest = largest(&loads);
@@ -46,7 +52,7 @@ pub(super) fn loads(network: &FabricNetwork<'_>, trees: &Trees<'_>, traffic: Tra
                 let shift = 1 + index * (hosts - 1) / shifts;
                 let mut loads = vec![0; network.channels.len()];
                 (0..hosts)
-                    .for_each(|host| follow(&mut loads, network.switch_of[host], (host + shift) % hosts, 1));
+                    .for_each(|host| follow(&mut loads, network.switch_of[host], (host + shift) % hosts));
                 largest(&loads)
             };
             let all: Vec<f64> = (0..shifts).map(of_shift).collect();
@@ -56,7 +62,7 @@ pub(super) fn loads(network: &FabricNetwork<'_>, trees: &Trees<'_>, traffic: Tra
         Traffic::BitReversal => {
             for source in 0..hosts {
                 if let Some(destination) = reversed(source, hosts) {
-                    follow(&mut loads, network.switch_of[source], destination, 1);
+                    follow(&mut loads, network.switch_of[source], destination);
                 }
             }
             let busiest = largest(&loads);

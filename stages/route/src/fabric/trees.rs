@@ -116,13 +116,13 @@ impl<'a> Trees<'a> {
             if least > 0 && old.iter().map(load).max() < Some(least) {
                 continue;
             }
-            self.sort(destination);
+            self.order = self.order_to(destination);
             self.load(destination, false);
             self.release(row);
             if !self.route(destination) {
                 self.channels[row..row + old.len()].copy_from_slice(&old);
                 self.take(row);
-                self.sort(destination);
+                self.order = self.order_to(destination);
                 self.load(destination, true);
             }
         }
@@ -153,14 +153,40 @@ impl<'a> Trees<'a> {
         path
     }
 
-    /// By switch, the channels of its path to a destination; [`NONE`] without a path.
+    /// By switch, the hops to a destination along its tree; [`NONE`] without a path.
     pub(super) fn hops_to(&self, destination: usize) -> Vec<u32> {
-        let is_last = |switch: u32| self.network.last[destination].iter().any(|(last, _)| *last == switch);
-        let hops = |switch: u32| match self.path(destination, switch).len() {
-            0 if !is_last(switch) => NONE,
-            hops => hops as u32,
-        };
-        (0..self.network.switches.len() as u32).map(hops).collect()
+        let network = self.network;
+        let mut hops = vec![NONE; network.switches.len()];
+        network.last[destination].iter().for_each(|(switch, _)| hops[*switch as usize] = 0);
+        let mut passed = Vec::new();
+        for switch in 0..hops.len() {
+            let mut at = switch;
+            while let (NONE, Some(ends)) =
+                (hops[at], network.channels.get(self.channel(destination, at) as usize))
+            {
+                passed.push(at);
+                at = ends.to as usize;
+            }
+            let mut far = hops[at];
+            for at in passed.drain(..).rev() {
+                far = if far == NONE { NONE } else { far + 1 };
+                hops[at] = far;
+            }
+        }
+        hops
+    }
+
+    /// The switches with a path to a destination, in ascending order of their hops along its tree.
+    pub(super) fn order_to(&self, destination: usize) -> Vec<u32> {
+        let mut levels: Vec<Vec<u32>> = Vec::new();
+        for (switch, far) in (0..).zip(self.hops_to(destination)).filter(|(_, far)| *far != NONE) {
+            let far = far as usize;
+            if levels.len() <= far {
+                levels.resize(far + 1, Vec::new());
+            }
+            levels[far].push(switch);
+        }
+        levels.concat()
     }
 
     pub(super) fn load_of(&self, channel: u32) -> u64 {
@@ -220,17 +246,12 @@ impl<'a> Trees<'a> {
 
     /// Links of the longest route.
     pub(super) fn longest(&self) -> u32 {
-        let mut longest = 0;
-        for destination in 0..self.network.hosts.len() {
-            for source in self.network.sources() {
-                let (mut at, mut hops) = (source as usize, 2);
-                while let Some(channel) = self.network.channels.get(self.channel(destination, at) as usize) {
-                    (at, hops) = (channel.to as usize, hops + 1);
-                }
-                longest = longest.max(hops);
-            }
-        }
-        longest
+        let of = |destination| {
+            let hops = self.hops_to(destination);
+            let own = self.network.sources().map(|source| hops[source as usize]);
+            own.filter(|hops| *hops != NONE).max().unwrap_or_default() + 2
+        };
+        (0..self.network.hosts.len()).map(of).max().unwrap_or_default()
     }
 
     fn route(&mut self, destination: usize) -> bool {
@@ -418,23 +439,6 @@ impl<'a> Trees<'a> {
                 *load = if adds { *load + passing } else { *load - passing };
             }
         }
-    }
-
-    /// The switches in ascending order of their hops to a destination, along its tree.
-    fn sort(&mut self, destination: usize) {
-        let network = self.network;
-        let row = destination * network.switches.len();
-        let hops = |switch: usize| {
-            let (mut at, mut hops) = (switch, 0_u32);
-            while let Some(ends) = network.channels.get(self.channels[row + at] as usize) {
-                (at, hops) = (ends.to as usize, hops + 1);
-            }
-            hops
-        };
-        let mut keyed: Vec<(u32, u32)> =
-            (0..network.switches.len()).map(|switch| (hops(switch), switch as u32)).collect();
-        keyed.sort_unstable();
-        self.order = keyed.into_iter().map(|(_, switch)| switch).collect();
     }
 
     /// Whether no channels can wait for each other in a cycle.
