@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Compares the forwarding tables of route/fabric with those of OpenSM's routing engines, on simulated InfiniBand fabrics.
 
-  python ci/bench-opensm.py HOPMAP [--only NAME[,NAME...]] [--out FOLDER] [--page FILE]
+  python ci/bench-opensm.py HOPMAP [--only NAME[;NAME...]] [--page FILE]
 
 Needs opensm, ibsim and infiniband-diags. For every fabric, ibsim simulates it, opensm routes it with every engine, and hopmap computes
 tables from what ibnetdiscover says; opensm loads these from a file. All tables are read back from the switches with dump_lfts, and
 their loads are counted here, from these dumps alone: pairs of hosts over the busiest link between switches, if all hosts send to all
 others; the mean and the worst of 64 shifts; the bit reversal; and kB of a traced program, whose ranks are spread over the hosts in their
-order. "cycle" means that links can wait for each other with one virtual lane: dfsssp and lash need several lanes. Prints a table, and
-writes it into the page.
+order. "program ms" is what predict/time says for all messages of this program at once under the tables. "cycle" means that links can
+wait for each other with one virtual lane: dfsssp and lash need several lanes. Prints a table, and writes it into the page.
+
+All simulations of a network namespace share a socket: run several at once with `unshare --net`.
 """
 
 import argparse
 import csv
+import json
 import os
 import pathlib
 import random
@@ -34,6 +37,7 @@ OURS = {
     "hopmap, `deadlock_free = false`, with the program": ["-p", "deadlock_free=false", *KNOWS],
 }
 SHIFTS = 64
+LIMIT_S = 600
 PROGRAM = pathlib.Path(__file__).parent.parent / "sample-traces/lulesh-64"
 
 
@@ -138,15 +142,23 @@ def irregular(switches, degree, hosts, seed):
     return fabric
 
 
-FABRICS = {
+SHAPES = {
     "fat-tree-324": lambda: fat_tree(18, 2),
-    "fat-tree-324, 1 cable failed": lambda: fat_tree(18, 2).without(1),
-    "fat-tree-324, 10 cables failed": lambda: fat_tree(18, 2).without(10),
-    "fat-tree-1728": lambda: fat_tree(12, 3),
-    "fat-tree-1728, 10 cables failed": lambda: fat_tree(12, 3).without(10),
     "torus-6x6x6": lambda: torus(6, 1),
     "irregular-64": lambda: irregular(64, 8, 4, 1),
+    "fat-tree-1728": lambda: fat_tree(12, 3),
 }
+
+
+def fabrics():
+    """All fabrics, by name."""
+    for name, shape in SHAPES.items():
+        for failed in (10,) if name.endswith("1728") else (0, 1, 3, 10):
+            suffix = f", {failed} cable{'s' * (failed > 1)} failed" if failed else ""
+            yield name + suffix, lambda shape=shape, failed=failed: shape().without(failed)
+
+
+FABRICS = dict(fabrics())
 
 
 class Simulation:
@@ -161,7 +173,7 @@ class Simulation:
         self.environment["PATH"] += ":/usr/sbin"
         log = open(folder / "ibsim.log", "w")
         self.server = subprocess.Popen(
-            ["ibsim", "-s", "-N", "4096", "net"], cwd=folder, env=self.environment, stdin=subprocess.PIPE, stdout=log, stderr=log
+            ["ibsim", "-s", "-N", "4096", "-S", "1024", "-P", "65536", "net"], cwd=folder, env=self.environment, stdin=subprocess.PIPE, stdout=log, stderr=log
         )
         self.environment["LD_PRELOAD"] = str(found[0])
         for _ in range(100):
@@ -171,7 +183,10 @@ class Simulation:
         sys.exit(f"ibsim does not start: {folder}/ibsim.log")
 
     def run(self, *words):
-        return subprocess.run(words, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        try:
+            return subprocess.run(words, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            sys.exit(f"{words[0]} takes more than {LIMIT_S} s")
 
     def opensm(self, *options):
         """Routes the fabric; CPU seconds, and the log."""
@@ -297,40 +312,63 @@ def has_cycle(channels, turns):
     return done < channels
 
 
-def ours(hopmap, simulation, hosts, options):
-    """Tables of hopmap for what ibnetdiscover says, loaded by opensm; CPU seconds and MB of hopmap."""
-    folder = simulation.folder
-    (folder / "fabric.ibnet").write_text(simulation.run("ibnetdiscover").stdout)
-    (folder / "lids").write_text(simulation.run("dump_lfts").stdout)
-    for name in ["machine", "placed", "routed", "file"]:
-        shutil.rmtree(folder / name, ignore_errors=True)
-    run = lambda *words: subprocess.run([hopmap, "exec", "--quiet", *words], cwd=folder, check=True)
-    run("topology/import", "-p", "path=fabric.ibnet", "--out", "machine")
-    if not (folder / "graph").exists():
+class Exec:
+    """Stages of hopmap in the folder of a simulation."""
+
+    def __init__(self, hopmap, simulation, hosts):
+        self.hopmap, self.simulation, self.folder = hopmap, simulation, simulation.folder
+        (self.folder / "fabric").mkdir()
+        (self.folder / "fabric/fabric.ibnet").write_text(simulation.run("ibnetdiscover").stdout)
         trace = f"path={PROGRAM.resolve()}/eztrace_log.otf2"
-        run("trace/otf2", "-p", trace, "-p", "collectives=ignore", "--out", "graph")
-    ranks = "".join(f"rank {rank}=H{host_of(rank, len(hosts))} slot=0\n" for rank in range(64))
-    (folder / "ranks").write_text(ranks)
-    run("map/import", "--in", "task-graph=graph", "--in", "system=machine", "-p", "path=ranks", "--out", "placed")
-    measure = ["/usr/bin/time", "-f", "%U %S %M", "-o", "time"]
-    subprocess.run([*measure, hopmap, "exec", "--quiet", "route/fabric", *options, "--in", "system=machine", "--out", "routed"], cwd=folder, check=True)
-    user, system, memory = map(float, (folder / "time").read_text().split())
-    run("route/export", "--in", "system=routed/system", "--in", "tables=routed/tables", "-p", "format=lft", "-p", "lids=lids", "--out", "file")
-    (written,) = (folder / "file" / "files").iterdir()
-    _, log = simulation.opensm("-R", "file", "-U", str(written))
-    if "file tables configured" not in log:
-        sys.exit(f"opensm does not load the tables of hopmap:\n{log}")
-    return user + system, memory / 1024
+        self.run("trace/otf2", "-p", trace, "-p", "collectives=ignore", out="graph")
+        (self.folder / "ranks").write_text("".join(f"rank {rank}=H{host_of(rank, len(hosts))} slot=0\n" for rank in range(64)))
+        # The trace lacks the ends of messages, so that the order is unknown: all are sent at once.
+        messages = [f"{target} irecv {source} 0 {size} 6\n{source} isend {target} 0 {size} 6" for source, target, size in program()]
+        every = lambda action: [f"{rank} {action}" for rank in range(64)]
+        (self.folder / "actions").write_text("\n".join(every("init") + messages + every("waitall") + every("finalize")) + "\n")
+        self.run("trace/program", "-p", "path=actions", "-p", "format=simgrid-tagged", out="traced")
+        self.load()
+
+    def run(self, *words, out, measure=()):
+        shutil.rmtree(self.folder / out, ignore_errors=True)
+        subprocess.run([*measure, self.hopmap, "exec", "--quiet", *words, "--out", out], cwd=self.folder, check=True)
+
+    def load(self):
+        """The fabric with the tables of its switches."""
+        (self.folder / "fabric/lfts").write_text(self.simulation.run("dump_lfts").stdout)
+        self.run("topology/import", "-p", "path=fabric", "-p", "link_latency_s=1e-6", out="machine")
+        self.run("map/import", "--in", "task-graph=graph", "--in", "system=machine", "-p", "path=ranks", out="placed")
+        self.run("route/demands", "--in", "task-graph=graph", "--in", "system=machine", out="found")
+
+    def predicted(self):
+        """Seconds of the program under the tables of the switches."""
+        self.load()
+        knows = ["system=found/system", "tables=found/tables", "program=traced", "mapping=placed"]
+        self.run("predict/time", *[word for name in knows for word in ("--in", name)], "-p", "baselines=false", out="predicted")
+        return json.loads((self.folder / "predicted/prediction/artifact.json").read_text())["metrics"]["seconds"]
+
+    def route(self, options):
+        """Tables of hopmap, loaded by opensm; CPU seconds and MB."""
+        measure = ["/usr/bin/time", "-f", "%U %S %M", "-o", "time"]
+        self.run("route/fabric", *options, "--in", "system=machine", out="routed", measure=measure)
+        user, system, memory = map(float, (self.folder / "time").read_text().split())
+        lids = ["-p", "lids=fabric/lfts"]
+        self.run("route/export", "--in", "system=routed/system", "--in", "tables=routed/tables", "-p", "format=lft", *lids, out="file")
+        (written,) = (self.folder / "file/files").iterdir()
+        _, log = self.simulation.opensm("-R", "file", "-U", str(written))
+        if "file tables configured" not in log:
+            sys.exit(f"opensm does not load the tables of hopmap:\n{log}")
+        return user + system, memory / 1024
 
 
-def row(name, engine, result, seconds, memory=None):
+def row(name, engine, result, predicted, seconds, memory=None):
     if result.get("unreachable"):
-        return f"| {name} | {engine} | – | – | – | – | – | – | {seconds:.2f} | |"
+        return f"| {name} | {engine} | – | – | – | – | – | – | – | {seconds:.2f} | |"
     used = "" if memory is None else f"{memory:.0f}"
     cycle = "yes" if result["cycle"] else "no"
     return (
         f'| {name} | {engine} | {result["all-to-all"]} | {result["shift"]:.2f} | {result["worst shift"]} | {result["bit reversal"]} | {result["program"] / 1e3:.0f} '
-        f'| {cycle} | {seconds:.2f} | {used} |'
+        f'| {predicted * 1e3:.2f} | {cycle} | {seconds:.2f} | {used} |'
     )
 
 
@@ -341,7 +379,7 @@ def main():
     parser.add_argument("--page", type=pathlib.Path)
     arguments = parser.parse_args()
     hopmap = arguments.hopmap.resolve()
-    lines = ["| fabric | tables | all-to-all | shift | worst shift | bit reversal | program kB | cycle | CPU s | MB |", "|---|---|---|---|---|---|---|---|---|---|"]
+    lines = ["| fabric | tables | all-to-all | shift | worst shift | bit reversal | program kB | program ms | cycle | CPU s | MB |", "|---" * 11 + "|"]
     print("\n".join(lines), flush=True)
     for name in arguments.only.split(";") if arguments.only else FABRICS:
         fabric = FABRICS[name]()
@@ -349,17 +387,20 @@ def main():
             simulation = Simulation(pathlib.Path(folder), fabric)
             try:
                 simulation.write_roots(fabric)
+                stages = None
                 for engine in ENGINES:
                     seconds, log = simulation.opensm("-R", engine, *OPTIONS.get(engine, []))
+                    stages = stages or Exec(hopmap, simulation, fabric.hosts)
                     # An engine that cannot route a fabric leaves it to another one.
                     used = re.search(r"(\w[\w-]*) tables configured", log)
                     label = engine if used and used[1] == engine else f"{engine}: {used[1] if used else 'no tables'}"
                     result = loads(fabric, tables(simulation.run("dump_lfts").stdout))
-                    lines.append(row(name, label, result, seconds))
+                    lines.append(row(name, label, result, stages.predicted(), seconds))
                     print(lines[-1], flush=True)
                 for label, options in OURS.items():
-                    seconds, memory = ours(hopmap, simulation, fabric.hosts, options)
-                    lines.append(row(name, label, loads(fabric, tables(simulation.run("dump_lfts").stdout)), seconds, memory))
+                    seconds, memory = stages.route(options)
+                    result = loads(fabric, tables(simulation.run("dump_lfts").stdout))
+                    lines.append(row(name, label, result, stages.predicted(), seconds, memory))
                     print(lines[-1], flush=True)
             finally:
                 simulation.close()

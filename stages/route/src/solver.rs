@@ -65,8 +65,8 @@ mod highs {
 
     /// Interval between checks of the stop condition.
     const POLL: Duration = Duration::from_millis(20);
-    /// Grace period of `HiGHS` after its time limit: seconds, and a fraction of the limit.
-    const GRACE: (f64, f64) = (1.0, 0.1);
+    /// Grace period of `HiGHS` after its time limit, in seconds: stages end within a second of it.
+    const GRACE: f64 = 0.5;
     /// Tolerance of constraints; that of `HiGHS` is a tenth of it.
     const TOLERANCE: f64 = 1e-5;
 
@@ -99,9 +99,8 @@ mod highs {
                         return Err(failed("HiGHS ended without a result".to_owned()));
                     }
                     Err(RecvTimeoutError::Timeout) => {
-                        let grace = GRACE.0 + GRACE.1 * stop.seconds.unwrap_or_default();
                         if condition.should_stop()
-                            || condition.seconds_left().is_some_and(|left| left < -grace)
+                            || condition.seconds_left().is_some_and(|left| left < -GRACE)
                         {
                             return Ok(unknown(program));
                         }
