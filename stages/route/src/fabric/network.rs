@@ -94,7 +94,41 @@ impl<'a> FabricNetwork<'a> {
             own.entering[to as usize].push(channel);
         }
         own.switch_of.iter().for_each(|&switch| own.senders[switch as usize] += 1);
-        Ok(own)
+        match own.apart() {
+            None => Ok(own),
+            Some(pair) => {
+                let [from, to] = pair.map(|host| &system.nodes[own.hosts[host] as usize].name);
+                fail(
+                    format!("there is no path from host `{from}` to host `{to}`"),
+                    "a cable or switch may be down; select/nodes takes the hosts of one part of the fabric",
+                )
+            }
+        }
+    }
+
+    /// Two hosts without a path from one to the other. Without any, all have one to and from the first host.
+    fn apart(&self) -> Option<[usize; 2]> {
+        let ends = |channel: u32| self.channels[channel as usize];
+        let after = self.joined(&[self.switch_of[0]], &self.leaving, |channel| ends(channel).to);
+        let last: Vec<u32> = self.last[0].iter().map(|(switch, _)| *switch).collect();
+        let before = self.joined(&last, &self.entering, |channel| ends(channel).from);
+        let is_reached = |host: &usize| self.last[*host].iter().any(|(switch, _)| after[*switch as usize]);
+        let reaches = |host: &usize| before[self.switch_of[*host] as usize];
+        let others = || 1..self.hosts.len();
+        let unreached = others().find(|host| !is_reached(host)).map(|host| [0, host]);
+        unreached.or_else(|| others().find(|host| !reaches(host)).map(|host| [host, 0]))
+    }
+
+    /// By switch, whether it is reached from some over channels in one direction.
+    fn joined(&self, from: &[u32], channels: &[Vec<u32>], end: impl Fn(u32) -> u32) -> Vec<bool> {
+        let mut joined = vec![false; self.switches.len()];
+        let mut open = from.to_vec();
+        while let Some(switch) = open.pop() {
+            if !std::mem::replace(&mut joined[switch as usize], true) {
+                open.extend(channels[switch as usize].iter().map(|&channel| end(channel)));
+            }
+        }
+        joined
     }
 
     /// The switches that hosts send to.
