@@ -98,17 +98,17 @@ impl Blocks {
 }
 
 /// A host with room for every block.
-struct Host {
-    node: u32,
+pub(crate) struct Host {
+    pub(crate) node: u32,
     /// Its first slot.
-    first: u32,
+    pub(crate) first: u32,
 }
 
 /// A problem of blocks and hosts in place of ranks and slots.
 pub(crate) struct Contraction {
     pub(crate) graph: TaskGraph,
     pub(crate) system: SystemGraph,
-    blocks: Vec<Vec<u32>>,
+    pub(crate) blocks: Vec<Vec<u32>>,
     hosts: Vec<Host>,
     /// Ranks of the largest block.
     largest: u32,
@@ -248,12 +248,18 @@ impl Contraction {
     }
 }
 
-/// The traffic between blocks.
-fn contracted(graph: &TaskGraph, blocks: &[Vec<u32>]) -> Result<TaskGraph, MapError> {
-    let mut block_of = vec![0; graph.ranks()];
+/// The block of every rank.
+pub(crate) fn block_of(blocks: &[Vec<u32>]) -> Vec<u32> {
+    let mut block_of = vec![0; blocks.iter().map(Vec::len).sum()];
     for (block, ranks) in (0..).zip(blocks) {
         ranks.iter().for_each(|&rank| block_of[rank as usize] = block);
     }
+    block_of
+}
+
+/// The traffic between blocks.
+pub(crate) fn contracted(graph: &TaskGraph, blocks: &[Vec<u32>]) -> Result<TaskGraph, MapError> {
+    let block_of = block_of(blocks);
     let mut edges: BTreeMap<(u32, u32), Edge> = BTreeMap::new();
     for edge in &graph.edges {
         let [source, destination] = [edge.source, edge.destination].map(|rank| block_of[rank as usize]);
@@ -279,7 +285,7 @@ fn contracted(graph: &TaskGraph, blocks: &[Vec<u32>]) -> Result<TaskGraph, MapEr
 }
 
 /// The machine with one slot on every host, the first one.
-fn hosts_alone(system: &SystemGraph, hosts: &[Host]) -> SystemGraph {
+pub(crate) fn hosts_alone(system: &SystemGraph, hosts: &[Host]) -> SystemGraph {
     let all = system.slots.len();
     let cost = match &system.cost {
         CostModel::Levels(levels) => CostModel::Levels(Levels {

@@ -11,6 +11,7 @@ mod annealing;
 mod auto;
 mod baseline;
 mod blocks;
+mod borders;
 mod composite;
 mod dual;
 mod error;

@@ -35,6 +35,10 @@ macro_rules! params {
             /// those that shared a host when the program was recorded, or a list of blocks with all ranks. Not
             /// with T.
             pub blocks: Option<crate::Blocks>,
+            /// Groups that stay below one switch: the name of their phase and a level of switches, such as `{ ep = 1 }`.
+            /// Level 1 are the switches that hosts are linked to: leaf switches, or accelerator domains if all hosts
+            /// have one. Not with `pinned`.
+            pub borders: std::collections::BTreeMap<String, u32>,
             /// Devices of its host that every rank reserves, such as `{ gpu = 1, memory_gib = 4 }`. A host
             /// offers only as many of its slots, the first ones, as its devices suffice for.
             pub devices_per_rank: std::collections::BTreeMap<String, u32>,
@@ -51,6 +55,7 @@ macro_rules! params {
                     pinned: Vec::new(),
                     forbidden: Vec::new(),
                     blocks: None,
+                    borders: Default::default(),
                     devices_per_rank: Default::default(),
                     ignore_performance: false,
                 }
@@ -81,6 +86,7 @@ macro_rules! problem_params {
                     pinned: &params.pinned,
                     forbidden: &params.forbidden,
                     blocks: params.blocks.as_ref(),
+                    borders: &params.borders,
                     devices_per_rank: &params.devices_per_rank,
                     ignore_performance: params.ignore_performance,
                 }
@@ -301,6 +307,11 @@ pub struct ExternalParams {
     /// that shared a host when the program was recorded, or a list of blocks with all ranks. Not with T.
     #[serde(default)]
     pub blocks: Option<crate::Blocks>,
+    /// Groups that stay below one switch: the name of their phase and a level of switches, such as `{ ep = 1 }`.
+    /// Level 1 are the switches that hosts are linked to: leaf switches, or accelerator domains if all hosts have
+    /// one. Not with `pinned`.
+    #[serde(default)]
+    pub borders: BTreeMap<String, u32>,
     /// Devices of its host that every rank reserves, such as `{ gpu = 1, memory_gib = 4 }`. A host offers only as
     /// many of its slots, the first ones, as its devices suffice for.
     #[serde(default)]
@@ -327,6 +338,7 @@ impl ExternalParams {
             pinned: Vec::new(),
             forbidden: Vec::new(),
             blocks: None,
+            borders: BTreeMap::new(),
             devices_per_rank: BTreeMap::new(),
             ignore_performance: false,
         }

@@ -7,7 +7,8 @@ use hopmap_model::{
 use hopmap_objective::{EVALUATIONS, Metric, Objective, Quality, check_weight};
 use hopmap_prediction::Options;
 
-use crate::blocks::Contraction;
+use crate::blocks::{Contraction, block_of};
+use crate::borders::{Border, Bordered, borders};
 use crate::error::ProgramError;
 use crate::exact::{BOUND, GAP, PROVEN};
 use crate::hierarchical::METIS;
@@ -153,9 +154,9 @@ mapper_stage! {
 mapper_stage! {
     /// `map/round-robin`: rank `i` on host `i` modulo the hosts.
     RoundRobinStage(LinearParams), "map/round-robin", 3, "Map ranks to hosts in turn (cyclic mapping)";
-    check: |params| match params.blocks {
-        None => Ok(()),
-        Some(_) => Err(without_blocks("map/round-robin deals the ranks of a block to different hosts").into()),
+    check: |params| match (&params.blocks, params.borders.is_empty()) {
+        (None, true) => Ok(()),
+        _ => Err(without_groups("map/round-robin deals the ranks of a block or group to different hosts").into()),
     },
     map: |params, inputs| RoundRobin::new(&inputs.one::<SystemGraph>("system")?.value),
     timed: false;
@@ -297,11 +298,12 @@ impl Stage for AutoStage {
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         ProblemParams::from(params).check()?;
-        match (params.objective, &params.blocks) {
-            (AutoGoal::Makespan, Some(_)) => return Err(without_blocks(SINGLE_RANKS).into()),
-            (AutoGoal::PredictedTime, Some(_)) => {
+        let has_groups = params.blocks.is_some() || !params.borders.is_empty();
+        match params.objective {
+            AutoGoal::Makespan if has_groups => return Err(without_groups(SINGLE_RANKS).into()),
+            AutoGoal::PredictedTime if has_groups => {
                 let problem = "the objective `predicted-time` replays exchanges of single ranks";
-                return Err(without_blocks(problem).into());
+                return Err(without_groups(problem).into());
             }
             _ => {}
         }
@@ -341,8 +343,8 @@ const SINGLE_RANKS: &str = "the objective `makespan` exchanges single ranks";
 /// Checks the problem of a stage whose objective may be the makespan.
 fn check_tasks(objective: TaskGoal, params: &ProblemParams<'_>) -> Result<(), Error> {
     params.check()?;
-    if objective == TaskGoal::Makespan && params.blocks.is_some() {
-        return Err(without_blocks(SINGLE_RANKS).into());
+    if objective == TaskGoal::Makespan && (params.blocks.is_some() || !params.borders.is_empty()) {
+        return Err(without_groups(SINGLE_RANKS).into());
     }
     Ok(())
 }
@@ -430,15 +432,21 @@ fn place(
             check_demands(graph, system)?;
         }
         let found = match params.blocks {
-            None => mapper.map(&params.problem(graph, system, weight)?, cx)?,
+            None => {
+                let borders = borders(params.borders, graph, system)?;
+                let problem = &params.problem(graph, system, weight)?;
+                let first_ranks = (0..graph.ranks() as u32).collect();
+                let bordered = Bordered { graph, system, problem, first_ranks, slot: ("slots", 1) };
+                bordered.solve(mapper, &borders, (&params.objective, weight), cx)?
+            }
             Some(blocks) => place_blocks(mapper, params, blocks, graph, system, weight, cx)?,
         };
         Ok((found, weight))
     })
 }
 
-fn without_blocks(problem: &str) -> MapError {
-    MapError::new(problem, "omit `blocks`")
+fn without_groups(problem: &str) -> MapError {
+    MapError::new(problem, "omit `blocks` and `borders`")
 }
 
 /// Maps blocks to hosts, and ranks to the slots of the host of their block.
@@ -453,7 +461,14 @@ fn place_blocks(
 ) -> Result<SearchResult, Error> {
     let contraction = Contraction::new(blocks, graph, system, &params.rooms(system)?)?;
     let problem = params.problem_of_blocks(&contraction, system, weight)?;
-    let mut found = mapper.map(&problem, cx)?;
+    let block_of = block_of(&contraction.blocks);
+    let borders = borders(params.borders, graph, system)?;
+    let borders: Vec<Border> = borders.iter().map(|border| border.contracted(&block_of)).collect();
+    let first_ranks = contraction.blocks.iter().map(|block| block[0]).collect();
+    let Contraction { graph: of_blocks, system: hosts, .. } = &contraction;
+    let bordered =
+        Bordered { graph: of_blocks, system: hosts, problem: &problem, first_ranks, slot: ("hosts", 1) };
+    let mut found = bordered.solve(mapper, &borders, (&params.objective, weight), cx)?;
     let between = problem.real(problem.cost(&found.slots));
     found.slots = contraction.expand(&found.slots);
     let paths = Paths::new(system);

@@ -151,7 +151,7 @@ fn what_blocks_cannot_honour_is_refused() {
     let blocks = Some(listed(&BLOCKS));
     let params = LinearParams { blocks: blocks.clone(), ..LinearParams::default() };
     let round_robin = RoundRobinStage::check(&params).unwrap_err().to_string();
-    assert_eq!(round_robin, "map/round-robin deals the ranks of a block to different hosts");
+    assert_eq!(round_robin, "map/round-robin deals the ranks of a block or group to different hosts");
     let auto = |objective: AutoGoal| {
         let params = AutoParams { objective, blocks: blocks.clone(), ..AutoParams::default() };
         AutoStage::check(&params).unwrap_err().to_string()

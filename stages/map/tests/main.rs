@@ -4,6 +4,7 @@
 
 mod auto;
 mod blocks;
+mod borders;
 mod common;
 mod constraints;
 mod damage;

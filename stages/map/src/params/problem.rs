@@ -22,6 +22,7 @@ pub(crate) struct ProblemParams<'a> {
     pub(super) pinned: &'a [Pin],
     pub(super) forbidden: &'a [String],
     pub(crate) blocks: Option<&'a Blocks>,
+    pub(crate) borders: &'a BTreeMap<String, u32>,
     pub(super) devices_per_rank: &'a BTreeMap<String, u32>,
     pub(super) ignore_performance: bool,
 }
@@ -35,6 +36,15 @@ impl ProblemParams<'_> {
         if let Some((device, _)) = self.devices_per_rank.iter().find(|(_, count)| **count == 0) {
             let problem = format!("a rank reserves no `{device}` in `devices_per_rank`");
             return Err(MapError::new(problem, "give at least one, or omit the device").into());
+        }
+        if !(self.borders.is_empty() || self.pinned.is_empty()) {
+            let problem = "groups within `borders` are placed as a whole, which pinned ranks prevent";
+            return Err(MapError::new(problem, "omit `pinned` or `borders`").into());
+        }
+        if !self.borders.is_empty() && self.objective.t > 0.0 {
+            let problem =
+                "groups within `borders` are placed as a whole, which hides the contribution of a rank to F";
+            return Err(MapError::new(problem, "omit `borders`, or the metric T from `objective`").into());
         }
         self.blocks.map_or(Ok(()), |blocks| Ok(blocks.check(&self.objective)?))
     }

@@ -1,0 +1,289 @@
+//! Borders: groups of ranks that stay below one switch, such as those of an accelerator domain.
+//!
+//! # Method
+//!
+//! Contraction, as for blocks, once for every level of switches with borders, from the hosts up: what the groups of a
+//! level connect becomes one rank, and as many slots below one switch become one slot. Any mapper solves the smaller
+//! problem. If groups are alike, and slots below a switch cost the same to each other and to those below another
+//! switch, the costs differ by a constant, so the optimum of one problem is that of the other. Otherwise exchanges
+//! below the switches follow, and nothing is known about the optimum.
+
+use std::collections::BTreeMap;
+
+use hopmap_model::{Context, Error, SystemGraph, TaskGraph, Weight};
+use hopmap_objective::{Assignment, Objective, Problem};
+
+use crate::blocks::{Host, block_of, contracted, hosts_alone};
+use crate::exact::{BOUND, PROVEN};
+use crate::{MapError, Mapper, SearchResult};
+
+/// Slots whose costs are compared at most; beyond, nothing is claimed about the optimum.
+const MOST_COMPARED: usize = 2048;
+/// Exchanges below switches that are evaluated at most, for each rank.
+const EXCHANGES: usize = 1 << 12;
+
+/// Groups that no switch of a level may separate.
+#[derive(Debug, Clone)]
+pub(crate) struct Border {
+    level: u32,
+    /// Names of the phases whose groups they are.
+    kinds: String,
+    /// The area of every node of the machine.
+    areas: Vec<u32>,
+    groups: Vec<Vec<u32>>,
+}
+
+/// The borders of a program on a machine, from the lowest level up.
+pub(crate) fn borders(
+    levels: &BTreeMap<String, u32>,
+    graph: &TaskGraph,
+    system: &SystemGraph,
+) -> Result<Vec<Border>, MapError> {
+    let areas = if levels.is_empty() { Vec::new() } else { system.areas() };
+    let mut borders: BTreeMap<u32, Border> = BTreeMap::new();
+    for (kind, &level) in levels {
+        let Some(phase) = graph.phases.iter().find(|phase| phase.name.as_ref() == Some(kind)) else {
+            let names: Vec<&str> = graph.phases.iter().filter_map(|phase| phase.name.as_deref()).collect();
+            let problem = format!("`borders` has `{kind}`, but the program has no groups of that name");
+            let help = match names.is_empty() {
+                true => {
+                    "groups are those of the phases of a program, such as one of instance/parallel".into()
+                }
+                false => format!("it has {}", names.join(", ")),
+            };
+            return Err(MapError::new(problem, help));
+        };
+        let Some(areas) = (level as usize).checked_sub(1).and_then(|index| areas.get(index)) else {
+            let problem = format!(
+                "`borders` has level {level} for `{kind}`, but the machine has {} levels of switches that separate hosts",
+                areas.len()
+            );
+            return Err(MapError::new(
+                problem,
+                "levels are numbered from 1: the switches that hosts are linked to",
+            ));
+        };
+        let new = || Border { level, kinds: String::new(), areas: areas.clone(), groups: Vec::new() };
+        let border = borders.entry(level).or_insert_with(new);
+        let separator = if border.kinds.is_empty() { "" } else { ", " };
+        border.kinds += &format!("{separator}`{kind}`");
+        border.groups.extend(phase.groups());
+    }
+    Ok(borders.into_values().collect())
+}
+
+impl Border {
+    /// The same border for what the ranks are part of.
+    pub(crate) fn contracted(&self, part_of: &[u32]) -> Self {
+        let member = |rank: &u32| part_of[*rank as usize];
+        let groups = self.groups.iter().map(|group| group.iter().map(member).collect()).collect();
+        Self { groups, ..self.clone() }
+    }
+}
+
+/// A mapping problem with borders.
+pub(crate) struct Bordered<'a> {
+    pub(crate) graph: &'a TaskGraph,
+    pub(crate) system: &'a SystemGraph,
+    pub(crate) problem: &'a Problem,
+    /// The first rank of the program in every rank of this problem.
+    pub(crate) first_ranks: Vec<u32>,
+    /// What a slot is in messages, and how many of them a slot of this problem is.
+    pub(crate) slot: (&'static str, usize),
+}
+
+impl Bordered<'_> {
+    /// Maps ranks so that no border separates its groups.
+    pub(crate) fn solve(
+        &self,
+        mapper: &impl Mapper,
+        borders: &[Border],
+        (objective, weight): (&Objective, Weight),
+        cx: &Context<'_>,
+    ) -> Result<SearchResult, Error> {
+        let Some((border, outer)) = borders.split_first() else { return mapper.map(self.problem, cx) };
+        let cells = Clustering::new(self, border)?;
+        let graph = contracted(self.graph, &cells.clusters)?;
+        let system = hosts_alone(self.system, &cells.places(self.system));
+        let problem = Problem::with_objective(&graph, &system, weight, objective)?;
+        let outer: Vec<Border> = outer.iter().map(|border| border.contracted(&cells.cluster_of)).collect();
+        let first_rank = |cluster: &Vec<u32>| self.first_ranks[cluster[0] as usize];
+        let smaller = Bordered {
+            graph: &graph,
+            system: &system,
+            problem: &problem,
+            first_ranks: cells.clusters.iter().map(first_rank).collect(),
+            slot: (self.slot.0, self.slot.1 * cells.size),
+        };
+        let mut found = smaller.solve(mapper, &outer, (objective, weight), cx)?;
+        let between = problem.real(problem.cost(&found.slots));
+        found.slots = cells.expand(&found.slots);
+        let inside = self.problem.real(self.problem.cost(&found.slots)) - between;
+        found.convergence.iter_mut().for_each(|point| point.cost += inside);
+        found.metrics.get_mut(BOUND.name).into_iter().for_each(|bound| *bound += inside);
+        if !cells.are_alike(self.problem) {
+            found.metrics.retain(|name, _| ![BOUND.name, PROVEN.name].contains(&name.as_str()));
+            cells.improve(self.problem, &mut found, cx)?;
+        }
+        Ok(found)
+    }
+}
+
+/// Ranks that stay together, and places for them.
+struct Clustering {
+    /// The ranks of every cluster, by its first rank.
+    clusters: Vec<Vec<u32>>,
+    cluster_of: Vec<u32>,
+    /// Ranks of the largest cluster.
+    size: usize,
+    /// The slots below each switch that may be used.
+    below: Vec<Vec<u32>>,
+    /// Slots for a cluster, all of them below one switch.
+    cells: Vec<Vec<u32>>,
+}
+
+impl Clustering {
+    fn new(of: &Bordered<'_>, border: &Border) -> Result<Self, MapError> {
+        let clusters = clusters(of.graph.ranks(), &border.groups);
+        let cluster_of = block_of(&clusters);
+        let size = clusters.iter().map(Vec::len).max().unwrap_or(1);
+        let mut below: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for &slot in of.problem.distance().order().iter().filter(|&&slot| of.problem.admits(0, slot)) {
+            let host = of.system.slots[slot as usize].host;
+            below.entry(border.areas[host as usize]).or_default().push(slot);
+        }
+        let below: Vec<Vec<u32>> = below.into_values().collect();
+        let mut cells: Vec<Vec<u32>> =
+            below.iter().flat_map(|slots| slots.chunks_exact(size).map(<[u32]>::to_vec)).collect();
+        // A machine has the slots of a host together.
+        cells.sort_by_key(|cell| cell[0]);
+        let found = Self { clusters, cluster_of, size, below, cells };
+        if found.cells.len() < found.clusters.len() { Err(found.refused(of, border)) } else { Ok(found) }
+    }
+
+    /// Why the clusters do not fit.
+    fn refused(&self, of: &Bordered<'_>, Border { level, kinds, .. }: &Border) -> MapError {
+        let ((unit, scale), largest) = (of.slot, self.below.iter().map(Vec::len).max().unwrap_or(0));
+        let needed = self.size * scale;
+        let problem = if largest < self.size {
+            let is_large = |cluster: &&Vec<u32>| cluster.len() == self.size;
+            let first =
+                self.clusters.iter().find(is_large).map_or(0, |cluster| of.first_ranks[cluster[0] as usize]);
+            format!(
+                "the group of {kinds} with rank {first} needs {needed} {unit}, but no switch of level {level} has more than {} below it",
+                largest * scale
+            )
+        } else {
+            let up_to = if self.is_uniform() { "" } else { "up to " };
+            format!(
+                "{} groups of {kinds} of {up_to}{needed} {unit} must not cross switches of level {level}, below which there is room for {}",
+                self.clusters.len(),
+                self.cells.len()
+            )
+        };
+        MapError::new(
+            problem,
+            "set a higher level in `borders`, use smaller groups, or a larger part of the machine",
+        )
+    }
+
+    fn is_uniform(&self) -> bool {
+        self.clusters.iter().all(|cluster| cluster.len() == self.size)
+    }
+
+    /// The first slot of every cell.
+    fn places(&self, system: &SystemGraph) -> Vec<Host> {
+        self.cells
+            .iter()
+            .map(|cell| Host { node: system.slots[cell[0] as usize].host, first: cell[0] })
+            .collect()
+    }
+
+    /// The slot of every rank, from the cell of every cluster.
+    fn expand(&self, cells: &[u32]) -> Vec<u32> {
+        let mut slots = vec![0; self.cluster_of.len()];
+        for (ranks, &cell) in self.clusters.iter().zip(cells) {
+            let places = &self.cells[cell as usize];
+            ranks.iter().zip(places).for_each(|(&rank, &slot)| slots[rank as usize] = slot);
+        }
+        slots
+    }
+
+    /// Whether costs follow from the switches alone, so that the optimum of clusters is that of ranks.
+    fn are_alike(&self, problem: &Problem) -> bool {
+        let places: Vec<(usize, u32)> = self
+            .below
+            .iter()
+            .enumerate()
+            .flat_map(|(area, slots)| slots.iter().map(move |&slot| (area, slot)))
+            .collect();
+        let is_sum = problem.is_quadratic() && problem.ordered_pairs().is_none();
+        if !is_sum || !self.is_uniform() || places.len() > MOST_COMPARED {
+            return false;
+        }
+        let areas = self.below.len();
+        let (mut inside, mut between) = (None, vec![None; areas * areas]);
+        places.iter().enumerate().all(|(index, &(area, slot))| {
+            places[..index].iter().all(|&(other_area, other)| {
+                let known =
+                    if area == other_area { &mut inside } else { &mut between[area * areas + other_area] };
+                let cost = problem.distance().cost(slot, other);
+                *known.get_or_insert(cost) == cost
+            })
+        })
+    }
+
+    /// Exchanges ranks below the same switch as long as that lowers the cost.
+    fn improve(&self, problem: &Problem, found: &mut SearchResult, cx: &Context<'_>) -> Result<(), Error> {
+        let mut assignment = Assignment::new(problem, &found.slots)?;
+        let most = EXCHANGES.saturating_mul(found.slots.len());
+        let mut evaluations = 0;
+        let mut before = i64::MAX;
+        while assignment.cost() < before {
+            before = assignment.cost();
+            for (slots, &slot) in
+                self.below.iter().flat_map(|slots| slots.iter().map(move |slot| (slots, slot)))
+            {
+                let is_over = evaluations >= most || cx.should_stop();
+                for &other in slots.iter().filter(|&&other| other != slot && !is_over) {
+                    let Some(rank) = assignment.rank_at(slot) else { break };
+                    let delta = assignment.delta(rank, other);
+                    evaluations += 1;
+                    if delta < 0 {
+                        assignment.exchange(rank, other, delta);
+                    }
+                }
+            }
+        }
+        found.slots = assignment.slots().to_vec();
+        found.evaluations += evaluations as u64;
+        if let Some(&last) = found.convergence.last() {
+            let cost = problem.real(assignment.cost());
+            let evaluations = last.evaluations + evaluations as u64;
+            found.convergence.push(hopmap_model::ConvergencePoint { cost, evaluations, ..last });
+        }
+        Ok(())
+    }
+}
+
+/// Ranks that groups connect, in ascending order; a rank in no group is alone.
+fn clusters(ranks: usize, groups: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let mut first: Vec<u32> = (0..ranks as u32).collect();
+    let root = |first: &[u32], mut rank: u32| {
+        while first[rank as usize] != rank {
+            rank = first[rank as usize];
+        }
+        rank
+    };
+    for pair in groups.iter().flat_map(|group| group.windows(2)) {
+        let [a, b] = [pair[0], pair[1]].map(|rank| root(&first, rank));
+        first[a.max(b) as usize] = a.min(b);
+    }
+    let mut clusters: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for rank in 0..ranks as u32 {
+        let root = root(&first, rank);
+        first[rank as usize] = root;
+        clusters.entry(root).or_default().push(rank);
+    }
+    clusters.into_values().collect()
+}
