@@ -39,6 +39,7 @@ mod scotch;
 mod simgrid;
 mod slurm_conf;
 mod slurm_ring;
+mod slurm_torus;
 mod slurm_tree;
 mod slurm_yaml;
 mod units;

@@ -15,6 +15,10 @@ const YAML: &str = "---\n- topology: a\n  cluster_default: true\n  tree:\n    sw
                     - switch: s1\n      nodes: [n2, \"m[1-3]\"]\n- topology: b\n  block:\n    block_sizes: [2, 4]\n    blocks:\n    - block: x\n      nodes: n3\n";
 const MODEL: &str = "switches:\n  c:\n    labels: {a: b}\n    switches: [l1, l2]\nblocks:\n- switch: l1\n  nodes: [\"n[1-2]\"]\n- switch: l2\n  nodes: [n3]\n";
 const RINGS: &str = "RingName=r0 Nodes=n[0-3]\nRingName=r1 Nodes=\"m1,m2\"\n";
+const TORI: &str = "- topology: a\n  torus3d:\n    toruses:\n    - name: p\n      dims: {x: 3, y: 2, z: 2}\n      nodes: n[1-12]\n      placements: {dims: {x: 1, y: 2, z: 2}}\n    \
+                    - name: q\n      dims: {x: 2, y: 2, z: 1}\n      regions:\n      - anchor: {x: 1, y: 0, z: 0}\n        dims: {x: 1, y: 2, z: 1}\n        nodes: [m1, m2]\n";
+const YAML_RINGS: &str =
+    "- topology: a\n  ring:\n    rings:\n    - ring: r0\n      nodes: n[1-4]\n    - {ring: r1, nodes: m1}\n";
 const TOPOGRAPH: &str = r#"{"instances":[{"id":"n1","network_layers":["l1","s1"],"labels":{"network.topology.nvidia.com/accelerator":"d"}},
 {"id":"n2","network_layers":["l1","s1"]},{"id":"n3","network_layers":["l2","s1"]},{"id":"n9"}]}"#;
 const MAP: &str = r#"{"10.0.0.1": "s1", "10.0.0.2": "s1", "10.0.0.3": "s2"}"#;
@@ -49,7 +53,7 @@ fn sample(random: &mut Random) -> (Format, String) {
             "<platform version=\"4\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-3\" speed=\"1f\" bw=\"1Bps\" lat=\"1s\" topology=\"{kind}\"/></platform>"
         )
     };
-    match random.below(19) {
+    match random.below(21) {
         0 | 1 => (Format::SlurmConf, CONF.into()),
         2 => (Format::SlurmConf, BLOCKS.into()),
         3 => (Format::SlurmYaml, YAML.into()),
@@ -66,6 +70,8 @@ fn sample(random: &mut Random) -> (Format, String) {
         14 => (Format::LabelList, LABELS.into()),
         15 => (Format::NvidiaSmi, SMI.into()),
         16 => (Format::NcclTopology, NCCL.into()),
+        17 => (Format::SlurmYaml, TORI.into()),
+        18 => (Format::SlurmYaml, YAML_RINGS.into()),
         _ => (Format::Simgrid, shape().replace(SHAPES[0], SHAPES[random.below(3)])),
     }
 }

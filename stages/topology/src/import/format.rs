@@ -280,7 +280,7 @@ impl Sample {
     /// The first bytes as text, if it is a text file: up to the last complete line if truncated.
     pub(super) fn text(&self) -> Option<&str> {
         let text = if self.entries.is_none() { whole_lines(&self.head, HEAD) } else { None };
-        text.filter(|text| !text.contains('\0'))
+        text.filter(|text| !text.contains('\0')).map(|text| text.trim_start_matches(BYTE_ORDER_MARK))
     }
 }
 
@@ -311,9 +311,15 @@ pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>> {
     Ok(vec![InputPath::named(path, "machine")])
 }
 
-/// Reads a text file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Reads a text file, without the byte order mark that editors on Windows add.
 pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
-    hopmap_text::read_text(path, MOST_BYTES)
+    let text = hopmap_text::read_text(path, MOST_BYTES)?;
+    Ok(match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
 }
 
 /// An error at a line of the current file, or of the entire file.

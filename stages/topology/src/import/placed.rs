@@ -72,7 +72,7 @@ pub(super) fn recognises_map(sample: &Sample) -> bool {
 }
 
 fn after_brace(text: &str) -> Option<&str> {
-    text.trim_start_matches('\u{feff}').trim_start().strip_prefix('{').map(str::trim_start)
+    text.trim_start().strip_prefix('{').map(str::trim_start)
 }
 
 /// The columns of a label list.
@@ -171,7 +171,7 @@ impl<'de> Deserialize<'de> for Pairs {
 }
 
 fn parsed<'a, T: Deserialize<'a>>(text: &'a str, help: &str) -> Result<T> {
-    serde_json::from_str(text.trim_start_matches('\u{feff}'))
+    serde_json::from_str(text)
         .map_err(|error| malformed(Some(error.line()).filter(|&line| line > 0), error.to_string(), help))
 }
 
@@ -398,6 +398,16 @@ mod tests {
         assert_eq!(fault("host,leaf\n,l1\n", Format::LabelList), "2: host 1 of the file has no name");
         assert_eq!(fault("host,leaf\nn1\n", Format::LabelList).split(':').nth(1), Some(" not a CSV file"));
         assert_eq!(fault("host,leaf\n", Format::LabelList), "no hosts");
+    }
+
+    #[test]
+    fn lists_from_windows_are_read() {
+        let text = "\u{feff}host,leaf\r\nn1,l1\r\nn2,l1\r\n";
+        let Imported { system, .. } = import(text, Format::LabelList).unwrap();
+        assert_eq!((hosts(&system), hops(&system, "n1", "n2")), (vec!["n1", "n2"], Some(2)));
+        let Imported { system, .. } =
+            import("\u{feff}{\"a\": \"s\", \"b\": \"s\"}", Format::SwitchMap).unwrap();
+        assert_eq!(hops(&system, "a", "b"), Some(2));
     }
 
     #[test]

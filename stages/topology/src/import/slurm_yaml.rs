@@ -1,8 +1,10 @@
-//! `topology.yaml` of Slurm 25.05 (topology.yaml(5)), and the models of topograph, which have a similar
-//! syntax.
+//! `topology.yaml` of Slurm 25.05 to 26.11 (topology.yaml(5)): trees, blocks, rings and 3D tori; and the models of
+//! topograph, which have a similar syntax.
 
-use super::finish::machine;
+use super::finish::{Parts, machine};
 use super::format::{Sample, malformed, note};
+use super::slurm_ring;
+use super::slurm_torus::{self, Placed, Torus};
 use super::slurm_tree::{Blocks, Lists, Switch, parts};
 use super::yaml::{Content, Yaml, parse};
 use super::{ImportError, ImportParams, Imported, Result};
@@ -18,7 +20,8 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     let key = |line: &str| line.split_once(':').map(|(key, _)| key.trim().trim_matches('"').to_owned());
     match line.trim_start().strip_prefix("- ") {
         Some(item) => key(item).is_some_and(|key| {
-            ["topology", "cluster_default", "tree", "block", "flat"].contains(&key.as_str())
+            ["topology", "cluster_default", "tree", "block", "ring", "torus3d", "flat"]
+                .contains(&key.as_str())
         }),
         None => ["switches:", "blocks:"].contains(&line.trim_end()),
     }
@@ -29,17 +32,16 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         return Err(malformed(None, "no topology", "a list of topologies is expected: `- topology: name`"));
     };
     let (mut notes, lists) = (Vec::new(), Lists::new());
-    let switches = match &yaml.content {
+    let (parts, more) = match &yaml.content {
         Content::List(topologies) => {
             let chosen = chosen(topologies, &mut notes)?;
             topology(&lists, chosen, &mut notes)?
         }
-        Content::Map(_) => model(&lists, &yaml, &mut notes)?,
+        Content::Map(_) => parts(&model(&lists, &yaml, &mut notes)?)?,
         Content::Scalar(_) => {
             return Err(yaml.wrong("not a list of topologies", "begin with `- topology: name`"));
         }
     };
-    let (parts, more) = parts(&switches)?;
     notes.extend(more);
     Ok(Imported { system: machine(parts, params)?, notes })
 }
@@ -77,26 +79,32 @@ fn chosen<'a>(topologies: &'a [Yaml], notes: &mut Vec<String>) -> Result<&'a Yam
     Ok(found)
 }
 
-fn topology(all: &Lists, topology: &Yaml, notes: &mut Vec<String>) -> Result<Vec<Switch>> {
+fn topology(all: &Lists, topology: &Yaml, notes: &mut Vec<String>) -> Result<(Parts, Vec<String>)> {
     for (key, value) in topology.map().unwrap_or_default() {
         match key.as_str() {
             "topology" | "cluster_default" => {}
-            "tree" => return tree(all, value),
+            "tree" => return parts(&tree(all, value)?),
+            "ring" => return slurm_ring::parts(&rings(all, value)?),
+            "torus3d" => return slurm_torus::parts(&tori(all, value)?),
             "block" => {
                 let (switches, more) = blocks(all, value)?.switches()?;
                 notes.extend(more);
-                return Ok(switches);
+                return parts(&switches);
             }
             "flat" => {
-                let help = "it contains no hosts; list them in a tree or in blocks";
+                let help = "it contains no hosts; list them in a tree, blocks, rings or tori";
                 return Err(value.wrong("this topology is flat", help));
             }
             _ => {
-                return Err(unknown(value.line, key, "topology, cluster_default, tree, block and flat"));
+                return Err(unknown(
+                    value.line,
+                    key,
+                    "topology, cluster_default, tree, block, ring, torus3d and flat",
+                ));
             }
         }
     }
-    Err(topology.wrong("a topology without `tree` or `block`", "add one of them"))
+    Err(topology.wrong("a topology without `tree`, `block`, `ring` or `torus3d`", "add one of them"))
 }
 
 fn tree(all: &Lists, tree: &Yaml) -> Result<Vec<Switch>> {
@@ -131,18 +139,99 @@ fn blocks(all: &Lists, block: &Yaml) -> Result<Blocks> {
             _ => return Err(unknown(value.line, key, "block_sizes and blocks")),
         }
     }
-    for item in items(block, "blocks")? {
-        let mut block = Switch { line: item.line, ..Switch::default() };
+    blocks.bases = hosts_by_name(all, items(block, "blocks")?, "block")?;
+    Ok(blocks)
+}
+
+/// Blocks or rings: a name and hosts each.
+fn hosts_by_name(all: &Lists, items: &[Yaml], what: &str) -> Result<Vec<Switch>> {
+    let named_hosts = |item: &Yaml| {
+        let mut found = Switch { line: item.line, ..Switch::default() };
         for (key, value) in item.map().unwrap_or_default() {
             match key.as_str() {
-                "block" => block.name = Lists::own_name(value.line, text(value)?)?,
-                "nodes" => block.hosts = lists(all, value, Lists::hosts)?,
-                _ => return Err(unknown(value.line, key, "block and nodes")),
+                "nodes" => found.hosts = lists(all, value, Lists::hosts)?,
+                key if key == what => found.name = Lists::own_name(value.line, text(value)?)?,
+                _ => return Err(unknown(value.line, key, &format!("{what} and nodes"))),
             }
         }
-        blocks.bases.push(named(block, "block")?);
+        named(found, what)
+    };
+    items.iter().map(named_hosts).collect()
+}
+
+fn rings(all: &Lists, ring: &Yaml) -> Result<Vec<Switch>> {
+    hosts_by_name(all, one_or_more(ring, "rings")?, "ring")
+}
+
+fn tori(all: &Lists, torus: &Yaml) -> Result<Vec<Torus>> {
+    one_or_more(torus, "toruses")?.iter().map(|item| torus3d(all, item)).collect()
+}
+
+fn torus3d(all: &Lists, item: &Yaml) -> Result<Torus> {
+    let (mut torus, mut dims, mut hosts) = (Torus { line: item.line, ..Torus::default() }, None, None);
+    for (key, value) in item.map().unwrap_or_default() {
+        match key.as_str() {
+            "name" => torus.name = Lists::own_name(value.line, text(value)?)?,
+            "dims" => dims = Some(coordinates(value)?),
+            "nodes" => hosts = Some(Placed::new(value.line, lists(all, value, Lists::hosts)?)),
+            "regions" => {
+                torus.placed =
+                    one_or_more(item, key)?.iter().map(|item| region(all, item)).collect::<Result<_>>()?;
+            }
+            // Where Slurm may allocate jobs.
+            "placements" => {}
+            _ => return Err(unknown(value.line, key, "name, dims, nodes, regions and placements")),
+        }
     }
-    Ok(blocks)
+    torus.dims =
+        dims.ok_or_else(|| item.wrong("a torus without `dims`", "such as `dims: {x: 4, y: 4, z: 2}`"))?;
+    if torus.name.is_empty() {
+        return Err(item.wrong("a torus without a name", "add `name: pod1`"));
+    }
+    if let Some(hosts) = hosts {
+        if !torus.placed.is_empty() {
+            return Err(item.wrong("a torus with both `nodes` and `regions`", "give one of them"));
+        }
+        torus.placed = vec![Placed { dims: torus.dims, ..hosts }];
+    }
+    Ok(torus)
+}
+
+fn region(all: &Lists, item: &Yaml) -> Result<Placed> {
+    let mut region = Placed { line: item.line, ..Placed::default() };
+    for (key, value) in item.map().unwrap_or_default() {
+        match key.as_str() {
+            "anchor" => region.anchor = coordinates(value)?,
+            "dims" => region.dims = coordinates(value)?,
+            "nodes" => region.hosts = lists(all, value, Lists::hosts)?,
+            _ => return Err(unknown(value.line, key, "anchor, dims and nodes")),
+        }
+    }
+    Ok(region)
+}
+
+/// Numbers of 16 bits, as in Slurm; 0 if omitted.
+fn coordinates(value: &Yaml) -> Result<[u16; 3]> {
+    let help = "such as `{x: 4, y: 4, z: 2}`";
+    let mut found = [0; 3];
+    let entries = value.map().ok_or_else(|| value.wrong("expected `x`, `y` and `z`", help))?;
+    for (key, number) in entries {
+        let Some(axis) = ["x", "y", "z"].iter().position(|axis| axis == key) else {
+            return Err(unknown(number.line, key, "x, y and z"));
+        };
+        let parsed = number.scalar().and_then(|text| text.parse().ok());
+        found[axis] =
+            parsed.ok_or_else(|| number.wrong(format!("`{key}` is not a number from 0 to 65535"), help))?;
+    }
+    Ok(found)
+}
+
+/// The values of a list. Slurm also reads a map in its place, if there is only one.
+fn one_or_more<'a>(value: &'a Yaml, key: &str) -> Result<&'a [Yaml]> {
+    match value.get(key) {
+        Some(only) if only.map().is_some() => Ok(std::slice::from_ref(only)),
+        _ => items(value, key),
+    }
 }
 
 /// A model of topograph: switches by name with their children, and blocks of hosts below the lowest switches.
@@ -309,6 +398,16 @@ mod tests {
     }
 
     #[test]
+    fn rings_are_those_of_topology_conf() {
+        let yaml = "- topology: a\n  ring:\n    rings:\n    - ring: r0\n      nodes: n[1-4]\n    - {ring: r1, nodes: 'n[5-8]'}\n";
+        let conf = "RingName=r0 Nodes=n[1-4]\nRingName=r1 Nodes=n[5-8]\n";
+        let (yaml, conf) = (import(yaml).unwrap(), import(conf).unwrap());
+        assert_eq!((yaml.system, yaml.notes), (conf.system, conf.notes));
+        assert_eq!(fault("- topology: a\n  ring: {rings: r1=n1}\n"), "2: `rings` is not a list");
+        assert_eq!(fault("- topology: a\n  ring: {rings: {nodes: n1}}\n"), "2: a ring without a name");
+    }
+
+    #[test]
     fn errors_have_lines() {
         assert_eq!(fault("- topology: a\n  tre:\n    x: y\n"), "3: unknown key `tre`");
         assert_eq!(
@@ -319,7 +418,7 @@ mod tests {
             fault("- topology: a\n  tree:\n    switches:\n    - switch: s\n      nodes: n[\n")
                 .starts_with("5: host list")
         );
-        assert_eq!(fault("- topology: a\n"), "1: a topology without `tree` or `block`");
+        assert_eq!(fault("- topology: a\n"), "1: a topology without `tree`, `block`, `ring` or `torus3d`");
         assert_eq!(fault("- topology: a\n  tree: 3\n"), "2: `switches` is not a list");
     }
 }
