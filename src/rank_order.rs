@@ -22,6 +22,8 @@ pub struct RankOrderFile {
     pub order: String,
     /// `bytes` or `model`, and its keys with their values in TOML.
     pub traffic: (&'static str, Vec<(String, String)>),
+    /// Levels of switches that kinds of groups must not cross.
+    pub borders: Vec<(String, String)>,
     /// Latency of links in seconds, and bandwidths by level in bytes per second, where the topology has none.
     pub link: (f64, Vec<f64>),
     /// Bandwidth inside a host in bytes per second.
@@ -43,8 +45,13 @@ impl RankOrderFile {
             _ => String::new(),
         };
         let sizes: Vec<String> = self.sizes.iter().map(|(name, size)| format!("{name} = {size}")).collect();
-        let traffic: Vec<String> =
-            self.traffic.1.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let list = |pairs: &[(String, String)]| -> String {
+            pairs.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
+        };
+        let borders = match self.borders.is_empty() {
+            true => String::new(),
+            false => format!(", borders = {{ {} }}", list(&self.borders)),
+        };
         let search = if self.host_count <= MOST_BOUNDED { "map/exact" } else { "map/auto" };
         let mut text = format!(
             r#"name = "rank-order"
@@ -75,14 +82,14 @@ with  = {{ path = {present}, format = "machinefile", weight = "bytes" }}
 [stages.best]
 uses  = "{search}"
 needs = {{ task-graph = "job.task-graph", system = "machine" }}
-with  = {{ blocks = "host", weight = "bytes" }}
+with  = {{ blocks = "host", weight = "bytes"{borders} }}
 "#,
             hosts = quoted(&self.hosts),
             gpus = self.gpus,
             sizes = sizes.join(", "),
             order = quoted(&self.order),
             traffic_name = self.traffic.0,
-            traffic = traffic.join(", "),
+            traffic = list(&self.traffic.1),
             present = quoted(&self.present),
         );
         for mapping in ["present", "best"] {
@@ -131,6 +138,7 @@ mod tests {
             sizes: vec![("tp", 8), ("dp", 2)],
             order: "tp-dp".into(),
             traffic: ("bytes", vec![("dp".into(), "4000000000".into())]),
+            borders: vec![("dp".into(), "1".into())],
             link: (1e-6, vec![4e11, 1e11]),
             inside: 3.6e12,
             present: "present.hosts".into(),
@@ -141,6 +149,8 @@ mod tests {
         assert_eq!(stages["job"]["with"]["sizes"]["dp"].as_integer(), Some(2));
         assert_eq!(stages["job"]["with"]["bytes"]["dp"].as_integer(), Some(4_000_000_000));
         assert_eq!(stages["best"]["uses"].as_str(), Some("map/exact"));
+        assert_eq!(stages["best"]["with"]["borders"]["dp"].as_integer(), Some(1));
+        assert!(stages["present"]["with"].get("borders").is_none());
         let many = RankOrderFile { host_count: 2049, ..file };
         let table: toml::Table = many.text().parse().unwrap();
         assert_eq!(table["stages"]["best"]["uses"].as_str(), Some("map/auto"));

@@ -50,6 +50,7 @@ Without --model and --bytes, the model is an example that fits the groups: the a
 Examples:
   hopmap rank-order --topology topograph.json --hosts 'node[7,66,70,8]' --tp 8 --pp 2
   hopmap rank-order --topology topology.conf --tp 8 --pp 8 --ep 16 --model layers=64,hidden=8192,experts=64,top_k=4   # in a Slurm job
+  hopmap rank-order --topology labels.csv --tp 8 --ep 4 --pp 2 --borders ep=1   # no expert group crosses a leaf or NVLink domain
   hopmap rank-order --topology labels.csv --hosts-file hosts --tp 8 --bytes dp=20000000000 --bandwidth 400e9,200e9")]
 pub(crate) struct Arguments {
     /// Topology of the network: any file that topology/import reads, or the folder of a stored topology.
@@ -91,6 +92,10 @@ pub(crate) struct Arguments {
     /// Bytes of each kind of group in a step: keys of `bytes` of the stage instance/parallel.
     #[arg(long, value_name = "KIND=BYTES,…", value_delimiter = ',', value_parser = pair)]
     bytes: Vec<(String, String)>,
+    /// Groups that must not cross switches of a level, such as ep=1: those that hosts are linked to, leaf switches or
+    /// accelerator domains.
+    #[arg(long, value_name = "KIND=LEVEL,…", value_delimiter = ',', value_parser = pair)]
+    borders: Vec<(String, String)>,
     /// Bytes per second of links whose bandwidth the topology lacks: those of hosts first, then level by level.
     #[arg(long, value_name = "RATES", value_delimiter = ',', default_value = "400e9", value_parser = positive)]
     bandwidth: Vec<f64>,
@@ -149,6 +154,7 @@ fn hosts(arguments: &Arguments) -> Result<Vec<String>> {
         (Some(list), _) => list.clone(),
         (None, Some(path)) => {
             let text = hopmap_text::read_text(path, 1 << 26).map_err(Report::from)?;
+            let text = text.trim_start_matches('\u{feff}');
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
             lines.collect::<Vec<_>>().join(",")
         }
@@ -230,6 +236,7 @@ fn pipeline(arguments: &Arguments, hosts: &[String], job: &Job, working: &Path) 
         sizes: sizes.chain(etp.map(|etp| ("etp", etp))).collect(),
         order: arguments.order.clone(),
         traffic,
+        borders: arguments.borders.clone(),
         link: (arguments.latency, arguments.bandwidth.clone()),
         inside: arguments.inside,
         present: PRESENT.to_owned(),
@@ -264,6 +271,8 @@ struct Answer {
     /// Predicted seconds of the communication of a step.
     seconds: f64,
     best_seconds: f64,
+    /// Whether the present order crosses `--borders`.
+    crosses_borders: bool,
     crossings: Vec<GroupLevel>,
     present: Vec<String>,
     best: Vec<String>,
@@ -294,13 +303,18 @@ fn conclude(arguments: &Arguments, file: &Path, hosts: &[String], output: Output
     let cost = |mapping: &Mapping| mapping.metrics.get("F").copied().unwrap_or_default();
     let value = |name: &str| best.metrics.get(name).copied();
     let gpus = arguments.gpus as usize;
+    let crossings = crossings(&now, &then);
+    let is_border = |found: &GroupLevel| {
+        arguments.borders.iter().any(|(kind, level)| *kind == found.kind && *level == found.level.to_string())
+    };
     let answer = Answer {
         cost_over_best: if cost(&best) > 0.0 { cost(&present) / cost(&best) } else { 1.0 },
         proven: value("proven").is_some_and(|proven| proven > 0.0),
         gap: value("gap"),
         seconds: seconds.seconds(),
         best_seconds: best_seconds.seconds(),
-        crossings: crossings(&now, &then),
+        crosses_borders: crossings.iter().any(|found| found.crossing > 0 && is_border(found)),
+        crossings,
         present: hosts.to_vec(),
         best: (0..best.ranks.len()).step_by(gpus).map(|rank| best.host_of(rank).to_owned()).collect(),
     };
@@ -339,23 +353,39 @@ impl Answer {
             (false, None) => ("best order found", "not bounded".to_owned()),
         };
         let seconds = format!("predicted communication of a step: {:.4} s", self.seconds);
+        if self.crosses_borders && self.cost_over_best <= 1.0 + SAME {
+            let cost = format!("{:.2} × the {found} within the borders, which is {how}", self.cost_over_best);
+            let mut lines = vec![format!("groups of this order cross the borders: it costs {cost}")];
+            lines.extend(self.crossings());
+            lines.push(format!("{seconds}, {:.4} s within the borders", self.best_seconds));
+            lines.extend(self.results(file));
+            return lines;
+        }
         if self.cost_over_best <= 1.0 + SAME {
             return vec![format!("no better order was found: this one is the {found}, {how}"), seconds];
         }
         let mut lines =
             vec![format!("this order costs {:.2} × the {found}, which is {how}", self.cost_over_best)];
-        lines
-            .extend(self.crossings.iter().filter(|crossing| crossing.crossing > 0).map(GroupLevel::sentence));
+        lines.extend(self.crossings());
         let change = 100.0 * (1.0 - self.best_seconds / self.seconds);
         lines.push(format!("{seconds}, {:.4} s in the best order ({change:.1} % less)", self.best_seconds));
-        if self.best.len() <= MOST_LISTED {
-            lines.push(format!("best order: {}", host_list::compress(&self.best)));
-        }
-        let folder = shown(file.parent().unwrap_or(file));
-        lines.push(format!(
-            "{folder}/node-ranks has the node rank of every host, {folder}/groups-present.csv the hosts of every group"
-        ));
+        lines.extend(self.results(file));
         lines
+    }
+
+    /// The groups of the present order that cross switches.
+    fn crossings(&self) -> impl Iterator<Item = String> + '_ {
+        self.crossings.iter().filter(|crossing| crossing.crossing > 0).map(GroupLevel::sentence)
+    }
+
+    /// The best order, and where it is.
+    fn results(&self, file: &Path) -> Vec<String> {
+        let folder = shown(file.parent().unwrap_or(file));
+        let order = format!("best order: {}", host_list::compress(&self.best));
+        let files = format!(
+            "{folder}/node-ranks has the node rank of every host, {folder}/groups-present.csv the hosts of every group"
+        );
+        if self.best.len() <= MOST_LISTED { vec![order, files] } else { vec![files] }
     }
 }
 

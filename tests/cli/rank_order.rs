@@ -193,6 +193,10 @@ fn what_is_no_job_is_one_message() {
         ),
         (&["--hosts", "node[0-7]", "--tp", "8", "--model", "layer=3"], "unknown field `layer`"),
         (&["--hosts", "node[0-8]", "--tp", "8"], "node8"),
+        (
+            &["--hosts", "node[0-7]", "--gpus", "1", "--dp", "4", "--pp", "2", "--borders", "dp=1"],
+            "the group of `dp` with rank 0 needs 4 hosts, but no switch of level 1 has more than 2 below it",
+        ),
     ] {
         let words = [&["rank-order", "--topology", "labels.csv"], options].concat();
         let output = sandbox.command(&words).env_remove("SLURM_JOB_NODELIST").output().unwrap();
@@ -200,4 +204,35 @@ fn what_is_no_job_is_one_message() {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(!output.status.success() && text.contains(expected), "{expected}:\n{text}");
     }
+}
+
+/// The hosts of consecutive groups of two in an order are on one leaf each.
+fn pairs_share_leaves(order: &[&str]) -> bool {
+    let leaf = |host: &str| host.trim_start_matches("node").parse::<usize>().unwrap() % 4;
+    order.chunks(2).all(|pair| leaf(pair[0]) == leaf(pair[1]))
+}
+
+#[test]
+fn files_from_windows_are_read() {
+    let sandbox = Sandbox::new();
+    sandbox.write("labels.csv", format!("\u{feff}{}", labels(4).replace('\n', "\r\n")));
+    sandbox.write("hosts", "\u{feff}node[0-1]\r\nnode3\r\nnode2\r\n");
+    let found = answer(&sandbox, &["--hosts-file", "hosts", "--gpus", "1", "--pp", "2"]);
+    assert_eq!(names(&found["present"]), ["node0", "node1", "node3", "node2"]);
+}
+
+#[test]
+fn borders_hold_even_if_they_cost_more() {
+    let sandbox = Sandbox::new();
+    sandbox.write("labels.csv", labels(8));
+    // Pipelines of two hosts with little traffic stay on a leaf; rings of data-parallel ranks with much do not.
+    let job = ["--hosts", "node[0-7]", "--gpus", "1", "--dp", "4", "--pp", "2", "--order", "pp-dp"];
+    let traffic = ["--bytes", "dp=64000,pp=8"];
+    let free = answer(&sandbox, &[&job[..], &traffic].concat());
+    let found = answer(&sandbox, &[&job[..], &traffic, &["--borders", "pp=1"]].concat());
+    assert!(!pairs_share_leaves(&names(&free["best"])), "{free}");
+    assert!(pairs_share_leaves(&names(&found["best"])), "{found}");
+    assert_eq!((&found["proven"], &found["crosses_borders"]), (&true.into(), &true.into()), "{found}");
+    let cost = |answer: &Value| answer["cost_over_best"].as_f64().unwrap();
+    assert!(cost(&found) < cost(&free), "{found} and {free}");
 }
