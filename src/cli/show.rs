@@ -11,6 +11,7 @@ use hopmap_artifact::{ArtifactError, Cell, Folder, TableReader};
 use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_model::InternalError;
 use hopmap_text::counted;
+use hopmap_views::{decimal, run_time_parts};
 use miette::Report;
 use serde_json::{Value, json};
 
@@ -91,11 +92,13 @@ fn describe(folder: &Folder, output: Output) -> Result<()> {
     output.json(&json!({ "path": folder.path(), "digest": folder.digest(), "artifact": description }));
     output.line(format!("{}  {}", description.kind, shown(folder.path())));
     output.line(format!("digest  {}", folder.digest()));
-    description.metrics.iter().for_each(|(name, value)| output.line(format!("  {name:<28} {value}")));
+    let metrics = &description.metrics;
+    metrics.iter().for_each(|(name, value)| output.line(format!("  {name:<28} {}", number(*value))));
     for (name, value) in &description.attributes {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         output.line(format!("  {name:<28} {text}"));
     }
+    run_time_parts(metrics).iter().for_each(|line| output.line(format!("  {line}")));
     for (name, table) in &description.tables {
         let reader = folder.stream(name).map_err(Report::new)?;
         let names: Vec<&str> = reader.schema().fields().iter().map(|field| field.name().as_str()).collect();
@@ -149,8 +152,8 @@ fn print(reader: TableReader, format: Format, most: usize, output: Output) -> Re
         left -= batch.num_rows();
         match format {
             // DOT was refused before.
-            Format::Table | Format::Dot => aligned.extend(texts(&batch)),
-            Format::Csv => output.raw(&csv(texts(&batch))?),
+            Format::Table | Format::Dot => aligned.extend(texts(&batch, for_people)),
+            Format::Csv => output.raw(&csv(texts(&batch, |cell| cell.to_string()))?),
             Format::Json => output.raw(json(&names, &batch).as_bytes()),
         }
     }
@@ -160,9 +163,22 @@ fn print(reader: TableReader, format: Format, most: usize, output: Output) -> Re
     Ok(())
 }
 
-fn texts(batch: &RecordBatch) -> impl Iterator<Item = Vec<String>> {
-    let row = |row| batch.columns().iter().map(|column| Cell::of(column, row).to_string()).collect();
+fn texts(batch: &RecordBatch, text: fn(Cell<'_>) -> String) -> impl Iterator<Item = Vec<String>> {
+    let row = move |row| batch.columns().iter().map(|column| text(Cell::of(column, row))).collect();
     (0..batch.num_rows()).map(row)
+}
+
+/// A cell of an aligned table. CSV and JSON are exact.
+fn for_people(cell: Cell<'_>) -> String {
+    match cell {
+        Cell::Real(value) if value.fract() != 0.0 => number(value),
+        cell => cell.to_string(),
+    }
+}
+
+/// A number for people: integers in full, and fractions without the last digits, which are rounding in sums.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 { value.to_string() } else { decimal(value) }
 }
 
 fn csv<R: IntoIterator<Item: AsRef<[u8]>>>(rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>, Report> {

@@ -9,6 +9,7 @@ use hopmap_command::shown;
 use hopmap_model::{Artifact, MOST_GAIN, Metrics, Prediction, Schedule, TraceSummary, Trials};
 use hopmap_text::counted;
 use hopmap_trials::{comparisons, summary};
+use hopmap_views::decimal;
 use serde_json::json;
 
 use super::output::{Output, message};
@@ -290,10 +291,14 @@ fn measured(store: &Store, record: &OutputRecord) -> Option<String> {
 
 /// The makespan, and the recorded run time of a traced program, in one line.
 fn scheduled(record: &OutputRecord) -> Option<String> {
-    let value = |name: &str| record.metrics.get(name);
-    let recorded =
-        value("recorded_s").map_or_else(String::new, |recorded| format!(", recorded {recorded:.6} s"));
-    Some(format!("makespan {:.6}{recorded}", value("makespan")?))
+    let value = |name: &str| record.metrics.get(name).copied();
+    let makespan = value("makespan")?;
+    let seconds = |name: &str, what: &str| Some(format!("{what} {:.6} s", value(name)?));
+    let Some(recorded) = seconds("recorded_s", "recorded") else {
+        return Some(format!("makespan {}", decimal(makespan)));
+    };
+    let parts = [seconds("makespan", "makespan"), seconds("predicted_s", "predicted"), Some(recorded)];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 /// What a program did, in one line.

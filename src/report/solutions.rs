@@ -10,7 +10,7 @@ use hopmap_model::{
 use hopmap_objective::{Quality, linear, link_loads};
 use hopmap_views::{
     IslandSearch, Palette, RankOrder, Routed, SmallMatrix, convergence, gantt, groups, levels,
-    makespan_convergence, matrix, route_loads, routes as picture, small_matrices, topology,
+    makespan_convergence, matrix, route_loads, routes as picture, run_time_parts, small_matrices, topology,
 };
 
 use super::page::{Page, Results, cell_name, escape, number, prose};
@@ -193,6 +193,7 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
             cell_name(cell),
             format!("<code>{}</code>", escape(cell.entry.kind)),
             value("makespan"),
+            value("predicted_s"),
             value("recorded_s"),
             value("lower_bound"),
             percent("gap"),
@@ -201,7 +202,7 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
             value("evaluations"),
         ]
     };
-    let head = "stage | kind | makespan | recorded s | lower bound | gap at most | proven optimal | idle | evaluations";
+    let head = "stage | kind | makespan | predicted s | recorded s | lower bound | gap at most | proven optimal | idle | evaluations";
     page.first_rows(head, cells.iter().map(row), MOST_ROWS);
 }
 
@@ -210,6 +211,7 @@ fn draw_schedule(page: &mut Page, schedule: &Schedule, scheduler: &str, palette:
     let names: Vec<String> = path.iter().take(MOST_NAMED).map(|&task| schedule.name(task)).collect();
     let more = if path.len() > names.len() { " → …" } else { "" };
     let caption = format!("Critical path of {} tasks: {}{more}", path.len(), names.join(" → "));
+    run_time_parts(&schedule.metrics).iter().for_each(|line| page.note(line));
     page.figure(&gantt(schedule), &caption);
     if let Some(search) = searched(scheduler, &schedule.convergence, &schedule.metrics) {
         let bound = schedule.metrics.get("lower_bound").copied().filter(|bound| *bound > 0.0);

@@ -50,7 +50,15 @@ fn a_traced_program_is_scheduled() {
     assert_eq!(sandbox.read("out/rankfile").lines().filter(|line| line.starts_with("rank ")).count(), 16);
     let again = sandbox.stdout(&run);
     let line = again.lines().find(|line| line.starts_with("  schedule ")).unwrap();
-    assert!(line.contains(" makespan 0.0") && line.contains(", recorded 0.3"), "{line}");
+    let parts = [" makespan 0.0", ", predicted 0.0", ", recorded 0.3"];
+    assert!(parts.iter().all(|part| line.contains(part)), "{line}");
+    let shown = sandbox.stdout(&["show", "checked", "--store", "store"]);
+    for part in ["makespan 16.", "waiting and contention", "beyond the prediction"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // The sum of doubles that PARUS would print has no rounding noise, and no trace comes from PARUS.
+    assert!(!shown.contains("00000000"), "{shown}");
+    assert!(!again.contains("PARUS would report"), "{again}");
     assert!(sandbox.read("report.html").contains("recorded s"));
 }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use hopmap_model::{Schedule, ScheduledTask};
 
 use crate::chart::Axis;
-use crate::human::{count_of, six_digits, three_digits};
+use crate::human::{Unit, count_of, quantity_of, six_digits, three_digits};
 use crate::svg::{Escaped, Number, Path, Svg, place, shortened_inside, text_width};
 
 const LEFT: f64 = 120.0;
@@ -49,7 +49,7 @@ fn subtitle(schedule: &Schedule) -> String {
     let (tasks, processors) = (schedule.tasks.len(), schedule.processors.len());
     let mut parts = vec![
         format!("{} on {}", count_of(tasks, "task"), count_of(processors, "processor")),
-        format!("makespan {}", six_digits(makespan)),
+        format!("makespan {}", TimeUnit::of(schedule).time(makespan)),
     ];
     match metric("lower_bound") {
         _ if metric("proven").is_some_and(|proven| proven > 0.0) => parts.push("proven optimal".into()),
@@ -88,7 +88,7 @@ impl<'a> Chart<'a> {
         let makespan = schedule.makespan();
         // A schedule without any work is a point in time.
         let axis = if makespan > 0.0 { Axis::linear(0.0, makespan) } else { Axis::linear(0.0, 1.0) };
-        let (unit, lanes) = (TimeUnit::of(makespan), Lanes::new(schedule.processors.len()));
+        let (unit, lanes) = (TimeUnit::of(schedule), Lanes::new(schedule.processors.len()));
         Self { schedule, makespan, axis, unit, lanes, idle: schedule.idle() }
     }
 
@@ -151,14 +151,14 @@ impl<'a> Chart<'a> {
             svg.add(format_args!("<path d=\"M{x} {top}V{bottom}\" {look}/>"));
         };
         upright(svg, end, TOP - 24.0, "stroke=\"var(--i)\" stroke-width=\"1.4\" fill=\"none\"");
-        let makespan = format!("makespan {}", six_digits(self.makespan));
+        let makespan = format!("makespan {}", self.unit.time(self.makespan));
         let bound = self.schedule.metrics.get("lower_bound").copied().filter(|bound| *bound > 0.0);
         match bound {
             Some(bound) if bound < self.makespan => {
                 let x = self.across(bound);
                 upright(svg, x, TOP - 10.0, "class=\"g sk2\" stroke-dasharray=\"5 4\"");
                 let class = if x > LEFT + WIDTH / 4.0 { "q n e" } else { "q n" };
-                svg.text(x, TOP - 15.0, class, &format!("lower bound {}", six_digits(bound)));
+                svg.text(x, TOP - 15.0, class, &format!("lower bound {}", self.unit.time(bound)));
                 svg.text(end, TOP - 29.0, "n e w", &makespan);
             }
             Some(_) => svg.text(end, TOP - 29.0, "n e w", &format!("{makespan} = lower bound")),
@@ -382,7 +382,7 @@ fn draw_box(svg: &mut Svg, chart: &Chart<'_>, number: u32) {
 fn tooltip(chart: &Chart<'_>, number: u32) -> String {
     let task = &chart.schedule.tasks[number as usize];
     let (name, processor) = (chart.schedule.name(number), task.processor as usize);
-    let (start, finish) = (six_digits(task.start), six_digits(task.finish));
+    let [start, finish] = [task.start, task.finish].map(|time| chart.unit.time(time));
     let processor = &chart.schedule.processors[processor].name;
     let mut text = format!("{name}: {start} to {finish} on {processor}");
     // Writing to a string does not fail.
@@ -481,35 +481,52 @@ fn run_of_cells(path: &mut String, chart: &Chart<'_>, cells: &Cells, (lane, run)
     let _ = write!(path, "M{x} {y}H{right}v{height}H{x}z");
 }
 
-/// A power of a thousand by which the labels of an axis are divided.
+/// Unit of the times of a schedule: seconds for a traced program, otherwise that of the weights of the graph, which has no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct TimeUnit(i32);
+struct TimeUnit {
+    /// Labels of the axis are divided by this power of ten.
+    exponent: i32,
+    is_seconds: bool,
+}
 
 impl TimeUnit {
-    /// The one in which a time has one to three digits before the point, or none if it is a common number.
-    fn of(makespan: f64) -> Self {
-        match makespan {
-            _ if !(makespan > 0.0 && makespan.is_finite()) => Self(0),
-            common if (0.1..1e5).contains(&common) => Self(0),
-            _ => Self(3 * libm::floor(libm::log10(makespan) / 3.0) as i32),
-        }
+    /// The one in which the makespan has one to three digits before the point, or none if it is a common number.
+    fn of(schedule: &Schedule) -> Self {
+        let (makespan, is_seconds) = (schedule.makespan(), schedule.metrics.contains_key("recorded_s"));
+        let exponent = match makespan {
+            _ if !(makespan > 0.0 && makespan.is_finite()) => 0,
+            common if (0.1..1e5).contains(&common) => 0,
+            _ => 3 * libm::floor(libm::log10(makespan) / 3.0) as i32,
+        };
+        Self { exponent, is_seconds }
+    }
+
+    /// A time with its unit.
+    fn time(self, time: f64) -> String {
+        if self.is_seconds { quantity_of(time, Unit::Seconds, 6) } else { six_digits(time) }
     }
 
     /// A time on the axis.
     fn label(self, time: f64) -> String {
-        six_digits(time * libm::exp10(f64::from(-self.0)))
+        six_digits(time * libm::exp10(f64::from(-self.exponent)))
     }
 
     /// What the axis is.
     fn axis(self) -> String {
         const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-        if self.0 == 0 {
-            return "time →".to_owned();
-        }
+        let unit = match (self.is_seconds, self.exponent) {
+            (true, 0) => return "s →".to_owned(),
+            (true, -3) => return "ms →".to_owned(),
+            (true, -6) => return "µs →".to_owned(),
+            (true, -9) => return "ns →".to_owned(),
+            (true, _) => "s",
+            (false, 0) => return "time →".to_owned(),
+            (false, _) => "time",
+        };
         let digit = |digit: char| match digit.to_digit(10) {
             Some(digit) => SUPERSCRIPTS[digit as usize],
             None => '⁻',
         };
-        format!("× 10{} →", self.0.to_string().chars().map(digit).collect::<String>())
+        format!("{unit} × 10{} →", self.exponent.to_string().chars().map(digit).collect::<String>())
     }
 }

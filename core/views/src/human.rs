@@ -85,6 +85,12 @@ pub(crate) fn six_digits(value: f64) -> String {
     significant(value, 6)
 }
 
+/// A number with up to twelve significant digits, which hides the rounding of sums: `7945.078`, not `7945.078000000001`.
+#[must_use]
+pub fn decimal(value: f64) -> String {
+    significant(value, MOST_DIGITS)
+}
+
 /// A number with up to `digits` significant digits, without a prefix.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     let decimals = digits.saturating_sub(1);
@@ -193,6 +199,12 @@ mod tests {
             ["5", "9999", "12.3 k", "1.5"]
         );
         assert_eq!(quantity(-1500.0, Unit::Count), "-1500");
+    }
+
+    #[test]
+    fn decimals_do_not_show_the_rounding_of_sums() {
+        let texts = [7945.078_000_000_001, 0.015_225_414_400_000_001, 1e14, 66.0].map(decimal);
+        assert_eq!(texts, ["7945.078", "0.0152254144", "100000000000000", "66"]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 
 use hopmap_model::{Context, DelayModel, Error, Schedule, ScheduledTask, TaskDag};
 use hopmap_replay::Machine;
+use hopmap_views::decimal;
 
 use crate::error::{InvalidInput, invalid};
 use crate::{CheckParams, MachineParams, Ranks};
@@ -57,16 +58,23 @@ pub fn check(
     check_metrics(&program, &schedule, &measured)?;
     schedule.metrics.extend(measured.map(|(name, value)| (name.to_owned(), value)));
     let metric = |name: &str| schedule.metrics[name];
-    let (makespan, earliest) = (metric("makespan"), metric("earliest_makespan"));
+    let [makespan, earliest] = ["makespan", "earliest_makespan"].map(metric);
+    // Only who comes from PARUS knows its sums.
+    let is_parus = params.procs.is_some() || params.network.is_some() || params.path.is_some();
+    let parus = match is_parus || params.parus_order {
+        true => format!("; PARUS would report {}", decimal(metric("parus_time"))),
+        false => String::new(),
+    };
     cx.log(format_args!(
-        "makespan {makespan}, {:.2} % idle, {} tasks on the critical path; PARUS would report {}",
+        "makespan {}, {:.2} % idle, {} tasks on the critical path{parus}",
+        decimal(makespan),
         100.0 * metric("idle"),
         metric("critical_tasks"),
-        metric("parus_time")
     ));
     if earliest < makespan {
         cx.log(format_args!(
-            "tasks start later than necessary: the makespan of the same order can be {earliest}"
+            "tasks start later than necessary: the makespan of the same order can be {}",
+            decimal(earliest)
         ));
     }
     Ok(schedule)

@@ -27,6 +27,7 @@ pub mod list;
 mod machine;
 mod params;
 mod plan;
+mod predicted;
 mod problem;
 mod stage;
 #[cfg(test)]

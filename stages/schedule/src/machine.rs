@@ -53,7 +53,7 @@ impl MachineParams {
     }
 
     /// The message times of the parameters.
-    fn linear(&self, unit: WorkUnit) -> Result<Linear, InvalidMachine> {
+    pub(crate) fn linear(&self, unit: WorkUnit) -> Result<Linear, InvalidMachine> {
         let default = match unit {
             WorkUnit::Seconds => DEFAULT_BANDWIDTH,
             WorkUnit::Time => 1.0,

@@ -2,17 +2,18 @@
 
 use hopmap_islands::Point;
 use hopmap_model::{
-    Context, ConvergencePoint, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Schedule, Stage,
-    SystemGraph, TaskDag, TextFile,
+    Context, ConvergencePoint, Error, InputPath, Inputs, Mapping, Outcome, Outputs, Port, Program, Schedule,
+    Stage, SystemGraph, TaskDag, TextFile,
 };
 use hopmap_replay::{MakespanEvaluator, ReplayProblem, placement};
+use hopmap_views::{decimal, run_time_parts};
 
 use crate::check::accepts;
 use crate::error::invalid;
 use crate::{
     AutoParams, CheckParams, ExactParams, ExportFormat, ExportParams, GeneticParams, ImportParams,
     ListParams, MachineParams, Plan, Problem, Ranks, ReplayParams, Scheduler, SearchResult, check, export,
-    formats,
+    formats, predicted,
 };
 
 /// Inputs and outputs of schedulers.
@@ -152,23 +153,23 @@ fn measure(schedule: &mut Schedule, makespan: f64, bound: f64) {
 /// Describes the makespan and its gap.
 fn describe_quality(schedule: &Schedule) -> String {
     let metric = |name: &str| schedule.metrics.get(name).copied().unwrap_or_default();
-    let makespan = metric("makespan");
+    let makespan = decimal(metric("makespan"));
     match (metric("proven") > 0.0, schedule.metrics.get("gap")) {
         (true, _) => format!("makespan {makespan}, proven optimal"),
         (false, Some(gap)) => format!(
             "makespan {makespan}, at most {:.2} % above the optimum (lower bound {})",
             100.0 * gap,
-            metric("lower_bound")
+            decimal(metric("lower_bound"))
         ),
         (false, None) => format!("makespan {makespan}"),
     }
 }
 
-/// Adds the recorded run time of a traced program to the metrics, and logs it.
+/// Adds the recorded run time of a traced program to the metrics, and logs what it consists of.
 fn beside_recorded(mut schedule: Schedule, dag: &TaskDag, cx: &Context<'_>) -> Schedule {
     if let Some(seconds) = dag.recorded_s {
         schedule.metrics.insert("recorded_s".to_owned(), seconds);
-        cx.log(format_args!("the recorded run took {seconds:.6} s"));
+        run_time_parts(&schedule.metrics).iter().for_each(|line| cx.log(line));
     }
     schedule
 }
@@ -220,7 +221,7 @@ impl Stage for ReplayStage {
     type Params = ReplayParams;
     const KIND: &'static str = "schedule/replay";
     const SUMMARY: &'static str = "Replay the tasks of a traced program under a mapping";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
@@ -228,6 +229,7 @@ impl Stage for ReplayStage {
                 Port::input::<TaskDag>("task-dag"),
                 Port::input::<Mapping>("mapping"),
                 Port::optional::<SystemGraph>("system"),
+                Port::optional::<Program>("program"),
                 Port::output::<Schedule>("schedule"),
             ]
         }
@@ -241,6 +243,7 @@ impl Stage for ReplayStage {
         let dag = inputs.one::<TaskDag>("task-dag")?.value;
         let mapping = inputs.one::<Mapping>("mapping")?.value;
         let system = inputs.optional::<SystemGraph>("system")?.map(|system| system.value);
+        let program = inputs.optional::<Program>("program")?.map(|program| program.value);
         dag.check()?;
         let params = MachineParams::from(&params);
         let machine = params.machine(system.as_deref(), dag.unit)?;
@@ -250,6 +253,19 @@ impl Stage for ReplayStage {
         let makespan = MakespanEvaluator::new(&problem).makespan(&slots);
         measure(&mut schedule, problem.real(makespan), problem.real(problem.lower_bound()));
         cx.log(describe_quality(&schedule));
+        let computation = schedule.critical_path().into_iter().map(|task| {
+            let pace = machine.pace[schedule.tasks[task as usize].processor as usize];
+            dag.tasks[task as usize].work * pace
+        });
+        schedule.metrics.insert("critical_work".to_owned(), computation.sum());
+        if let Some(program) = program {
+            let Some(system) = system else {
+                let problem = "a `program` is connected, but no `system`";
+                return invalid(problem, "connect the machine topology that the mapping is for");
+            };
+            let metrics = predicted::run_time(&program, &system, &mapping, &params, cx)?;
+            schedule.metrics.extend(metrics);
+        }
         let schedule = beside_recorded(schedule, &dag, cx);
         Ok(Outcome::Done(Outputs::new().with("schedule", schedule)))
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hopmap_model::{
-    Context, DelayModel, Inputs, Mapping, Outcome, Schedule, Stage, SystemGraph, Task, TaskDag, Weight,
-    WorkUnit,
+    Context, DelayModel, Dependency, Envelope, Inputs, Link, Mapping, Node, Outcome, ProgramBuilder,
+    Schedule, Stage, SystemGraph, Task, TaskDag, Weight, WorkUnit,
 };
 use hopmap_replay::{
     Distance, Distances, Lookup, Machine, MakespanEvaluator, Measured, Network, ReplayProblem,
@@ -201,6 +201,91 @@ fn ranks_run_on_the_slots_of_their_mapping() {
     let small = ReplayParams { processors: Some(3), ..ReplayParams::default() };
     let error = refused(&[0, 5], small);
     assert!(error.contains("rank 1 on slot 5, but there are only 3 processors"), "{error}");
+}
+
+/// Ranks 0 and 1 compute for 1 ms and send 1 MB each to rank 2, which then computes for 2 ms. Both messages use its link, of 1 GB/s.
+fn two_into_one() -> (TaskDag, ProgramBuilder, SystemGraph) {
+    let work = [1e-3, 1e-3, 2e-3];
+    let tasks = (0..).zip(work).map(|(rank, work)| Task { rank: Some(rank), work }).collect();
+    let message = |source| Dependency { source, destination: 2, bytes: 1_000_000 };
+    let dag = TaskDag {
+        tasks,
+        dependencies: vec![message(0), message(1)],
+        recorded_s: Some(0.25),
+        ..TaskDag::default()
+    };
+    let mut program = ProgramBuilder::new(3);
+    let to = |peer| Envelope { peer, tag: 0, communicator: 0 };
+    for rank in [0, 1] {
+        program.compute(rank, work[rank as usize]);
+        program.send(rank, to(2), 1_000_000);
+        program.irecv(2, to(rank), 1_000_000);
+    }
+    program.waitall(2);
+    program.compute(2, work[2]);
+    let mut system = tree(&[1, 3], &[0.0, 1.0]);
+    system.nodes.push(Node::switch("switch"));
+    for host in 0..3 {
+        let link = Link { latency_s: Some(0.0), bandwidth_bytes_per_s: Some(1e9), ..Link::new(host, 3) };
+        system.links.extend([link, link.reversed()]);
+    }
+    (dag, program, system)
+}
+
+fn replayed(inputs: Inputs) -> Schedule {
+    let outcome = ReplayStage::run(ReplayParams::default(), inputs, &Context::detached()).unwrap();
+    let Outcome::Done(outputs) = outcome else { panic!("not done") };
+    outputs.get("schedule").unwrap().downcast_ref::<Schedule>().unwrap().clone()
+}
+
+/// The recorded run time was said beside the makespan, but not what lies between them.
+#[test]
+fn a_recorded_run_time_is_explained_by_its_parts() {
+    let (dag, program, system) = two_into_one();
+    let alone = replayed(inputs(&dag, &[0, 1, 2], &system));
+    let mut inputs = inputs(&dag, &[0, 1, 2], &system);
+    assert!(!alone.metrics.contains_key("predicted_s"));
+    inputs.connect("program", Arc::new(program.finish().unwrap()), "4".into(), "operations".into());
+    let schedule = replayed(inputs);
+    // Alone a message takes 1 ms; two that share the link take 2 ms, so one of them waits for 1 ms.
+    for (name, expected) in [
+        ("makespan", 4e-3),
+        ("critical_work", 3e-3),
+        ("predicted_s", 5e-3),
+        ("predicted_computation_s", 3e-3),
+        ("predicted_messages_s", 1e-3),
+        ("predicted_overhead_s", 0.0),
+        ("predicted_waiting_s", 1e-3),
+        ("recorded_s", 0.25),
+    ] {
+        let found = schedule.metrics[name];
+        assert!((found - expected).abs() < 1e-9, "{name} is {found}, not {expected}");
+    }
+    assert_eq!(alone.metrics["makespan"].to_bits(), schedule.metrics["makespan"].to_bits());
+}
+
+#[test]
+fn a_machine_without_links_is_predicted_with_the_rates_of_the_schedule() {
+    let (dag, program, mut system) = two_into_one();
+    system.links.clear();
+    system.nodes.pop();
+    let mut inputs = inputs(&dag, &[0, 1, 2], &system);
+    inputs.connect("program", Arc::new(program.finish().unwrap()), "4".into(), "operations".into());
+    let schedule = replayed(inputs);
+    // Nothing is shared, so the prediction is the makespan: 1 MB at the default of 1.25 GB/s.
+    let metric = |name: &str| schedule.metrics[name];
+    assert!((metric("makespan") - 3.8e-3).abs() < 1e-9, "{schedule:?}");
+    assert!((metric("predicted_s") - metric("makespan")).abs() < 1e-9, "{schedule:?}");
+}
+
+#[test]
+fn a_program_of_other_ranks_is_refused() {
+    let (dag, _, system) = two_into_one();
+    let mut inputs = inputs(&dag, &[0, 1, 2], &system);
+    let other = ProgramBuilder::new(2).finish().unwrap();
+    inputs.connect("program", Arc::new(other), "4".into(), "operations".into());
+    let error = ReplayStage::run(ReplayParams::default(), inputs, &Context::detached()).unwrap_err();
+    assert_eq!(error.to_string(), "the mapping has 3 ranks, the program has 2");
 }
 
 /// Once schedulers searched for the slots of ranks by themselves.

@@ -175,7 +175,13 @@ pub(super) const SCHEDULE: KindForm = KindForm {
     ],
     metrics: &[
         ("makespan", "finish time of the last task"),
+        ("critical_work", "computation on the critical path; the rest of the makespan is messages"),
         ("recorded_s", "run time of the traced program as recorded, to compare the makespan with"),
+        ("predicted_s", "run time in the model of `predict/time`, if a program is connected"),
+        ("predicted_computation_s", "computation on its critical path"),
+        ("predicted_messages_s", "latency and transfer of messages on it, each alone on its links"),
+        ("predicted_overhead_s", "overheads of messages at both ends on it"),
+        ("predicted_waiting_s", "waiting for other ranks and for shared links on it"),
         ("lower_bound", "no schedule has a smaller makespan"),
         ("gap", "(makespan − lower bound) / lower bound"),
         ("proven", "1 if the schedule is proven optimal, else 0"),

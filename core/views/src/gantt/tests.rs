@@ -90,9 +90,33 @@ fn what_is_no_schedule_has_no_chart() {
 
 #[test]
 fn long_and_short_axes_have_a_unit() {
-    let micro = TimeUnit::of(2.5e-5);
-    assert_eq!((micro.label(1e-5), micro.axis()), ("10".to_owned(), "× 10⁻⁶ →".to_owned()));
-    assert_eq!(TimeUnit::of(57.0).axis(), "time →");
-    assert_eq!(TimeUnit::of(0.0), TimeUnit(0));
-    assert_eq!(TimeUnit::of(2e7).axis(), "× 10⁶ →");
+    let unit = |makespan: f64, is_traced: bool| {
+        let mut schedule = regular(1, 1);
+        schedule.tasks[0].finish = makespan;
+        if is_traced {
+            schedule.metrics.insert("recorded_s".to_owned(), 1.0);
+        }
+        TimeUnit::of(&schedule)
+    };
+    let micro = unit(2.5e-5, false);
+    assert_eq!((micro.label(1e-5), micro.axis()), ("10".to_owned(), "time × 10⁻⁶ →".to_owned()));
+    assert_eq!([57.0, 0.0, 2e7].map(|end| unit(end, false).axis()), ["time →", "time →", "time × 10⁶ →"]);
+    assert_eq!(
+        [2.5e-5, 0.0165, 57.0, 0.0, 2e7].map(|end| unit(end, true).axis()),
+        ["µs →", "ms →", "s →", "s →", "s × 10⁶ →"]
+    );
+}
+
+#[test]
+fn times_of_a_traced_program_are_seconds_and_none_is_negative() {
+    let mut schedule = regular(4, 2);
+    for task in &mut schedule.tasks {
+        (task.start, task.finish) = (task.start * 0.008_271_750_2, task.finish * 0.008_271_750_2);
+    }
+    schedule.metrics = [("recorded_s".to_owned(), 0.3), ("lower_bound".to_owned(), 0.0165)].into();
+    let picture = gantt(&schedule);
+    for text in [">ms →<", ">makespan 16.5435 ms<", ">lower bound 16.5 ms<", ": 0 s to 8.27175 ms on p0<"] {
+        assert!(picture.contains(text), "{text}: {picture}");
+    }
+    assert!(!picture.contains(">-") && !picture.contains(">−"), "{picture}");
 }

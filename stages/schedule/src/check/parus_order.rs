@@ -11,6 +11,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use hopmap_model::{Context, Schedule, ScheduledTask, TaskDag, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
+use hopmap_views::decimal;
 
 use super::program::{Program, earliest_times};
 
@@ -58,7 +59,9 @@ pub(super) fn ordered(program: &Program<'_>, schedule: Schedule, stays: bool, cx
         return schedule;
     };
     cx.log(format_args!(
-        "`check_schedule` of PARUS rejects this order; the makespan of an accepted one is {makespan} instead of {given}"
+        "`check_schedule` of PARUS rejects this order; the makespan of an accepted one is {} instead of {}",
+        decimal(makespan),
+        decimal(given)
     ));
     let mut metrics = schedule.metrics;
     metrics.retain(|name, _| matches!(name.as_str(), "lower_bound" | "evaluations"));

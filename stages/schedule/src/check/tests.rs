@@ -79,6 +79,42 @@ fn a_sch_gets_the_earliest_times_of_both_models() {
     }
 }
 
+/// Keeps what is logged.
+#[derive(Default)]
+struct Logged(std::sync::Mutex<Vec<String>>);
+
+impl hopmap_model::Observer for Logged {
+    fn progress(&self, _: u64, _: u64) {}
+
+    fn log(&self, text: &str) {
+        self.0.lock().unwrap().push(text.to_owned());
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// "PARUS would report 0.015225414400000001" appeared for the schedule of a trace.
+#[test]
+fn only_files_of_parus_are_told_what_parus_reports() {
+    let (mut dag, machine) = (diamond(), machine(2));
+    // 0.1 + 0.2 is 0.30000000000000004.
+    dag.tasks.iter_mut().zip([0.1, 0.2, 0.1, 0.2]).for_each(|(task, work)| task.work = work);
+    dag.dependencies.iter_mut().for_each(|edge| edge.bytes = 0);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), sch(&[&[7, 3, 9, 5], &[]]).write(|_| None)).unwrap();
+    let said = |params: serde_json::Value, given: Option<&Schedule>| {
+        let logged = Logged::default();
+        let checked = check(&dag, &machine, &self::params(params), given, &Context::new(1, None, &logged));
+        (checked.unwrap(), logged.0.into_inner().unwrap().join("; "))
+    };
+    let (schedule, of_file) = said(serde_json::json!({ "path": file.path() }), None);
+    assert_eq!(of_file, "makespan 0.6, 50.00 % idle, 4 tasks on the critical path; PARUS would report 0.6");
+    let (_, of_schedule) = said(serde_json::json!({}), Some(&schedule));
+    assert_eq!(of_schedule, "makespan 0.6, 50.00 % idle, 4 tasks on the critical path");
+}
+
 #[test]
 fn a_sch_that_does_not_fit_is_rejected() {
     let refused = |lists: &[&[u64]]| of_sch(lists, "overlap").unwrap_err();
