@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn decimals_do_not_show_the_rounding_of_sums() {
-        let texts = [7945.078_000_000_001, 0.015_225_414_400_000_001, 1e14, 66.0].map(decimal);
+        let texts = [7_945.078_000_000_001, 0.015_225_414_400_000_001, 1e14, 66.0].map(decimal);
         assert_eq!(texts, ["7945.078", "0.0152254144", "100000000000000", "66"]);
     }
 

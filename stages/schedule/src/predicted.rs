@@ -39,12 +39,15 @@ pub(crate) fn run_time(
         cx.log("the prediction has no overheads: the machine is not calibrated (`calibrate = true` of topology/probe)");
     }
     let metric = |name: &str| prediction.metrics.get(name).copied().unwrap_or_default();
+    let seconds = prediction.seconds();
+    // What is left of the critical path; below this it is the rounding of the other parts.
+    let waiting = Some(metric("critical_waiting_s")).filter(|waiting| *waiting > 1e-12 * seconds);
     let parts = [
-        ("predicted_s", prediction.seconds()),
+        ("predicted_s", seconds),
         ("predicted_computation_s", metric("critical_computation_s")),
         ("predicted_messages_s", metric("critical_latency_s") + metric("critical_bandwidth_s")),
         ("predicted_overhead_s", metric("critical_overhead_s")),
-        ("predicted_waiting_s", metric("critical_waiting_s")),
+        ("predicted_waiting_s", waiting.unwrap_or_default()),
     ];
     Ok(parts.map(|(name, part)| (name.to_owned(), part)).into())
 }

@@ -276,6 +276,8 @@ fn a_machine_without_links_is_predicted_with_the_rates_of_the_schedule() {
     let metric = |name: &str| schedule.metrics[name];
     assert!((metric("makespan") - 3.8e-3).abs() < 1e-9, "{schedule:?}");
     assert!((metric("predicted_s") - metric("makespan")).abs() < 1e-9, "{schedule:?}");
+    // Once 3.5e-18 s, the rounding of the other parts.
+    assert_eq!(metric("predicted_waiting_s"), 0.0);
 }
 
 #[test]
