@@ -39,6 +39,8 @@ struct Tally {
     instances: u32,
     optimal: u32,
     proven: u32,
+    /// Within 1 % of their lower bound.
+    near: u32,
     sum: f64,
     worst: f64,
     worst_name: String,
@@ -64,6 +66,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         if found.makespan != instance.optimum {
             println!("{} {} for {}", instance.name, found.makespan, instance.optimum);
+        }
+        if !found.is_proven() {
+            println!("{} {}, bound {}", instance.name, found.makespan, found.lower_bound);
         }
     }
     for (class, tally) in &classes {
@@ -121,6 +126,7 @@ impl Tally {
         self.instances += 1;
         self.optimal += u32::from(found.makespan <= instance.optimum);
         self.proven += u32::from(found.is_proven());
+        self.near += u32::from(100 * found.makespan <= 101 * found.lower_bound);
         self.sum += gap;
         if gap > self.worst {
             (self.worst, self.worst_name) = (gap, instance.name.clone());
@@ -130,11 +136,12 @@ impl Tally {
     fn print(&self, class: &str) {
         let instances = f64::from(self.instances);
         println!(
-            "{class:24} {:5} instances, mean gap {:.4} %, {:6.2} % optimal, {:6.2} % proven, worst {:.2} % {}",
+            "{class:24} {:5} instances, mean gap {:.4} %, {:6.2} % optimal, {:6.2} % proven, {:6.2} % within 1 % of the bound, worst {:.2} % {}",
             self.instances,
             100.0 * self.sum / instances,
             100.0 * f64::from(self.optimal) / instances,
             100.0 * f64::from(self.proven) / instances,
+            100.0 * f64::from(self.near) / instances,
             100.0 * self.worst,
             self.worst_name
         );
