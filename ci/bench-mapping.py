@@ -324,9 +324,13 @@ def scipy(bench):
         cells = [costs([bench.search(f"{key}/auto-{seed}", "auto", inputs, {"seed": seed, "evaluations": evaluations}) for seed in seeds], 1)]
         for method in ("faq", "2opt"):
             command = [sys.executable, PROJECT / "pipelines/peers/scipy_qap.py", method, text, SCIPY_SECONDS]
-            cells.append(costs([bench.peer(f"{key}/{method}-{seed}", [*command, seed], inputs) for seed in seeds], 1))
+            cells.append(costs([bench.peer(f"{key}/{method}-{seed}", [*command, seed], inputs, one_a_line) for seed in seeds], 1))
         rows.append([str(instance), *cells])
     return rows
+
+
+def one_a_line(text):
+    return "\n".join(text.split()) + "\n"
 
 
 def ends(values):
