@@ -275,8 +275,10 @@ fn predicted(record: &OutputRecord) -> String {
     }
     let contention = is_without_contention(record).then(|| "without contention".to_owned());
     let seconds = value("seconds").map(|seconds| format!("predicted {seconds:.6} s"));
+    let recorded = value("recorded_s").zip(value("seconds_over_recorded"));
+    let recorded = recorded.map(|(recorded, ratio)| format!("{ratio:.3} × recorded {recorded:.6} s"));
     let calibration = (value("calibrated") == Some(0.0)).then(|| "not calibrated".to_owned());
-    let parts = [seconds, ratio("linear"), ratio("round-robin"), contention, calibration];
+    let parts = [seconds, recorded, ratio("linear"), ratio("round-robin"), contention, calibration];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

@@ -81,6 +81,8 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
         vec![
             named(pipeline, index, &record.metrics),
             value("seconds"),
+            value("recorded_s"),
+            value("seconds_over_recorded"),
             value("seconds_over_linear"),
             value("seconds_over_round_robin"),
             share("critical_computation_s"),
@@ -90,8 +92,7 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
             share("critical_waiting_s"),
         ]
     };
-    let head =
-        "stage | seconds | ÷ linear | ÷ round-robin | computation | overhead | latency | bandwidth | waiting";
+    let head = "stage | seconds | recorded s | ÷ recorded | ÷ linear | ÷ round-robin | computation | overhead | latency | bandwidth | waiting";
     page.first_rows(head, cells.iter().map(row), MOST_ROWS);
     page.note("The last five columns divide the critical path: the operations that the end of the program waited for.");
 }

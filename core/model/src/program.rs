@@ -31,6 +31,8 @@ pub struct Program {
     pub communicators: Vec<Vec<u32>>,
     /// Of the ranks that lack operations, the time from the first missing one to the end, summed up.
     pub left_out: Duration,
+    /// Run time of the traced program, if known.
+    pub recorded: Option<Duration>,
 }
 
 /// Matching key of a message from the view of one end.

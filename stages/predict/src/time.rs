@@ -20,7 +20,7 @@ impl Stage for TimeStage {
     const KIND: &'static str = "predict/time";
     const SUMMARY: &'static str =
         "Predict the run time of a program under a mapping, by replay on shared links";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const {
@@ -57,6 +57,15 @@ impl Stage for TimeStage {
                 Ok::<_, Error>(baseline.complete.then(|| baseline.seconds()))
             };
             add_baselines(&mut prediction, &mapping, system, seconds)?;
+        }
+        if let Some(recorded) = program.recorded.filter(|_| prediction.complete) {
+            let recorded = recorded.as_secs_f64();
+            prediction.metrics.insert("recorded_s".to_owned(), recorded);
+            if recorded > 0.0 {
+                prediction
+                    .metrics
+                    .insert("seconds_over_recorded".to_owned(), prediction.seconds() / recorded);
+            }
         }
         let flags = [("contended", prediction.is_contended), ("calibrated", prediction.is_calibrated)];
         prediction.metrics.extend(flags.map(|(name, flag)| (name.to_owned(), f64::from(u8::from(flag)))));

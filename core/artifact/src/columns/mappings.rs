@@ -134,6 +134,8 @@ pub(super) const PREDICTION: KindForm = KindForm {
         ("replayed_s", "instead, if the replay was stopped: how far it came"),
         ("seconds_linear", "the same of the linear mapping; also `_round_robin`"),
         ("seconds_over_linear", "seconds / seconds_linear; also `_over_round_robin`"),
+        ("recorded_s", "run time of the traced program as recorded, under the mapping that it had"),
+        ("seconds_over_recorded", "seconds / recorded_s"),
         ("contended", "1 if messages share links, 0 if the machine has no links"),
         ("calibrated", "1 if costs of messages were measured or given, 0 if only the network costs time"),
         ("critical_computation_s", "computation on the critical path"),

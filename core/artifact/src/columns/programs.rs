@@ -218,6 +218,7 @@ pub(super) const PROGRAM: KindForm = KindForm {
             "left_out_s",
             "if operations are missing: time of all ranks from their first missing operation to their end",
         ),
+        ("recorded_s", "run time of the traced program, if the trace has it"),
     ],
 };
 

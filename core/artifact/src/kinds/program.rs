@@ -33,9 +33,13 @@ impl Codec for Program {
             .metric("bytes", bytes as f64)
             .metric("collectives", collectives as f64)
             .metric("compute_s", compute_s);
-        match self.left_out.is_zero() {
+        let contents = match self.left_out.is_zero() {
             true => contents,
             false => contents.metric("left_out_s", self.left_out.as_secs_f64()),
+        };
+        match self.recorded {
+            None => contents,
+            Some(recorded) => contents.metric("recorded_s", recorded.as_secs_f64()),
         }
     }
 
@@ -56,9 +60,12 @@ impl Codec for Program {
         let Reading { mut starts, operations, envelopes, collectives } = reading;
         starts.resize(communicators[0].len() + 1, operations.len());
         let (envelopes, collectives) = (envelopes.into_values(), collectives.into_values());
-        let left_out = folder.description().metrics.get("left_out_s").copied().unwrap_or(0.0);
-        let left_out = Duration::try_from_secs_f64(left_out).map_err(|error| folder.invalid(error))?;
-        let program = Self { starts, operations, envelopes, collectives, communicators, left_out };
+        let metrics = &folder.description().metrics;
+        let duration =
+            |name| metrics.get(name).map(|&seconds| Duration::try_from_secs_f64(seconds)).transpose();
+        let recorded = duration("recorded_s").map_err(|error| folder.invalid(error))?;
+        let left_out = duration("left_out_s").map_err(|error| folder.invalid(error))?.unwrap_or_default();
+        let program = Self { starts, operations, envelopes, collectives, communicators, left_out, recorded };
         program.check().map_err(|error| folder.invalid(error))?;
         Ok(program)
     }

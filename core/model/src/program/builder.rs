@@ -196,8 +196,9 @@ impl ProgramBuilder {
             starts.push(operations.len());
         }
         let (envelopes, collectives) = (envelopes.values, collectives.values);
+        let left_out = Duration::ZERO;
         let program =
-            Program { starts, operations, envelopes, collectives, communicators, left_out: Duration::ZERO };
+            Program { starts, operations, envelopes, collectives, communicators, left_out, recorded: None };
         program.check()?;
         Ok(program)
     }

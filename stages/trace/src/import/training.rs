@@ -1,6 +1,7 @@
 //! Traces of training jobs; [`crate::training`] describes their files.
 
 use std::path::Path;
+use std::time::Duration;
 
 use hopmap_collectives::Rules;
 use hopmap_model::{Context, Error, Program, TaskGraph};
@@ -51,5 +52,6 @@ pub(super) fn kineto_program(path: &Path, cx: &Context<'_>) -> Result<Program, E
 
 fn program(job: &Checked, cx: &Context<'_>) -> Result<Program, Error> {
     job.log(cx);
-    Ok(training::program(job, cx)?)
+    let recorded = job.recorded_s().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    Ok(Program { recorded, ..training::program(job, cx)? })
 }

@@ -1,6 +1,7 @@
 //! Task DAG and program of an archive, from the moments of its processes.
 
 use std::path::Path;
+use std::time::Duration;
 
 use hopmap_collectives::blocks;
 use hopmap_model::{Context, Error, Program, TaskDag};
@@ -58,6 +59,7 @@ pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> 
         TraceError::refused(problem, "the trace lacks events or mixes up communicators: record it again")
     })?;
     purpose.check(path, lacking.unmatched, cx)?;
+    program.recorded = Duration::try_from_secs_f64(recorded.longest_s).ok();
     program.left_out = lacking.log(&records, (recorded.end, &recorded.cut), cx);
     Ok(program)
 }

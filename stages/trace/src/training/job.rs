@@ -278,9 +278,14 @@ impl Checked {
         }
     }
 
+    /// Time of the rank that took longest, if the trace has times.
+    pub(crate) fn recorded_s(&self) -> Option<f64> {
+        self.ranks.iter().filter_map(|rank| rank.duration_s).reduce(f64::max)
+    }
+
     /// Logs how long the job took, and what it lacks.
     pub(crate) fn log(&self, cx: &Context<'_>) {
-        if let Some(longest) = self.ranks.iter().filter_map(|rank| rank.duration_s).reduce(f64::max) {
+        if let Some(longest) = self.recorded_s() {
             cx.log(format_args!("the trace lasts {longest:.6} s"));
         }
         if let Some(reason) = &self.incomplete {

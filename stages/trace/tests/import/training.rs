@@ -1,6 +1,7 @@
 //! Traces of training jobs, with messages computed by hand.
 
 use std::io::Write;
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -253,6 +254,7 @@ fn kernels_of_pytorch_are_a_program() {
     let read = kineto().auto();
     assert!((read.graph().duration_s.unwrap() - 190e-6).abs() < 1e-9);
     let program = program(&kineto()).unwrap();
+    assert_eq!(program.recorded, Some(Duration::from_micros(190)));
     let expected =
         ["compute 100", "irecv 1000 from 1", "isend 1000 to 1", "compute 30", "wait", "wait", "compute 10"];
     assert_eq!(shown(&program, 0)[..7], expected);
