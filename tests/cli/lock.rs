@@ -88,6 +88,7 @@ fn a_lock_file_lists_inputs_and_outputs() {
     needs = { system = "machine", task-graph = "program" }
 
     [stages.placement.parameters]
+    borders = {}
     devices_per_rank = {}
     forbidden = []
     ignore_performance = false

@@ -201,7 +201,7 @@ fn runs_are_distinguished() {
        :        ^|^
        :         `-- here
        `----
-      help: columns: cell, mapper, seed, blocks, devices_per_rank, forbidden, ignore_performance, objective, pinned, weight, F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes, state, seconds, digest
+      help: columns: cell, mapper, seed, blocks, borders, devices_per_rank, forbidden, ignore_performance, objective, pinned, weight, F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes, state, seconds, digest
     [exit code 2]
     ");
     let wrong = sandbox.seen(&["query", "SELECT 1 AS a", "--run", "yesterday"]);

@@ -17,7 +17,7 @@ fn what_is_wrong_is_shown_where_it_stands() {
        :                      ^^|^^
        :                        `-- here
        `----
-      help: columns: cell, mapper, seed, blocks, devices_per_rank, forbidden, ignore_performance, objective, pinned, weight, F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes, state, seconds, digest
+      help: columns: cell, mapper, seed, blocks, borders, devices_per_rank, forbidden, ignore_performance, objective, pinned, weight, F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes, state, seconds, digest
     [exit code 2]
     ");
     insta::assert_snapshot!(asked("SELECT rank FROM placement_ranks AS a JOIN placement_ranks AS b ON a.rank = b.rank GROUP BY cell"), @r#"

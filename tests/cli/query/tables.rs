@@ -132,6 +132,7 @@ fn tables_are_listed() {
     placement: 1 row
       cell                         TEXT
       blocks                       TEXT
+      borders                      TEXT
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
@@ -179,6 +180,7 @@ fn tables_are_listed() {
       evaluations                  BIGINT
       cost                         DOUBLE
       blocks                       TEXT
+      borders                      TEXT
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
@@ -215,6 +217,7 @@ fn tables_are_listed() {
       first_slot                   BIGINT
       slots                        BIGINT
       blocks                       TEXT
+      borders                      TEXT
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
@@ -252,6 +255,7 @@ fn tables_are_listed() {
       host                         TEXT
       core                         BIGINT
       blocks                       TEXT
+      borders                      TEXT
       cooling                      TEXT
       cooling_rate                 TEXT
       crossover_on_exchange        BOOLEAN
