@@ -109,9 +109,10 @@ fn tasks_and_ranks_in_slurm_jobs_know_their_rank_and_node() {
         command.args(&words[1..]).env("SLURM_CONF", cluster.configuration()).current_dir(folder.path());
         command
     };
+    // Nodes by name: those of the step before may not be idle yet.
     for words in [
-        &["srun", "--mpi=none", "-N2", "--ntasks-per-node=2"],
-        &["srun", "--mpi=pmi2", "-N2", "--ntasks-per-node=2"],
+        &["srun", "--mpi=none", "-wn1,n2", "--ntasks-per-node=2"],
+        &["srun", "--mpi=pmi2", "-wn1,n2", "--ntasks-per-node=2"],
     ] {
         assert_eq!(lines_of(&print_ranks(&mut start(words))), ranks(&["n1", "n1", "n2", "n2"]), "{words:?}");
     }
