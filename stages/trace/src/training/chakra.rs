@@ -185,7 +185,9 @@ struct Reading {
 impl Reading {
     fn rank(&mut self, file: &Path, rank: u32, timed: bool, cx: &Context<'_>) -> Result<Rank, TraceError> {
         let mut messages = Messages::open(file, cx)?;
-        messages.next()?;
+        if messages.next()?.is_none() {
+            return Err(damaged(file, "is empty"));
+        }
         let mut nodes = Nodes::default();
         let mut calls = Vec::new();
         let mut count = 0;

@@ -204,15 +204,13 @@ impl File {
             let span = (seconds(raw.span.0), seconds(raw.span.1));
             let what = match raw.meaning {
                 Meaning::Collective { operation, root, sent } => {
-                    let listed =
-                        raw.ranks.and_then(|ranks| ranks.list().ok()).filter(|ranks| !ranks.is_empty());
-                    let configured = || known.get(&raw.group).map(Ranks::list);
-                    let members = match listed {
-                        Some(members) => members,
-                        None => match configured() {
-                            Some(members) => members.map_err(|problem| damaged(path, problem))?,
-                            None => Vec::new(),
-                        },
+                    let members = match (raw.ranks.map(|ranks| ranks.list()), known.get(&raw.group)) {
+                        (Some(Ok(listed)), _) if !listed.is_empty() => listed,
+                        (_, Some(configured)) => {
+                            configured.list().map_err(|problem| damaged(path, problem))?
+                        }
+                        (Some(Err(problem)), None) => return Err(damaged(path, problem)),
+                        (_, None) => Vec::new(),
                     };
                     // PyTorch writes an empty list for the group of all ranks.
                     let members = if members.is_empty() { all.clone() } else { members };

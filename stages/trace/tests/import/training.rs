@@ -262,6 +262,18 @@ fn kernels_of_pytorch_are_a_program() {
     assert_eq!(shown(&program, 1)[7..], ["irecv 64 from 0", "wait"]);
 }
 
+/// Once an abbreviated group without members was taken for the group of all ranks.
+#[test]
+fn abbreviated_groups_need_the_list_of_members() {
+    let abbreviated = [0, 1].map(|rank| kineto_rank(rank).replace("[0, 1]", "[0, ..."));
+    let [first, second] = abbreviated.clone();
+    let problem = refused(&Files::new(&[("a.json", first), ("b.json", second)]));
+    assert!(problem.contains("a list of ranks is abbreviated"), "{problem}");
+    let configured = "\"world_size\":2,\"pg_config\":[{\"pg_name\":\"5\",\"ranks\":[0,1]}]";
+    let [first, second] = abbreviated.map(|text| text.replace("\"world_size\":2", configured));
+    assert_eq!(sums(&Files::new(&[("a.json", first), ("b.json", second)])), sums(&kineto()));
+}
+
 #[test]
 fn packed_traces_are_read() {
     let packed = |text: String| {
@@ -393,6 +405,8 @@ fn what_contradicts_itself_is_refused() {
     let unknown = kineto_rank(0).replace("allreduce", "juggle");
     let unknown = Files::new(&[("a0.json", unknown)]);
     assert!(refused(&unknown).contains("unknown operation `juggle`"), "{}", refused(&unknown));
+    let nothing = chakra_of(&[trace(&[]), Vec::new()], GROUPS);
+    assert!(refused(&nothing).contains("is empty"), "{}", refused(&nothing));
     let deep = format!(
         "{}{}",
         "{\"schemaVersion\":1,\"a\":".to_owned() + &"[".repeat(1 << 20),
