@@ -21,6 +21,8 @@ use crate::rank_order::RankOrderFile;
 /// Names in the folder of the results.
 const PIPELINE: &str = "rank-order.toml";
 const PRESENT: &str = "present.hosts";
+/// Results, which must not stay from another job if this one fails.
+const RESULTS: [&str; 3] = ["node-ranks", "groups-present.csv", "groups-best.csv"];
 /// Kinds of groups in sentences, by their names in metrics.
 const KINDS: [(&str, &str); 6] = [
     ("tp", "tensor-parallel"),
@@ -132,6 +134,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let hosts = hosts(arguments)?;
     let job = Job::new(arguments, &hosts)?;
     fs::create_dir_all(&out).map_err(DurableError::io("create", &out)).map_err(Failure::failed)?;
+    for result in RESULTS.map(|name| out.join(name)).iter().filter(|result| result.is_file()) {
+        fs::remove_file(result).map_err(DurableError::io("remove", result)).map_err(Failure::failed)?;
+    }
     let lines = hosts[..job.hosts].iter().map(|host| format!("{host}:{}\n", arguments.gpus));
     let text: String = std::iter::once("# hosts in their present order\n".to_owned()).chain(lines).collect();
     replace_file(&out.join(PRESENT), text.as_bytes()).map_err(Report::from)?;
@@ -373,9 +378,10 @@ impl Answer {
         lines
     }
 
-    /// The groups of the present order that cross switches.
+    /// The groups that cross switches in the present or in the best order.
     fn crossings(&self) -> impl Iterator<Item = String> + '_ {
-        self.crossings.iter().filter(|crossing| crossing.crossing > 0).map(GroupLevel::sentence)
+        let crosses = |level: &&GroupLevel| level.crossing > 0 || level.best_crossing > 0;
+        self.crossings.iter().filter(crosses).map(GroupLevel::sentence)
     }
 
     /// The best order, and where it is.
