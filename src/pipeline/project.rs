@@ -148,6 +148,8 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "claims", text: include_str!("../../pipelines/claims.toml") },
     Embedded { name: "checkpoint", text: include_str!("../../pipelines/checkpoint.toml") },
     Embedded { name: "adca", text: include_str!("../../pipelines/adca.toml") },
+    Embedded { name: "training", text: include_str!("../../pipelines/training.toml") },
+    Embedded { name: "training-trace", text: include_str!("../../pipelines/training-trace.toml") },
     Embedded { name: "topology-refresh", text: include_str!("../../pipelines/topology-refresh.toml") },
 ];
 
