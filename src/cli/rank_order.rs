@@ -121,11 +121,17 @@ fn positive(text: &str) -> std::result::Result<f64, String> {
 
 /// A key and a value that is a number or a boolean.
 fn pair(text: &str) -> std::result::Result<(String, String), String> {
-    let help = "give a key and a number, such as layers=96";
+    let help = "give a key and a whole number, such as layers=96 or dp=1e9";
     let (key, value) = text.split_once('=').ok_or(help)?;
     let is_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let is_value = value.parse::<u64>().is_ok() || value.parse::<bool>().is_ok();
-    if is_key && is_value { Ok((key.to_owned(), value.to_owned())) } else { Err(help.to_owned()) }
+    let whole =
+        value.parse().ok().filter(|number: &f64| *number >= 0.0 && *number < 1e15 && number.fract() == 0.0);
+    let value = match whole {
+        Some(number) => format!("{number:.0}"),
+        None if value.parse::<bool>().is_ok() => value.to_owned(),
+        None => return Err(help.to_owned()),
+    };
+    if is_key { Ok((key.to_owned(), value)) } else { Err(help.to_owned()) }
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
@@ -210,8 +216,14 @@ impl Job {
         };
         let ranks = replica.saturating_mul(dp);
         if ranks == 0 || ranks > all || !ranks.is_multiple_of(u64::from(gpus)) {
-            let problem =
-                format!("{ranks} ranks do not fill whole hosts of {} with {gpus} GPUs each", hosts.len());
+            let problem = match ranks > all {
+                true => format!(
+                    "{ranks} ranks need {} hosts with {gpus} GPUs each, of which {} are given",
+                    ranks.div_ceil(u64::from(gpus)),
+                    hosts.len()
+                ),
+                false => format!("{ranks} ranks do not fill whole hosts with {gpus} GPUs each"),
+            };
             return refuse(problem, "change the sizes of the groups, --gpus or the hosts");
         }
         Ok(Self { dp: dp as u32, hosts: (ranks / u64::from(gpus)) as usize })
@@ -412,6 +424,7 @@ mod tests {
     #[test]
     fn keys_have_numbers() {
         assert_eq!(pair("layers=96"), Ok(("layers".to_owned(), "96".to_owned())));
+        assert_eq!(pair("dp=1e9"), Ok(("dp".to_owned(), "1000000000".to_owned())));
         assert_eq!(pair("sequence_parallel=false"), Ok(("sequence_parallel".to_owned(), "false".to_owned())));
         for wrong in ["layers", "layers=", "=3", "layers=many", "a b=3", "dp=-1"] {
             assert!(pair(wrong).is_err(), "{wrong}");

@@ -184,7 +184,7 @@ fn what_is_no_job_is_one_message() {
         ),
         (
             &["--hosts", "node[0-7]", "--tp", "8", "--dp", "9"],
-            "72 ranks do not fill whole hosts of 8 with 8 GPUs each",
+            "72 ranks need 9 hosts with 8 GPUs each, of which 8 are given",
         ),
         (&["--hosts", "node[0-7]", "--tp=-8"], "invalid value '-8'"),
         (

@@ -219,6 +219,8 @@ mod tests {
         assert_eq!(system.links.len(), 10);
         let twice = "RingName=r1 Nodes=n[1-3]\nRingName=r2 Nodes=n3\n";
         assert_eq!(fault(twice), "2: the host `n3` is twice in rings, first in `r1`");
+        let twice = "RingName=r1 Nodes=n[1-3]\nRingName=r1 Nodes=n4\n";
+        assert_eq!(fault(twice), "2: the ring `r1` is defined twice");
         let mixed = "RingName=r1 Nodes=n[1-3]\nSwitchName=s Nodes=n4\n";
         assert_eq!(fault(mixed), "1: a ring in a file with switches or blocks");
     }

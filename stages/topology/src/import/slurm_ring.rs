@@ -13,7 +13,11 @@ use super::slurm_tree::Switch;
 /// Hosts and links of rings, whose hosts are in order; and notes.
 pub(super) fn parts(rings: &[Switch]) -> Result<(Parts, Vec<String>)> {
     let mut first: HashMap<&str, &Switch> = HashMap::new();
-    for ring in rings {
+    for (at, ring) in rings.iter().enumerate() {
+        if rings[..at].iter().any(|other| other.name == ring.name) {
+            let problem = format!("the ring `{}` is defined twice", ring.name);
+            return Err(malformed(ring.line, problem, "give every ring a name of its own"));
+        }
         for host in &ring.hosts {
             if let Some(other) = first.insert(host, ring) {
                 let problem = format!("the host `{host}` is twice in rings, first in `{}`", other.name);
