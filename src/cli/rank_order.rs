@@ -9,7 +9,7 @@ use hopmap_artifact::Folder;
 use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_durable::{DurableError, replace_file};
 use hopmap_formats::host_list;
-use hopmap_model::{Mapping, Metrics, Prediction};
+use hopmap_model::{Mapping, Metrics, Prediction, SystemGraph};
 use miette::Report;
 use serde::Serialize;
 
@@ -32,8 +32,6 @@ const KINDS: [(&str, &str); 6] = [
     ("dp", "data-parallel"),
     ("edp", "expert-data-parallel"),
 ];
-/// Switches by level.
-const LEVELS: [&str; 3] = ["leaf switches", "spines", "core switches"];
 /// Hosts of an order that is printed at most.
 const MOST_LISTED: usize = 64;
 /// Costs closer than this are equal: they are sums of many values.
@@ -300,6 +298,8 @@ struct Answer {
 struct GroupLevel {
     kind: String,
     level: usize,
+    /// The level, and its first switch.
+    switches: String,
     groups: u64,
     crossing: u64,
     best_crossing: u64,
@@ -320,7 +320,8 @@ fn conclude(arguments: &Arguments, file: &Path, hosts: &[String], output: Output
     let cost = |mapping: &Mapping| mapping.metrics.get("F").copied().unwrap_or_default();
     let value = |name: &str| best.metrics.get(name).copied();
     let gpus = arguments.gpus as usize;
-    let crossings = crossings(&now, &then);
+    let Some(machine) = written::newest::<SystemGraph>(file, store, "machine")? else { return Ok(()) };
+    let crossings = crossings(&now, &then, &machine.level_names());
     let is_border = |found: &GroupLevel| {
         arguments.borders.iter().any(|(kind, level)| *kind == found.kind && *level == found.level.to_string())
     };
@@ -340,17 +341,18 @@ fn conclude(arguments: &Arguments, file: &Path, hosts: &[String], output: Output
     Ok(())
 }
 
-fn crossings(now: &Metrics, then: &Metrics) -> Vec<GroupLevel> {
+fn crossings(now: &Metrics, then: &Metrics, levels: &[String]) -> Vec<GroupLevel> {
     let mut found = Vec::new();
     for (kind, _) in KINDS {
         let Some(&groups) = now.summary.get(&format!("groups_{kind}")) else { continue };
-        for level in 1.. {
+        for (level, switches) in (1..).zip(levels) {
             let name = format!("crossing_{kind}_level_{level}");
             let Some(&crossing) = now.summary.get(&name) else { break };
             let best = then.summary.get(&name).copied().unwrap_or_default();
             found.push(GroupLevel {
                 kind: kind.to_owned(),
                 level,
+                switches: switches.clone(),
                 groups: groups as u64,
                 crossing: crossing as u64,
                 best_crossing: best as u64,
@@ -409,10 +411,8 @@ impl Answer {
 
 impl GroupLevel {
     fn sentence(&self) -> String {
-        let Self { crossing, groups, best_crossing, level, .. } = self;
+        let Self { crossing, groups, best_crossing, switches, .. } = self;
         let kind = KINDS.iter().find(|(name, _)| *name == self.kind).map_or("", |(_, name)| name);
-        let switches =
-            LEVELS.get(level - 1).map_or_else(|| format!("level {level}"), |&name| name.to_owned());
         format!("  {crossing} of {groups} {kind} groups cross {switches}, {best_crossing} in the best order")
     }
 }

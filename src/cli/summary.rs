@@ -241,8 +241,8 @@ fn crossings(record: &OutputRecord) -> Option<String> {
     });
     let crossing: Vec<String> = crossing.collect();
     Some(match crossing.is_empty() {
-        true => "no group crosses leaf switches".to_owned(),
-        false => format!("groups that cross leaf switches: {}", crossing.join(", ")),
+        true => "no group crosses switches".to_owned(),
+        false => format!("groups that cross switches: {}", crossing.join(", ")),
     })
 }
 

@@ -113,8 +113,23 @@ fn group_sizes_alone_are_enough_and_spares_may_replace_hosts() {
         "--ep",
         "2",
     ]);
-    assert!(seen.contains("expert-parallel groups cross leaf switches"), "{seen}");
+    assert!(seen.contains("expert-parallel groups cross level 1 (leaf0, …)"), "{seen}");
     assert!(seen.contains("predicted communication of a step: "), "{seen}");
+}
+
+#[test]
+fn levels_have_the_names_of_their_switches() {
+    let sandbox = Sandbox::new();
+    let domain = |host: usize| format!("node{host},nvl{},leaf{},spine0\n", host % 4, host % 2);
+    sandbox.write(
+        "labels.csv",
+        "host,accelerator,leaf,spine\n".to_owned() + &(0..8).map(domain).collect::<String>(),
+    );
+    let options = ["--hosts", "node[0-7]", "--tp", "8", "--ep", "2"];
+    let seen = sandbox.seen(&[&["rank-order", "--topology", "labels.csv"][..], &options].concat());
+    for level in ["level 1 (nvl0, …)", "level 2 (leaf0, …)"] {
+        assert!(seen.contains(&format!(" expert-parallel groups cross {level}, ")), "{seen}");
+    }
 }
 
 /// The number in a name, and the name: `node8` before `node66`.

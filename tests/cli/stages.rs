@@ -73,7 +73,7 @@ fn all_stages_and_one() {
     evaluate/accuracy     Tabulate best, mean and median of many mappings against known values
     evaluate/collectives  Compare collective algorithms under a mapping and the linear baseline
     evaluate/correlation  Correlate metrics and predictions of mappings with their run times
-    evaluate/groups       Count the groups of ranks that cross leaf switches, spines and higher levels
+    evaluate/groups       Count the groups of ranks that cross each level of switches
     predict/bound         Bound the run time that any placement can reach, and what it can gain at most
     predict/time          Predict the run time of a program under a mapping, by replay on shared links
     run/best              Return the best mapping of a trial, or the first one if none is faster

@@ -39,6 +39,22 @@ impl SystemGraph {
         }
         levels
     }
+
+    /// A name for each level of switches, from 1: its number and its first switch in the order of nodes, such as
+    /// `level 1 (leaf0, …)`. What a level is depends on the machine: leaf switches, accelerator domains, blocks.
+    #[must_use]
+    pub fn level_names(&self) -> Vec<String> {
+        let distances = distances_from_hosts(&self.nodes, &self.links);
+        let mut switches: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+        let of_nodes =
+            distances.iter().zip(&self.nodes).filter(|(distance, _)| (1..u32::MAX).contains(*distance));
+        of_nodes.for_each(|(&distance, node)| switches.entry(distance).or_default().push(&node.name));
+        let name = |(level, switches): (&u32, &Vec<&str>)| {
+            let more = if switches.len() > 1 { ", …" } else { "" };
+            format!("level {level} ({}{more})", switches[0])
+        };
+        switches.iter().map(name).collect()
+    }
 }
 
 /// Number of links between each node and the nearest host; `u32::MAX` if there is no path.
@@ -124,6 +140,7 @@ mod tests {
         let areas = machine(&ends).areas();
         let of_hosts: Vec<&[u32]> = areas.iter().map(|level| &level[..6]).collect();
         assert_eq!(of_hosts, [[0, 0, 2, 2, 4, 4]]);
+        assert_eq!(machine(&ends).level_names(), ["level 1 (s0, …)", "level 2 (s3, …)"]);
         let deeper = machine(&[&ends[..9], &[(8, 10)]].concat()).areas();
         assert_eq!(deeper, areas);
         // Hosts that are linked directly are one area.

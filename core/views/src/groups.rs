@@ -19,6 +19,8 @@ const MOST_ROWS: usize = 64;
 const MOST_NAMES: usize = 16;
 /// Marks of a kind that are drawn at most.
 const MOST_MARKS: usize = 1500;
+/// Width of an entry of the legend.
+const LEGEND: f64 = 235.0;
 /// Colours by number of levels that a group crosses; more have the last one.
 const COLOURS: [usize; 3] = [2, 4, 1];
 
@@ -52,7 +54,7 @@ pub fn groups(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Opt
         "Groups on the fabric",
         &format!("{} in the order of the fabric", count_of(hosts.len(), "host")),
     );
-    draw_legend(&mut svg, areas.len());
+    draw_legend(&mut svg, &system.level_names()[..areas.len()]);
     let mut top = TOP;
     for (kind, mut rows) in kinds {
         let crossed = |set: &BTreeSet<u32>| {
@@ -124,12 +126,15 @@ fn rows(groups: &[Vec<u32>], mapping: &Mapping) -> Rows {
     sets.into_iter().filter(|(set, _)| set.len() > 1).map(|(set, count)| (count, set)).collect()
 }
 
-fn draw_legend(svg: &mut Svg, levels: usize) {
-    let names = ["below one leaf switch", "crosses leaf switches", "crosses spines or more"];
+fn draw_legend(svg: &mut Svg, levels: &[String]) {
+    let higher = if levels.len() > COLOURS.len() - 1 { " or higher" } else { "" };
+    let crosses = levels.iter().take(COLOURS.len() - 1).map(|level| format!("crosses {level}"));
+    let mut names: Vec<String> = std::iter::once("below one switch".to_owned()).chain(crosses).collect();
+    names.last_mut().into_iter().for_each(|name| name.push_str(higher));
     let mut left = LEFT;
-    for (colour, name) in COLOURS.iter().zip(names).take(levels + 1) {
+    for (colour, name) in COLOURS.iter().zip(names) {
         svg.rectangle(left, TOP - 32.0, (10.0, 10.0), 0.0, &format!("fk{colour}"));
-        svg.text(left + 15.0, TOP - 23.0, "q n", name);
-        left += 160.0;
+        svg.text(left + 15.0, TOP - 23.0, "q n", &shortened(&name, LEGEND - 20.0));
+        left += LEGEND;
     }
 }

@@ -42,7 +42,7 @@ pub fn groups(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Res
             EvaluateError::new("the task graph has no phases, whose messages form the groups", help).into()
         );
     }
-    let areas = system.areas();
+    let (areas, names) = (system.areas(), system.level_names());
     let nodes: Vec<u32> = system.hosts().map(|(node, ..)| node).collect();
     let mut summary = BTreeMap::new();
     let (mut csv, mut rows) =
@@ -60,7 +60,7 @@ pub fn groups(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Res
             });
             let spans: Vec<usize> = spans.collect();
             crossing.iter_mut().zip(&spans).for_each(|(count, &span)| *count += u32::from(span > 1));
-            let names: Vec<&str> =
+            let hosts: Vec<&str> =
                 hosts.iter().map(|&host| mapping.hosts[host as usize].host.as_str()).collect();
             let spans = spans.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
             // Writing to a string does not fail.
@@ -69,16 +69,16 @@ pub fn groups(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Res
                 "{kind},{number},{},{},{spans},\"{}\"",
                 ranks.len(),
                 ranks[0],
-                host_list::compress(&names)
+                host_list::compress(&hosts)
             );
         }
         summary.insert(format!("groups_{kind}"), found.len() as f64);
-        for (level, &count) in (1..).zip(&crossing) {
+        for ((level, &count), name) in (1..).zip(&crossing).zip(&names) {
             summary.insert(format!("crossing_{kind}_level_{level}"), f64::from(count));
-            let _ = writeln!(rows, "| {kind} | {} | {level} | {count} |", found.len());
+            let _ = writeln!(rows, "| {kind} | {} | {name} | {count} |", found.len());
         }
     }
-    let markdown = format!("| kind | groups | level of switches | crossing |\n|---|---|---|---|\n{rows}");
+    let markdown = format!("| kind | groups | switches | crossing |\n|---|---|---|---|\n{rows}");
     Ok(GroupPlaces { metrics: Metrics { summary, placements: Vec::new() }, csv, markdown })
 }
 
@@ -144,7 +144,11 @@ mod tests {
         assert_eq!(summary, expected);
         let rows: Vec<&str> = found.csv.lines().skip(1).collect();
         assert_eq!(rows, ["ep,0,2,0,1 1,\"n0\"", "ep,1,4,2,2 1,\"n[1-2]\"", "ep,2,4,6,2 2,\"n[3-4]\""]);
-        assert!(found.markdown.ends_with("| ep | 3 | 1 | 2 |\n| ep | 3 | 2 | 1 |\n"), "{}", found.markdown);
+        assert!(
+            found.markdown.ends_with("| ep | 3 | level 1 (l0, …) | 2 |\n| ep | 3 | level 2 (s0, …) | 1 |\n"),
+            "{}",
+            found.markdown
+        );
         // Exchanging hosts 1 and 3 leaves the second group below one leaf, and the third below two.
         let mut slots: Vec<u32> = (0..16).collect();
         (slots[2], slots[3], slots[6], slots[7]) = (6, 7, 2, 3);

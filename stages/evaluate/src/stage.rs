@@ -180,7 +180,7 @@ impl Stage for CorrelationStage {
 /// `evaluate/groups`: the groups of ranks that a mapping spreads over several switches.
 ///
 /// A group is what the messages of a phase connect, as in the phases of `instance/parallel`. Switches have levels: 1 for
-/// those above hosts, such as leaf switches, 2 for those above them, such as spines. A group crosses a level if its hosts
+/// those that hosts are linked to, such as leaf switches or accelerator domains, 2 for those above them. A group crosses a level if its hosts
 /// are connected only by switches above it. The CSV file has a row per group, with the number of areas of each level that
 /// it is in.
 #[derive(Debug)]
@@ -189,9 +189,8 @@ pub struct GroupsStage;
 impl Stage for GroupsStage {
     type Params = GroupsParams;
     const KIND: &'static str = "evaluate/groups";
-    const SUMMARY: &'static str =
-        "Count the groups of ranks that cross leaf switches, spines and higher levels";
-    const REVISION: u32 = 1;
+    const SUMMARY: &'static str = "Count the groups of ranks that cross each level of switches";
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
