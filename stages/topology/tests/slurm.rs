@@ -278,7 +278,8 @@ fn a_controller_accepts_exports() {
     let system = network(&hosts, &switches, &ends);
     let text = export(&system, ExportFormat::SlurmConf).0;
     let controller = Controller::start(&text, "tux[000-255]");
-    let printed = shown(&controller.scontrol(&["show", "topology"]));
+    let topology = controller.scontrol(&["show", "topology"]);
+    let printed = shown(&topology);
     let written = shown(&text);
     assert_eq!(written.len(), 21);
     assert_eq!(printed.len(), 21);
@@ -291,4 +292,5 @@ fn a_controller_accepts_exports() {
         }
     }
     assert_eq!(import(&text).system.slots.len(), 256);
+    assert_eq!(import(&topology).system, import(&text).system);
 }

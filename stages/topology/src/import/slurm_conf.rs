@@ -1,5 +1,8 @@
 //! `topology.conf` of Slurm: a tree of switches, blocks (topology.conf(5)), or rings (`ring_record.c` of Slurm's plugin
 //! `topology/ring`, where every host is linked to the next and the last to the first).
+//!
+//! `scontrol show topology` prints the same with levels and sizes (`_print_topo_record` of Slurm's plugins), and repeats the
+//! hosts of lower switches at higher ones.
 
 use super::finish::machine;
 use super::format::{Sample, malformed};
@@ -15,8 +18,8 @@ pub(super) fn recognises(sample: &Sample) -> bool {
         let Ok(entries) = entries(&line) else { return false };
         let Some((key, _)) = entries.first() else { continue };
         match key.as_str() {
-            "switchname" | "blockname" | "ringname" => names = true,
-            "blocksizes" | "include" => {}
+            "switchname" | "blockname" | "ringname" | "torusname" => names = true,
+            "aggregatedblock" | "blocksizes" | "include" => {}
             _ => return false,
         }
     }
@@ -35,8 +38,16 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         let Some((key, value)) = entries.first() else { continue };
         match key.as_str() {
             "switchname" => switches.push(switch(&lists, line, value, &entries[1..], &mut speeds)?),
-            "blockname" => blocks.bases.push(block(&lists, line, value, &entries[1..])?),
+            "blockname" => {
+                blocks.bases.push(block(&lists, line, value, &entries[1..])?);
+                set_size(&mut blocks, line, &entries)?;
+            }
+            "aggregatedblock" => set_size(&mut blocks, line, &entries)?,
             "ringname" => rings.push(block(&lists, line, value, &entries[1..])?),
+            "torusname" => {
+                let problem = "`scontrol show topology` does not print where the hosts of a torus are";
+                return Err(malformed(line, problem, "import topology.yaml, which has them"));
+            }
             "blocksizes" => blocks.set_sizes(line, value)?,
             "include" => notes
                 .push(format!("line {line}: the included file `{value}` is not read; import it as `path`")),
@@ -92,8 +103,13 @@ fn switch(
 ) -> Result<Switch> {
     let mut switch = Switch { name: Lists::own_name(line, name)?, line, ..Switch::default() };
     let mut has_content = false;
+    let is_printed = entries.iter().any(|(key, _)| key == "level");
+    let repeats_hosts = is_printed && entries.iter().any(|(key, _)| key == "switches");
     for (key, value) in entries {
         match key.as_str() {
+            "level" => continue,
+            "linkspeed" if is_printed => continue,
+            "nodes" if repeats_hosts => continue,
             "switches" => switch.switches.extend(lists.names(line, value)?),
             "nodes" => switch.hosts.extend(lists.hosts(line, value)?),
             "linkspeed" => {
@@ -120,10 +136,17 @@ fn block(lists: &Lists, line: usize, name: &str, entries: &[(String, String)]) -
     for (key, value) in entries {
         match key.as_str() {
             "nodes" => block.hosts.extend(lists.hosts(line, value)?),
+            "blockindex" | "blocksize" | "ringsize" => {}
             _ => return Err(unknown(line, key, "Nodes after the name")),
         }
     }
     Ok(block)
+}
+
+/// Takes the size of a block as `scontrol show topology` prints it.
+fn set_size(blocks: &mut Blocks, line: usize, entries: &[(String, String)]) -> Result<()> {
+    let size = entries.iter().find(|(key, _)| key == "blocksize");
+    size.map_or(Ok(()), |(_, size)| blocks.set_sizes(line, size))
 }
 
 fn unknown(line: usize, key: &str, known: &str) -> ImportError {
@@ -266,6 +289,27 @@ mod tests {
         );
         assert!(fault("BlockName=b1 Nodes=n1\nBlockSizes=4,6\n").starts_with("2: a block of 6"));
         assert!(fault("BlockName=b1 Nodes=n1\nBlockSizes=4,x\n").starts_with("2: `x` is not a block size"));
+    }
+
+    #[test]
+    fn what_scontrol_prints_is_what_was_configured() {
+        let machine = |text: &str| import(text).unwrap().system;
+        let same = |configured: &str, printed: &str| assert_eq!(machine(configured), machine(printed));
+        same(
+            "SwitchName=s0 Nodes=n[1-2]\nSwitchName=s1 Nodes=n[3-4]\nSwitchName=top Switches=s[0-1]\n",
+            "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2] \nSwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[3-4] \n\
+             SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[0-1] \n",
+        );
+        same(
+            "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockName=b3 Nodes=n[5-6]\nBlockSizes=2,4\n",
+            "BlockName=b1 BlockIndex=0 Nodes=n[1-2] BlockSize=2\nBlockName=b2 BlockIndex=1 Nodes=n[3-4] BlockSize=2\n\
+             BlockName=b3 BlockIndex=2 Nodes=n[5-6] BlockSize=2\nAggregatedBlock=b[1-2] BlockIndex=3 Nodes=n[1-4] BlockSize=4\n",
+        );
+        same("RingName=r Nodes=n[1-3]\n", "RingName=r Nodes=n[1-3] RingSize=3\n");
+        assert_eq!(
+            fault("TorusName=t Dims=2x1x1 Nodes=n[1-2]\n"),
+            "1: `scontrol show topology` does not print where the hosts of a torus are"
+        );
     }
 
     #[test]
