@@ -101,6 +101,12 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
     }
 }
 
+/// A time with four digits, so that parts add up to their total but for rounding: `16.54 ms`.
+#[must_use]
+pub fn seconds(value: f64) -> String {
+    quantity_of(value, Unit::Seconds, 4)
+}
+
 fn scale(thousands: i32) -> f64 {
     libm::exp10(f64::from(3 * thousands))
 }

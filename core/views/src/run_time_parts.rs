@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::human::{Unit, quantity_of};
+use crate::human::seconds;
 
 /// One line for each run time in the metrics of a schedule, with its parts; none for programs that were not traced.
 ///
@@ -45,11 +45,6 @@ pub fn run_time_parts(metrics: &BTreeMap<String, f64>) -> Vec<String> {
     };
     lines.push(line("recorded", recorded, rest));
     lines
-}
-
-/// Four digits, so that parts add up to their total but for rounding.
-fn seconds(value: f64) -> String {
-    quantity_of(value, Unit::Seconds, 4)
 }
 
 #[cfg(test)]

@@ -79,6 +79,10 @@ const EPOCH: u64 = 1 << 20;
 /// per island: it only provides a start.
 const FIRST_SHARE: f64 = 0.15;
 const FIRST_EVALUATIONS: u64 = 1 << 22;
+/// Evaluations of the local search at the end, of a maximum, over those before; an evaluation takes long.
+const DESCENT_RATIO: u64 = 16;
+/// Evaluations of the local search after a partition, of a maximum.
+const PARTITION_EVALUATIONS: u64 = 1 << 21;
 
 /// Fraction of the time limit in which the temperatures of a maximum and of its norms are found.
 const TEMPERATURE_SHARE: f64 = 0.4;
@@ -146,13 +150,13 @@ impl Mapper for Auto {
             return Ok(SearchResult::at_once(problem.linear()));
         };
         let default = default_evaluations(context.movable.len() as u64);
-        let (mut evaluations, mut is_whole) = (0, true);
+        let (mut spent_before, mut is_whole) = (0, true);
         if let Some(start) = direct.filter(|start| context.is_better(&start.slots)) {
             context.set_grouped(vec![start.slots], false)?;
         } else if let Some(coarse) = Coarse::new(problem) {
             let most = self.budget.part(FIRST_SHARE, FIRST_EVALUATIONS).evaluations(default);
             let starts;
-            (starts, evaluations) = coarse.starts(self.seed, most);
+            (starts, spent_before) = coarse.starts(self.seed, most);
             context.set_grouped(starts, true)?;
         } else if self.cuts(problem, !smooth.is_empty()) {
             // With little time the first partition gives the largest gain; with more time further ones pay
@@ -161,25 +165,33 @@ impl Mapper for Auto {
             let time = self.budget.time().filter(|time| is_long(time) || !smooth.is_empty());
             let share = if smooth.is_empty() { PARTITION_SHARE } else { FIRST_SHARE };
             let time_limit_s = time.map(|time| share * time.as_secs_f64());
+            let of_maximum = time_limit_s.is_none() && !smooth.is_empty();
+            let evaluations =
+                of_maximum.then(|| self.budget.part(FIRST_SHARE, PARTITION_EVALUATIONS).evaluations(default));
             let seed = self.seed;
-            let params = HierarchicalParams { seed, time_limit_s, ..HierarchicalParams::default() };
+            let params =
+                HierarchicalParams { seed, evaluations, time_limit_s, ..HierarchicalParams::default() };
             let start = Hierarchical::new(&params)?.map(problem, cx)?;
-            (evaluations, is_whole) = (start.evaluations, start.complete);
+            (spent_before, is_whole) = (start.evaluations, start.complete);
             context.set_grouped(vec![start.slots], false)?;
         }
         let contexts = smooth.iter().filter_map(|smooth| {
             SearchContext::new(smooth, self.budget.islands(), end, || context.start.clone()).transpose()
         });
         context.smooth = contexts.collect::<Result<_, _>>()?;
-        let spent = evaluations.div_ceil(u64::from(self.budget.islands()));
+        let spent = spent_before.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
-        let search = Search { seed: self.seed, context: &context, is_late: context.is_late() };
+        let descent = match (smooth.is_empty(), self.budget.time()) {
+            (false, None) => self.budget.evaluations(default).saturating_mul(DESCENT_RATIO),
+            _ => u64::MAX,
+        };
+        let search = Search { seed: self.seed, context: &context, is_late: context.is_late(), descent };
         // Islands of a start that was interrupted cannot be resumed identically.
         let mut found = match cx.should_stop() {
             true => budget.evolve(&search, default, &cx.without_state())?,
             false => budget.evolve(&search, default, cx)?,
         };
-        found.evaluations += evaluations;
+        found.evaluations += spent_before;
         found.complete &= is_whole;
         Ok(SearchResult::of_islands(found, problem))
     }
@@ -200,6 +212,8 @@ struct Search<'g> {
     context: &'g SearchContext<'g>,
     /// Whether there was no time to find temperatures, so that only local search remains.
     is_late: bool,
+    /// Evaluations of the local search at the end, at most.
+    descent: u64,
 }
 
 impl<'g> Evolution for Search<'g> {
@@ -238,7 +252,11 @@ impl<'g> Evolution for Search<'g> {
                 island.incumbent.offer(self.context.problem, assignment.slots());
             }
             let mut assignment = Assignment::new(self.context.problem, &island.incumbent.best.solution)?;
-            descend(&mut assignment, || meter.take());
+            let mut left = self.descent;
+            descend(&mut assignment, || {
+                left = left.saturating_sub(1);
+                left > 0 && meter.take()
+            });
             island.incumbent.replace(&assignment);
         }
         Ok(())

@@ -237,6 +237,14 @@ impl Contraction {
         Ok(Constraints { pinned: pinned.into_values().collect(), ..of_ranks.clone() })
     }
 
+    /// The host of every block, from the slots of ranks; none if a block is not in order on the first slots of a host.
+    pub(crate) fn hosts_of(&self, slots: &[u32]) -> Option<Vec<u32>> {
+        let first: BTreeMap<u32, u32> = self.hosts.iter().map(|host| host.first).zip(0..).collect();
+        let hosts = self.blocks.iter().map(|ranks| first.get(&slots[ranks[0] as usize]).copied());
+        let hosts: Vec<u32> = hosts.collect::<Option<_>>()?;
+        (self.expand(&hosts) == slots).then_some(hosts)
+    }
+
     /// The slot of every rank, from the host of every block.
     pub(crate) fn expand(&self, hosts: &[u32]) -> Vec<u32> {
         let mut slots = vec![0; self.blocks.iter().map(Vec::len).sum()];

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use hopmap_model::{Context, Error, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Objective, Problem};
 
-use crate::blocks::{Host, block_of, contracted, hosts_alone};
+use crate::blocks::{Contraction, Host, block_of, contracted, hosts_alone};
 use crate::exact::{BOUND, PROVEN};
 use crate::{MapError, Mapper, SearchResult};
 
@@ -73,6 +73,18 @@ pub(crate) fn borders(
 }
 
 impl Border {
+    /// The borders of blocks that are those of their ranks.
+    pub(crate) fn of_blocks(borders: &[Self], contraction: &Contraction) -> Vec<Self> {
+        let block_of = block_of(&contraction.blocks);
+        borders.iter().map(|border| border.contracted(&block_of)).collect()
+    }
+
+    /// Whether every group is in one area.
+    pub(crate) fn is_kept(&self, slots: &[u32], system: &SystemGraph) -> bool {
+        let area = |rank: &u32| self.areas[system.slots[slots[*rank as usize] as usize].host as usize];
+        self.groups.iter().all(|group| group.windows(2).all(|pair| area(&pair[0]) == area(&pair[1])))
+    }
+
     /// The same border for what the ranks are part of.
     pub(crate) fn contracted(&self, part_of: &[u32]) -> Self {
         let member = |rank: &u32| part_of[*rank as usize];
@@ -83,16 +95,29 @@ impl Border {
 
 /// A mapping problem with borders.
 pub(crate) struct Bordered<'a> {
-    pub(crate) graph: &'a TaskGraph,
-    pub(crate) system: &'a SystemGraph,
-    pub(crate) problem: &'a Problem,
+    graph: &'a TaskGraph,
+    system: &'a SystemGraph,
+    problem: &'a Problem,
     /// The first rank of the program in every rank of this problem.
-    pub(crate) first_ranks: Vec<u32>,
+    first_ranks: Vec<u32>,
     /// What a slot is in messages, and how many of them a slot of this problem is.
-    pub(crate) slot: (&'static str, usize),
+    slot: (&'static str, usize),
 }
 
-impl Bordered<'_> {
+impl<'a> Bordered<'a> {
+    /// The problem of ranks and slots.
+    pub(crate) fn of_ranks(graph: &'a TaskGraph, system: &'a SystemGraph, problem: &'a Problem) -> Self {
+        let first_ranks = (0..graph.ranks() as u32).collect();
+        Self { graph, system, problem, first_ranks, slot: ("slots", 1) }
+    }
+
+    /// The problem of blocks and hosts.
+    pub(crate) fn of_blocks(contraction: &'a Contraction, problem: &'a Problem) -> Self {
+        let first_ranks = contraction.blocks.iter().map(|block| block[0]).collect();
+        let Contraction { graph, system, .. } = contraction;
+        Self { graph, system, problem, first_ranks, slot: ("hosts", 1) }
+    }
+
     /// Maps ranks so that no border separates its groups.
     pub(crate) fn solve(
         &self,

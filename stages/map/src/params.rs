@@ -162,6 +162,8 @@ params! {
         pub replays: Option<u64>,
         /// Algorithms of collective operations in replays, as for `predict/time`.
         pub algorithms: Algorithms,
+        /// Bandwidth of messages within a host in replays, in bytes per second, as for `predict/time`.
+        pub memory_bandwidth_bytes_per_s: Option<f64>,
     }
     /// Objective function: a metric, a weighted sum such as `{ F = 1.0, T = 0.5 }`, `makespan` or
     /// `predicted-time`. `makespan` is the time at which the last task in the input `task-dag` finishes; messages

@@ -2,8 +2,8 @@
 //!
 //! # Algorithm
 //!
-//! 1. The candidates are the linear and the round-robin mapping, and those of `map/auto` for every objective that
-//!    the machine allows. With a number of evaluations, each search has the budget of a stage with that objective
+//! 1. The candidates are the mappings of the input `mappings`, the linear and the round-robin mapping, and those of
+//!    `map/auto` for every objective that the machine and the parameters allow. With a number of evaluations, each search has the budget of a stage with that objective
 //!    alone, and so the same result; of a time limit, all of them share [`SEARCH_SHARE`].
 //! 2. The program is replayed under every candidate, as by `predict/time`. The fastest one wins.
 //! 3. Exchanges of ranks improve it: a batch of [`BATCH`] exchanges is replayed, and the best one is made if it
@@ -11,10 +11,13 @@
 //!    no new one is left, two or three at a time are replayed.
 //!
 //! The batch is the same for any number of threads, so the result depends on the numbers of evaluations and replays
-//! only.
+//! only. With `blocks`, ranks and slots are blocks and hosts, except in replays. With `borders`, mappings that break
+//! them are no candidates and no exchanges.
 
 mod exchanges;
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use hopmap_islands::{Budget, time_limit};
@@ -27,9 +30,11 @@ use hopmap_prediction::{Options, replay};
 use hopmap_random::{Pcg64, SeedableRng};
 use rayon::prelude::*;
 
+use crate::blocks::{Contraction, block_of};
+use crate::borders::{Border, Bordered};
 use crate::error::ProgramError;
 use crate::params::{ProblemParams, kind};
-use crate::{Auto, AutoParams, Mapper, SearchResult};
+use crate::{Auto, AutoParams, SearchResult};
 use exchanges::Exchanges;
 
 /// Share of a time limit for the searches of the candidates.
@@ -58,8 +63,14 @@ pub const IMPROVING_REPLAYS: Metric = Metric {
 pub(crate) struct PredictedTime<'a> {
     pub(crate) params: &'a AutoParams,
     pub(crate) program: &'a Program,
+    /// Mappings that are candidates, by name.
+    pub(crate) given: &'a [(String, Arc<Mapping>)],
     pub(crate) graph: &'a TaskGraph,
     pub(crate) system: &'a SystemGraph,
+    /// Blocks and hosts in place of ranks and slots.
+    pub(crate) contraction: Option<&'a Contraction>,
+    /// Borders of ranks, or of blocks.
+    pub(crate) borders: Vec<Border>,
     pub(crate) weight: Weight,
     pub(crate) options: Options,
     pub(crate) cx: &'a Context<'a>,
@@ -105,8 +116,8 @@ impl PredictedTime<'_> {
         let others = others.collect::<Result<Vec<_>, _>>()?;
         // The linear mapping alone is no choice: that of F is better, as a rule.
         let is_compared = others.iter().any(|(_, judged)| judged.is_some());
-        let all = std::iter::once((linear, judged)).chain(others);
-        match self.best(all).filter(|_| is_compared) {
+        let linear = Some((linear, judged)).filter(|(linear, _)| self.keeps_borders(&linear.slots));
+        match self.best(linear.into_iter().chain(others)).filter(|_| is_compared) {
             Some(best) => {
                 let (best, replays) = self.improve(&problem, best, &should_stop, &mut result.convergence)?;
                 let metrics = [(PREDICTED, best.seconds[0]), (IMPROVING_REPLAYS, replays as f64)];
@@ -116,20 +127,68 @@ impl PredictedTime<'_> {
             None => self.cx.log("warning: stopped before a candidate was replayed: the mapping is that of F"),
         }
         result.complete &= !self.cx.should_stop();
+        result.slots = self.slots_of_ranks(&result.slots).into_owned();
         Ok(result)
+    }
+
+    /// What the searches map: ranks, or blocks.
+    fn searched(&self) -> (&TaskGraph, &SystemGraph) {
+        self.contraction.map_or((self.graph, self.system), |blocks| (&blocks.graph, &blocks.system))
     }
 
     fn problem(&self, objective: &Objective, weight: Weight) -> Result<Problem, Error> {
         let params = ProblemParams::from(self.params).with_objective(*objective);
-        params.problem(self.graph, self.system, weight)
+        match self.contraction {
+            Some(contraction) => params.problem_of_blocks(contraction, self.system, weight),
+            None => params.problem(self.graph, self.system, weight),
+        }
+    }
+
+    /// The slot of every rank of a mapping of what is searched.
+    fn slots_of_ranks<'s>(&self, slots: &'s [u32]) -> Cow<'s, [u32]> {
+        self.contraction.map_or(Cow::Borrowed(slots), |blocks| Cow::Owned(blocks.expand(slots)))
+    }
+
+    fn keeps_borders(&self, slots: &[u32]) -> bool {
+        let (_, system) = self.searched();
+        self.borders.iter().all(|border| border.is_kept(slots, system))
+    }
+
+    /// The mappings of the input that are possible.
+    fn given(&self, problem: &Problem) -> Vec<Candidate> {
+        let possible = self.given.iter().filter_map(|(name, mapping)| {
+            let slots = mapping.slots();
+            let here = Mapping::new(&slots, self.system, self.weight).ok();
+            let is_of_this =
+                here.is_some_and(|here| here.hosts == mapping.hosts) && slots.len() == self.graph.ranks();
+            let slots = match self.contraction.filter(|_| is_of_this) {
+                Some(blocks) => blocks.hosts_of(&slots),
+                None => Some(slots).filter(|_| is_of_this),
+            };
+            let is_possible =
+                |slots: &Vec<u32>| Assignment::new(problem, slots).is_ok() && self.keeps_borders(slots);
+            let possible = slots.filter(is_possible);
+            if possible.is_none() {
+                self.cx.log(format_args!("candidate {name}: none, because it is not possible here"));
+            }
+            possible.map(|slots| Candidate { name: name.clone(), slots })
+        });
+        possible.collect()
     }
 
     /// The candidates beside the linear mapping, and the result that the mapping of F would be.
     fn candidates(&self, problem: &Problem) -> Result<(Vec<Candidate>, SearchResult), Error> {
-        let round_robin = problem.in_order(&round_robin(self.system));
-        let mut found = vec![Candidate { name: "round-robin".to_owned(), slots: round_robin }];
+        let round_robin = problem.in_order(&round_robin(self.searched().1));
+        let mut found = self.given(problem);
+        if self.keeps_borders(&round_robin) {
+            found.push(Candidate { name: "round-robin".to_owned(), slots: round_robin });
+        }
         let mut result: Option<SearchResult> = None;
-        let mut searches = vec![("F", Objective::F, self.weight), ("T", Objective::T, self.weight)];
+        let mut searches = vec![("F", Objective::F, self.weight)];
+        // The share of a rank is hidden in blocks and groups, which are mapped as a whole.
+        if self.contraction.is_none() && self.borders.is_empty() {
+            searches.push(("T", Objective::T, self.weight));
+        }
         if self.weight != Weight::Bytes {
             searches.push(("F", Objective::F, Weight::Bytes));
         }
@@ -159,7 +218,12 @@ impl PredictedTime<'_> {
                     continue;
                 }
             };
-            let of_objective = auto.map(&problem, &self.cx.without_state())?;
+            let of_objective = self.bordered(&problem).solve(
+                &auto,
+                &self.borders,
+                (&objective, weight),
+                &self.cx.without_state(),
+            )?;
             found.push(Candidate { name, slots: of_objective.slots.clone() });
             let all = result.get_or_insert_with(|| SearchResult::at_once(of_objective.slots));
             all.evaluations += of_objective.evaluations;
@@ -167,6 +231,13 @@ impl PredictedTime<'_> {
         }
         let result = result.unwrap_or_else(|| SearchResult::at_once(problem.linear()));
         Ok((found, result))
+    }
+
+    fn bordered<'p>(&'p self, problem: &'p Problem) -> Bordered<'p> {
+        match self.contraction {
+            None => Bordered::of_ranks(self.graph, self.system, problem),
+            Some(contraction) => Bordered::of_blocks(contraction, problem),
+        }
     }
 
     /// The search of one of several candidates.
@@ -182,7 +253,7 @@ impl PredictedTime<'_> {
         slots: Vec<u32>,
         should_stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Judged>, Error> {
-        let mapping = Mapping::new(&slots, self.system, self.weight)?;
+        let mapping = Mapping::new(&self.slots_of_ranks(&slots), self.system, self.weight)?;
         let prediction = replay(self.program, self.system, &mapping, &self.options, &should_stop)?;
         let total = prediction.ranks.iter().map(|rank| rank.finish_s).sum();
         let seconds = [prediction.seconds(), total];
@@ -223,7 +294,9 @@ impl PredictedTime<'_> {
         let mut random = Pcg64::from_seed(seed);
         let mut assignment = Assignment::new(problem, &best.slots)?;
         let paths = Paths::new(self.system);
-        let mut exchanges = Exchanges::new(self.graph, self.system, paths.as_ref());
+        let (graph, system) = self.searched();
+        let blocks = self.contraction.map(|contraction| block_of(&contraction.blocks));
+        let mut exchanges = Exchanges::new(graph, system, paths.as_ref(), blocks);
         exchanges.follow(&assignment, &best.prediction);
         let point = |evaluations, judged: &Judged| ConvergencePoint {
             island: 0,
@@ -233,13 +306,14 @@ impl PredictedTime<'_> {
         convergence.push(point(0, &best));
         let (first, limit, mut spent) = (best.seconds[0], self.replays(), 0);
         while spent < limit && !should_stop() {
-            let batch = exchanges.draw(&assignment, BATCH.min(limit - spent), &mut random);
-            if batch.is_empty() {
+            let drawn = exchanges.draw(&assignment, BATCH.min(limit - spent), &mut random);
+            if drawn.is_empty() {
                 break;
             }
+            spent += drawn.len() as u64;
+            let batch: Vec<_> = drawn.into_iter().filter(|next| self.keeps_borders(next.slots())).collect();
             let replays = batch.par_iter().map(|next| self.judge(next.slots().to_vec(), should_stop));
             let replays = replays.collect::<Result<Vec<_>, _>>()?;
-            spent += batch.len() as u64;
             self.cx.progress(spent, if limit == u64::MAX { 0 } else { limit });
             let judged = batch.into_iter().zip(replays).filter_map(|(next, judged)| Some((next, judged?)));
             let fastest = judged.reduce(|best, next| if next.1.is_faster(&best.1) { next } else { best });

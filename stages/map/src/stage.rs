@@ -2,12 +2,12 @@
 
 use hopmap_model::{
     BOUND_PORT, Context, Error, InputPath, Inputs, Library, Mapping, Metrics, Outcome, Outputs, Paths, Port,
-    Program, Stage, SystemGraph, TaskDag, TaskGraph, Weight, WeightChoice,
+    Program, Stage, SystemGraph, TaskDag, TaskGraph, Weight, WeightChoice, require,
 };
 use hopmap_objective::{EVALUATIONS, Metric, Objective, Quality, check_weight};
 use hopmap_prediction::Options;
 
-use crate::blocks::{Contraction, block_of};
+use crate::blocks::Contraction;
 use crate::borders::{Border, Bordered, borders};
 use crate::error::ProgramError;
 use crate::exact::{BOUND, GAP, PROVEN};
@@ -281,7 +281,7 @@ impl Stage for AutoStage {
     const KIND: &'static str = kind::AUTO;
     const SUMMARY: &'static str =
         "Choose and run a search by size, density and time limit (algorithm portfolio)";
-    const REVISION: u32 = 7;
+    const REVISION: u32 = 8;
 
     fn ports() -> &'static [Port] {
         const {
@@ -291,6 +291,7 @@ impl Stage for AutoStage {
                 Port::optional::<Program>("program"),
                 Port::optional::<TaskDag>("task-dag"),
                 Port::optional::<Metrics>(BOUND_PORT),
+                Port::many::<Mapping>("mappings"),
                 Port::output::<Mapping>("mapping"),
             ]
         }
@@ -299,15 +300,14 @@ impl Stage for AutoStage {
     fn check(params: &Self::Params) -> Result<(), Error> {
         ProblemParams::from(params).check()?;
         let has_groups = params.blocks.is_some() || !params.borders.is_empty();
-        match params.objective {
-            AutoGoal::Makespan if has_groups => return Err(without_groups(SINGLE_RANKS).into()),
-            AutoGoal::PredictedTime if has_groups => {
-                let problem = "the objective `predicted-time` replays exchanges of single ranks";
-                return Err(without_groups(problem).into());
-            }
-            _ => {}
+        if has_groups && params.objective == AutoGoal::Makespan {
+            return Err(without_groups(SINGLE_RANKS).into());
         }
         Auto::new(params)?;
+        if let Some(rate) = params.memory_bandwidth_bytes_per_s {
+            let is_right = rate.is_finite() && rate > 0.0;
+            require(is_right, "memory_bandwidth_bytes_per_s", rate, "more than 0")?;
+        }
         Ok(params.algorithms.check()?)
     }
 
@@ -324,12 +324,36 @@ impl Stage for AutoStage {
             }
             AutoGoal::PredictedTime => {
                 let program = inputs.optional::<Program>("program")?.ok_or(ProgramError::NoProgram)?.value;
+                let given = inputs.many::<Mapping>("mappings")?;
+                let given: Vec<_> = given.into_iter().map(|input| (input.label, input.value)).collect();
                 measure((params.weight, &Objective::F), &inputs, timed, |graph, system| {
                     check_demands(graph, system)?;
                     let weight = params.weight.resolve(graph, system, cx)?;
-                    let options = Options { algorithms: params.algorithms, ..Options::of_machine(system) };
-                    let (params, program) = (&params, &program);
-                    let search = PredictedTime { params, program, graph, system, weight, options, cx };
+                    let mut options =
+                        Options { algorithms: params.algorithms, ..Options::of_machine(system) };
+                    if let Some(bandwidth) = params.memory_bandwidth_bytes_per_s {
+                        options.memory.bandwidth_bytes_per_s = bandwidth;
+                    }
+                    let rooms = || problem.rooms(system);
+                    let contraction =
+                        problem.blocks.map(|blocks| Contraction::new(blocks, graph, system, &rooms()?));
+                    let contraction = contraction.transpose()?;
+                    let borders = borders(problem.borders, graph, system)?;
+                    let search = PredictedTime {
+                        params: &params,
+                        program: &program,
+                        given: &given,
+                        graph,
+                        system,
+                        borders: match &contraction {
+                            Some(contraction) => Border::of_blocks(&borders, contraction),
+                            None => borders,
+                        },
+                        contraction: contraction.as_ref(),
+                        weight,
+                        options,
+                        cx,
+                    };
                     Ok((search.search()?, weight))
                 })
             }
@@ -435,8 +459,7 @@ fn place(
             None => {
                 let borders = borders(params.borders, graph, system)?;
                 let problem = &params.problem(graph, system, weight)?;
-                let first_ranks = (0..graph.ranks() as u32).collect();
-                let bordered = Bordered { graph, system, problem, first_ranks, slot: ("slots", 1) };
+                let bordered = Bordered::of_ranks(graph, system, problem);
                 bordered.solve(mapper, &borders, (&params.objective, weight), cx)?
             }
             Some(blocks) => place_blocks(mapper, params, blocks, graph, system, weight, cx)?,
@@ -461,13 +484,8 @@ fn place_blocks(
 ) -> Result<SearchResult, Error> {
     let contraction = Contraction::new(blocks, graph, system, &params.rooms(system)?)?;
     let problem = params.problem_of_blocks(&contraction, system, weight)?;
-    let block_of = block_of(&contraction.blocks);
-    let borders = borders(params.borders, graph, system)?;
-    let borders: Vec<Border> = borders.iter().map(|border| border.contracted(&block_of)).collect();
-    let first_ranks = contraction.blocks.iter().map(|block| block[0]).collect();
-    let Contraction { graph: of_blocks, system: hosts, .. } = &contraction;
-    let bordered =
-        Bordered { graph: of_blocks, system: hosts, problem: &problem, first_ranks, slot: ("hosts", 1) };
+    let borders = Border::of_blocks(&borders(params.borders, graph, system)?, &contraction);
+    let bordered = Bordered::of_blocks(&contraction, &problem);
     let mut found = bordered.solve(mapper, &borders, (&params.objective, weight), cx)?;
     let between = problem.real(problem.cost(&found.slots));
     found.slots = contraction.expand(&found.slots);

@@ -156,10 +156,7 @@ fn what_blocks_cannot_honour_is_refused() {
         let params = AutoParams { objective, blocks: blocks.clone(), ..AutoParams::default() };
         AutoStage::check(&params).unwrap_err().to_string()
     };
-    assert_eq!(
-        auto(AutoGoal::PredictedTime),
-        "the objective `predicted-time` replays exchanges of single ranks"
-    );
+    assert_eq!(auto(AutoGoal::Makespan), "the objective `makespan` exchanges single ranks");
     assert_eq!(
         auto(Objective::T.into()),
         "blocks are mapped as a whole, which hides the contribution of a rank to F"

@@ -180,6 +180,6 @@ fn borders_exclude_what_moves_single_ranks() {
     let params = LinearParams { borders: border("ep", 1), pinned, ..LinearParams::default() };
     assert!(LinearStage::check(&params).unwrap_err().to_string().contains("pinned ranks prevent"));
     let params =
-        AutoParams { borders: border("ep", 1), objective: AutoGoal::PredictedTime, ..AutoParams::default() };
+        AutoParams { borders: border("ep", 1), objective: AutoGoal::Makespan, ..AutoParams::default() };
     assert!(AutoStage::check(&params).is_err());
 }

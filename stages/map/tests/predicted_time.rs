@@ -1,11 +1,12 @@
 //! `objective = "predicted-time"`: no objective finds a faster mapping, and `predict/time` gives the seconds that it says.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hopmap_map::{AutoGoal, AutoParams, AutoStage, Pin};
+use hopmap_map::{AutoGoal, AutoParams, AutoStage, Blocks, Pin};
 use hopmap_model::{
-    Context, Edge, Envelope, Inputs, Link, Mapping, Node, NodeKind, Outcome, Program, ProgramBuilder, Stage,
-    SystemGraph, TaskGraph,
+    Context, Edge, Envelope, Inputs, Link, Mapping, Node, NodeKind, Outcome, Phase, Program, ProgramBuilder,
+    Stage, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::Objective;
 use hopmap_prediction::{Options, replay};
@@ -111,6 +112,72 @@ fn exchanges_shorten_the_run_until_none_does() {
         exchanged.swap(one, other);
         let exchanged = Mapping::new(&exchanged, &system, found.weight).unwrap();
         assert!(seconds(&graph, &system, &exchanged) >= best, "{one} and {other}");
+    }
+}
+
+/// The mapping of blocks of two ranks to hosts.
+fn of_blocks(hosts: &[u32], system: &SystemGraph, weight: Weight) -> Mapping {
+    let slots: Vec<u32> = hosts.iter().flat_map(|host| [2 * host, 2 * host + 1]).collect();
+    Mapping::new(&slots, system, weight).unwrap()
+}
+
+/// All orders of four hosts.
+fn orders() -> impl Iterator<Item = [u32; 4]> {
+    (0..256u32)
+        .map(|code| [0, 2, 4, 6].map(|shift| code >> shift & 3))
+        .filter(|order| (0..4).all(|host| order.contains(&host)))
+}
+
+#[test]
+fn no_order_of_hosts_is_faster_than_that_of_blocks() {
+    let system = machine();
+    let blocks = Some(Blocks::Listed((0..4).map(|block| vec![2 * block, 2 * block + 1]).collect()));
+    for graph in [ring(8), graph(8, [(0, 4, 90_000), (2, 6, 70_000), (1, 7, 50_000), (3, 5, 10_000)])] {
+        let params = AutoParams { blocks: blocks.clone(), replays: Some(200), ..params() };
+        let found = search(params, &graph, &system, &Context::detached());
+        let times = orders().map(|order| seconds(&graph, &system, &of_blocks(&order, &system, found.weight)));
+        let best = times.fold(f64::INFINITY, f64::min);
+        assert_eq!(found.metrics["predicted_s"].to_bits(), seconds(&graph, &system, &found).to_bits());
+        assert_eq!(found.metrics["predicted_s"].to_bits(), best.to_bits());
+        assert!(found.slots().chunks(2).all(|block| block[0] % 2 == 0 && block[1] == block[0] + 1));
+    }
+}
+
+#[test]
+fn given_mappings_are_candidates_unless_they_break_a_border() {
+    let (graph, system) = (ring(8), machine());
+    let mut graph = TaskGraph { phases: vec![Phase::default()], ..graph };
+    let edge = |(source, destination)| Edge { source, destination, messages: 1, bytes: 8 };
+    graph.phases[0] = Phase {
+        name: Some("dp".into()),
+        compute_s: vec![None; 8],
+        edges: [(0, 4), (2, 6)].map(edge).to_vec(),
+        ..Phase::default()
+    };
+    let blocks = Some(Blocks::Listed((0..4).map(|block| vec![2 * block, 2 * block + 1]).collect()));
+    let search = |given: &Mapping, borders| {
+        let listener = Listener::default();
+        let mut inputs = with_program(&graph, &system);
+        inputs.connect("mappings", Arc::new(given.clone()), "4".into(), "given".into());
+        let params = AutoParams { blocks: blocks.clone(), borders, replays: Some(0), ..params() };
+        let found = AutoStage::run(params, inputs, &Context::new(1, None, &listener)).unwrap();
+        let Outcome::Done(outputs) = found else { panic!("{found:?}") };
+        (mapping(&outputs), listener.lines.into_inner().unwrap().join("\n"))
+    };
+    for order in orders() {
+        let given = of_blocks(&order, &system, Weight::Bytes);
+        let (found, log) = search(&given, BTreeMap::new());
+        assert!(seconds(&graph, &system, &found) <= seconds(&graph, &system, &given), "{order:?}");
+        assert!(log.contains("candidate given: predicted"), "{log}");
+        let (found, log) = search(&given, BTreeMap::from([("dp".to_owned(), 1)]));
+        let is_kept = |order: &[u32]| order[0] / 2 == order[2] / 2 && order[1] / 2 == order[3] / 2;
+        let hosts: Vec<u32> = found.slots().iter().step_by(2).map(|slot| slot / 2).collect();
+        assert!(is_kept(&hosts), "{hosts:?}");
+        assert_eq!(
+            log.contains("candidate given: none, because it is not possible here"),
+            !is_kept(&order),
+            "{log}"
+        );
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct Exchanges<'a> {
     has_links: bool,
     /// First slot and number of slots of the host of every slot.
     host_of: Vec<(u32, u32)>,
+    /// The block of every rank of the program, if blocks are exchanged.
+    block_of: Option<Vec<u32>>,
     /// Edges of every rank.
     edges_of: Vec<Vec<u32>>,
     /// Edges over saturated links, by the time that the link is saturated and their share of its bytes.
@@ -58,7 +60,12 @@ impl Weighted {
 
 impl<'a> Exchanges<'a> {
     /// `paths` are those of the machine, if it has links.
-    pub(super) fn new(graph: &'a TaskGraph, system: &'a SystemGraph, paths: Option<&'a Paths>) -> Self {
+    pub(super) fn new(
+        graph: &'a TaskGraph,
+        system: &'a SystemGraph,
+        paths: Option<&'a Paths>,
+        block_of: Option<Vec<u32>>,
+    ) -> Self {
         let mut edges_of = vec![Vec::new(); graph.ranks()];
         for (index, edge) in (0..).zip(&graph.edges).filter(|(_, edge)| edge.source != edge.destination) {
             edges_of[edge.source as usize].push(index);
@@ -72,6 +79,7 @@ impl<'a> Exchanges<'a> {
             costs: Costs::with_paths(system, paths),
             has_links: !system.links.is_empty(),
             host_of: host_of.collect(),
+            block_of,
             edges_of,
             crossing: Weighted::default(),
             waiting: Weighted::default(),
@@ -83,9 +91,11 @@ impl<'a> Exchanges<'a> {
     pub(super) fn follow(&mut self, assignment: &Assignment<'_>, prediction: &Prediction) {
         self.tried.clear();
         self.waiting = Weighted::default();
-        for (rank, times) in (0..).zip(&prediction.ranks) {
-            self.waiting.add(rank, times.waiting_s);
+        let mut waiting = vec![0.0; self.graph.ranks()];
+        for (rank, times) in prediction.ranks.iter().enumerate() {
+            waiting[self.block_of.as_ref().map_or(rank, |blocks| blocks[rank] as usize)] += times.waiting_s;
         }
+        (0..).zip(waiting).for_each(|(rank, seconds)| self.waiting.add(rank, seconds));
         self.crossing = Weighted::default();
         let mut busiest: Vec<_> = prediction.links.iter().filter(|link| link.saturated > 0.0).collect();
         busiest.sort_by(|a, b| b.saturated.total_cmp(&a.saturated).then(a.link.cmp(&b.link)));
