@@ -5,6 +5,15 @@ use std::fmt::Write as _;
 /// Largest number of hosts of `map/exact`, which proves the best order of a few hosts and gives a bound for more.
 const MOST_BOUNDED: usize = 2048;
 
+/// Hosts whose best order is proven, in seconds as a rule, and the nodes of the search trees for these and for more hosts: the
+/// proof for 32 hosts takes longer than an hour.
+const MOST_PROVEN: usize = 16;
+const PROOF_NODES: u64 = 100_000;
+const BOUND_NODES: u64 = 64;
+/// Evaluations of each search for a candidate, and replays of exchanges times hosts, which take some seconds.
+const EVALUATIONS: u64 = 1 << 14;
+const REPLAYS: usize = 1 << 14;
+
 /// What the file says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankOrderFile {
@@ -52,7 +61,11 @@ impl RankOrderFile {
             true => String::new(),
             false => format!(", borders = {{ {} }}", list(&self.borders)),
         };
-        let search = if self.host_count <= MOST_BOUNDED { "map/exact" } else { "map/auto" };
+        let (search, nodes) = match self.host_count {
+            count if count <= MOST_PROVEN => ("map/exact", format!(", max_search_nodes = {PROOF_NODES}")),
+            count if count <= MOST_BOUNDED => ("map/exact", format!(", max_search_nodes = {BOUND_NODES}")),
+            _ => ("map/auto", String::new()),
+        };
         let mut text = format!(
             r#"name = "rank-order"
 description = "The present order of the hosts of a training job, and a better one"
@@ -79,10 +92,16 @@ needs = {{ task-graph = "job.task-graph", system = "machine" }}
 with  = {{ path = {present}, format = "machinefile", weight = "bytes" }}
 
 # Ranks of a host move together and keep their local ranks.
-[stages.best]
+[stages.cheapest]
 uses  = "{search}"
 needs = {{ task-graph = "job.task-graph", system = "machine" }}
-with  = {{ blocks = "host", weight = "bytes"{borders} }}
+with  = {{ blocks = "host", weight = "bytes"{nodes}{borders} }}
+
+# The fastest of these orders and others by the prediction, which counts that messages share links.
+[stages.better]
+uses  = "map/auto"
+needs = {{ task-graph = "job.task-graph", system = "machine", program = "job.program", mappings = ["present", "cheapest"] }}
+with  = {{ blocks = "host", weight = "bytes", objective = "predicted-time", memory_bandwidth_bytes_per_s = {inside:?}, islands = 1, evaluations = {EVALUATIONS}, replays = {replays}{borders} }}
 "#,
             hosts = quoted(&self.hosts),
             gpus = self.gpus,
@@ -91,8 +110,10 @@ with  = {{ blocks = "host", weight = "bytes"{borders} }}
             traffic_name = self.traffic.0,
             traffic = list(&self.traffic.1),
             present = quoted(&self.present),
+            inside = self.inside,
+            replays = (REPLAYS / self.host_count.max(1)).clamp(16, 512),
         );
-        for mapping in ["present", "best"] {
+        for mapping in ["present", "better"] {
             // Writing to a string does not fail.
             let _ = write!(
                 text,
@@ -113,7 +134,7 @@ save  = {{ csv = "groups-{mapping}.csv" }}
         text + r#"
 [stages.launch]
 uses  = "launch/torch"
-needs = { mapping = "best" }
+needs = { mapping = "better" }
 save  = { torch = "node-ranks" }
 "#
     }

@@ -22,10 +22,14 @@ static void step(MPI_Comm group, const char *kind, int bytes) {
     else if (!strcmp(kind, "ep"))
         for (int round = 1; round < size; round++)
             exchange(group, (rank + round) % size, (rank + size - round) % size, bytes / size);
-    else { /* both directions between neighbouring stages */
+    else { /* activations and gradients between neighbouring stages at the same time, as in one forward and one backward */
+        MPI_Request requests[4];
         int next = rank + 1 < size ? rank + 1 : MPI_PROC_NULL, last = rank > 0 ? rank - 1 : MPI_PROC_NULL;
-        exchange(group, next, last, bytes);
-        exchange(group, last, next, bytes);
+        MPI_Irecv(in, bytes, MPI_BYTE, last, 0, group, &requests[0]);
+        MPI_Irecv(in + bytes, bytes, MPI_BYTE, next, 1, group, &requests[1]);
+        MPI_Isend(out, bytes, MPI_BYTE, next, 0, group, &requests[2]);
+        MPI_Isend(out, bytes, MPI_BYTE, last, 1, group, &requests[3]);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
     }
 }
 
@@ -39,7 +43,7 @@ int main(int count, char **words) {
         MPI_Comm_split(MPI_COMM_WORLD, rank - rank / stride % size * stride, rank, &groups[kind]);
         most = bytes > most ? bytes : most;
     }
-    out = calloc(most, 1), in = calloc(most, 1);
+    out = calloc(most, 1), in = calloc(2, most);
     double shortest = 1e9;
     for (int turn = -1; turn < steps; turn++) {
         MPI_Barrier(MPI_COMM_WORLD);

@@ -22,7 +22,7 @@ use crate::rank_order::RankOrderFile;
 const PIPELINE: &str = "rank-order.toml";
 const PRESENT: &str = "present.hosts";
 /// Results, which must not stay from another job if this one fails.
-const RESULTS: [&str; 3] = ["node-ranks", "groups-present.csv", "groups-best.csv"];
+const RESULTS: [&str; 3] = ["node-ranks", "groups-present.csv", "groups-better.csv"];
 /// Kinds of groups in sentences, by their names in metrics.
 const KINDS: [(&str, &str); 6] = [
     ("tp", "tensor-parallel"),
@@ -41,9 +41,10 @@ const SAME: f64 = 1e-9;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Frameworks such as Megatron-LM fix the groups of a rank, and torchrun starts the GPUs of a host as consecutive ranks. So the order of \
-the hosts is all that is left to choose. The cost is that of the bytes between hosts times the links that they pass. Up to 16 \
-hosts the best order is proven. DIR gets the pipeline file rank-order.toml, the groups with their hosts (groups-present.csv, \
-groups-best.csv), and the better order: a node rank and its host in every line of node-ranks.
+the hosts is all that is left to choose. The cost is that of the bytes between hosts times the links that they pass: up to 16 \
+hosts its optimum is proven. The better order is the one with the shortest predicted communication. DIR gets the pipeline file \
+rank-order.toml, the groups with their hosts (groups-present.csv, groups-better.csv), and the better order: a node rank and its \
+host in every line of node-ranks.
 
 Without --model and --bytes, the model is an example that fits the groups: the answer then depends on its proportions.
 
@@ -277,20 +278,24 @@ fn example_model(arguments: &Arguments) -> Vec<(String, String)> {
 /// What the answer is, also as JSON.
 #[derive(Serialize)]
 struct Answer {
-    /// Cost of the present order over that of the best one.
+    /// Cost of the present order over the least cost that was found, and that of the better order over it.
     cost_over_best: f64,
-    /// Whether the best order is proven to be that.
+    better_cost_over_best: f64,
+    /// Whether the least cost is proven to be the optimum.
     proven: bool,
-    /// Cost of the best order over the lower bound, minus 1.
+    /// The least cost over its lower bound, minus 1.
     gap: Option<f64>,
     /// Predicted seconds of the communication of a step.
     seconds: f64,
-    best_seconds: f64,
+    better_seconds: f64,
     /// Whether the present order crosses `--borders`.
     crosses_borders: bool,
     crossings: Vec<GroupLevel>,
     present: Vec<String>,
-    best: Vec<String>,
+    /// The present order itself, if none is better.
+    better: Vec<String>,
+    /// Hosts of the present order that spares replace.
+    replaced: Vec<String>,
 }
 
 /// A kind of groups, and how many of them cross a level of switches.
@@ -302,7 +307,7 @@ struct GroupLevel {
     switches: String,
     groups: u64,
     crossing: u64,
-    best_crossing: u64,
+    better_crossing: u64,
 }
 
 /// Says what came out.
@@ -311,30 +316,44 @@ fn conclude(arguments: &Arguments, file: &Path, hosts: &[String], output: Output
     let mapping = |cell: &str| written::newest::<Mapping>(file, store, cell);
     let seconds = |cell: &str| written::newest::<Prediction>(file, store, cell);
     let groups = |cell: &str| written::newest::<Metrics>(file, store, cell);
-    let (Some(present), Some(best)) = (mapping("present")?, mapping("best")?) else { return Ok(()) };
-    let (Some(seconds), Some(best_seconds)) = (seconds("predicted-present")?, seconds("predicted-best")?)
+    let (Some(present), Some(cheapest), Some(better)) =
+        (mapping("present")?, mapping("cheapest")?, mapping("better")?)
     else {
         return Ok(());
     };
-    let (Some(now), Some(then)) = (groups("groups-present")?, groups("groups-best")?) else { return Ok(()) };
-    let cost = |mapping: &Mapping| mapping.metrics.get("F").copied().unwrap_or_default();
-    let value = |name: &str| best.metrics.get(name).copied();
-    let gpus = arguments.gpus as usize;
+    let (Some(seconds), Some(better_seconds)) = (seconds("predicted-present")?, seconds("predicted-better")?)
+    else {
+        return Ok(());
+    };
+    let (Some(now), Some(then)) = (groups("groups-present")?, groups("groups-better")?) else {
+        return Ok(());
+    };
     let Some(machine) = written::newest::<SystemGraph>(file, store, "machine")? else { return Ok(()) };
+    let over_best = |mapping: &Mapping| {
+        let [cost, least] =
+            [mapping, &cheapest].map(|mapping| mapping.metrics.get("F").copied().unwrap_or(0.0));
+        if least > 0.0 { cost / least } else { 1.0 }
+    };
+    let value = |name: &str| cheapest.metrics.get(name).copied();
+    let gpus = arguments.gpus as usize;
     let crossings = crossings(&now, &then, &machine.level_names());
     let is_border = |found: &GroupLevel| {
         arguments.borders.iter().any(|(kind, level)| *kind == found.kind && *level == found.level.to_string())
     };
+    let order = (0..better.ranks.len()).step_by(gpus).map(|rank| better.host_of(rank).to_owned());
+    let order: Vec<String> = order.collect();
     let answer = Answer {
-        cost_over_best: if cost(&best) > 0.0 { cost(&present) / cost(&best) } else { 1.0 },
+        cost_over_best: over_best(&present),
+        better_cost_over_best: over_best(&better),
         proven: value("proven").is_some_and(|proven| proven > 0.0),
         gap: value("gap"),
         seconds: seconds.seconds(),
-        best_seconds: best_seconds.seconds(),
+        better_seconds: better_seconds.seconds(),
         crosses_borders: crossings.iter().any(|found| found.crossing > 0 && is_border(found)),
         crossings,
         present: hosts.to_vec(),
-        best: (0..best.ranks.len()).step_by(gpus).map(|rank| best.host_of(rank).to_owned()).collect(),
+        replaced: hosts.iter().filter(|host| !order.contains(host)).cloned().collect(),
+        better: order,
     };
     output.json(&answer);
     answer.sentences(file).iter().for_each(|line| output.line(line));
@@ -348,14 +367,14 @@ fn crossings(now: &Metrics, then: &Metrics, levels: &[String]) -> Vec<GroupLevel
         for (level, switches) in (1..).zip(levels) {
             let name = format!("crossing_{kind}_level_{level}");
             let Some(&crossing) = now.summary.get(&name) else { break };
-            let best = then.summary.get(&name).copied().unwrap_or_default();
+            let better = then.summary.get(&name).copied().unwrap_or_default();
             found.push(GroupLevel {
                 kind: kind.to_owned(),
                 level,
                 switches: switches.clone(),
                 groups: groups as u64,
                 crossing: crossing as u64,
-                best_crossing: best as u64,
+                better_crossing: better as u64,
             });
         }
     }
@@ -364,56 +383,65 @@ fn crossings(now: &Metrics, then: &Metrics, levels: &[String]) -> Vec<GroupLevel
 
 impl Answer {
     fn sentences(&self, file: &Path) -> Vec<String> {
-        let (found, how) = match (self.proven, self.gap) {
-            (true, _) => ("best order", "proven to be that".to_owned()),
+        let within = if self.crosses_borders { " within the borders" } else { "" };
+        let mut lines = Vec::new();
+        if self.crosses_borders {
+            lines.push("groups of this order cross the borders".to_owned());
+        }
+        lines.push(match (self.proven, self.gap) {
+            (true, _) => format!("this order costs {:.2} × the optimum{within}", self.cost_over_best),
             (false, Some(gap)) => {
-                ("best order found", format!("at most {:.1} % above the optimum", 100.0 * gap))
+                let gap = format!("at most {:.1} % above the optimum", 100.0 * gap);
+                format!(
+                    "this order costs {:.2} × the best that was found{within}, {gap}",
+                    self.cost_over_best
+                )
             }
-            (false, None) => ("best order found", "not bounded".to_owned()),
-        };
-        let seconds = format!("predicted communication of a step: {:.4} s", self.seconds);
-        if self.crosses_borders && self.cost_over_best <= 1.0 + SAME {
-            let cost = format!("{:.2} × the {found} within the borders, which is {how}", self.cost_over_best);
-            let mut lines = vec![format!("groups of this order cross the borders: it costs {cost}")];
-            lines.extend(self.crossings());
-            lines.push(format!("{seconds}, {:.4} s within the borders", self.best_seconds));
-            lines.extend(self.results(file));
+            (false, None) => {
+                format!("this order costs {:.2} × the best that was found{within}", self.cost_over_best)
+            }
+        });
+        let is_better = self.present != self.better;
+        let crosses = |level: &&GroupLevel| level.crossing > 0 || level.better_crossing > 0;
+        lines.extend(self.crossings.iter().filter(crosses).map(|level| level.sentence(is_better)));
+        let seconds = format!("predicted communication of a step: {}", hopmap_views::seconds(self.seconds));
+        if !is_better {
+            lines.push(seconds);
+            lines.push("no order was found that is faster".to_owned());
             return lines;
         }
-        if self.cost_over_best <= 1.0 + SAME {
-            return vec![format!("no better order was found: this one is the {found}, {how}"), seconds];
-        }
-        let mut lines =
-            vec![format!("this order costs {:.2} × the {found}, which is {how}", self.cost_over_best)];
-        lines.extend(self.crossings());
-        let change = 100.0 * (1.0 - self.best_seconds / self.seconds);
-        lines.push(format!("{seconds}, {:.4} s in the best order ({change:.1} % less)", self.best_seconds));
+        let change = format!("{:.1} % less", 100.0 * (1.0 - self.better_seconds / self.seconds));
+        let cost = match self.better_cost_over_best <= 1.0 + SAME {
+            true => String::new(),
+            false => format!(", and {:.2} × the least cost", self.better_cost_over_best),
+        };
+        let better = hopmap_views::seconds(self.better_seconds);
+        lines.push(format!("{seconds}, {better} in the better order ({change}{cost})"));
         lines.extend(self.results(file));
         lines
     }
 
-    /// The groups that cross switches in the present or in the best order.
-    fn crossings(&self) -> impl Iterator<Item = String> + '_ {
-        let crosses = |level: &&GroupLevel| level.crossing > 0 || level.best_crossing > 0;
-        self.crossings.iter().filter(crosses).map(GroupLevel::sentence)
-    }
-
-    /// The best order, and where it is.
+    /// The better order, and where it is.
     fn results(&self, file: &Path) -> Vec<String> {
         let folder = shown(file.parent().unwrap_or(file));
-        let order = format!("best order: {}", host_list::compress(&self.best));
+        let order = format!("better order: {}", host_list::compress(&self.better));
+        let replaced = format!("spares replace {}", host_list::compress(&self.replaced));
         let files = format!(
             "{folder}/node-ranks has the node rank of every host, {folder}/groups-present.csv the hosts of every group"
         );
-        if self.best.len() <= MOST_LISTED { vec![order, files] } else { vec![files] }
+        let replaced = Some(replaced).filter(|_| !self.replaced.is_empty());
+        let order = Some(order).filter(|_| self.better.len() <= MOST_LISTED);
+        order.into_iter().chain(replaced).chain([files]).collect()
     }
 }
 
 impl GroupLevel {
-    fn sentence(&self) -> String {
-        let Self { crossing, groups, best_crossing, switches, .. } = self;
+    fn sentence(&self, is_better: bool) -> String {
+        let Self { crossing, groups, better_crossing, switches, .. } = self;
         let kind = KINDS.iter().find(|(name, _)| *name == self.kind).map_or("", |(_, name)| name);
-        format!("  {crossing} of {groups} {kind} groups cross {switches}, {best_crossing} in the best order")
+        let better =
+            if is_better { format!(", {better_crossing} in the better order") } else { String::new() };
+        format!("  {crossing} of {groups} {kind} groups cross {switches}{better}")
     }
 }
 

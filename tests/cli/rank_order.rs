@@ -1,6 +1,5 @@
 //! `hopmap rank-order`: what the order of a training job's hosts costs.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hopmap_test_support::Random;
@@ -63,31 +62,30 @@ fn an_order_by_name_is_compared_with_the_proven_best_one() {
     ];
     let found = answer(&sandbox, &options);
     assert_eq!(found["proven"], true, "{found}");
-    let (present, best) = (names(&found["present"]), names(&found["best"]));
+    let (present, best) = (names(&found["present"]), names(&found["better"]));
     // Rings are almost all of the cost: 6 or 4 hops in the present order, 2 in the best one.
     let expected = ring_cost(&present, 2) as f64 / ring_cost(&best, 2) as f64;
     assert_eq!(ring_cost(&best, 2), 4 * 4);
     let ratio = found["cost_over_best"].as_f64().unwrap();
     assert!((ratio - expected).abs() < 0.01 * expected, "{ratio} instead of {expected}");
-    assert!(found["best_seconds"].as_f64() < found["seconds"].as_f64(), "{found}");
+    assert!(found["better_seconds"].as_f64() < found["seconds"].as_f64(), "{found}");
+    assert_eq!(found["better_cost_over_best"], 1.0, "{found}");
     let crossing =
         found["crossings"].as_array().unwrap().iter().find(|crossing| crossing["kind"] == "dp").unwrap();
     assert_eq!(
-        (&crossing["groups"], &crossing["crossing"], &crossing["best_crossing"]),
+        (&crossing["groups"], &crossing["crossing"], &crossing["better_crossing"]),
         (&8.into(), &8.into(), &0.into())
     );
     let file = sandbox.read("rank-order/node-ranks");
     let lines: Vec<String> = (0..).zip(&best).map(|(node, host)| format!("{node} {host}")).collect();
     assert_eq!(file.lines().skip(1).collect::<Vec<_>>(), lines);
 
-    // The best order as the present one is said to be that.
+    // No order is better than the better one.
     let again = best.join(",");
     let seen = sandbox
         .seen(&[&["rank-order", "--topology", "labels.csv", "--hosts", &again][..], &options[2..]].concat());
-    assert!(
-        seen.contains("no better order was found: this one is the best order, proven to be that"),
-        "{seen}"
-    );
+    assert!(seen.contains(" × the optimum\n"), "{seen}");
+    assert!(seen.contains("no order was found that is faster\n"), "{seen}");
 }
 
 #[test]
@@ -96,9 +94,10 @@ fn group_sizes_alone_are_enough_and_spares_may_replace_hosts() {
     sandbox.write("labels.csv", labels(8));
     sandbox.write("hosts", "# as the scheduler listed them\nnode[0-3]\nnode7\nnode5\nnode[4,6]\n");
     let found = answer(&sandbox, &["--hosts-file", "hosts", "--tp", "8", "--dp", "4", "--ep", "2"]);
-    let (present, best) = (names(&found["present"]), names(&found["best"]));
+    let (present, better) = (names(&found["present"]), names(&found["better"]));
     assert_eq!(present, ["node0", "node1", "node2", "node3"]);
-    assert_eq!(best.len(), 4);
+    let replaced: Vec<&str> = present.iter().filter(|host| !better.contains(host)).copied().collect();
+    assert!(better.len() == 4 && !replaced.is_empty() && names(&found["replaced"]) == replaced, "{found}");
     assert!(found["cost_over_best"].as_f64() > Some(1.2), "{found}");
     let seen = sandbox.seen(&[
         "rank-order",
@@ -132,55 +131,92 @@ fn levels_have_the_names_of_their_switches() {
     }
 }
 
-/// The number in a name, and the name: `node8` before `node66`.
-fn natural(host: &str) -> (u64, String) {
-    let digits: String = host.chars().filter(char::is_ascii_digit).collect();
-    (digits.parse().unwrap_or(0), host.to_owned())
+/// A host and the switch or domain that it is below.
+type Placed = (String, String);
+
+/// A name in parts that are numbers or not: `node8` before `node66`.
+fn natural(host: &str) -> Vec<(u64, String)> {
+    let parts = host.split_inclusive(|c: char| !c.is_ascii_digit());
+    parts
+        .map(|part| {
+            let digits = part.trim_end_matches(|c: char| !c.is_ascii_digit());
+            (digits.parse().unwrap_or(0), part[digits.len()..].to_owned())
+        })
+        .collect()
 }
 
-/// The sorters of public projects: by name (`torchrun`, Slurm), in natural order (pytorch/pytorch#194186), and greedy by
-/// leaf switch: the leaf with the most hosts first (`DLRover`'s sorter by access switch, NeMo-RL's `select_segment_nodes`).
-fn sorted(hosts: &[(String, String)]) -> [(&'static str, Vec<String>); 3] {
-    let mut by_name: Vec<String> = hosts.iter().map(|(host, _)| host.clone()).collect();
+/// Hosts by switch, the switches in the order of their first hosts.
+fn by_switch(hosts: &[Placed]) -> Vec<Vec<String>> {
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
+    for (host, switch) in hosts {
+        match groups.iter_mut().find(|(name, _)| name == switch) {
+            Some((_, hosts)) => hosts.push(host.clone()),
+            None => groups.push((switch, vec![host.clone()])),
+        }
+    }
+    groups.into_iter().map(|(_, hosts)| hosts).collect()
+}
+
+/// The sorters of public projects: by name (`torchrun`, Slurm), in natural order (pytorch/pytorch#194186), by access
+/// switch in the order of node ranks (`DpTopologySorter` of `DLRover`), and by whole segments of a domain, with the hosts
+/// that are left over at the end (`select_segment_nodes` of NeMo-RL).
+fn sorted(hosts: &[Placed], segment: usize) -> [(&'static str, Vec<String>); 4] {
+    let mut by_name = hosts.to_vec();
     by_name.sort();
-    let mut by_number = by_name.clone();
-    by_number.sort_by_key(|host| natural(host));
-    let mut leaves: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    hosts.iter().for_each(|(host, leaf)| leaves.entry(leaf).or_default().push(host.clone()));
-    let mut leaves: Vec<Vec<String>> = leaves.into_values().collect();
-    leaves.iter_mut().for_each(|hosts| hosts.sort_by_key(|host| natural(host)));
-    leaves.sort_by_key(|hosts| std::cmp::Reverse(hosts.len()));
-    [("name", by_name), ("number", by_number), ("leaf", leaves.concat())]
+    let mut by_number = hosts.to_vec();
+    by_number.sort_by_key(|(host, _)| natural(host));
+    let domains = by_switch(&by_number);
+    let whole = domains.iter().flat_map(|hosts| hosts.chunks_exact(segment).flatten());
+    let rest = domains.iter().flat_map(|hosts| hosts.chunks_exact(segment).remainder());
+    let segments = whole.chain(rest).cloned().collect();
+    let names = |hosts: Vec<Placed>| hosts.into_iter().map(|(host, _)| host).collect();
+    let by_access_switch = by_switch(hosts).concat();
+    [
+        ("name", names(by_name)),
+        ("number", names(by_number)),
+        ("switch", by_access_switch),
+        ("segments", segments),
+    ]
 }
 
-/// The bench of issue pytorch#191190 and its like: no sorter is ahead of the best order, which is proven up to 16 hosts.
+/// The bench of issue pytorch#191190 and its like: no sorter is ahead of the better order, in cost or in predicted seconds, and the
+/// optimum of the cost is proven up to 16 hosts.
 #[test]
 fn no_sorter_of_public_projects_is_better() {
-    for (count, leaves, sizes, proven) in [
-        (8, 3, ["--tp", "4", "--pp", "2", "--ep", "4"], true),
-        (12, 4, ["--tp", "4", "--pp", "3", "--ep", "2"], true),
-        (16, 5, ["--tp", "8", "--pp", "4", "--ep", "2"], true),
-        (16, 4, ["--tp", "4", "--pp", "4", "--ep", "4"], true),
-        (48, 7, ["--tp", "8", "--pp", "4", "--ep", "6"], false),
+    for (count, switches, domains, sizes) in [
+        (8, 3, true, ["--tp", "4", "--pp", "2", "--ep", "4"]),
+        (8, 2, false, ["--tp", "8", "--cp", "2", "--pp", "2"]),
+        (12, 4, true, ["--tp", "4", "--pp", "3", "--ep", "2"]),
+        (16, 5, false, ["--tp", "8", "--pp", "4", "--ep", "2"]),
+        (16, 4, true, ["--tp", "4", "--pp", "4", "--ep", "4"]),
+        (16, 1, false, ["--tp", "8", "--pp", "2", "--ep", "2"]),
+        (48, 7, false, ["--tp", "8", "--pp", "4", "--ep", "6"]),
     ] {
         let sandbox = Sandbox::new();
-        let mut random = Random(count as u64);
-        // Names with gaps, leaves of different sizes.
-        let hosts: Vec<(String, String)> = (0..count)
-            .map(|host| (format!("node{}", 7 * host % 101), format!("leaf{}", random.below(leaves))))
-            .collect();
-        let rows = hosts.iter().map(|(host, leaf)| {
-            let number: usize = leaf[4..].parse().unwrap();
-            format!("{host},{leaf},spine{}\n", number / 2)
-        });
-        sandbox.write("labels.csv", "host,leaf,spine\n".to_owned() + &rows.collect::<String>());
-        for (name, order) in sorted(&hosts) {
+        let mut random = Random(count as u64 + switches as u64);
+        // Names with gaps, switches of different sizes, two domains below each of them.
+        let mut text = if domains { "host,accelerator,leaf,spine\n" } else { "host,leaf,spine\n" }.to_owned();
+        let mut hosts: Vec<Placed> = Vec::new();
+        for host in 0..count {
+            let leaf = random.below(switches);
+            let (name, domain) = (format!("rack{}-n{}", host % 3, 7 * host % 101), random.below(2));
+            let above = if domains { format!("nvl{leaf}.{domain},") } else { String::new() };
+            writeln!(text, "{name},{above}leaf{leaf},spine{}", leaf / 2).unwrap();
+            hosts.push((name, if domains { format!("{leaf}.{domain}") } else { leaf.to_string() }));
+        }
+        sandbox.write("labels.csv", text);
+        for (name, order) in sorted(&hosts, 2) {
             let order = order.join(",");
-            let found = answer(&sandbox, &[&["--hosts", &order][..], &sizes].concat());
-            let ratio = found["cost_over_best"].as_f64().unwrap();
-            println!("{count} hosts, {sizes:?}, by {name}: {ratio:.3} × the best, gap {}", found["gap"]);
-            assert!(ratio > 1.0 - 1e-9, "{found}");
-            assert_eq!(found["proven"], proven, "{count} hosts, {sizes:?}");
+            let rates = ["--bandwidth", if domains { "7.2e12,400e9,200e9" } else { "400e9,200e9" }];
+            let found = answer(&sandbox, &[&["--hosts", &order][..], &sizes, &rates].concat());
+            let number = |name: &str| found[name].as_f64().unwrap();
+            let (ratio, seconds, better) =
+                (number("cost_over_best"), number("seconds"), number("better_seconds"));
+            println!(
+                "{count} hosts, {sizes:?}, by {name}: {ratio:.3} × the best, {seconds:.4} and {better:.4} s"
+            );
+            assert!(ratio > 1.0 - 1e-9 && better <= seconds, "{found}");
+            assert_eq!(found["proven"], count <= 16, "{count} hosts, {sizes:?}");
         }
     }
 }
@@ -245,8 +281,8 @@ fn borders_hold_even_if_they_cost_more() {
     let traffic = ["--bytes", "dp=64000,pp=8"];
     let free = answer(&sandbox, &[&job[..], &traffic].concat());
     let found = answer(&sandbox, &[&job[..], &traffic, &["--borders", "pp=1"]].concat());
-    assert!(!pairs_share_leaves(&names(&free["best"])), "{free}");
-    assert!(pairs_share_leaves(&names(&found["best"])), "{found}");
+    assert!(!pairs_share_leaves(&names(&free["better"])), "{free}");
+    assert!(pairs_share_leaves(&names(&found["better"])), "{found}");
     assert_eq!((&found["proven"], &found["crosses_borders"]), (&true.into(), &true.into()), "{found}");
     let cost = |answer: &Value| answer["cost_over_best"].as_f64().unwrap();
     assert!(cost(&found) < cost(&free), "{found} and {free}");

@@ -94,16 +94,19 @@ fn orders_of_hosts_take_as_long_as_predicted_in_comparison() {
     ];
     let found = lab.predicted(&orders[0].1);
     assert_eq!(found["proven"], true);
-    let best =
-        found["best"].as_array().unwrap().iter().map(|host| host.as_str().unwrap().to_owned()).collect();
-    orders.push(("best", best));
+    let better =
+        found["better"].as_array().unwrap().iter().map(|host| host.as_str().unwrap().to_owned()).collect();
+    orders.push(("better", better));
     let predicted: Vec<f64> =
         orders.iter().map(|(_, hosts)| lab.predicted(hosts)["seconds"].as_f64().unwrap()).collect();
     assert!(predicted.iter().all(|seconds| *seconds >= predicted[3]), "{predicted:?}");
-    let mut tries = 0;
+    let (mut tries, mut measured) = (0, [f64::INFINITY; 4]);
     loop {
         tries += 1;
-        let measured: Vec<f64> = orders.iter().map(|(_, hosts)| lab.measured(hosts)).collect();
+        // Other processes only make a step longer.
+        for ((_, hosts), shortest) in orders.iter().zip(&mut measured) {
+            *shortest = shortest.min(lab.measured(hosts));
+        }
         let table: Vec<_> =
             orders.iter().zip(&predicted).zip(&measured).map(|(((name, _), p), m)| (name, p, m)).collect();
         println!("{table:?}");
@@ -113,6 +116,6 @@ fn orders_of_hosts_take_as_long_as_predicted_in_comparison() {
         if agrees && pairs().any(|(a, b)| predicted[a] > 1.15 * predicted[b]) {
             return;
         }
-        assert!(tries < 3, "{table:?}");
+        assert!(tries < 4, "{table:?}");
     }
 }
