@@ -39,7 +39,9 @@ const SAME: f64 = 1e-9;
 
 /// Arguments of `rank-order`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    allow_negative_numbers = true,
+    after_help = "\
 Frameworks such as Megatron-LM fix the groups of a rank, and torchrun starts the GPUs of a host as consecutive ranks. So the order of \
 the hosts is all that is left to choose. The cost is that of the bytes between hosts times the links that they pass: up to 16 \
 hosts its optimum is proven. The better order is the one with the shortest predicted communication. DIR gets the pipeline file \
@@ -52,7 +54,8 @@ Examples:
   hopmap rank-order --topology topograph.json --hosts 'node[7,66,70,8]' --tp 8 --pp 2
   hopmap rank-order --topology topology.conf --tp 8 --pp 8 --ep 16 --model layers=64,hidden=8192,experts=64,top_k=4   # in a Slurm job
   hopmap rank-order --topology labels.csv --tp 8 --ep 4 --pp 2 --borders ep=1   # no expert group crosses a leaf or NVLink domain
-  hopmap rank-order --topology labels.csv --hosts-file hosts --tp 8 --bytes dp=20000000000 --bandwidth 400e9,200e9")]
+  hopmap rank-order --topology labels.csv --hosts-file hosts --tp 8 --bytes dp=20000000000 --bandwidth 400e9,200e9"
+)]
 pub(crate) struct Arguments {
     /// Topology of the network: any file that topology/import reads, or the folder of a stored topology.
     #[arg(long, value_name = "FILE")]
@@ -115,7 +118,7 @@ pub(crate) struct Arguments {
 
 fn positive(text: &str) -> std::result::Result<f64, String> {
     let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| "give a number above 0, such as 50e9".to_owned())
+    number.ok_or_else(|| "give a number above 0".to_owned())
 }
 
 /// A key and a value that is a number or a boolean.
@@ -150,7 +153,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let store = arguments.store.named(&working);
     let options: Vec<&str> =
         store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
-    let quiet = Output::new(false, output.is_json());
+    let quiet = Output::new(false, !output.is_talkative());
     let exit = written::run(&file, &options, quiet)?;
     if exit == Exit::Done {
         conclude(arguments, &file, &hosts[..job.hosts], output)?;
@@ -199,7 +202,7 @@ struct Job {
 
 impl Job {
     fn new(arguments: &Arguments, hosts: &[String]) -> Result<Self> {
-        let &Arguments { tp, cp, pp, gpus, .. } = arguments;
+        let &Arguments { tp, cp, ep, pp, gpus, .. } = arguments;
         let all = hosts.len() as u64 * u64::from(gpus);
         let replica = [tp, cp, pp].iter().fold(1u64, |all, &size| all.saturating_mul(u64::from(size)));
         let dp = match arguments.dp {
@@ -214,6 +217,16 @@ impl Job {
             }
         };
         let ranks = replica.saturating_mul(dp);
+        let sizes = [("tp", tp), ("cp", cp), ("ep", ep), ("pp", pp), ("dp", dp as u32)];
+        let has_groups = sizes.iter().any(|&(_, size)| size > 1);
+        let is_silent =
+            |(kind, bytes): &(String, String)| bytes == "0" || sizes.contains(&(kind.as_str(), 1));
+        if !has_groups || (!arguments.bytes.is_empty() && arguments.bytes.iter().all(is_silent)) {
+            return refuse(
+                "no groups of several ranks communicate",
+                "there is nothing to order: check the sizes and --bytes",
+            );
+        }
         if ranks == 0 || ranks > all || !ranks.is_multiple_of(u64::from(gpus)) {
             let problem = match ranks > all {
                 true => format!(

@@ -80,6 +80,10 @@ fn an_order_by_name_is_compared_with_the_proven_best_one() {
     let lines: Vec<String> = (0..).zip(&best).map(|(node, host)| format!("{node} {host}")).collect();
     assert_eq!(file.lines().skip(1).collect::<Vec<_>>(), lines);
 
+    let quiet =
+        sandbox.stdout(&[&["rank-order", "--topology", "labels.csv", "--quiet"][..], &options].concat());
+    assert_eq!(quiet, "");
+
     // No order is better than the better one.
     let again = best.join(",");
     let seen = sandbox
@@ -237,7 +241,12 @@ fn what_is_no_job_is_one_message() {
             &["--hosts", "node[0-7]", "--tp", "8", "--dp", "9"],
             "72 ranks need 9 hosts with 8 GPUs each, of which 8 are given",
         ),
-        (&["--hosts", "node[0-7]", "--tp=-8"], "invalid value '-8'"),
+        (&["--hosts", "node[0-7]", "--tp", "-8"], "invalid value '-8'"),
+        (&["--hosts", "node0", "--gpus", "1"], "no groups of several ranks communicate"),
+        (
+            &["--hosts", "node[0-1]", "--tp", "8", "--bytes", "dp=0,ep=5"],
+            "no groups of several ranks communicate",
+        ),
         (
             &["--hosts", "node[0-7]", "--tp", "8", "--ep", "3"],
             "64 ranks are not divisible by etp 8 × ep 3 × pp 1 = 24",

@@ -54,14 +54,18 @@ pub(crate) fn borders(
             return Err(MapError::new(problem, help));
         };
         let Some(areas) = (level as usize).checked_sub(1).and_then(|index| areas.get(index)) else {
-            let problem = format!(
-                "`borders` has level {level} for `{kind}`, but the machine has {} levels of switches that separate hosts",
-                areas.len()
-            );
-            return Err(MapError::new(
-                problem,
-                "levels are numbered from 1: the switches that hosts are linked to",
-            ));
+            let names = system.level_names();
+            if (1..=names.len()).contains(&(level as usize)) {
+                // All hosts are below common switches of this level.
+                continue;
+            }
+            let problem =
+                format!("`borders` has level {level} for `{kind}`, but the machine has no such level");
+            let help = match names.is_empty() {
+                true => "the machine has no switches".to_owned(),
+                false => format!("it has {}", names.join(", ")),
+            };
+            return Err(MapError::new(problem, help));
         };
         let new = || Border { level, kinds: String::new(), areas: areas.clone(), groups: Vec::new() };
         let border = borders.entry(level).or_insert_with(new);

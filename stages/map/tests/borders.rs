@@ -156,10 +156,12 @@ fn what_does_not_fit_is_one_message() {
     };
     let of = |borders| refused(linear(borders), &job(), &cluster());
     assert_eq!(of(border("xp", 1)), "`borders` has `xp`, but the program has no groups of that name");
-    assert_eq!(
-        of(border("tp", 3)),
-        "`borders` has level 3 for `tp`, but the machine has 2 levels of switches that separate hosts"
-    );
+    assert_eq!(of(border("tp", 4)), "`borders` has level 4 for `tp`, but the machine has no such level");
+    // All hosts are below one switch of level 3.
+    let kept = AutoParams { borders: border("tp", 3), ..AutoParams::default() };
+    let free = AutoParams::default();
+    let [kept, free] = [kept, free].map(|params| run::<AutoStage>(params, &job(), &cluster()).slots());
+    assert_eq!(kept, free);
     assert!(of(border("tp", 0)).starts_with("`borders` has level 0 for `tp`"));
     let both = BTreeMap::from([("tp".to_owned(), 1), ("ep".to_owned(), 1)]);
     assert_eq!(
