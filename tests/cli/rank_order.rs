@@ -135,6 +135,25 @@ fn levels_have_the_names_of_their_switches() {
     }
 }
 
+/// The host without a leaf put its spine on the level of leaf switches, so that no group crossed spines.
+#[test]
+fn a_host_without_a_leaf_hides_no_crossings_of_others() {
+    let sandbox = Sandbox::new();
+    let job = ["--hosts", "node[0-7]", "--gpus", "1", "--dp", "4", "--pp", "2"];
+    let crossings = |list: String| {
+        sandbox.write("labels.csv", list);
+        let found = answer(&sandbox, &job);
+        let of = |crossing: &Value| {
+            (crossing["kind"].to_string(), crossing["level"].clone(), crossing["crossing"].clone())
+        };
+        found["crossings"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    let complete = crossings(labels(8));
+    assert!(complete.iter().any(|(_, level, _)| *level == 2), "{complete:?}");
+    // Node 3 is below spine 1 as before, and alone below its leaf instead of with node 7.
+    assert_eq!(crossings(labels(8).replace("node3,leaf3,", "node3,,")), complete);
+}
+
 /// A host and the switch or domain that it is below.
 type Placed = (String, String);
 

@@ -5,7 +5,9 @@
 //! give a tree: every host is below its accelerator domain (hosts whose GPUs share an `NVLink` fabric), that below
 //! the leaf switch, and so on. What has no common switch is connected by an additional one on top.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod levels;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use csv::{ReaderBuilder, Trim};
 use hopmap_text::FileError;
@@ -15,26 +17,14 @@ use super::finish::machine;
 use super::format::{Sample, malformed};
 use super::slurm_tree::{Switch, parts};
 use super::{ImportError, ImportParams, Imported, Result};
+use levels::{PlacedHost, complete, some, unused};
 
 /// Labels with the accelerator domain of a host: those of topograph and of NVIDIA's GPU operator, and the key of
 /// topograph's first version.
 const DOMAIN_LABELS: [&str; 3] =
     ["network.topology.nvidia.com/accelerator", "nvidia.com/gpu.clique", "nvlink"];
-/// Names of the top switch that is added, which must differ from all others.
+/// Name of the top switch that is added.
 const TOP: &str = "network";
-/// Names in a message.
-const MOST_SHOWN: usize = 5;
-
-/// A host and what is above it.
-#[derive(Debug, Default)]
-struct PlacedHost {
-    name: String,
-    /// Line of the file, if known.
-    line: Option<usize>,
-    domain: Option<String>,
-    /// Switches from the leaf up.
-    layers: Vec<String>,
-}
 
 /// The answer of topograph's graph engine: `pkg/topology/instances.go` there.
 #[derive(Deserialize)]
@@ -77,10 +67,13 @@ fn after_brace(text: &str) -> Option<&str> {
 
 /// The columns of a label list.
 const HOST: [&str; 6] = ["host", "hostname", "node", "nodename", "instance", "ip"];
-const DOMAIN: [&str; 5] = ["accelerator", "domain", "nvlink", "clique", "block"];
-/// Columns of switches, from the leaf up.
-const LAYERS: [&[&str]; 3] =
-    [&["leaf", "switch", "rack", "tor", "asw"], &["spine", "pod", "psw"], &["core", "dsw", "zone"]];
+/// Columns of accelerator domains, and of switches from the leaf up.
+const LEVELS: [&[&str]; 4] = [
+    &["accelerator", "domain", "nvlink", "clique", "block", "gpu.clique"],
+    &["leaf", "switch", "rack", "tor", "asw"],
+    &["spine", "pod", "psw"],
+    &["core", "dsw", "zone"],
+];
 
 /// The first line names a column of hosts and one of switches or domains.
 pub(super) fn recognises_list(sample: &Sample) -> bool {
@@ -95,8 +88,8 @@ pub(super) fn recognises_list(sample: &Sample) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Column {
     Host,
-    Domain,
-    Layer(usize),
+    /// A switch of this level.
+    Switch(usize),
     Other,
 }
 
@@ -106,16 +99,15 @@ fn columns<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<Column>> {
         let name = name.trim().trim_matches('"').to_ascii_lowercase();
         // Labels of Kubernetes: `network.topology.nvidia.com/leaf`.
         let name = name.rsplit('/').next().unwrap_or_default();
-        match LAYERS.iter().position(|names| names.contains(&name)) {
-            Some(layer) => Column::Layer(layer),
+        match LEVELS.iter().position(|names| names.contains(&name)) {
+            Some(level) => Column::Switch(level),
             None if HOST.contains(&name) => Column::Host,
-            None if DOMAIN.contains(&name) || name == "gpu.clique" => Column::Domain,
             None => Column::Other,
         }
     };
     let columns: Vec<Column> = names.map(column).collect();
     let count = |wanted| columns.iter().filter(|column| **column == wanted).count();
-    let above = [Column::Domain, Column::Layer(0), Column::Layer(1), Column::Layer(2)].map(count);
+    let above = [0, 1, 2, 3].map(|level| count(Column::Switch(level)));
     (count(Column::Host) == 1 && above.iter().sum::<usize>() > 0 && above.iter().all(|count| *count < 2))
         .then_some(columns)
 }
@@ -125,12 +117,9 @@ pub(super) fn read_topograph(text: &str, params: &ImportParams) -> Result<Import
     let host = |instance: Instance| {
         let labels: Vec<_> = [instance.labels, instance.attributes].into_iter().flatten().collect();
         let domain = DOMAIN_LABELS.iter().find_map(|key| labels.iter().find_map(|labels| labels.get(*key)));
-        PlacedHost {
-            name: instance.id,
-            line: None,
-            domain: domain.cloned().filter(|domain| !domain.is_empty()),
-            layers: instance.network_layers.unwrap_or_default(),
-        }
+        let domain = domain.cloned().filter(|domain| !domain.is_empty()).map(|domain| (0, domain));
+        let layers = (1..).zip(instance.network_layers.unwrap_or_default());
+        PlacedHost { name: instance.id, line: None, above: domain.into_iter().chain(layers).collect() }
     };
     imported(instances.into_iter().map(host).collect(), params)
 }
@@ -138,8 +127,7 @@ pub(super) fn read_topograph(text: &str, params: &ImportParams) -> Result<Import
 pub(super) fn read_map(text: &str, params: &ImportParams) -> Result<Imported> {
     // A list of pairs rather than a map, which would hide a host that is there twice.
     let Pairs(pairs) = parsed(text, "give the switch of every host: `{\"10.0.0.1\": \"switch-1\", …}`")?;
-    let host =
-        |(name, switch): (String, String)| PlacedHost { name, layers: vec![switch], ..PlacedHost::default() };
+    let host = |(name, switch): (String, String)| PlacedHost { name, line: None, above: vec![(1, switch)] };
     imported(pairs.into_iter().map(host).collect(), params)
 }
 
@@ -191,26 +179,32 @@ pub(super) fn read_list(text: &str, params: &ImportParams) -> Result<Imported> {
         let record = record.map_err(|error| fault(&error))?;
         let line = record.position().map(|position| position.line() as usize);
         let mut host = PlacedHost { line, ..PlacedHost::default() };
-        let mut layers: [Option<&str>; LAYERS.len()] = [None; LAYERS.len()];
         for (column, cell) in columns.iter().zip(&record) {
             match column {
                 Column::Host => cell.clone_into(&mut host.name),
-                Column::Domain => host.domain = Some(cell.to_owned()).filter(|cell| !cell.is_empty()),
-                Column::Layer(layer) => layers[*layer] = Some(cell).filter(|cell| !cell.is_empty()),
-                Column::Other => {}
+                Column::Switch(level) if !cell.is_empty() => host.above.push((*level, cell.to_owned())),
+                Column::Switch(_) | Column::Other => {}
             }
         }
-        host.layers = layers.into_iter().flatten().map(str::to_owned).collect();
+        host.above.sort_unstable();
         hosts.push(host);
     }
     imported(hosts, params)
 }
 
 /// The machine of the hosts.
-fn imported(hosts: Vec<PlacedHost>, params: &ImportParams) -> Result<Imported> {
+fn imported(mut hosts: Vec<PlacedHost>, params: &ImportParams) -> Result<Imported> {
     check(&hosts)?;
     let mut notes = Vec::new();
-    let switches = switches(hosts, &mut notes);
+    let single: Vec<String> =
+        hosts.iter().filter(|host| host.above.is_empty()).map(|host| host.name.clone()).collect();
+    if !single.is_empty() {
+        notes.push(format!("hosts below no switch, connected by the top switch alone: {}", some(&single)));
+    }
+    let listed = switches(&hosts);
+    complete(&mut hosts, &listed, &mut notes).map_err(without_line)?;
+    let mut switches = switches(&hosts);
+    connect(&mut switches, &hosts, single.len(), &mut notes);
     let (parts, more) = parts(&switches).map_err(without_line)?;
     notes.extend(more);
     Ok(Imported { system: machine(parts, params)?, notes })
@@ -222,7 +216,7 @@ fn check(hosts: &[PlacedHost]) -> Result<()> {
         return Err(malformed(None, "no hosts", "list every host with the switches above it"));
     }
     let mut seen: HashSet<&str> = HashSet::new();
-    for (index, PlacedHost { name, line, domain, layers }) in hosts.iter().enumerate() {
+    for (index, PlacedHost { name, line, above }) in hosts.iter().enumerate() {
         let entry = index + 1;
         if name.is_empty() {
             return Err(malformed(*line, format!("host {entry} of the file has no name"), "name every host"));
@@ -234,12 +228,12 @@ fn check(hosts: &[PlacedHost]) -> Result<()> {
                 "list every host once",
             ));
         }
-        if layers.iter().any(String::is_empty) {
+        if above.iter().any(|(_, switch)| switch.is_empty()) {
             let problem = format!("a switch above the host `{name}` has no name");
             return Err(malformed(*line, problem, "name every switch, from the leaf up, or omit it"));
         }
-        let mut above: HashSet<&str> = domain.iter().map(String::as_str).collect();
-        if let Some(twice) = layers.iter().find(|layer| !above.insert(layer)) {
+        let mut seen: HashSet<&str> = HashSet::new();
+        if let Some((_, twice)) = above.iter().find(|(_, switch)| !seen.insert(switch)) {
             let problem = format!("`{twice}` is above itself at the host `{name}`");
             return Err(malformed(*line, problem, "give the switches of different layers different names"));
         }
@@ -247,65 +241,49 @@ fn check(hosts: &[PlacedHost]) -> Result<()> {
     Ok(())
 }
 
-/// The tree above the hosts. Domains and switches of all hosts are one level each.
-fn switches(hosts: Vec<PlacedHost>, notes: &mut Vec<String>) -> Vec<Switch> {
+/// The switches above the hosts.
+fn switches(hosts: &[PlacedHost]) -> Vec<Switch> {
     let mut switches: Vec<Switch> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     let mut below: HashSet<(usize, usize)> = HashSet::new();
-    let (mut single, mut has_parent) = (Vec::new(), BTreeSet::new());
-    let mut names: HashSet<String> = HashSet::new();
-    for PlacedHost { name, line, domain, layers } in hosts {
-        names.insert(name.clone());
-        let chain: Vec<usize> = domain
-            .into_iter()
-            .chain(layers)
-            .map(|switch| {
-                *places.entry(switch.clone()).or_insert_with(|| {
-                    switches.push(Switch { name: switch, line: line.unwrap_or(0), ..Switch::default() });
-                    switches.len() - 1
-                })
-            })
-            .collect();
-        for pair in chain.windows(2) {
-            has_parent.insert(pair[0]);
-            if below.insert((pair[1], pair[0])) {
-                let child = switches[pair[0]].name.clone();
-                switches[pair[1]].switches.push(child);
+    for PlacedHost { name, line, above } in hosts {
+        let mut last: Option<usize> = None;
+        for (_, switch) in above {
+            let place = *places.entry(switch).or_insert_with(|| {
+                let line = line.unwrap_or(0);
+                switches.push(Switch { name: switch.clone(), line, ..Switch::default() });
+                switches.len() - 1
+            });
+            match last.replace(place) {
+                None => switches[place].hosts.push(name.clone()),
+                Some(child) if below.insert((place, child)) => {
+                    let child = switches[child].name.clone();
+                    switches[place].switches.push(child);
+                }
+                Some(_) => {}
             }
         }
-        match chain.first() {
-            Some(&switch) => switches[switch].hosts.push(name),
-            None => single.push(name),
-        }
-    }
-    names.extend(switches.iter().map(|switch| switch.name.clone()));
-    let tops: Vec<String> = (0..switches.len())
-        .filter(|switch| !has_parent.contains(switch))
-        .map(|switch| switches[switch].name.clone())
-        .collect();
-    if !single.is_empty() {
-        notes.push(format!("hosts below no switch, connected by the top switch alone: {}", some(&single)));
-    }
-    if tops.len() + single.len() > 1 {
-        let name = std::iter::successors(Some(TOP.to_owned()), |name| Some(format!("{name}_")))
-            .find(|name| !names.contains(name));
-        if tops.len() > 1 {
-            notes.push(format!(
-                "{} parts without a common switch are connected by an additional top switch",
-                tops.len()
-            ));
-        }
-        let name = name.unwrap_or_else(|| TOP.to_owned());
-        switches.push(Switch { name, line: 0, switches: tops, hosts: single });
     }
     switches
 }
 
-/// A count with the first names.
-fn some(names: &[String]) -> String {
-    let shown = names.iter().take(MOST_SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let more = if names.len() > MOST_SHOWN { ", …" } else { "" };
-    format!("{} ({shown}{more})", names.len())
+/// Adds a switch above all those without one, of which `single` are above one host in no list.
+fn connect(switches: &mut Vec<Switch>, hosts: &[PlacedHost], single: usize, notes: &mut Vec<String>) {
+    let children: HashSet<&String> = switches.iter().flat_map(|switch| &switch.switches).collect();
+    let names = switches.iter().map(|switch| &switch.name);
+    let tops: Vec<String> = names.clone().filter(|name| !children.contains(name)).cloned().collect();
+    if tops.len() == 1 {
+        return;
+    }
+    let apart = tops.len().saturating_sub(single);
+    if apart > 1 {
+        notes
+            .push(format!("{apart} parts without a common switch are connected by an additional top switch"));
+    }
+    let taken = hosts.iter().map(|host| &host.name).chain(names).cloned().collect();
+    let alone = hosts.iter().filter(|host| host.above.is_empty()).map(|host| host.name.clone());
+    let name = unused(TOP.to_owned(), &taken);
+    switches.push(Switch { name, line: 0, switches: tops, hosts: alone.collect() });
 }
 
 /// JSON has no lines here.
@@ -359,9 +337,9 @@ mod tests {
         let Imported { system, notes } = import(TOPOGRAPH, Format::Topograph).unwrap();
         assert_eq!(hosts(&system), ["node7", "node8", "node66", "node70"]);
         assert_eq!(hops(&system, "node7", "node8"), Some(2));
-        assert_eq!(hops(&system, "node7", "node66"), Some(3));
+        assert_eq!(hops(&system, "node7", "node66"), Some(4));
         assert_eq!(hops(&system, "node7", "node70"), Some(6));
-        assert_eq!(notes, Vec::<String>::new());
+        assert_eq!(notes, [lacks("hosts without an accelerator domain", "1 (`node66`)")]);
     }
 
     #[test]
@@ -369,7 +347,57 @@ mod tests {
         let text = r#"{"instances":[{"id":"a","network_layers":["l"]},{"id":"b","network_layers":["l"]},{"id":"c"}]}"#;
         let Imported { system, notes } = import(text, Format::Topograph).unwrap();
         assert_eq!(notes, ["hosts below no switch, connected by the top switch alone: 1 (`c`)"]);
-        assert_eq!(hops(&system, "a", "c"), Some(3));
+        assert_eq!([hops(&system, "a", "b"), hops(&system, "a", "c")], [Some(2), Some(4)]);
+        let text = r#"{"instances":[{"id":"a"}]}"#;
+        assert_eq!(hosts(&import(text, Format::Topograph).unwrap().system), ["a"]);
+    }
+
+    fn lacks(what: &str, names: &str) -> String {
+        format!("{what}: {names}; each has one of its own here, which groups with other hosts cross")
+    }
+
+    /// One host without a leaf put its spine on the level of leaf switches, which joined all leaves.
+    #[test]
+    fn a_host_without_a_switch_leaves_the_levels_of_others() {
+        let areas = |text: &str, format| {
+            let Imported { system, notes } = import(text, format).unwrap();
+            let of = |level: &Vec<u32>| system.hosts().map(|(host, ..)| level[host as usize]).collect();
+            (system.areas().iter().map(of).collect::<Vec<Vec<u32>>>(), hops(&system, "a", "c"), notes)
+        };
+        let list = |last: &str| format!("host,leaf,spine\na,l1,s1\nb,l1,s1\nc,l2,s1\nd,l3,s2\n{last}\n");
+        let in_areas = |level: [u32; 5], above: [u32; 5]| vec![level.to_vec(), above.to_vec()];
+        let (alone, below_s2) =
+            (in_areas([0, 0, 2, 3, 4], [0, 0, 0, 3, 4]), in_areas([0, 0, 2, 3, 4], [0, 0, 0, 3, 3]));
+        let top = "2 parts without a common switch are connected by an additional top switch".to_owned();
+        for (last, expected, note) in [
+            ("e,l3,s2", in_areas([0, 0, 2, 3, 3], [0, 0, 0, 3, 3]), None),
+            ("e,l3,", in_areas([0, 0, 2, 3, 3], [0, 0, 0, 3, 3]), None),
+            ("e,,s2", below_s2.clone(), Some(lacks("hosts without a leaf switch", "1 (`e`)"))),
+            (
+                "e,,",
+                alone.clone(),
+                Some("hosts below no switch, connected by the top switch alone: 1 (`e`)".to_owned()),
+            ),
+        ] {
+            let notes = note.into_iter().chain([top.clone()]).collect();
+            assert_eq!(areas(&list(last), Format::LabelList), (expected, Some(4), notes), "{last}");
+        }
+        let notes = vec![lacks("switches without a spine", "1 (`l4`)"), top.replace('2', "3")];
+        assert_eq!(areas(&list("e,l4,"), Format::LabelList), (alone, Some(4), notes));
+        // Topograph lists switches without their levels.
+        let text = r#"{"instances":[{"id":"a","network_layers":["l1","s1"]},{"id":"b","network_layers":["l1","s1"]},
+            {"id":"c","network_layers":["l2","s1"]},{"id":"d","network_layers":["l3","s2"]},{"id":"e","network_layers":["s2"]}]}"#;
+        let notes = vec![lacks("hosts without a leaf switch", "1 (`e`)"), top];
+        assert_eq!(areas(text, Format::Topograph), (below_s2, Some(4), notes));
+    }
+
+    #[test]
+    fn names_of_added_switches_are_new() {
+        let text = "host,leaf,spine\na,leaf-of-b,s1\nb,,s1\nleaf-of-b_,l2,s1\n";
+        let Imported { system, .. } = import(text, Format::LabelList).unwrap();
+        let switches = system.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
+        let names: Vec<&str> = switches.map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["l2", "leaf-of-b", "leaf-of-b__", "s1"]);
     }
 
     #[test]
@@ -392,8 +420,8 @@ mod tests {
                     n1,s1,l1,d1,8\nn2,s1,l1,d1,8\nn10,s1,l2,,8\nn3,s1,l2,d2,8\n";
         let Imported { system, notes } = import(text, Format::LabelList).unwrap();
         assert_eq!(hosts(&system), ["n1", "n2", "n3", "n10"]);
-        assert_eq!([hops(&system, "n1", "n2"), hops(&system, "n3", "n10")], [Some(2), Some(3)]);
-        assert_eq!(notes, Vec::<String>::new());
+        assert_eq!([hops(&system, "n1", "n2"), hops(&system, "n3", "n10")], [Some(2), Some(4)]);
+        assert_eq!(notes, [lacks("hosts without an accelerator domain", "1 (`n10`)")]);
         assert_eq!(fault("host,leaf\nn1,l1\nn1,l2\n", Format::LabelList), "3: the host `n1` is listed twice");
         assert_eq!(fault("host,leaf\n,l1\n", Format::LabelList), "2: host 1 of the file has no name");
         assert_eq!(fault("host,leaf\nn1\n", Format::LabelList).split(':').nth(1), Some(" not a CSV file"));

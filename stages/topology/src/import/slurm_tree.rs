@@ -70,7 +70,7 @@ impl Lists {
 pub(super) fn parts(switches: &[Switch]) -> Result<(Parts, Vec<String>)> {
     let by_name = by_name(switches)?;
     let below = below(switches, &by_name)?;
-    let height = heights(switches, &below)?;
+    let height = heights(switches, &below, vec![0; switches.len()])?;
     let above = above(switches)?;
     let mut hosts: Vec<&str> = above.keys().copied().collect();
     hosts.sort_by_cached_key(|host| (natural_key(host), *host));
@@ -99,7 +99,7 @@ pub(super) fn parts(switches: &[Switch]) -> Result<(Parts, Vec<String>)> {
     Ok((Parts { nodes, links, ..Parts::default() }, remarks))
 }
 
-fn by_name(switches: &[Switch]) -> Result<HashMap<&str, usize>> {
+pub(super) fn by_name(switches: &[Switch]) -> Result<HashMap<&str, usize>> {
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     for (index, Switch { name, line, .. }) in switches.iter().enumerate() {
         if let Some(other) = by_name.insert(name, index) {
@@ -112,7 +112,7 @@ fn by_name(switches: &[Switch]) -> Result<HashMap<&str, usize>> {
 }
 
 /// For each switch the indexes of those below it.
-fn below(switches: &[Switch], by_name: &HashMap<&str, usize>) -> Result<Vec<Vec<usize>>> {
+pub(super) fn below(switches: &[Switch], by_name: &HashMap<&str, usize>) -> Result<Vec<Vec<usize>>> {
     let mut below = Vec::with_capacity(switches.len());
     for Switch { name, line, switches: children, .. } in switches {
         let mut own = Vec::with_capacity(children.len());
@@ -133,14 +133,17 @@ fn below(switches: &[Switch], by_name: &HashMap<&str, usize>) -> Result<Vec<Vec<
     Ok(below)
 }
 
-/// The height of each switch above the lowest level; an error if there is a cycle.
-fn heights(switches: &[Switch], below: &[Vec<usize>]) -> Result<Vec<usize>> {
+/// The height of each switch, at least a given one and above those of all switches below; an error if there is a cycle.
+pub(super) fn heights(
+    switches: &[Switch],
+    below: &[Vec<usize>],
+    mut height: Vec<usize>,
+) -> Result<Vec<usize>> {
     let mut waiting: Vec<usize> = below.iter().map(Vec::len).collect();
     let mut above = vec![Vec::new(); switches.len()];
     for (switch, children) in below.iter().enumerate() {
         children.iter().for_each(|&child| above[child].push(switch));
     }
-    let mut height = vec![0; switches.len()];
     let mut queue: Vec<usize> = (0..switches.len()).filter(|&switch| waiting[switch] == 0).collect();
     let mut next = 0;
     while let Some(&child) = queue.get(next) {
