@@ -1,12 +1,14 @@
 //! File formats that several crates read.
 //!
 //! [`host_list`]: host names in Slurm syntax, `node[001-128,200-210]`. [`host_file`]: host files of launchers.
+//! [`host_names`]: hosts by name or short name.
 //! [`sinfo`]: free nodes of a cluster.
 //! [`parus`]: measurements of PARUS between the processes of a job. [`netcdf`]: classic netCDF files.
 //! [`natural_key`]: natural sort order of names.
 
 pub mod host_file;
 pub mod host_list;
+pub mod host_names;
 pub mod netcdf;
 pub mod parus;
 pub mod sinfo;

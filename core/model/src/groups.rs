@@ -78,6 +78,19 @@ pub fn distances_from_hosts(nodes: &[Node], links: &[Link]) -> Vec<u32> {
     distances
 }
 
+/// Sets unknown latencies of links, and unknown bandwidths by the distance of a link from the nearest host: the first one
+/// is that of the links of hosts, and the last one holds for all levels above.
+pub fn fill_rates(nodes: &[Node], links: &mut [Link], latency_s: Option<f64>, bandwidths: &[f64]) {
+    links.iter_mut().for_each(|link| link.latency_s = link.latency_s.or(latency_s));
+    let Some(&last) = bandwidths.last() else { return };
+    let distances = distances_from_hosts(nodes, links);
+    for link in links {
+        let level = distances[link.source as usize].min(distances[link.destination as usize]);
+        let rate = bandwidths.get(level as usize).copied().unwrap_or(last);
+        link.bandwidth_bytes_per_s = link.bandwidth_bytes_per_s.or(Some(rate));
+    }
+}
+
 /// The nodes at the other ends of the links of each node.
 fn neighbours(count: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u32>> {
     let mut neighbours = vec![Vec::new(); count];

@@ -37,7 +37,7 @@ pub use faults::{InternalError, OutOfRange, require, require_above_zero};
 pub use files::{
     CheckpointSeries, CheckpointStore, FileSet, Keeper, LaunchFile, StoredCheckpoint, TextFile, TraceArchive,
 };
-pub use groups::distances_from_hosts;
+pub use groups::{distances_from_hosts, fill_rates};
 pub use input_file::{
     INPUT_PATH_FORMAT, InputError, InputPath, InputRecord, open_input, open_input_itself, read_input,
 };

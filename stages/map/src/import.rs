@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use hopmap_formats::host_names::HostNames;
 use hopmap_model::{CostModel, SystemGraph};
 use hopmap_text::{FileError, Line, lines_of, shown};
 
@@ -419,33 +420,23 @@ struct Host {
 struct Machine<'a> {
     system: &'a SystemGraph,
     hosts: Vec<Host>,
-    by_name: HashMap<&'a str, usize>,
-    /// By the name up to the first dot; `None` if it is ambiguous.
-    by_short_name: HashMap<&'a str, Option<usize>>,
+    names: HostNames<'a>,
 }
 
 impl<'a> Machine<'a> {
     fn new(system: &'a SystemGraph) -> Self {
-        let mut machine =
-            Self { system, hosts: Vec::new(), by_name: HashMap::new(), by_short_name: HashMap::new() };
-        for (index, (node, first, slots)) in system.hosts().enumerate() {
-            let name = system.nodes[node as usize].name.as_str();
-            machine.hosts.push(Host { index, first, slots });
-            machine.by_name.insert(name, index);
-            let short = machine.by_short_name.entry(short(name));
-            short.and_modify(|several| *several = None).or_insert(Some(index));
+        let host = |(index, (_, first, slots))| Host { index, first, slots };
+        let name = |(node, ..): (u32, u32, u32)| system.nodes[node as usize].name.as_str();
+        Self {
+            system,
+            hosts: system.hosts().enumerate().map(host).collect(),
+            names: system.hosts().map(name).collect(),
         }
-        machine
     }
 
     /// Looks up a host.
     fn host(&self, name: &str, line: Line<'_>) -> Result<Host, FileError> {
-        let index = self.by_name.get(name).copied();
-        // `a.x` and `a.y` are different hosts, but `a` in the file or the machine may be either.
-        let is_short = |name: &str| short(name) == name;
-        let is_same = |index: &usize| is_short(name) || is_short(self.name(self.hosts[*index]));
-        let index = index.or_else(|| self.by_short_name.get(short(name)).copied().flatten().filter(is_same));
-        match index {
+        match self.names.find(name) {
             Some(index) => Ok(self.hosts[index]),
             None => {
                 let first = self.hosts.first().map_or("none", |host| self.name(*host));
@@ -497,14 +488,6 @@ impl<'a> Machine<'a> {
         let slots = host.first as usize..(host.first + host.slots) as usize;
         let parts = |groups: &&Vec<u32>| groups[slots.clone()].windows(2).any(|pair| pair[0] != pair[1]);
         levels.groups.iter().rev().find(parts).map(Vec::as_slice)
-    }
-}
-
-fn short(name: &str) -> &str {
-    // An IP address has no short name.
-    match name.parse::<std::net::Ipv4Addr>() {
-        Ok(_) => name,
-        Err(_) => name.split('.').next().unwrap_or(name),
     }
 }
 

@@ -77,6 +77,14 @@ impl SelectError {
         Self::new(problem, COSTS_ONLY)
     }
 
+    /// Links that are not there cannot have rates.
+    pub(crate) fn without_links() -> Self {
+        Self::new(
+            "the machine topology has no links between hosts, whose latency and bandwidth could be set",
+            "import the network of the hosts, such as Slurm's topology.conf, rather than hosts alone",
+        )
+    }
+
     /// The links do not form a tree.
     pub(crate) fn no_tree(links: usize, nodes: usize) -> Self {
         let problem = format!(

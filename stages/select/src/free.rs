@@ -1,10 +1,10 @@
 //! The set of free hosts.
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
 use hopmap_formats::host_list::HostListError;
+use hopmap_formats::host_names::{HostNames, short};
 use hopmap_formats::{host_file, host_list, sinfo};
 use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph, open_input};
 
@@ -18,7 +18,10 @@ const MAX_BYTES: u64 = 1 << 28;
 
 /// Named hosts and their source.
 struct NamedHosts {
+    /// The file, variable or parameter.
     place: String,
+    /// Whether it is a parameter, to which messages about single hosts need not point.
+    is_parameter: bool,
     names: Vec<String>,
     /// Whether they come from the whole cluster, which may have hosts that the machine topology lacks.
     of_cluster: bool,
@@ -66,11 +69,11 @@ pub(crate) fn listed_hosts(
     let known = HostIndex::new(system);
     let excluded = expand(listing.exclude, "exclude")?;
     let mut is_free = match names(listing)? {
-        None => vec![true; known.hosts.len()],
+        None => vec![true; known.hosts().len()],
         Some(names) => known.marks(names, cx)?,
     };
     for name in excluded.iter().filter(|name| !known.is_lost(name)) {
-        is_free[known.index(name, "`exclude`")? as usize] = false;
+        is_free[known.index(name, " in `exclude`")?] = false;
     }
     known.leave_out_down(&mut is_free, cx);
     let free: Vec<u32> = (0..).zip(&is_free).filter(|(_, free)| **free).map(|(host, _)| host).collect();
@@ -98,13 +101,15 @@ fn names(listing: &Listing<'_>) -> Result<Option<NamedHosts>, SelectError> {
         Some(text) if text.trim() == "all" => Ok(None),
         Some(text) => {
             let place = format!("`{}`", listing.parameter);
-            Ok(Some(NamedHosts { place, names: expand(text, listing.parameter)?, of_cluster: false }))
+            let names = expand(text, listing.parameter)?;
+            Ok(Some(NamedHosts { place, is_parameter: true, names, of_cluster: false }))
         }
     }
 }
 
 fn list_of_job(list: &str) -> Result<NamedHosts, SelectError> {
-    Ok(NamedHosts { place: VARIABLE.to_owned(), names: expand(list, VARIABLE)?, of_cluster: false })
+    let names = expand(list, VARIABLE)?;
+    Ok(NamedHosts { place: VARIABLE.to_owned(), is_parameter: false, names, of_cluster: false })
 }
 
 fn expand(text: &str, parameter: &str) -> Result<Vec<String>, SelectError> {
@@ -121,13 +126,13 @@ fn from_file(path: &Path, mixed: bool) -> Result<NamedHosts, SelectError> {
     if !sinfo::is_sinfo(&text) {
         let hosts = host_file::expand(&text).map_err(|list| in_list(list, &path.display().to_string()))?;
         let names = hosts.into_iter().map(|(name, _)| name).collect();
-        return Ok(NamedHosts { place, names, of_cluster: false });
+        return Ok(NamedHosts { place, is_parameter: false, names, of_cluster: false });
     }
     let nodes = sinfo::read(&text)
         .map_err(|sinfo| SelectError::Sinfo { path: path.to_owned(), sinfo: Box::new(sinfo) })?;
     let least = if mixed { sinfo::Availability::Mixed } else { sinfo::Availability::Free };
     let names = nodes.into_iter().filter(|node| node.availability <= least).map(|node| node.name).collect();
-    Ok(NamedHosts { place, names, of_cluster: true })
+    Ok(NamedHosts { place, is_parameter: false, names, of_cluster: true })
 }
 
 /// Reads a text file and blanks comment lines, which begin with `#`.
@@ -156,33 +161,34 @@ fn read(path: &Path) -> Result<String, SelectError> {
 
 struct HostIndex<'s> {
     system: &'s SystemGraph,
-    hosts: Vec<&'s str>,
-    index: HashMap<&'s str, u32>,
+    names: HostNames<'s>,
 }
 
 impl<'s> HostIndex<'s> {
     fn new(system: &'s SystemGraph) -> Self {
         let name = |(node, _, _): (u32, u32, u32)| system.nodes[node as usize].name.as_str();
-        let hosts: Vec<&str> = system.hosts().map(name).collect();
-        let index = hosts.iter().copied().zip(0..).collect();
-        Self { system, hosts, index }
+        Self { system, names: system.hosts().map(name).collect() }
+    }
+
+    fn hosts(&self) -> &[&'s str] {
+        self.names.names()
     }
 
     /// Whether a host is known to be down and has no slots: it did not answer when the machine was measured.
     fn is_lost(&self, name: &str) -> bool {
         let is_it =
             |node: &Node| node.name == name && node.kind == NodeKind::Host && node.state == NodeState::Down;
-        !self.index.contains_key(name) && self.system.nodes.iter().any(is_it)
+        self.names.find(name).is_none() && self.system.nodes.iter().any(is_it)
     }
 
     /// Hosts that are down never count as free, whatever the host list contains.
     fn leave_out_down(&self, is_free: &mut [bool], cx: &Context<'_>) {
         let is_down = |node: &&Node| node.kind == NodeKind::Host && node.state == NodeState::Down;
         let down = self.system.nodes.iter().filter(is_down);
-        let hosts = down.filter_map(|node| self.index.get(node.name.as_str()));
-        let hosts: Vec<usize> = hosts.map(|&host| host as usize).filter(|&host| is_free[host]).collect();
+        let hosts = down.filter_map(|node| self.names.find(&node.name));
+        let hosts: Vec<usize> = hosts.filter(|&host| is_free[host]).collect();
         if !hosts.is_empty() {
-            let names = host_list::compress(hosts.iter().map(|&host| self.hosts[host]));
+            let names = host_list::compress(hosts.iter().map(|&host| self.hosts()[host]));
             cx.log(format_args!("ignoring hosts that are down: {names}"));
         }
         hosts.into_iter().for_each(|host| is_free[host] = false);
@@ -190,14 +196,14 @@ impl<'s> HostIndex<'s> {
 
     /// Marks the named hosts.
     fn marks(&self, names: NamedHosts, cx: &Context<'_>) -> Result<Vec<bool>, SelectError> {
-        let NamedHosts { place, names, of_cluster } = names;
+        let NamedHosts { place, is_parameter, names, of_cluster } = names;
         let (lost, names): (Vec<String>, Vec<String>) =
             names.into_iter().partition(|name| self.is_lost(name));
         if !lost.is_empty() {
             cx.log(format_args!("ignoring hosts that are down: {}", host_list::compress(&lost)));
         }
         let (known, unknown): (Vec<String>, Vec<String>) =
-            names.into_iter().partition(|name| !of_cluster || self.index.contains_key(name.as_str()));
+            names.into_iter().partition(|name| !of_cluster || self.names.find(name).is_some());
         if !unknown.is_empty() {
             cx.log(format_args!(
                 "{place} has {} free hosts that are not in the machine topology: {}",
@@ -209,22 +215,32 @@ impl<'s> HostIndex<'s> {
             let help = "list free hosts, such as node[001-128]; `all` selects all hosts of the machine";
             return Err(SelectError::new(format!("{place} contains no host of the machine topology"), help));
         }
-        let mut marked = vec![false; self.hosts.len()];
+        let mut marked = vec![false; self.hosts().len()];
+        let mut other_names = Vec::new();
+        let in_place = if is_parameter { String::new() } else { format!(" in {place}") };
         for name in &known {
-            let mark = &mut marked[self.index(name, &place)? as usize];
+            let host = self.index(name, &in_place)?;
+            if self.hosts()[host] != name {
+                other_names.push(format!("`{name}` is `{}`", self.hosts()[host]));
+            }
+            let mark = &mut marked[host];
             if *mark {
                 let problem = format!("{place} contains `{name}` twice");
                 return Err(SelectError::new(problem, "list every host once"));
             }
             *mark = true;
         }
+        if let Some(first) = other_names.first() {
+            let count = other_names.len();
+            cx.log(format_args!("hosts with another name in the machine topology: {count}; {first} there"));
+        }
         Ok(marked)
     }
 
-    fn index(&self, name: &str, place: &str) -> Result<u32, SelectError> {
-        self.index.get(name).copied().ok_or_else(|| {
-            let problem =
-                format!("{place} contains `{name}`, which is not a host with slots in the machine topology");
+    /// The index of a host, which is named in this place.
+    fn index(&self, name: &str, in_place: &str) -> Result<usize, SelectError> {
+        self.names.find(name).ok_or_else(|| {
+            let problem = format!("`{name}`{in_place} is not a host with slots in the machine topology");
             SelectError::new(problem, self.hint(name))
         })
     }
@@ -234,18 +250,17 @@ impl<'s> HostIndex<'s> {
         if self.system.nodes.iter().any(|node| node.name == name && node.kind == NodeKind::Switch) {
             return format!("`{name}` is a switch; list hosts");
         }
-        // The first label suffices: `n1.cluster` may be known as `n1`.
-        let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
         let near = |known: &&&str| {
-            let labels = strsim::levenshtein(&short(known), &short(name));
+            let labels = strsim::levenshtein(short(known), short(name));
             (labels.min(strsim::levenshtein(known, name)), strsim::levenshtein(known, name))
         };
-        match self.hosts.iter().min_by_key(near) {
+        let hosts = self.hosts();
+        match hosts.iter().min_by_key(near) {
             Some(known) => format!(
                 "did you mean `{known}`? The machine topology has {} hosts, from `{}` to `{}`",
-                self.hosts.len(),
-                self.hosts[0],
-                self.hosts[self.hosts.len() - 1]
+                hosts.len(),
+                hosts[0],
+                hosts[hosts.len() - 1]
             ),
             None => "the machine topology has no hosts with slots".to_owned(),
         }

@@ -20,6 +20,12 @@ pub struct NodesParams {
     pub from: Source,
     /// Number of slots that ranks use on every host, the first ones; 0: all.
     pub slots_per_host: u32,
+    /// Latency in seconds of links whose latency is unknown.
+    pub link_latency_s: Option<f64>,
+    /// Bandwidth in bytes per second of links whose bandwidth is unknown: one for all, or a list by level, first that of
+    /// the links of hosts; the last one holds for all levels above.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub link_bandwidth_bytes_per_s: Vec<f64>,
     /// Whether hosts in the `sinfo` state `mixed`, which are partly in use, count as free.
     pub mixed: bool,
     /// Hosts to exclude, as a host list.
@@ -46,6 +52,8 @@ impl Default for NodesParams {
             free_file: None,
             from: Source::default(),
             slots_per_host: 0,
+            link_latency_s: None,
+            link_bandwidth_bytes_per_s: Vec::new(),
             mixed: false,
             exclude: String::new(),
             count: None,

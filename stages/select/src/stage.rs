@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use hopmap_formats::host_list::compress;
-use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
+use hopmap_model::{
+    Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, fill_rates, require,
+};
 
 use crate::error::{check_not_zero, check_one_of};
 use crate::free::{Listing, listed_hosts};
@@ -18,7 +20,7 @@ impl Stage for Nodes {
     type Params = NodesParams;
     const KIND: &'static str = "select/nodes";
     const SUMMARY: &'static str = "Choose nearby free hosts for a job";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }
@@ -43,6 +45,16 @@ impl Stage for Nodes {
             0 => system,
             most => Arc::new(with_slots_per_host(&system, most)),
         };
+        let (latency, bandwidths) = (params.link_latency_s, &params.link_bandwidth_bytes_per_s);
+        let system = match latency.is_some() || !bandwidths.is_empty() {
+            true if system.links.is_empty() => return Err(SelectError::without_links().into()),
+            true => {
+                let mut system = Arc::unwrap_or_clone(system);
+                fill_rates(&system.nodes, &mut system.links, latency, bandwidths);
+                Arc::new(system)
+            }
+            false => system,
+        };
         let free = listed_hosts(&system, &Listing::from(&params), cx)?;
         let selection = choose(&system, free, &params, cx)?;
         let outputs = Outputs::new().with("system", restrict(&system, &selection.hosts));
@@ -56,6 +68,13 @@ fn check(params: &NodesParams) -> Result<(), SelectError> {
     check_not_zero("count", params.count)?;
     check_not_zero("slots", params.slots)?;
     check_not_zero("starts", Some(params.starts))?;
+    let latency = params.link_latency_s.unwrap_or(0.0);
+    let is_latency = latency.is_finite() && latency >= 0.0;
+    require(is_latency, "link_latency_s", latency, "0 or more seconds, such as 1.5e-7")?;
+    for &rate in &params.link_bandwidth_bytes_per_s {
+        let is_rate = rate.is_finite() && rate > 0.0;
+        require(is_rate, "link_bandwidth_bytes_per_s", rate, "bytes per second, such as 50e9")?;
+    }
     let method = match params.method {
         Method::Greedy => "greedy",
         Method::MinCut => "min-cut",

@@ -183,14 +183,8 @@ fn invalid_requests_are_rejected() {
             json!({ "exclude": "n[3-1]" }),
             "`exclude`: host list, column 3: the range is descending, from 3 to 1",
         ),
-        (
-            json!({ "exclude": "m1" }),
-            "`exclude` contains `m1`, which is not a host with slots in the machine topology",
-        ),
-        (
-            json!({ "free": "root" }),
-            "`free` contains `root`, which is not a host with slots in the machine topology",
-        ),
+        (json!({ "exclude": "m1" }), "`m1` in `exclude` is not a host with slots in the machine topology"),
+        (json!({ "free": "root" }), "`root` is not a host with slots in the machine topology"),
     ] {
         assert_eq!(refusal(with), message);
     }
@@ -201,8 +195,25 @@ fn the_nearest_name_is_suggested() {
     let hint = |name: &str| refusal_on(&machine(), json!({ "free": name })).1;
     assert!(hint("n12").starts_with("did you mean `n1`?"));
     assert!(hint("n07").starts_with("did you mean `n0`?") || hint("n07").starts_with("did you mean `n7`?"));
-    assert!(hint("n7.cluster.org").starts_with("did you mean `n7`?"));
+    assert!(hint("n77.cluster.org").starts_with("did you mean `n7`?"));
     assert!(hint("leaf1").contains("is a switch"));
+}
+
+/// Lists with full names were refused on machines with short ones, and the other way round.
+#[test]
+fn hosts_are_found_by_short_names() {
+    let mut system = machine();
+    system.nodes.iter_mut().filter(|node| node.name == "n3").for_each(|node| node.name = "n3.cluster".into());
+    let (chosen, log) =
+        run_on(&system, json!({ "free": "n[2-3],n4.cluster", "exclude": "n2.cluster" })).unwrap();
+    assert_eq!(names(&chosen), "n3.cluster n4");
+    assert_eq!(log[0], "hosts with another name in the machine topology: 2; `n3` is `n3.cluster` there");
+    let message = |with| refusal_on(&system, with).0;
+    assert_eq!(
+        message(json!({ "free": "n3.site" })),
+        "`n3.site` is not a host with slots in the machine topology"
+    );
+    assert_eq!(message(json!({ "free": "n4,n4.site" })), "`free` contains `n4.site` twice");
 }
 
 #[test]
@@ -289,7 +300,7 @@ fn lost_hosts_of_a_job_are_ignored() {
     assert_eq!((names(&chosen).as_str(), log[0].as_str()), ("n3 n4", "ignoring hosts that are down: n12"));
     assert_eq!(names(&run_on(&system, json!({ "free": "n[3-4]", "exclude": "n[4,12]" })).unwrap().0), "n3");
     let (message, _) = refusal_on(&system, json!({ "free": "n[3,13]" }));
-    assert_eq!(message, "`free` contains `n13`, which is not a host with slots in the machine topology");
+    assert_eq!(message, "`n13` is not a host with slots in the machine topology");
     assert!(run_on(&system, json!({ "free": "n12" })).is_err());
 }
 
@@ -304,4 +315,29 @@ fn only_the_hosts_of_a_job_make_the_stage_volatile() {
     } else {
         hopmap_test_support::skipped("this runs inside a Slurm job");
     }
+}
+
+#[test]
+fn unknown_rates_of_links_are_those_of_the_level() {
+    let mut system = machine();
+    system.links.iter_mut().for_each(|link| (link.latency_s, link.bandwidth_bytes_per_s) = (None, None));
+    system.links[0].bandwidth_bytes_per_s = Some(7.0);
+    let rates = json!({ "link_latency_s": 1e-6, "link_bandwidth_bytes_per_s": [4e9, 2e9] });
+    let (chosen, _) = run_on(&system, rates.clone()).unwrap();
+    assert!(chosen.links.iter().all(|link| link.latency_s == Some(1e-6)));
+    for (index, link) in chosen.links.iter().enumerate() {
+        let is_of_host = link.source.min(link.destination) < 12;
+        let expected = if index == 0 {
+            7.0
+        } else if is_of_host {
+            4e9
+        } else {
+            2e9
+        };
+        assert_eq!(link.bandwidth_bytes_per_s, Some(expected), "{link:?}");
+    }
+    system.links.clear();
+    assert!(refusal_on(&system, rates).0.starts_with("the machine topology has no links between hosts"));
+    let message = refusal(json!({ "link_bandwidth_bytes_per_s": [4e9, 0.0] }));
+    assert_eq!(message, "`link_bandwidth_bytes_per_s` = 0 is out of range");
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use hopmap_model::{
     CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, NodeTraits, RouteCosts,
-    RouteMetric, Routing, Slot, SwitchType, SystemGraph, Ties,
+    RouteMetric, Routing, Slot, SwitchType, SystemGraph, Ties, fill_rates,
 };
 use serde_json::{Map, Value};
 
@@ -271,10 +271,10 @@ impl Reading {
 }
 
 fn read_lossless(root: &Map<String, Value>, params: &ImportParams) -> Result<Imported> {
-    let names = ["cost", "slots", "hwloc", "intra_node_costs", "link_latency_s"];
     let help = "omit it, or remove `cost` and `slots` from the file";
-    params.refuse(&names, "the file defines slots and costs", help)?;
-    let system = SystemGraph {
+    params.refuse(&["cost", "hwloc", "intra_node_costs"], "the file defines slots and costs", help)?;
+    let notes = params.slots.map(|_| "the file defines the slots of hosts: `slots` has no effect".to_owned());
+    let mut system = SystemGraph {
         nodes: list(root, "nodes", node)?,
         links: list(root, "links", link)?,
         slots: list(root, "slots", |slot| {
@@ -286,7 +286,8 @@ fn read_lossless(root: &Map<String, Value>, params: &ImportParams) -> Result<Imp
         calibration: Vec::new(),
     };
     system.check().map_err(ImportError::machine)?;
-    Ok(Imported { system, notes: Vec::new() })
+    fill_rates(&system.nodes, &mut system.links, params.link_latency_s, &params.link_bandwidth_bytes_per_s);
+    Ok(Imported { system, notes: notes.into_iter().collect() })
 }
 
 fn wrong(problem: impl Into<String>) -> ImportError {

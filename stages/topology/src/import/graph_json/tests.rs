@@ -84,3 +84,25 @@ fn errors_report_the_node_or_link() {
             .contains("4294967295 slots in total")
     );
 }
+
+/// The bandwidth was ignored, and the latency refused.
+#[test]
+fn the_lossless_form_takes_rates_that_it_lacks() {
+    let text = r#"{"nodes":[{"name":"a","kind":"host"},{"name":"s","kind":"switch"}],"links":[{"source":0,"destination":1},
+        {"source":1,"destination":0,"latency_s":3e-6}],"slots":[[0,0],[0,1]],"cost":{"levels":{"costs":[1],"groups":[[0,0]]}}}"#;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let params = ImportParams {
+        slots: Some(8),
+        link_latency_s: Some(1e-6),
+        link_bandwidth_bytes_per_s: vec![4e9],
+        ..ImportParams::default()
+    };
+    let Imported { system, notes } = super::super::read(file.path(), &params).unwrap();
+    let rates = system.links.iter().map(|link| (link.latency_s, link.bandwidth_bytes_per_s));
+    assert_eq!(rates.collect::<Vec<_>>(), [(Some(1e-6), Some(4e9)), (Some(3e-6), Some(4e9))]);
+    assert_eq!(
+        (system.slots.len(), notes.as_slice()),
+        (2, &["the file defines the slots of hosts: `slots` has no effect".to_owned()][..])
+    );
+}
