@@ -47,10 +47,7 @@ impl RankOrderFile {
     pub fn text(&self) -> String {
         let (uses, path) = (&self.topology.0, quoted(&self.topology.1));
         let import = match self.topology.0 {
-            "topology/import" => format!(
-                "with.slots = {}\nwith.link_latency_s = {:?}\nwith.link_bandwidth_bytes_per_s = {:?}\n",
-                self.gpus, self.link.0, self.link.1
-            ),
+            "topology/import" => format!("with.slots = {}\n", self.gpus),
             _ => String::new(),
         };
         let sizes: Vec<String> = self.sizes.iter().map(|(name, size)| format!("{name} = {size}")).collect();
@@ -77,7 +74,10 @@ with.path = {path}
 [stages.machine]
 uses  = "select/nodes"
 needs = {{ system = "network" }}
-with  = {{ free = {hosts}, slots_per_host = {gpus} }}
+with.free = {hosts}
+with.slots_per_host = {gpus}
+with.link_latency_s = {latency:?}
+with.link_bandwidth_bytes_per_s = {bandwidths:?}
 
 [stages.job]
 uses = "instance/parallel"
@@ -105,6 +105,8 @@ with  = {{ blocks = "host", weight = "bytes", objective = "predicted-time", memo
 "#,
             hosts = quoted(&self.hosts),
             gpus = self.gpus,
+            latency = self.link.0,
+            bandwidths = self.link.1,
             sizes = sizes.join(", "),
             order = quoted(&self.order),
             traffic_name = self.traffic.0,

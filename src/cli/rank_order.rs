@@ -1,6 +1,8 @@
 //! `hopmap rank-order`: what the present order of a training job's hosts costs, and a better one. It writes a pipeline file and runs
 //! it.
 
+mod hosts;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,7 @@ use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
 use super::written;
 use crate::rank_order::RankOrderFile;
+use hosts::{Hosts, check_slots};
 
 /// Names in the folder of the results.
 const PIPELINE: &str = "rank-order.toml";
@@ -63,12 +66,12 @@ pub(crate) struct Arguments {
     /// Hosts in their present order, such as node[7,66,70,8]; those beyond the job are spares [default: those of the Slurm job].
     #[arg(long, value_name = "LIST")]
     hosts: Option<String>,
-    /// File with the hosts in their present order, one or a host list in every line.
+    /// File with the hosts in their present order: a host list in every line, or a host file such as `node7 slots=8`.
     #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
     hosts_file: Option<PathBuf>,
-    /// Ranks on each host.
-    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
-    gpus: u32,
+    /// Ranks on each host [default: the slots in --hosts-file, or 8].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    gpus: Option<u32>,
     /// Tensor-parallel ranks.
     #[arg(long, value_name = "SIZE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     tp: u32,
@@ -139,13 +142,15 @@ fn pair(text: &str) -> std::result::Result<(String, String), String> {
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let working = working_directory()?;
     let out = working.join(&arguments.out);
-    let hosts = hosts(arguments)?;
-    let job = Job::new(arguments, &hosts)?;
+    let Hosts { names: hosts, gpus } =
+        Hosts::new(arguments.hosts.as_deref(), arguments.hosts_file.as_deref(), arguments.gpus)?;
+    let job = Job::new(arguments, &hosts, gpus)?;
+    check_slots(&working.join(&arguments.topology), &hosts, gpus)?;
     fs::create_dir_all(&out).map_err(DurableError::io("create", &out)).map_err(Failure::failed)?;
     for result in RESULTS.map(|name| out.join(name)).iter().filter(|result| result.is_file()) {
         fs::remove_file(result).map_err(DurableError::io("remove", result)).map_err(Failure::failed)?;
     }
-    let lines = hosts[..job.hosts].iter().map(|host| format!("{host}:{}\n", arguments.gpus));
+    let lines = hosts[..job.hosts].iter().map(|host| format!("{host}:{gpus}\n"));
     let text: String = std::iter::once("# hosts in their present order\n".to_owned()).chain(lines).collect();
     replace_file(&out.join(PRESENT), text.as_bytes()).map_err(Report::from)?;
     let file = out.join(PIPELINE);
@@ -156,53 +161,23 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let quiet = Output::new(false, !output.is_talkative());
     let exit = written::run(&file, &options, quiet)?;
     if exit == Exit::Done {
-        conclude(arguments, &file, &hosts[..job.hosts], output)?;
+        conclude(arguments, &file, job.hosts, output)?;
     }
     Ok(exit)
-}
-
-/// The hosts in their present order.
-fn hosts(arguments: &Arguments) -> Result<Vec<String>> {
-    let list = match (&arguments.hosts, &arguments.hosts_file) {
-        (Some(list), _) => list.clone(),
-        (None, Some(path)) => {
-            let text = hopmap_text::read_text(path, 1 << 26).map_err(Report::from)?;
-            let text = text.trim_start_matches('\u{feff}');
-            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-            lines.collect::<Vec<_>>().join(",")
-        }
-        (None, None) => match std::env::var("SLURM_JOB_NODELIST") {
-            Ok(list) if !list.trim().is_empty() => list,
-            _ => {
-                return refuse(
-                    "no hosts are given, and this is no Slurm job",
-                    "name them in their present order: --hosts 'node[7,66,70,8]', or --hosts-file FILE",
-                );
-            }
-        },
-    };
-    let hosts = match host_list::expand(&list) {
-        Ok(hosts) => hosts,
-        Err(error) => return refuse(format!("hosts: {error}"), "for example node[1-8] or a,b,c"),
-    };
-    let mut seen = std::collections::HashSet::new();
-    match hosts.iter().find(|host| !seen.insert(host.as_str())) {
-        Some(host) => refuse(format!("the host `{host}` is listed twice"), "list every host once"),
-        None if hosts.is_empty() => refuse("no hosts are given", "name them: --hosts 'node[1-8]'"),
-        None => Ok(hosts),
-    }
 }
 
 /// Sizes of the job.
 struct Job {
     dp: u32,
+    /// Ranks on each host.
+    gpus: u32,
     /// Hosts that it needs; the others are spares.
     hosts: usize,
 }
 
 impl Job {
-    fn new(arguments: &Arguments, hosts: &[String]) -> Result<Self> {
-        let &Arguments { tp, cp, ep, pp, gpus, .. } = arguments;
+    fn new(arguments: &Arguments, hosts: &[String], gpus: u32) -> Result<Self> {
+        let &Arguments { tp, cp, ep, pp, .. } = arguments;
         let all = hosts.len() as u64 * u64::from(gpus);
         let replica = [tp, cp, pp].iter().fold(1u64, |all, &size| all.saturating_mul(u64::from(size)));
         let dp = match arguments.dp {
@@ -238,7 +213,7 @@ impl Job {
             };
             return refuse(problem, "change the sizes of the groups, --gpus or the hosts");
         }
-        Ok(Self { dp: dp as u32, hosts: (ranks / u64::from(gpus)) as usize })
+        Ok(Self { dp: dp as u32, gpus, hosts: (ranks / u64::from(gpus)) as usize })
     }
 }
 
@@ -261,7 +236,7 @@ fn pipeline(arguments: &Arguments, hosts: &[String], job: &Job, working: &Path) 
         topology: (uses, path.to_string_lossy().into_owned()),
         hosts: host_list::compress(hosts),
         host_count: hosts.len(),
-        gpus: arguments.gpus,
+        gpus: job.gpus,
         sizes: sizes.chain(etp.map(|etp| ("etp", etp))).collect(),
         order: arguments.order.clone(),
         traffic,
@@ -324,7 +299,7 @@ struct GroupLevel {
 }
 
 /// Says what came out.
-fn conclude(arguments: &Arguments, file: &Path, hosts: &[String], output: Output) -> Result<()> {
+fn conclude(arguments: &Arguments, file: &Path, hosts: usize, output: Output) -> Result<()> {
     let store = &arguments.store;
     let mapping = |cell: &str| written::newest::<Mapping>(file, store, cell);
     let seconds = |cell: &str| written::newest::<Prediction>(file, store, cell);
@@ -348,13 +323,11 @@ fn conclude(arguments: &Arguments, file: &Path, hosts: &[String], output: Output
         if least > 0.0 { cost / least } else { 1.0 }
     };
     let value = |name: &str| cheapest.metrics.get(name).copied();
-    let gpus = arguments.gpus as usize;
     let crossings = crossings(&now, &then, &machine.level_names());
     let is_border = |found: &GroupLevel| {
         arguments.borders.iter().any(|(kind, level)| *kind == found.kind && *level == found.level.to_string())
     };
-    let order = (0..better.ranks.len()).step_by(gpus).map(|rank| better.host_of(rank).to_owned());
-    let order: Vec<String> = order.collect();
+    let [listed, order] = [&present, &better].map(|mapping| order(mapping, hosts));
     let answer = Answer {
         cost_over_best: over_best(&present),
         better_cost_over_best: over_best(&better),
@@ -364,13 +337,19 @@ fn conclude(arguments: &Arguments, file: &Path, hosts: &[String], output: Output
         better_seconds: better_seconds.seconds(),
         crosses_borders: crossings.iter().any(|found| found.crossing > 0 && is_border(found)),
         crossings,
-        present: hosts.to_vec(),
-        replaced: hosts.iter().filter(|host| !order.contains(host)).cloned().collect(),
+        replaced: listed.iter().filter(|host| !order.contains(host)).cloned().collect(),
+        present: listed,
         better: order,
     };
     output.json(&answer);
     answer.sentences(file).iter().for_each(|line| output.line(line));
     Ok(())
+}
+
+/// The hosts of a mapping in the order of their ranks, of which all have as many.
+fn order(mapping: &Mapping, hosts: usize) -> Vec<String> {
+    let gpus = mapping.ranks.len() / hosts.max(1);
+    (0..mapping.ranks.len()).step_by(gpus.max(1)).map(|rank| mapping.host_of(rank).to_owned()).collect()
 }
 
 fn crossings(now: &Metrics, then: &Metrics, levels: &[String]) -> Vec<GroupLevel> {

@@ -148,10 +148,9 @@ fn a_host_without_a_leaf_hides_no_crossings_of_others() {
         };
         found["crossings"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
     };
-    let complete = crossings(labels(8));
-    assert!(complete.iter().any(|(_, level, _)| *level == 2), "{complete:?}");
-    // Node 3 is below spine 1 as before, and alone below its leaf instead of with node 7.
-    assert_eq!(crossings(labels(8).replace("node3,leaf3,", "node3,,")), complete);
+    let alone = crossings(labels(8).replace("node3,leaf3,", "node3,leaf9,"));
+    assert!(alone.iter().any(|(_, level, _)| *level == 2), "{alone:?}");
+    assert_eq!(crossings(labels(8).replace("node3,leaf3,", "node3,,")), alone);
 }
 
 /// A host and the switch or domain that it is below.
@@ -277,12 +276,98 @@ fn what_is_no_job_is_one_message() {
             "the group of `dp` with rank 0 needs 4 hosts, but no switch of level 1 has more than 2 below it",
         ),
     ] {
-        let words = [&["rank-order", "--topology", "labels.csv"], options].concat();
-        let output = sandbox.command(&words).env_remove("SLURM_JOB_NODELIST").output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr).replace(['│', '\n'], " ");
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(!output.status.success() && text.contains(expected), "{expected}:\n{text}");
+        assert_refused(&sandbox, &[&["--topology", "labels.csv"], options].concat(), expected);
     }
+}
+
+/// The command fails with one message, which has this text.
+fn assert_refused(sandbox: &Sandbox, options: &[&str], expected: &str) {
+    let words = [&["rank-order"], options].concat();
+    let output = sandbox.command(&words).env_remove("SLURM_JOB_NODELIST").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).replace(['│', '\n'], " ");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!output.status.success() && text.contains(expected), "{expected}:\n{text}");
+    assert!(text.matches("error[").count() == 1 || text.contains("error: "), "{text}");
+}
+
+/// `a slots=8` was read as the hosts `a` and `slots=8`, and a comment after a name as hosts.
+#[test]
+fn host_files_of_launchers_are_orders_of_hosts() {
+    let sandbox = Sandbox::new();
+    sandbox.write("labels.csv", labels(4));
+    let job = ["--hosts-file", "hosts", "--pp", "2"];
+    for text in [
+        "node0 slots=2\r\n\r\nnode1 slots=2 max_slots=2\r\nnode3:2 # spare rack\r\nnode2:2\r\n",
+        "node[0-1]:2\nnode3:2\nnode2 slots=2\n",
+        "node0\nnode0\nnode1\nnode1\nnode3\nnode3\nnode2\nnode2\n",
+    ] {
+        sandbox.write("hosts", text);
+        let found = answer(&sandbox, &job);
+        assert_eq!(names(&found["present"]), ["node0", "node1", "node3", "node2"], "{text}");
+        assert!(sandbox.read("rank-order/present.hosts").contains("node3:2"), "{text}");
+    }
+    sandbox.write("hosts", "node0,node1\nnode3,node2\n");
+    assert_eq!(names(&answer(&sandbox, &job)["present"]), ["node0", "node1", "node3", "node2"]);
+    for (text, options, expected) in [
+        ("node0:4\nnode1:4\n", &["--gpus", "8"][..], "hosts gives every host 4 slots, but --gpus is 8"),
+        ("node0:4\nnode1:8\n", &[], "hosts: `node0` has 4 slots, but `node1` has 8"),
+        ("node0\nnode1\nnode0\n", &[], "hosts: `node0` has 2 slots, but `node1` has 1"),
+        ("node0\nnode1 slots=x\n", &[], "hosts:2:7: `x` is not a number of slots"),
+        ("node0\n0 node1\n", &[], "hosts:2:1: `0` is not a host name"),
+        ("node0\nroot@node1\n", &[], "hosts: `root@node1` is not a host name"),
+        ("# none\n", &[], "hosts: no hosts are given"),
+    ] {
+        sandbox.write("hosts", text);
+        let words = [&["--topology", "labels.csv", "--hosts-file", "hosts"], options].concat();
+        assert_refused(&sandbox, &words, expected);
+    }
+}
+
+/// The message named a parameter of a stage, and full names were no hosts of a topology with short ones.
+#[test]
+fn hosts_are_found_by_full_and_short_names() {
+    let sandbox = Sandbox::new();
+    sandbox.write("labels.csv", labels(4));
+    let full = "node0.cluster.local,node1.cluster.local,node3.cluster.local,node2";
+    let found = answer(&sandbox, &["--hosts", full, "--gpus", "1", "--pp", "2"]);
+    assert_eq!(names(&found["present"]), ["node0", "node1", "node3", "node2"]);
+    let options = ["--topology", "labels.csv", "--hosts", "node[0-2],other7.cluster.local"];
+    let expected = "`-> `other7.cluster.local` is not a host with slots in the machine topology help: did you mean `node";
+    assert_refused(&sandbox, &options, expected);
+}
+
+/// Rates were only for imported files, and the slots of a stored topology were two errors of mappers.
+#[test]
+fn stored_topologies_have_slots_and_may_lack_rates() {
+    let sandbox = Sandbox::new();
+    sandbox.write("labels.csv", labels(4));
+    for slots in ["16", "4"] {
+        let (slots, out) = (format!("slots={slots}"), format!("machine-{slots}"));
+        sandbox.stdout(&["exec", "topology/import", "-p", "path=labels.csv", "-p", &slots, "--out", &out]);
+    }
+    let job = ["--hosts", "node[0-3]", "--gpus", "8", "--tp", "8", "--pp", "2"];
+    let of = |topology: &str| {
+        let words = [&["rank-order", "--topology", topology, "--json"][..], &job].concat();
+        serde_json::from_str::<Value>(&sandbox.stdout(&words)).unwrap()
+    };
+    assert_eq!(of("machine-16"), of("labels.csv"));
+    let options = [&["--topology", "machine-4"][..], &job].concat();
+    assert_refused(&sandbox, &options, "machine-4: the host `node0` has 4 slots, too few for 8 ranks");
+    sandbox.stdout(&[
+        "exec",
+        "topology/export",
+        "--in",
+        "system=machine-16",
+        "-p",
+        "format=graph-json",
+        "--out",
+        "graph",
+    ]);
+    assert_eq!(of("graph/files/machine.json"), of("labels.csv"));
+    // The inside of one host is no network.
+    sandbox.write("gpus", "GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n");
+    let options = ["--topology", "gpus", "--hosts", "host", "--gpus", "2"];
+    assert_refused(&sandbox, &options, "the machine topology has no links between hosts");
 }
 
 /// The hosts of consecutive groups of two in an order are on one leaf each.
