@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{
-    CostModel, Levels, Link, Node, NodeKind, RouteCosts, RouteMetric, Routing, Slot, SystemGraph,
-    distances_from_hosts,
+    CostModel, Levels, Link, Node, NodeKind, RouteCosts, RouteMetric, Routing, Slot, SystemGraph, fill_rates,
 };
 
+use super::format::malformed;
 pub(super) use super::hwloc::folder::HostShape;
 use super::hwloc::folder::{Names, hosts, names_of_hosts};
 use super::{ImportError, ImportParams, Result};
@@ -65,6 +65,9 @@ pub(super) fn check(params: &ImportParams) -> Result<()> {
 
 /// The machine topology with slots and costs.
 pub(super) fn machine(mut parts: Parts, params: &ImportParams) -> Result<SystemGraph> {
+    if parts.nodes.iter().all(|node| node.kind != NodeKind::Host) {
+        return Err(malformed(None, "no hosts", "list the hosts that are linked to the switches"));
+    }
     if let Some(folder) = &params.hwloc {
         join(&mut parts, &hosts(folder.path(), params.hardware_threads)?);
     }
@@ -74,9 +77,12 @@ pub(super) fn machine(mut parts: Parts, params: &ImportParams) -> Result<SystemG
         return Err(ImportError::parameter("hardware_threads", problem, help));
     }
     let (slots, mut inside) = slots(&parts, params)?;
-    let latency = |link: Link| Link { latency_s: link.latency_s.or(params.link_latency_s), ..link };
-    let mut links: Vec<Link> = parts.links.into_iter().map(latency).collect();
-    add_bandwidths(&mut links, &parts.nodes, &params.link_bandwidth_bytes_per_s)?;
+    let mut links = parts.links;
+    if links.is_empty() && !params.link_bandwidth_bytes_per_s.is_empty() {
+        let problem = "has no effect: the file has no links between hosts";
+        return Err(ImportError::parameter("link_bandwidth_bytes_per_s", problem, "omit it"));
+    }
+    fill_rates(&parts.nodes, &mut links, params.link_latency_s, &params.link_bandwidth_bytes_per_s);
     let metric = params.cost.unwrap_or_default().of_routes(params.bytes);
     if links.is_empty() && params.cost.is_some() {
         let problem = "has no effect: the file has no links between hosts";
@@ -157,22 +163,6 @@ fn check_links(links: &[Link], metric: RouteMetric) -> Result<()> {
     if is_time && links.iter().any(|link| link.bandwidth_bytes_per_s.is_none()) {
         let problem = "cannot be `time`: the bandwidths of some links are unknown";
         return Err(ImportError::parameter("cost", problem, "use `hops` or `latency`"));
-    }
-    Ok(())
-}
-
-/// Sets unknown bandwidths by the distance of a link from the nearest host.
-fn add_bandwidths(links: &mut [Link], nodes: &[Node], by_level: &[f64]) -> Result<()> {
-    let Some(&last) = by_level.last() else { return Ok(()) };
-    if links.is_empty() {
-        let problem = "has no effect: the file has no links between hosts";
-        return Err(ImportError::parameter("link_bandwidth_bytes_per_s", problem, "omit it"));
-    }
-    let distances = distances_from_hosts(nodes, links);
-    for link in links {
-        let level = distances[link.source as usize].min(distances[link.destination as usize]);
-        let rate = by_level.get(level as usize).copied().unwrap_or(last);
-        link.bandwidth_bytes_per_s = link.bandwidth_bytes_per_s.or(Some(rate));
     }
     Ok(())
 }
@@ -291,7 +281,7 @@ mod tests {
         links[1].bandwidth_bytes_per_s = Some(7.0);
         let rates = |by_level: &[f64]| {
             let mut links = links.clone();
-            add_bandwidths(&mut links, &nodes, by_level).unwrap();
+            fill_rates(&nodes, &mut links, None, by_level);
             links.iter().map(|link| link.bandwidth_bytes_per_s.unwrap_or(0.0)).collect::<Vec<_>>()
         };
         assert_eq!(rates(&[1.0, 2.0]), [1.0, 7.0, 2.0, 2.0, 2.0]);
@@ -315,7 +305,9 @@ mod tests {
         assert_eq!(costs(&[3.0, 4.0]), [3.0, 4.0]);
         assert!(system(true, &[3.0, 4.0]).unwrap_err().to_string().contains("2 costs"));
         let threads = ImportParams { hardware_threads: true, ..ImportParams::default() };
-        let refused = machine(Parts::default(), &threads).unwrap_err();
+        let one = Parts { nodes: vec![Node::host("n1")], ..Parts::default() };
+        let refused = machine(one, &threads).unwrap_err();
+        assert!(machine(Parts::default(), &threads).unwrap_err().to_string().contains("no hosts"));
         assert!(refused.to_string().contains("`hardware_threads` has no effect"));
     }
 }

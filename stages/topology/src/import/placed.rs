@@ -212,9 +212,6 @@ fn imported(mut hosts: Vec<PlacedHost>, params: &ImportParams) -> Result<Importe
 
 /// Checks the names of hosts and switches.
 fn check(hosts: &[PlacedHost]) -> Result<()> {
-    if hosts.is_empty() {
-        return Err(malformed(None, "no hosts", "list every host with the switches above it"));
-    }
     let mut seen: HashSet<&str> = HashSet::new();
     for (index, PlacedHost { name, line, above }) in hosts.iter().enumerate() {
         let entry = index + 1;

@@ -62,7 +62,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         }
     }
     if speeds > 0 {
-        notes.push(format!("LinkSpeed of {speeds} switches has no unit and is ignored"));
+        notes.push(format!("ignoring LinkSpeed, which has no unit, of switches: {speeds}"));
     }
     if let Some(ring) = rings.first() {
         if !(switches.is_empty() && blocks.bases.is_empty()) {
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!((system.links.len(), system.slots.len()), (12, 4));
         assert_eq!([hops(&system, "n0", "n1"), hops(&system, "n0", "n10")], [Some(2), Some(4)]);
         assert!(Paths::new(&system).unwrap().tree().is_some());
-        assert_eq!(notes, ["LinkSpeed of 1 switches has no unit and is ignored"]);
+        assert_eq!(notes, ["ignoring LinkSpeed, which has no unit, of switches: 1"]);
     }
 
     #[test]
@@ -288,6 +288,11 @@ mod tests {
             ["2 blocks without a common larger block are connected by an additional top switch"]
         );
         assert!(fault("BlockName=b1 Nodes=n1\nBlockSizes=4,6\n").starts_with("2: a block of 6"));
+        // Slurm refuses any other ratio, too (block_record.c).
+        assert!(fault("BlockName=b1 Nodes=n[1-4]\nBlockSizes=4,12\n").starts_with("2: a block of 12"));
+        assert_eq!(fault("BlockName=b1\nBlockName=b2\n"), "0: no hosts");
+        let small = import("BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n5\nBlockSizes=4,8\n").unwrap();
+        assert_eq!(small.notes, ["blocks with fewer hosts than the smallest size, 4: 1"]);
         assert!(fault("BlockName=b1 Nodes=n1\nBlockSizes=4,x\n").starts_with("2: `x` is not a block size"));
     }
 

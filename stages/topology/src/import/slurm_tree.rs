@@ -265,10 +265,13 @@ impl Blocks {
         sizes.dedup();
         let mut notes = Vec::new();
         let base = sizes.first().copied().unwrap_or(1);
-        if let Some(size) = sizes.iter().find(|size| **size % base != 0) {
-            let problem = format!("a block of {size} hosts is not a multiple of blocks of {base}");
+        let fits = |size: u64| size.is_multiple_of(base) && (size / base).is_power_of_two();
+        if let Some(size) = sizes.iter().find(|size| !fits(**size)) {
+            let problem = format!("a block of {size} hosts is not 2, 4, 8, … blocks of {base}");
             return Err(malformed(line, problem, "larger sizes must be the smallest times 2, 4, 8, …"));
         }
+        let small = blocks.iter().filter(|block| (block.hosts.len() as u64) < base).count();
+        note(&mut notes, &format!("blocks with fewer hosts than the smallest size, {base}"), small);
         let mut taken: HashSet<String> =
             blocks.iter().flat_map(|block| [&block.name].into_iter().chain(&block.hosts)).cloned().collect();
         let mut tops: Vec<String> = blocks.iter().map(|block| block.name.clone()).collect();

@@ -80,31 +80,42 @@ fn chosen<'a>(topologies: &'a [Yaml], notes: &mut Vec<String>) -> Result<&'a Yam
 }
 
 fn topology(all: &Lists, topology: &Yaml, notes: &mut Vec<String>) -> Result<(Parts, Vec<String>)> {
+    let mut kind: Option<(&str, &Yaml)> = None;
     for (key, value) in topology.map().unwrap_or_default() {
-        match key.as_str() {
-            "topology" | "cluster_default" => {}
-            "tree" => return parts(&tree(all, value)?),
-            "ring" => return slurm_ring::parts(&rings(all, value)?),
-            "torus3d" => return slurm_torus::parts(&tori(all, value)?),
-            "block" => {
-                let (switches, more) = blocks(all, value)?.switches()?;
-                notes.extend(more);
-                return parts(&switches);
-            }
-            "flat" => {
-                let help = "it contains no hosts; list them in a tree, blocks, rings or tori";
-                return Err(value.wrong("this topology is flat", help));
+        match (key.as_str(), kind) {
+            ("topology" | "cluster_default", _) => {}
+            ("tree" | "block" | "ring" | "torus3d" | "flat", None) => kind = Some((key, value)),
+            ("tree" | "block" | "ring" | "torus3d" | "flat", Some((first, _))) => {
+                let problem = format!("a topology with both `{first}` and `{key}`");
+                return Err(malformed(
+                    value.line,
+                    problem,
+                    "a topology has one of them: make a second topology",
+                ));
             }
             _ => {
-                return Err(unknown(
-                    value.line,
-                    key,
-                    "topology, cluster_default, tree, block, ring, torus3d and flat",
-                ));
+                let known = "topology, cluster_default, tree, block, ring, torus3d and flat";
+                return Err(unknown(value.line, key, known));
             }
         }
     }
-    Err(topology.wrong("a topology without `tree`, `block`, `ring` or `torus3d`", "add one of them"))
+    match kind {
+        Some(("tree", value)) => parts(&tree(all, value)?),
+        Some(("ring", value)) => slurm_ring::parts(&rings(all, value)?),
+        Some(("torus3d", value)) => slurm_torus::parts(&tori(all, value)?),
+        Some(("block", value)) => {
+            let (switches, more) = blocks(all, value)?.switches()?;
+            notes.extend(more);
+            parts(&switches)
+        }
+        Some((_, value)) => {
+            let help = "it contains no hosts; list them in a tree, blocks, rings or tori";
+            Err(value.wrong("this topology is flat", help))
+        }
+        None => {
+            Err(topology.wrong("a topology without `tree`, `block`, `ring` or `torus3d`", "add one of them"))
+        }
+    }
 }
 
 fn tree(all: &Lists, tree: &Yaml) -> Result<Vec<Switch>> {
@@ -418,6 +429,17 @@ mod tests {
             fault("- topology: a\n  tree:\n    switches:\n    - switch: s\n      nodes: n[\n")
                 .starts_with("5: host list")
         );
+        let two = "- topology: a\n  block: {blocks: [{block: b, nodes: n1}]}\n  ring: {rings: []}\n";
+        assert_eq!(fault(two), "3: a topology with both `block` and `ring`");
+        assert_eq!(fault(&two.replace("ring:", "rings:")), "3: unknown key `rings`");
+        for empty in [
+            "block: {blocks: []}",
+            "block: {blocks: [{block: b}]}",
+            "ring: {rings: []}",
+            "tree: {switches: []}",
+        ] {
+            assert_eq!(fault(&format!("- topology: a\n  {empty}\n")), "0: no hosts", "{empty}");
+        }
         assert_eq!(fault("- topology: a\n"), "1: a topology without `tree`, `block`, `ring` or `torus3d`");
         assert_eq!(fault("- topology: a\n  tree: 3\n"), "2: `switches` is not a list");
     }
