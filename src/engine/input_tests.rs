@@ -366,6 +366,9 @@ fn machines() -> Vec<Sample> {
         of("topology/import", "@n1.xml").file("n1.xml", HOST),
         hosts(Sample::new("topology/import", json!({ "path": "@topology.conf", "hwloc": "@h" })))
             .file("topology.conf", CONF),
+        Sample::new("topology/import", json!({ "path": "@topology.conf", "inside": "@n1.xml" }))
+            .file("topology.conf", CONF)
+            .file("n1.xml", HOST),
         of("topology/import", "@topology.conf").file("topology.conf", CONF),
         fabric("topology/import", "@f/netloc/IB-sample-nodes.txt"),
         fabric("topology/import", "@f/ib-raw"),

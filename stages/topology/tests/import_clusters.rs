@@ -1,8 +1,8 @@
 //! Models of clusters from the folder `HOPMAP_DATA`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use hopmap_model::{NodeKind, Paths, SystemGraph};
+use hopmap_model::{InputPath, NodeKind, Paths, SystemGraph};
 use hopmap_test_support::given_data;
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
 use hopmap_topology::import::{ImportParams, read, recognise};
@@ -54,4 +54,46 @@ fn a_graph_of_netq_is_read() {
     eprintln!("{hosts} {switches} {} {:?}", imported.system.links.len(), imported.notes);
     assert!(hosts > 0 && switches > 0 && imported.system.links.len() >= 2 * hosts);
     assert!(recognise(&folder.join("computeNodes.json")).is_err());
+}
+
+/// Two GPUs with `NVLink` on each of two sockets; every host of a network has them.
+#[test]
+fn all_hosts_are_like_the_one_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let network = file("labels.csv", "host,leaf,spine\na,l1,s\nb,l1,s\nc,l2,s\n");
+    let gpus = "GPU0 GPU1 GPU2 GPU3\nGPU0 X NV4 SYS SYS\nGPU1 NV4 X SYS SYS\nGPU2 SYS SYS X NV4\nGPU3 SYS SYS NV4 X\n";
+    let inside = Some(InputPath::new(file("gpus.txt", gpus)));
+    let params = ImportParams { inside, intra_node_costs: vec![0.1, 0.5], ..ImportParams::default() };
+    let system = read(&network, &params).unwrap().system;
+    assert_eq!(system.hosts().map(|(_, _, slots)| slots).collect::<Vec<_>>(), [4, 4, 4]);
+    let costs = system.costs();
+    let pairs = [(0, 1), (0, 2), (0, 3), (0, 4), (0, 8), (8, 9), (9, 10)];
+    let found: Vec<f64> = pairs.iter().map(|&(a, b)| costs.between(a, b)).collect();
+    assert_eq!(found, [0.1, 0.5, 0.5, 2.0, 4.0, 0.1, 0.5]);
+
+    let fault = |path: &Path, params: &ImportParams| read(path, params).unwrap_err().to_string();
+    let both = ImportParams { slots: Some(8), ..params.clone() };
+    assert!(
+        fault(&network, &both).contains("`slots` has no effect: `inside` defines"),
+        "{}",
+        fault(&network, &both)
+    );
+    let other = ImportParams { inside: Some(InputPath::new(&network)), ..params.clone() };
+    assert!(fault(&network, &other).contains("`inside` does not describe"), "{}", fault(&network, &other));
+    let machine = file(
+        "n1.xml",
+        "<topology><object type=\"Machine\"><object type=\"Core\"><object type=\"PU\" os_index=\"0\"/></object></object></topology>",
+    );
+    assert!(
+        fault(&machine, &params).contains("`inside` has no effect: hwloc"),
+        "{}",
+        fault(&machine, &params)
+    );
+    let alone = folder.path().join("gpus.txt");
+    assert!(fault(&alone, &params).contains("`inside` has no effect"), "{}", fault(&alone, &params));
 }

@@ -115,6 +115,40 @@ pub(super) fn machine(mut parts: Parts, params: &ImportParams) -> Result<SystemG
     Ok(system)
 }
 
+/// Gives all hosts the levels inside of one host, and the costs of these.
+pub(super) fn like_one(system: &mut SystemGraph, one: &SystemGraph, costs: &[f64]) -> Result<()> {
+    let wrong = |problem: String| {
+        let help = "give the output of `nvidia-smi topo -m` or `lstopo` on one of the hosts, and the network as `path`";
+        Err(ImportError::parameter("inside", problem, help))
+    };
+    let (CostModel::Levels(shape), 1) = (&one.cost, one.hosts().count()) else {
+        return wrong("does not describe the levels inside of one host".to_owned());
+    };
+    let SystemGraph { cost: CostModel::Routes(routes), links, .. } = &mut *system else {
+        return wrong("has no effect: the file has no links between hosts".to_owned());
+    };
+    let params = ImportParams { intra_node_costs: costs.to_vec(), ..ImportParams::default() };
+    let costs = costs_inside(shape.groups.len(), &params, (links, routes.metric), false)?.0;
+    let mut groups = vec![Vec::new(); shape.groups.len()];
+    for (host, (node, _, slots)) in (0..).zip(system.hosts()) {
+        if slots as usize != one.slots.len() {
+            let name = &system.nodes[node as usize].name;
+            return wrong(format!("has {} slots, but `{name}` has {slots}", one.slots.len()));
+        }
+        for (all, own) in groups.iter_mut().zip(&shape.groups) {
+            let count = own.iter().max().map_or(0, |last| last + 1);
+            all.extend(own.iter().map(|group| host * count + group));
+        }
+    }
+    if let CostModel::Routes(routes) = &mut system.cost {
+        routes.inside = Levels { costs, groups };
+    }
+    for (slot, like) in system.slots.iter_mut().zip(one.slots.iter().cycle()) {
+        slot.core = like.core;
+    }
+    system.check().map_err(ImportError::machine)
+}
+
 /// The slots of all hosts, and the groups inside hosts; the last groups are the hosts.
 fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels)> {
     let hosts: Vec<(u32, &Node)> =
