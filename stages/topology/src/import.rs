@@ -173,7 +173,7 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
         true => "Import the cores and caches of hosts from hwloc; by default of this machine",
         false => "Import a machine topology from a file or folder; the format is detected",
     };
-    const REVISION: u32 = 5;
+    const REVISION: u32 = 6;
 
     fn ports() -> &'static [Port] {
         const { &[Port::output::<SystemGraph>("system-graph")] }

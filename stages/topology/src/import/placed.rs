@@ -2,27 +2,26 @@
 //! training cluster.
 //!
 //! Formats: JSON of topograph's graph engine, a map from hosts to switches as JSON, and label lists as CSV. All
-//! give a tree: every host is below its accelerator domain (hosts whose GPUs share an `NVLink` fabric), that below
-//! the leaf switch, and so on. What has no common switch is connected by an additional one on top.
+//! give a tree: every host is below its accelerator domain (hosts whose GPUs share an `NVLink` fabric, in some of them
+//! by sub-domain), that below the leaf switch, and so on. What has no common switch is connected by an additional one on top.
 
+mod labels;
 mod levels;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use csv::{ReaderBuilder, Trim};
+use csv::{ReaderBuilder, StringRecord, Trim};
 use hopmap_text::FileError;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::finish::machine;
 use super::format::{Sample, malformed};
 use super::slurm_tree::{Switch, parts};
 use super::{ImportError, ImportParams, Imported, Result};
+use labels::{Column, DOMAIN, DOMAIN_LABELS, LEAF, SUB_DOMAIN, SUB_DOMAIN_LABELS, may_be_domain};
 use levels::{PlacedHost, complete, some, unused};
 
-/// Labels with the accelerator domain of a host: those of topograph and of NVIDIA's GPU operator, and the key of
-/// topograph's first version.
-const DOMAIN_LABELS: [&str; 3] =
-    ["network.topology.nvidia.com/accelerator", "nvidia.com/gpu.clique", "nvlink"];
 /// Name of the top switch that is added.
 const TOP: &str = "network";
 
@@ -39,9 +38,25 @@ struct Instance {
     network_layers: Option<Vec<String>>,
     #[serde(default)]
     labels: Option<BTreeMap<String, String>>,
-    /// The labels in topograph's first version.
+    /// The labels in topograph's first version, and an object `gpu` with the state of every GPU.
     #[serde(default)]
-    attributes: Option<BTreeMap<String, String>>,
+    attributes: Option<BTreeMap<String, Value>>,
+}
+
+impl Instance {
+    fn placed(self, unread: &mut BTreeSet<String>) -> PlacedHost {
+        let attributes = self.attributes.unwrap_or_default().into_iter();
+        let mut labels = self.labels.unwrap_or_default();
+        labels.extend(attributes.filter_map(|(key, value)| Some((key, value.as_str()?.to_owned()))));
+        labels.retain(|_, value| !value.is_empty());
+        let of = |keys: &[&str]| keys.iter().find_map(|key| labels.get(*key)).cloned();
+        let sub_domain = of(&SUB_DOMAIN_LABELS).map(|name| (SUB_DOMAIN, name));
+        let domain = of(&DOMAIN_LABELS).map(|name| (DOMAIN, name));
+        let layers = (LEAF..).zip(self.network_layers.unwrap_or_default());
+        unread.extend(labels.into_keys().filter(|label| may_be_domain(label)));
+        let above = sub_domain.into_iter().chain(domain).chain(layers).collect();
+        PlacedHost { name: self.id, line: None, above }
+    }
 }
 
 /// A JSON object that begins with a list of instances.
@@ -65,16 +80,6 @@ fn after_brace(text: &str) -> Option<&str> {
     text.trim_start().strip_prefix('{').map(str::trim_start)
 }
 
-/// The columns of a label list.
-const HOST: [&str; 6] = ["host", "hostname", "node", "nodename", "instance", "ip"];
-/// Columns of accelerator domains, and of switches from the leaf up.
-const LEVELS: [&[&str]; 4] = [
-    &["accelerator", "domain", "nvlink", "clique", "block", "gpu.clique"],
-    &["leaf", "switch", "rack", "tor", "asw"],
-    &["spine", "pod", "psw"],
-    &["core", "dsw", "zone"],
-];
-
 /// The first line names a column of hosts and one of switches or domains.
 pub(super) fn recognises_list(sample: &Sample) -> bool {
     let is_row = |line: &&str| !(line.trim().is_empty() || line.starts_with('#'));
@@ -84,51 +89,49 @@ pub(super) fn recognises_list(sample: &Sample) -> bool {
         .is_some_and(|line| columns(line.split(',')).is_some())
 }
 
-/// What a column of a label list has.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Column {
-    Host,
-    /// A switch of this level.
-    Switch(usize),
-    Other,
-}
-
 /// The meaning of each column, if they are those of a label list.
 fn columns<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<Column>> {
-    let column = |name: &str| {
-        let name = name.trim().trim_matches('"').to_ascii_lowercase();
-        // Labels of Kubernetes: `network.topology.nvidia.com/leaf`.
-        let name = name.rsplit('/').next().unwrap_or_default();
-        match LEVELS.iter().position(|names| names.contains(&name)) {
-            Some(level) => Column::Switch(level),
-            None if HOST.contains(&name) => Column::Host,
-            None => Column::Other,
-        }
-    };
-    let columns: Vec<Column> = names.map(column).collect();
-    let count = |wanted| columns.iter().filter(|column| **column == wanted).count();
-    let above = [0, 1, 2, 3].map(|level| count(Column::Switch(level)));
-    (count(Column::Host) == 1 && above.iter().sum::<usize>() > 0 && above.iter().all(|count| *count < 2))
-        .then_some(columns)
+    let columns: Vec<Column> = names.map(Column::of).collect();
+    let hosts = columns.iter().filter(|column| **column == Column::Host).count();
+    let has_switches = columns.iter().any(|column| matches!(column, Column::Switch(_)));
+    (hosts == 1 && has_switches).then_some(columns)
 }
 
 pub(super) fn read_topograph(text: &str, params: &ImportParams) -> Result<Imported> {
     let Instances { instances } = parsed(text, "topograph's graph engine writes `{\"instances\": […]}`")?;
-    let host = |instance: Instance| {
-        let labels: Vec<_> = [instance.labels, instance.attributes].into_iter().flatten().collect();
-        let domain = DOMAIN_LABELS.iter().find_map(|key| labels.iter().find_map(|labels| labels.get(*key)));
-        let domain = domain.cloned().filter(|domain| !domain.is_empty()).map(|domain| (0, domain));
-        let layers = (1..).zip(instance.network_layers.unwrap_or_default());
-        PlacedHost { name: instance.id, line: None, above: domain.into_iter().chain(layers).collect() }
-    };
-    imported(instances.into_iter().map(host).collect(), params)
+    let mut unread = BTreeSet::new();
+    let hosts: Vec<PlacedHost> = instances.into_iter().map(|instance| instance.placed(&mut unread)).collect();
+    let mut notes = Vec::new();
+    if !unread.is_empty() {
+        let labels = some(&unread.into_iter().collect::<Vec<_>>());
+        let known = DOMAIN_LABELS[0];
+        notes.push(format!(
+            "labels that may name accelerator domains are not read: {labels}; if one does, rename it to `{known}`"
+        ));
+    }
+    if hosts.iter().all(|host| is_instance_id(&host.name)) {
+        let first = hosts.first().map_or("", |host| &host.name);
+        notes.push(format!(
+            "hosts are named by topograph's `id`, which is the provider's instance ID (`{first}`), not the name of the \
+             node: replace each by the name that the request to topograph has for it in `nodes`"
+        ));
+    }
+    imported(hosts, notes, params)
+}
+
+/// Whether a name is an instance ID of AWS, of topograph's simulation, of OCI or of GCP.
+fn is_instance_id(name: &str) -> bool {
+    name.starts_with("i-")
+        || name.starts_with("ocid1.")
+        || !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 pub(super) fn read_map(text: &str, params: &ImportParams) -> Result<Imported> {
     // A list of pairs rather than a map, which would hide a host that is there twice.
     let Pairs(pairs) = parsed(text, "give the switch of every host: `{\"10.0.0.1\": \"switch-1\", …}`")?;
-    let host = |(name, switch): (String, String)| PlacedHost { name, line: None, above: vec![(1, switch)] };
-    imported(pairs.into_iter().map(host).collect(), params)
+    let host =
+        |(name, switch): (String, String)| PlacedHost { name, line: None, above: vec![(LEAF, switch)] };
+    imported(pairs.into_iter().map(host).collect(), Vec::new(), params)
 }
 
 /// The members of an object in their order.
@@ -174,6 +177,8 @@ pub(super) fn read_list(text: &str, params: &ImportParams) -> Result<Imported> {
     let Some(columns) = columns(header.iter()) else {
         return Err(malformed(1, "the columns are not those of a label list", help));
     };
+    let mut notes = Vec::new();
+    check_columns(&columns, &header, &mut notes)?;
     let mut hosts = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| fault(&error))?;
@@ -182,20 +187,57 @@ pub(super) fn read_list(text: &str, params: &ImportParams) -> Result<Imported> {
         for (column, cell) in columns.iter().zip(&record) {
             match column {
                 Column::Host => cell.clone_into(&mut host.name),
-                Column::Switch(level) if !cell.is_empty() => host.above.push((*level, cell.to_owned())),
+                // Of several domains the first counts.
+                Column::Switch(level)
+                    if !(cell.is_empty() || host.above.iter().any(|(other, _)| other == level)) =>
+                {
+                    host.above.push((*level, cell.to_owned()));
+                }
                 Column::Switch(_) | Column::Other => {}
             }
         }
         host.above.sort_unstable();
         hosts.push(host);
     }
-    imported(hosts, params)
+    imported(hosts, notes, params)
+}
+
+/// Says which columns are not read. Only domains may have several, because topograph omits its own label for hosts
+/// that have the one of the GPU operator.
+fn check_columns(columns: &[Column], header: &StringRecord, notes: &mut Vec<String>) -> Result<()> {
+    let all = |wanted| {
+        let of = columns.iter().zip(header).filter(move |(column, _)| **column == wanted);
+        of.map(|(_, name)| name.to_owned()).collect::<Vec<String>>()
+    };
+    for column in columns.iter().filter(|column| matches!(column, Column::Switch(_))) {
+        let names = all(*column);
+        if names.len() > 1 && *column != Column::Switch(DOMAIN) {
+            let problem = format!("`{}` and `{}` name switches of the same level", names[0], names[1]);
+            return Err(malformed(
+                1,
+                problem,
+                "omit one, or rename it to `leaf`, `spine`, `core` or `tier-3`",
+            ));
+        }
+    }
+    let domains = all(Column::Switch(DOMAIN));
+    if domains.len() > 1 {
+        let names = some(&domains);
+        notes.push(format!(
+            "columns of accelerator domains: {names}; of each host the first one that is set counts"
+        ));
+    }
+    let unread = all(Column::Other);
+    if !unread.is_empty() {
+        notes.push(format!("columns that are not read: {}", some(&unread)));
+    }
+    Ok(())
 }
 
 /// The machine of the hosts.
-fn imported(mut hosts: Vec<PlacedHost>, params: &ImportParams) -> Result<Imported> {
+fn imported(mut hosts: Vec<PlacedHost>, mut notes: Vec<String>, params: &ImportParams) -> Result<Imported> {
+    tell_domains_apart(&mut hosts, &mut notes);
     check(&hosts)?;
-    let mut notes = Vec::new();
     let single: Vec<String> =
         hosts.iter().filter(|host| host.above.is_empty()).map(|host| host.name.clone()).collect();
     if !single.is_empty() {
@@ -208,6 +250,42 @@ fn imported(mut hosts: Vec<PlacedHost>, params: &ImportParams) -> Result<Importe
     let (parts, more) = parts(&switches).map_err(without_line)?;
     notes.extend(more);
     Ok(Imported { system: machine(parts, params)?, notes })
+}
+
+/// Gives sub-domains that several domains have the name of their domain as well. A domain with the name of its leaf
+/// switch is that switch, as topograph has it for Google's sub-blocks.
+fn tell_domains_apart(hosts: &mut [PlacedHost], notes: &mut Vec<String>) {
+    let of = |host: &PlacedHost, level| {
+        host.above.iter().find(|(at, _)| *at == level).map(|(_, name)| name.clone())
+    };
+    let mut domains: HashMap<String, BTreeSet<Option<String>>> = HashMap::new();
+    for host in hosts.iter() {
+        if let Some(name) = of(host, SUB_DOMAIN) {
+            domains.entry(name).or_default().insert(of(host, DOMAIN));
+        }
+    }
+    let mut same = Vec::new();
+    for host in hosts {
+        let (domain, leaf) = (of(host, DOMAIN), of(host, LEAF));
+        for (level, name) in &mut host.above {
+            let Some(domain) = domain.as_ref().filter(|_| *level == SUB_DOMAIN) else { continue };
+            if name == domain || domains.get(name).is_some_and(|domains| domains.len() > 1) {
+                *name = format!("{domain}/{name}");
+            }
+        }
+        if let Some(domain) = domain.filter(|domain| leaf.as_ref() == Some(domain)) {
+            host.above.retain(|(level, _)| *level != DOMAIN);
+            same.push(domain);
+        }
+    }
+    same.sort_unstable();
+    same.dedup();
+    if !same.is_empty() {
+        let names = some(&same);
+        notes.push(format!(
+            "accelerator domains with the name of their leaf switch, which are the same here: {names}"
+        ));
+    }
 }
 
 /// Checks the names of hosts and switches.
@@ -418,7 +496,7 @@ mod tests {
         let Imported { system, notes } = import(text, Format::LabelList).unwrap();
         assert_eq!(hosts(&system), ["n1", "n2", "n3", "n10"]);
         assert_eq!([hops(&system, "n1", "n2"), hops(&system, "n3", "n10")], [Some(2), Some(4)]);
-        assert_eq!(notes, [lacks("hosts without an accelerator domain", "1 (`n10`)")]);
+        assert_eq!(notes[1..], [lacks("hosts without an accelerator domain", "1 (`n10`)")]);
         assert_eq!(fault("host,leaf\nn1,l1\nn1,l2\n", Format::LabelList), "3: the host `n1` is listed twice");
         assert_eq!(fault("host,leaf\n,l1\n", Format::LabelList), "2: host 1 of the file has no name");
         assert_eq!(fault("host,leaf\nn1\n", Format::LabelList).split(':').nth(1), Some(" not a CSV file"));

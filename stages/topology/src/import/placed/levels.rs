@@ -9,7 +9,8 @@ use super::super::Result;
 use super::super::slurm_tree::{Switch, below, by_name, heights};
 
 /// Levels in names and in notes; those above are like the last one.
-const LEVELS: [(&str, &str); 5] = [
+const LEVELS: [(&str, &str); 6] = [
+    ("sub-domain", "an accelerator sub-domain"),
     ("domain", "an accelerator domain"),
     ("leaf", "a leaf switch"),
     ("spine", "a spine"),
@@ -25,8 +26,7 @@ pub(super) struct PlacedHost {
     pub(super) name: String,
     /// Line of the file, if known.
     pub(super) line: Option<usize>,
-    /// Switches with their levels, innermost first: 0 for accelerator domains, 1 for leaf switches, and so on. What
-    /// other hosts have between two switches raises the upper one.
+    /// Switches with their levels, innermost first, as in `labels`. What other hosts have between two switches raises the upper one.
     pub(super) above: Vec<(usize, String)>,
 }
 

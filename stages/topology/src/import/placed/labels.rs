@@ -1,0 +1,224 @@
+//! The levels that labels of hosts name: those of topograph in all its versions, of NVIDIA's GPU operator, of schedulers.
+
+/// Accelerator sub-domains, such as a rack of a domain.
+pub(super) const SUB_DOMAIN: usize = 0;
+/// Accelerator domains: hosts whose GPUs share an `NVLink` fabric.
+pub(super) const DOMAIN: usize = 1;
+/// The switches of hosts; those above them have the following levels.
+pub(super) const LEAF: usize = 2;
+
+/// Labels of domains in topograph's JSON, newest first: since August 2026, for a week before, July 2026, the GPU
+/// operator's, and the attribute of May 2026 (`pkg/topology/topology.go` there). The first that a host has counts.
+pub(super) const DOMAIN_LABELS: [&str; 5] = [
+    "accelerator.topograph.run/domain",
+    "xclr.topology.nvidia.com/domain",
+    "network.topology.nvidia.com/accelerator",
+    "nvidia.com/gpu.clique",
+    "nvlink",
+];
+pub(super) const SUB_DOMAIN_LABELS: [&str; 2] =
+    ["accelerator.topograph.run/sub-domain", "xclr.topology.nvidia.com/sub-domain"];
+/// Words in the names of other labels that may be those of domains.
+const DOMAIN_WORDS: [&str; 5] = ["domain", "accelerator", "clique", "nvlink", "xclr"];
+
+/// Columns of hosts in a label list.
+const HOST: [&str; 6] = ["host", "hostname", "node", "nodename", "instance", "ip"];
+/// Columns of sub-domains, domains, and switches from the leaf up.
+const LEVELS: [&[&str]; 5] = [
+    &["sub-domain", "accelerator-sub-domain"],
+    &["accelerator", "domain", "accelerator-domain", "nvlink", "clique", "block", "gpu.clique"],
+    &["leaf", "switch", "rack", "tor", "asw"],
+    &["spine", "pod", "psw"],
+    &["core", "dsw", "zone", "datacenter"],
+];
+/// Numbered columns with the number of the leaf switch: topograph's tiers, in its NFD groups too, and its labels of 2024.
+const NUMBERED: [(&str, usize); 3] = [("tier-", 0), ("fabric-tier-", 0), ("network-level-", 1)];
+/// Largest number of a numbered column.
+const MOST_LEVELS: usize = 64;
+
+/// What a column of a label list has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Column {
+    Host,
+    /// A switch of this level.
+    Switch(usize),
+    Other,
+}
+
+impl Column {
+    /// The meaning of a column with this name, which may be a label of Kubernetes such as
+    /// `fabric.topograph.run/tier-0`.
+    pub(super) fn of(name: &str) -> Self {
+        let label = name.trim().trim_matches('"').to_ascii_lowercase();
+        let (prefix, name) = label.rsplit_once('/').unwrap_or(("", &label));
+        if prefix.starts_with("network.topology.") && name == "block" {
+            // Topograph's labels of 2025 have the domain in `accelerator`.
+            return Self::Switch(LEAF);
+        }
+        let numbered = NUMBERED.iter().find_map(|(start, leaf)| {
+            let number: usize = name.strip_prefix(start)?.parse().ok()?;
+            number.checked_sub(*leaf).filter(|above| *above < MOST_LEVELS)
+        });
+        match numbered {
+            Some(above) => Self::Switch(LEAF + above),
+            None if HOST.contains(&name) => Self::Host,
+            None => LEVELS.iter().position(|names| names.contains(&name)).map_or(Self::Other, Self::Switch),
+        }
+    }
+}
+
+/// Whether a label that is not read may name accelerator domains.
+pub(super) fn may_be_domain(label: &str) -> bool {
+    let is_known = DOMAIN_LABELS.iter().chain(&SUB_DOMAIN_LABELS).any(|known| *known == label);
+    let name = label.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    !is_known && DOMAIN_WORDS.iter().any(|word| name.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::{ImportError, ImportParams, Imported, read};
+
+    fn import(text: &str) -> Result<Imported, ImportError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        read(file.path(), &ImportParams::default())
+    }
+
+    /// For each level the number of groups that the hosts are in; and the notes.
+    fn groups(text: &str) -> (Vec<usize>, Vec<String>) {
+        let Imported { system, notes } = import(text).unwrap();
+        let count = |level: &Vec<u32>| {
+            let of_hosts = system.hosts().map(|(host, ..)| level[host as usize]);
+            of_hosts.collect::<std::collections::BTreeSet<u32>>().len()
+        };
+        (system.areas().iter().map(count).collect(), notes)
+    }
+
+    /// Eight hosts below two leaves, two in each domain, with `labels` of host and domain.
+    fn topograph(labels: impl Fn(usize, usize) -> String) -> String {
+        let host = |host: usize| {
+            let (leaf, labels) = (host / 4, labels(host, host / 2));
+            format!(r#"{{"id":"n{host}","network_layers":["leaf-{leaf}","spine"],{labels}}}"#)
+        };
+        format!(r#"{{"instances":[{}]}}"#, (0..8).map(host).collect::<Vec<_>>().join(","))
+    }
+
+    /// The labels of August 2026 were ignored, and borders of domains held nothing.
+    #[test]
+    fn domains_of_every_version_of_topograph_are_a_level() {
+        for labels in [
+            r#""labels":{"accelerator.topograph.run/domain":"D"}"#,
+            r#""labels":{"xclr.topology.nvidia.com/domain":"D"}"#,
+            r#""labels":{"network.topology.nvidia.com/accelerator":"D"}"#,
+            r#""labels":{"nvidia.com/gpu.clique":"D","accelerator.topograph.run/domain":""}"#,
+            r#""attributes":{"nvlink":"D"}"#,
+            r#""type":"H100","attributes":{"nvlink":"D","gpu":{"status":"known","gpus":[{"index":0}]}}"#,
+        ] {
+            let text = topograph(|_, domain| labels.replace('D', &format!("nvl-{domain}")));
+            assert_eq!(groups(&text), (vec![4, 2], Vec::new()), "{labels}");
+        }
+    }
+
+    #[test]
+    fn sub_domains_are_a_level_below_their_domains() {
+        let labels = |host: usize, domain: usize, sub_domain: &str| {
+            format!(
+                r#""labels":{{"accelerator.topograph.run/domain":"nvl-{}",
+                    "accelerator.topograph.run/sub-domain":"{sub_domain}{}"}}"#,
+                domain / 2,
+                host / 2 % 2
+            )
+        };
+        // The same names in every domain are not the same racks.
+        for text in [
+            topograph(|host, domain| labels(host, domain, "rack-")),
+            topograph(|host, domain| labels(host, domain, &format!("nvl-{}.rack-", domain / 2))),
+        ] {
+            assert_eq!(groups(&text), (vec![4, 2, 2], Vec::new()), "{text}");
+        }
+        let (groups, notes) = groups(&topograph(|host, domain| match host {
+            7 => r#""labels":{"accelerator.topograph.run/domain":"nvl-1"}"#.to_owned(),
+            _ => labels(host, domain, "rack-"),
+        }));
+        assert_eq!(groups, [5, 2, 2]);
+        assert!(notes[0].starts_with("hosts without an accelerator sub-domain: 1 (`n7`)"), "{notes:?}");
+    }
+
+    #[test]
+    fn labels_that_may_be_domains_are_said() {
+        let text = topograph(|_, domain| format!(r#""labels":{{"example.com/nvlink-domain":"d{domain}"}}"#));
+        let (found, notes) = groups(&text);
+        assert_eq!(found, [2]);
+        assert_eq!(
+            notes,
+            [
+                "labels that may name accelerator domains are not read: 1 (`example.com/nvlink-domain`); if one does, \
+              rename it to `accelerator.topograph.run/domain`"
+            ]
+        );
+        let others =
+            r#""labels":{"topology.kubernetes.io/region":"r","failure-domain.beta.kubernetes.io/zone":"z"}"#;
+        assert_eq!(groups(&topograph(|_, _| others.to_owned())).1, [""; 0]);
+    }
+
+    #[test]
+    fn instance_ids_are_said_to_be_no_names_of_nodes() {
+        let text = topograph(|_, _| r#""labels":{}"#.to_owned());
+        assert_eq!(groups(&text).1, [""; 0]);
+        for id in ["i-0", "ocid1.instance.oc1..a", "48"] {
+            let (_, notes) = groups(&text.replace(r#""id":"n"#, &format!(r#""id":"{id}"#)));
+            assert!(notes[0].contains(&format!("the provider's instance ID (`{id}0`)")), "{notes:?}");
+        }
+    }
+
+    /// A label list whose columns `labels` have the domain, the leaf switch and the spine of every host.
+    fn list(labels: &str) -> String {
+        let row = |host: usize| format!("n{host},nvl-{},leaf-{},spine\n", host / 2, host / 4);
+        format!("host,{labels}\n{}", (0..8).map(row).collect::<String>())
+    }
+
+    /// Numbered tiers were columns that nothing read.
+    #[test]
+    fn labels_of_every_version_of_topograph_are_levels_of_a_list() {
+        for labels in [
+            "accelerator.topograph.run/domain,fabric.topograph.run/tier-0,fabric.topograph.run/tier-1",
+            "xclr.topology.nvidia.com/domain,network.topology.nvidia.com/tier-0,network.topology.nvidia.com/tier-1",
+            "network.topology.nvidia.com/accelerator,network.topology.nvidia.com/leaf,network.topology.nvidia.com/spine",
+            "network.topology.nvidia.com/accelerator,network.topology.nvidia.com/block,network.topology.nvidia.com/spine",
+            "accelerator-domain,fabric-tier-0,fabric-tier-1",
+            "nvidia.com/gpu.clique,topology.kubernetes.io/network-level-1,topology.kubernetes.io/network-level-2",
+            "block,leaf,spine",
+        ] {
+            assert_eq!(groups(&list(labels)), (vec![4, 2], Vec::new()), "{labels}");
+        }
+        let sub_domains =
+            list("accelerator.topograph.run/sub-domain,accelerator.topograph.run/domain,tier-0");
+        assert_eq!(groups(&sub_domains).0, [4, 2]);
+    }
+
+    #[test]
+    fn columns_that_are_not_read_are_said() {
+        let (_, notes) = groups(&list("gpus,leaf,my-spine"));
+        assert_eq!(notes[0], "columns that are not read: 2 (`gpus`, `my-spine`)");
+        let ImportError::File(error) = import(&list("domain,leaf,rack")).unwrap_err() else { unreachable!() };
+        assert_eq!(
+            (error.line, &*error.problem),
+            (Some(1), "`leaf` and `rack` name switches of the same level")
+        );
+        // Topograph omits its own label for hosts that have the one of the GPU operator.
+        let text = "host,nvidia.com/gpu.clique,accelerator.topograph.run/domain,leaf\n\
+                    a,c1,,l1\nb,c1,,l1\nc,,d2,l1\nd,,d2,l1\n";
+        let (groups, notes) = groups(text);
+        assert_eq!(groups, [2]);
+        assert!(notes[0].starts_with("columns of accelerator domains: 2 "), "{notes:?}");
+    }
+
+    /// Topograph calls a sub-block of Google's cloud both the domain and the lowest tier.
+    #[test]
+    fn a_domain_with_the_name_of_its_leaf_is_that_leaf() {
+        let (groups, notes) =
+            groups("host,domain,tier-0,tier-1\nn1,s1,s1,t\nn2,s1,s1,t\nn3,s2,s2,t\nn4,s2,s2,t\n");
+        assert_eq!(groups, [2]);
+        assert!(notes[0].starts_with("accelerator domains with the name of their leaf switch"), "{notes:?}");
+    }
+}
