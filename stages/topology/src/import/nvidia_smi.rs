@@ -4,6 +4,8 @@
 //! connections; a level that joins nothing is left out. GPUs and their connections that are not nested, such as
 //! hybrid cube meshes of `NVLink`, are joined to nested groups, and counted in a note.
 
+use std::fmt;
+
 use hopmap_model::Node;
 
 use super::finish::{HostShape, Parts, machine};
@@ -13,13 +15,15 @@ use super::{ImportParams, Imported, Result};
 const HELP: &str = "give the output of `nvidia-smi topo -m`, with the row of every GPU";
 /// Most GPUs of a host.
 const MOST_GPUS: usize = 1024;
-/// Connections through the host, from fast to slow, as in the legend of `nvidia-smi`.
-const CONNECTIONS: [(&str, Connection); 5] = [
+const KNOWN: &str = "known are X, NV1, NV2, …, PIX, PXB, PHB, NODE and SYS";
+/// Connections through the host, from fast to slow, as in the legend of `nvidia-smi`; until 2017 `SYS` was `SOC`.
+const CONNECTIONS: [(&str, Connection); 6] = [
     ("PIX", Connection::Bridge),
     ("PXB", Connection::Bridges),
     ("PHB", Connection::HostBridge),
     ("NODE", Connection::Node),
     ("SYS", Connection::System),
+    ("SOC", Connection::System),
 ];
 /// The name of the host, which the output lacks.
 const HOST: &str = "host";
@@ -58,6 +62,19 @@ impl Connection {
     }
 }
 
+impl fmt::Display for Connection {
+    /// The word of `nvidia-smi`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NvLink(links) => write!(f, "NV{links}"),
+            other => {
+                let known = CONNECTIONS.iter().find(|(_, known)| known == other);
+                f.write_str(known.map_or("X", |(word, _)| *word))
+            }
+        }
+    }
+}
+
 /// A line of column names that begins with the first GPU, and the row of that GPU.
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
@@ -86,6 +103,9 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     if gpus.is_empty() || gpus.len() > MOST_GPUS {
         return Err(malformed(first, format!("{} GPUs", gpus.len()), HELP));
     }
+    if let Some(twice) = gpus.iter().enumerate().find(|(at, gpu)| gpus[..*at].contains(gpu)) {
+        return Err(malformed(first, format!("the column of `{}` is there twice", twice.1), HELP));
+    }
     let mut rows: Vec<Vec<Connection>> = Vec::new();
     for name in &gpus {
         let Some((line, row)) = lines.next() else {
@@ -95,14 +115,41 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         if words.next() != Some(*name) {
             return Err(malformed(line, format!("the row of `{name}` is expected here"), HELP));
         }
-        let row: Vec<Connection> = words.by_ref().take(gpus.len()).map_while(connection).collect();
-        if row.len() != gpus.len() {
-            let problem = format!("connection {} of `{name}` is missing or unknown", row.len());
-            return Err(malformed(line, problem, "known are X, NV1, NV2, …, PIX, PXB, PHB, NODE and SYS"));
+        let row = connections(&gpus, rows.len(), words).map_err(|problem| malformed(line, problem, KNOWN))?;
+        // Damaged output, for a connection has one kind.
+        if let Some((other, above)) =
+            rows.iter().enumerate().find(|(other, above)| above[rows.len()] != row[*other])
+        {
+            let (one, other, there) = (row[other], gpus[other], above[rows.len()]);
+            let problem = format!(
+                "`{name}` and `{other}` are connected by {one} here, but by {there} in the row of `{other}`"
+            );
+            return Err(malformed(line, problem, HELP));
         }
         rows.push(row);
     }
     host(&rows, "the output does not name the host", HELP, params)
+}
+
+/// The connections in the row of a GPU, or what is wrong.
+fn connections<'a>(
+    gpus: &[&str],
+    own: usize,
+    mut words: impl Iterator<Item = &'a str>,
+) -> std::result::Result<Vec<Connection>, String> {
+    let name = gpus[own];
+    let one = |(at, other): (usize, &&str)| {
+        let word = words.next().ok_or_else(|| format!("the row of `{name}` ends before `{other}`"))?;
+        match connection(word) {
+            None => Err(format!("the connection of `{name}` and `{other}` is `{word}`, which is unknown")),
+            Some(connection) if (connection == Connection::Same) != (at == own) => Err(match at == own {
+                true => format!("`{name}` has `{word}` in its own column, not X"),
+                false => format!("`{name}` has X in the column of `{other}`"),
+            }),
+            Some(connection) => Ok(connection),
+        }
+    };
+    gpus.iter().enumerate().map(one).collect()
 }
 
 /// A host whose GPUs have these connections.
@@ -115,10 +162,13 @@ pub(super) fn host(
     if rows.is_empty() || rows.len() > MOST_GPUS {
         return Err(malformed(None, format!("{} GPUs", rows.len()), help));
     }
-    let speeds: Vec<Vec<u32>> =
-        rows.iter().map(|row| row.iter().map(|connection| connection.slowness()).collect()).collect();
     let mut notes = vec![format!("{nameless}, which is `{HOST}` here")];
-    let shape = HostShape { cores: (0..rows.len() as u32).collect(), groups: groups(&speeds, &mut notes) };
+    let (kinds, groups) = groups(rows, &mut notes);
+    if !kinds.is_empty() {
+        let kinds = kinds.iter().map(Connection::to_string).collect::<Vec<_>>().join(", ");
+        notes.push(format!("connections that join GPUs, one level each, innermost first: {kinds}"));
+    }
+    let shape = HostShape { cores: (0..rows.len() as u32).collect(), groups };
     let parts = Parts {
         nodes: vec![Node::host(HOST)],
         shapes: [(HOST.to_owned(), shape)].into(),
@@ -137,39 +187,40 @@ fn connection(word: &str) -> Option<Connection> {
     CONNECTIONS.iter().find(|(known, _)| *known == word).map(|(_, connection)| *connection)
 }
 
-/// The groups of GPUs by level, innermost first; on the last level all are one.
-fn groups(speeds: &[Vec<u32>], notes: &mut Vec<String>) -> Vec<Vec<u32>> {
-    let count = speeds.len();
-    let mut all: Vec<u32> = speeds.iter().flatten().copied().filter(|&slowness| slowness > 0).collect();
-    all.sort_unstable();
+/// The connections that join GPUs and the groups of GPUs by level, innermost first; on the last level all are one.
+fn groups(rows: &[Vec<Connection>], notes: &mut Vec<String>) -> (Vec<Connection>, Vec<Vec<u32>>) {
+    let mut all: Vec<Connection> = rows.iter().flatten().copied().collect();
+    all.sort_unstable_by_key(|connection| connection.slowness());
     all.dedup();
-    let mut group: Vec<u32> = (0..count as u32).collect();
-    let (mut levels, mut unlike) = (Vec::new(), 0);
-    for &slowness in &all {
+    all.retain(|connection| *connection != Connection::Same);
+    let mut group: Vec<u32> = (0..rows.len() as u32).collect();
+    let (mut kinds, mut levels, mut unlike) = (Vec::new(), Vec::new(), 0);
+    for &connection in &all {
         let before = group.clone();
-        for (a, row) in speeds.iter().enumerate() {
+        for (a, row) in rows.iter().enumerate() {
             for (b, &own) in row.iter().enumerate() {
                 let (from, to) = (group[a].max(group[b]), group[a].min(group[b]));
-                if a != b && own == slowness && before[a] == before[b] {
+                if a != b && own == connection && before[a] == before[b] {
                     unlike += 1;
-                } else if a != b && own == slowness && from != to {
+                } else if a != b && own == connection && from != to {
                     group.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
                 }
             }
         }
         if group != before {
+            kinds.push(connection);
             levels.push(numbered(&group));
         }
     }
     if levels.last().is_none_or(|last| last.iter().any(|&group| group != 0)) {
-        levels.push(vec![0; count]);
+        levels.push(vec![0; rows.len()]);
     }
     note(
         notes,
         "pairs of GPUs whose connection is slower than those of their group, counted in both directions",
         unlike,
     );
-    levels
+    (kinds, levels)
 }
 
 /// Groups numbered from 0 in the order of their first GPU.
@@ -217,9 +268,13 @@ mod tests {
                     GPU2    PHB     PHB      X      SYS     0-7\nGPU3    SYS     SYS     SYS      X      8-15\n";
         let Imported { system, notes } = read_text(text).unwrap();
         assert_eq!(levels(&system), [[0, 0, 1, 2], [0, 0, 0, 1], [0, 0, 0, 0]]);
-        assert_eq!(notes.len(), 1);
+        let kinds = "connections that join GPUs, one level each, innermost first: NV4, PHB, SYS";
+        assert_eq!(notes[1..], [kinds]);
+        // The word before 2017.
+        assert_eq!(read_text(&text.replace("SYS", "SOC")).unwrap().notes[1..], [kinds]);
         // A slower pair within a group is said.
         let mesh = text.replace("PHB     SYS     0-7\nGPU1", "NV4     SYS     0-7\nGPU1");
+        let mesh = mesh.replace("GPU2    PHB", "GPU2    NV4");
         assert!(read_text(&mesh).unwrap().notes[1].starts_with("pairs of GPUs whose connection"), "{mesh}");
     }
 
@@ -231,6 +286,33 @@ mod tests {
         };
         assert_eq!(fault("GPU0 GPU1\nGPU0 X NV4\n"), "the row of `GPU1` is missing");
         assert_eq!(fault("GPU0 GPU1\nGPU0 X NV4\nGPU7 NV4 X\n"), "the row of `GPU1` is expected here");
-        assert_eq!(fault("GPU0 GPU1\nGPU0 X\nGPU1 NV4 X\n"), "connection 1 of `GPU0` is missing or unknown");
+        assert_eq!(fault("GPU0 GPU1\nGPU0 X\nGPU1 NV4 X\n"), "the row of `GPU0` ends before `GPU1`");
+    }
+
+    /// Contradictions were read as slow connections, and a damaged diagonal not at all.
+    #[test]
+    fn damaged_output_is_one_message() {
+        let fault = |header: &str, rows: [&str; 3]| {
+            let ImportError::File(error) =
+                read_text(&format!("{header}\n{}\n", rows.join("\n"))).unwrap_err()
+            else {
+                panic!("another error")
+            };
+            format!("{}: {}", error.line.unwrap(), error.problem)
+        };
+        let (header, zero, two) = ("GPU0 GPU1 GPU2", "GPU0 X PIX SYS", "GPU2 SYS SYS X");
+        for (one, problem) in [
+            (
+                "GPU1 SYS X SYS",
+                "`GPU1` and `GPU0` are connected by SYS here, but by PIX in the row of `GPU0`",
+            ),
+            ("GPU1 PIX PIX SYS", "`GPU1` has `PIX` in its own column, not X"),
+            ("GPU1 X X SYS", "`GPU1` has X in the column of `GPU0`"),
+            ("GPU1 FOO X SYS", "the connection of `GPU1` and `GPU0` is `FOO`, which is unknown"),
+        ] {
+            assert_eq!(fault(header, [zero, one, two]), format!("3: {problem}"));
+        }
+        let twice = fault("GPU0 GPU1 GPU1", [zero, "GPU1 PIX X SYS", "GPU1 SYS SYS X"]);
+        assert_eq!(twice, "1: the column of `GPU1` is there twice");
     }
 }
