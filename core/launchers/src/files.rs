@@ -228,19 +228,27 @@ pub fn hosts_of_ranks(mapping: &Mapping) -> Result<Vec<&str>, LaunchError> {
 /// Checks that Open MPI can distinguish the hosts: it truncates names at the first dot (measured on 4.1.4, by
 /// default in 5.x).
 fn check_for_open_mpi(hosts: &[&str]) -> Result<(), LaunchError> {
+    let Some((first, host)) = same_short_name(hosts) else { return Ok(()) };
+    let problem = format!("Open MPI treats `{first}` and `{host}` as one host");
+    let help = "it truncates names at the first dot; use names that differ before it, or launch/slurm";
+    Err(LaunchError::new(problem, help))
+}
+
+/// Two hosts whose names are equal before the first dot.
+#[must_use]
+pub fn same_short_name<'m>(hosts: &[&'m str]) -> Option<(&'m str, &'m str)> {
     let mut by_short_name: HashMap<&str, &str> = HashMap::new();
-    for &host in hosts {
-        let is_address = host.parse::<std::net::Ipv4Addr>().is_ok();
-        let short = if is_address { host } else { host.split('.').next().unwrap_or(host) };
-        let first = *by_short_name.entry(short).or_insert(host);
-        if first != host {
-            let problem = format!("Open MPI treats `{first}` and `{host}` as one host");
-            let help =
-                "it truncates names at the first dot; use names that differ before it, or launch/slurm";
-            return Err(LaunchError::new(problem, help));
-        }
-    }
-    Ok(())
+    hosts.iter().find_map(|&host| {
+        let first = *by_short_name.entry(short_name(host)).or_insert(host);
+        (first != host).then_some((first, host))
+    })
+}
+
+/// The name before the first dot, or the whole address.
+#[must_use]
+pub fn short_name(host: &str) -> &str {
+    let is_address = host.parse::<std::net::Ipv4Addr>().is_ok();
+    if is_address { host } else { host.split('.').next().unwrap_or(host) }
 }
 
 /// The comment line with the digest of the mapping.

@@ -5,60 +5,83 @@
 //! rendezvous (`--node-rank` with `--master-addr`) the node rank is obeyed; the rendezvous `c10d` chooses ranks itself
 //! (torch/distributed/run.py, "Usage"; pytorch/pytorch#191190).
 
-use std::fmt::Write;
+use std::collections::HashMap;
 
 use hopmap_model::{LaunchFile, Mapping};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{LaunchError, heading, hosts_of_ranks};
+use crate::{LaunchError, heading, hosts_of_ranks, short_name};
 
 /// File for `torchrun` and for what starts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TorchStart {
-    /// Node rank and host in every line, for a `torchrun` that is started on every host by itself.
+    /// Node rank and host in every line, for a command that is started on every host by itself and finds its host there.
     #[default]
     NodeRanks,
     /// The hosts in the order of node ranks, for `srun -m arbitrary` with one `torchrun` per host.
     Slurm,
-    /// A table `index,host` as CSV, for pods that an `MPIJob` or `JobSet` numbers: those of an indexed job find their
-    /// node rank in `JOB_COMPLETION_INDEX`.
+    /// A table `index,host` as CSV for the pods of Kubernetes, which find the node that they run on in it.
     Indexes,
 }
 
-/// The file, and the command that starts the ranks. The host of node rank 0 is the master.
+/// Sets `node` to the node rank of this host, which has several names and addresses. Slurm's name of the node is that of
+/// the file, where the system may have another one.
+const OF_THIS_HOST: &str = "for own in $SLURMD_NODENAME $({ hostname; hostname -s; hostname -f; hostname -I; } 2>/dev/null); \
+                            do while read -r rank names; do case \"$rank $names \" in [0-9]*\" $own \"*) node=$rank;; esac; \
+                            done < \"{file}\"; done";
+/// Sets `node` to the node rank of the node of Kubernetes whose name the pod has in `NODE_NAME`. The index of a pod says
+/// nothing of its node, which the scheduler chooses.
+const OF_THIS_NODE: &str = "while IFS=, read -r index host; do case $index,$host in [0-9]*\",$NODE_NAME\") node=$index;; esac; \
+                            done < \"{file}\"";
+
+/// The file, and the command that starts the ranks. The host of node rank 0 is the master: with static rendezvous its
+/// `torchrun` opens the store.
 pub fn torch_file(mapping: &Mapping, digest: &str, start: TorchStart) -> Result<LaunchFile, LaunchError> {
     let (hosts, gpus) = hosts_of_nodes(mapping)?;
     let (nodes, master) = (hosts.len(), hosts[0]);
-    let torchrun = |node_rank: &str| {
+    // Variables are those of the shell that runs on the host.
+    let command = |before: &str, set: &str, node_rank: &str| {
         format!(
-            "torchrun --nnodes {nodes} --nproc-per-node {gpus} --node-rank {node_rank} --master-addr {master}"
+            "{before}sh -c '{set}exec torchrun --nnodes {nodes} --nproc-per-node {gpus} --node-rank {node_rank} \
+             --master-addr {master} \"$@\"' torchrun {{program}}"
         )
     };
-    let mut text = heading(digest);
-    let (name, line, command): (_, fn(usize, &str) -> String, _) = match start {
+    let numbered = |separator: char, names: Vec<String>| -> Vec<String> {
+        names.iter().enumerate().map(|(node, names)| format!("{node}{separator}{names}")).collect()
+    };
+    let plain = || hosts.iter().map(|host| (*host).to_owned()).collect();
+    let (name, lines, command) = match start {
         TorchStart::NodeRanks => {
-            let own = "\"$(awk -v host=\"$(hostname -s)\" '{ split($2, part, \".\") } part[1] == host { print $1 }' {file})\"";
-            ("node-ranks", |node, host| format!("{node} {host}"), format!("{} {{program}}", torchrun(own)))
+            let known = "\"${node:?has no value, because no line of {file} has a name of this host}\"";
+            let command = command("", &format!("node=; {OF_THIS_HOST}; "), known);
+            ("node-ranks", numbered(' ', names(&hosts)), command)
         }
         TorchStart::Slurm => {
-            // The variable is that of the step, not of the shell that types the command.
-            let own = format!("sh -c '{} \"$@\"' torchrun", torchrun("$SLURM_PROCID"));
-            let command = format!("SLURM_HOSTFILE={{file}} srun -m arbitrary -n {nodes} {own} {{program}}");
-            ("torch-hostfile", |_, host| host.to_owned(), command)
+            // Slurm would bind the only task of a host to one core.
+            let srun = format!("SLURM_HOSTFILE={{file}} srun -m arbitrary --cpu-bind=none -n {nodes} ");
+            ("torch-hostfile", plain(), command(&srun, "", "$SLURM_PROCID"))
         }
         TorchStart::Indexes => {
-            text.push_str("index,host\n");
-            let command = format!("{} {{program}}", torchrun("$JOB_COMPLETION_INDEX"));
-            ("indexes.csv", |node, host| format!("{node},{host}"), command)
+            let known = "\"${node:?has no value, because NODE_NAME is not the name of a host in {file}}\"";
+            let command = command("", &format!("node=; {OF_THIS_NODE}; "), known);
+            let table = [vec!["index,host".to_owned()], numbered(',', plain())].concat();
+            ("indexes.csv", table, command)
         }
     };
-    for (node, host) in hosts.into_iter().enumerate() {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{}", line(node, host));
-    }
-    Ok(LaunchFile { name: name.into(), text, command })
+    Ok(LaunchFile { name: name.into(), text: heading(digest) + &lines.join("\n") + "\n", command })
+}
+
+/// The names of every host: also the one without the domain, if no other host has that.
+fn names(hosts: &[&str]) -> Vec<String> {
+    let mut count: HashMap<&str, usize> = HashMap::new();
+    hosts.iter().for_each(|host| *count.entry(short_name(host)).or_default() += 1);
+    let names = |host: &&str| match short_name(host) {
+        short if short != *host && count.get(short) == Some(&1) => format!("{host} {short}"),
+        _ => (*host).to_owned(),
+    };
+    hosts.iter().map(names).collect()
 }
 
 /// The hosts in the order of node ranks, and the ranks on each.
@@ -120,16 +143,13 @@ mod tests {
     fn hosts_are_in_the_order_of_their_ranks() {
         let slots = [4, 5, 0, 1, 2, 3];
         let LaunchFile { text, command, .. } = file(&slots, TorchStart::NodeRanks);
-        assert_eq!(text, "# hopmap mapping 12\n0 node70\n1 node7\n2 node66.site\n");
-        assert!(
-            command.starts_with("torchrun --nnodes 3 --nproc-per-node 2 --node-rank \"$(awk"),
-            "{command}"
-        );
-        assert!(command.ends_with("--master-addr node70 {program}"), "{command}");
+        assert_eq!(text, "# hopmap mapping 12\n0 node70\n1 node7\n2 node66.site node66\n");
+        assert!(command.contains("torchrun --nnodes 3 --nproc-per-node 2 --node-rank"), "{command}");
+        assert!(command.ends_with("--master-addr node70 \"$@\"' torchrun {program}"), "{command}");
         let slurm = file(&slots, TorchStart::Slurm);
         assert_eq!(slurm.text, "# hopmap mapping 12\nnode70\nnode7\nnode66.site\n");
         assert!(
-            slurm.command.starts_with("SLURM_HOSTFILE={file} srun -m arbitrary -n 3 sh -c "),
+            slurm.command.starts_with("SLURM_HOSTFILE={file} srun -m arbitrary --cpu-bind=none -n 3 sh -c "),
             "{}",
             slurm.command
         );
@@ -137,23 +157,84 @@ mod tests {
         assert_eq!(table.text, "# hopmap mapping 12\nindex,host\n0,node70\n1,node7\n2,node66.site\n");
     }
 
-    /// The command of the file, run by a shell that only prints the options.
+    fn named(names: [&str; 3]) -> Mapping {
+        let mut mapping = mapping(&[4, 5, 0, 1, 2, 3]);
+        mapping.hosts.iter_mut().zip(names).for_each(|(host, name)| host.host = name.to_owned());
+        mapping
+    }
+
+    /// What `torchrun` is given on a host whose `hostname` prints `short`, `full` and `addresses`, or the error.
+    fn given(file: &LaunchFile, [short, full, addresses]: [&str; 3], node: &str) -> String {
+        let folder = tempfile::Builder::new().prefix("a folder ").tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            path.display().to_string()
+        };
+        let path = write(&file.name, &file.text);
+        write("torchrun", "#!/bin/sh\necho $*\n");
+        let names = format!(
+            "case $1 in -I) echo {addresses} ;; -f) echo {full};; -s) echo {short} | cut -d. -f1;; *) echo {short};; esac"
+        );
+        write("hostname", &format!("#!/bin/sh\n{names}\n"));
+        let command = file.command.replace("{file}", &path).replace("{program}", "train.py 'an argument'");
+        let search = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+        let mut shell = std::process::Command::new("sh");
+        shell
+            .args(["-c", &command])
+            .env("PATH", search)
+            .env("NODE_NAME", node)
+            .env("node", "9")
+            .env_remove("SLURMD_NODENAME");
+        let output = shell.output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap().replace(&path, "FILE");
+        assert_eq!(output.status.success(), errors.is_empty(), "{errors}");
+        String::from_utf8(output.stdout).unwrap() + &errors
+    }
+
+    /// Addresses had no node rank, and hosts whose names differ after the first dot had two.
     #[test]
     fn every_host_finds_its_node_rank_in_the_file() {
-        let LaunchFile { text, command, .. } = file(&[4, 5, 0, 1, 2, 3], TorchStart::NodeRanks);
-        let folder = std::env::temp_dir().join(format!("hopmap-torch-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("node-ranks");
-        std::fs::write(&path, text).unwrap();
-        for (host, rank) in [("node70", "0"), ("node7", "1"), ("node66", "2")] {
-            let command = command.replace("torchrun", "echo").replace("{file}", &path.to_string_lossy());
-            let script =
-                format!("hostname() {{ echo {host}; }}\n{}", command.replace("{program}", "train.py"));
-            let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
-            let shown = String::from_utf8(output.stdout).unwrap();
+        let file = |names| torch_file(&named(names), "12", TorchStart::NodeRanks).unwrap();
+        for (names, host, rank) in [
+            (["node7", "node66.site", "node70"], ["node70", "node70.site", "10.0.0.9"], 0),
+            (["node7", "node66.site", "node70"], ["node7.site", "node7.site", ""], 1),
+            (["node7", "node66.site", "node70"], ["node66", "node66", ""], 2),
+            (["10.0.0.7", "10.0.0.70", "10.0.0.8"], ["ip-10-0-0-7", "ip-10-0-0-7", "172.17.0.1 10.0.0.7"], 1),
+            (["10.0.0.7", "10.0.0.70", "10.0.0.8"], ["10", "10", "10.0.0.70"], 2),
+            (["node7.a", "node7.b", "node8"], ["node7", "node7.b", "10.0.0.1"], 2),
+        ] {
+            let shown = given(&file(names), host, "");
+            assert!(
+                shown.contains(&format!("--node-rank {rank} --master-addr ")),
+                "{names:?} {host:?} {shown}"
+            );
+            assert!(shown.ends_with(" train.py an argument\n"), "{shown}");
+        }
+        for (names, host) in [
+            (["node7.a", "node7.b", "node8"], ["node7", "node7", ""]),
+            (["node7", "node66.site", "node70"], ["mapping", "hopmap", "12"]),
+            (["10.0.0.7", "10.0.0.70", "10.0.0.8"], ["10", "10", "10.0.0.71"]),
+        ] {
+            let shown = given(&file(names), host, "");
+            assert!(shown.contains("no line of FILE has a name of this host"), "{names:?} {host:?} {shown}");
+            assert!(!shown.contains("--nnodes"), "{shown}");
+        }
+    }
+
+    /// The index of a pod was its node rank, on whichever node it was.
+    #[test]
+    fn every_pod_finds_the_node_rank_of_its_node() {
+        let file = torch_file(&named(["node7", "node66.site", "node70"]), "12", TorchStart::Indexes).unwrap();
+        for (node, rank) in [("node70", 0), ("node7", 1), ("node66.site", 2)] {
+            let shown = given(&file, ["job-1", "job-1", ""], node);
             assert!(shown.contains(&format!("--node-rank {rank} --master-addr node70 train.py")), "{shown}");
         }
-        std::fs::remove_dir_all(folder).unwrap();
+        for node in ["", "node66", "host", "node"] {
+            let shown = given(&file, ["node7", "node7", ""], node);
+            assert!(shown.contains("NODE_NAME is not the name of a host in FILE"), "{node} {shown}");
+        }
     }
 
     #[test]

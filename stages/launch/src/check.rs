@@ -8,12 +8,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use hopmap_launchers::{CRAY_FILE, CommandWords, PROGRAM_WORD, heading, hosts_of_ranks, with_variables};
+use hopmap_launchers::{
+    CRAY_FILE, CommandWords, PROGRAM_WORD, heading, hosts_of_ranks, short_name, with_variables,
+};
 use hopmap_model::{
     Context, Error, InputPath, Inputs, LaunchFile, Mapping, Metrics, OutOfRange, Outcome, Outputs, Placement,
     Port, Stage, TextFile,
@@ -202,9 +203,14 @@ impl Started {
         let text = String::from_utf8_lossy(&output.stdout);
         let found: Vec<Location> = text.lines().filter_map(Location::parse).collect();
         if found.is_empty() {
-            return Err(CheckError::Silent { command: self.file.command, quoted: output.quoted() });
+            return Err(CheckError::Silent { command: self.shown(), quoted: output.quoted() });
         }
         Ok((self, found))
+    }
+
+    /// The command as a message shows it.
+    fn shown(&self) -> String {
+        self.file.command.replace("{file}", &self.name()).replace(PROGRAM_WORD, "PROGRAM")
     }
 
     /// What the message calls the file.
@@ -236,6 +242,9 @@ fn command(params: &CheckParams, file: &LaunchFile, path: &Path) -> Result<Comma
         Some(launcher) => words("launcher", launcher)?,
         None => vec![name],
     };
+    if launcher == ["sh"] && file.text.lines().filter(|line| !line.starts_with('#')).count() > 1 {
+        return Err(CheckError::OneHost { file: file.name.clone() });
+    }
     let mut command = Command::new(&launcher[0]);
     command.args(&launcher[1..]);
     for option in &options {
@@ -252,7 +261,10 @@ fn command(params: &CheckParams, file: &LaunchFile, path: &Path) -> Result<Comma
 fn own_program(file: &LaunchFile) -> Result<Vec<String>, CheckError> {
     let own = std::env::current_exe().map_err(|source| CheckError::File { path: "hopmap".into(), source })?;
     if file.name != CRAY_FILE {
-        return Ok(vec![own.to_string_lossy().into_owned(), "where".to_owned()]);
+        // `torchrun` starts scripts of Python by default.
+        let option = ranks_of_torchrun(&file.command).map(|_| "--no-python".to_owned());
+        let program = [own.to_string_lossy().into_owned(), "where".to_owned()];
+        return Ok(option.into_iter().chain(program).collect());
     }
     let beside = own.with_file_name(RANKS_PROGRAM);
     let found = on_path(&beside.to_string_lossy()).or_else(|| on_path(RANKS_PROGRAM));
@@ -340,7 +352,7 @@ impl<'m> HostNames<'m> {
         for (index, host) in mapping.hosts.iter().enumerate() {
             let name = host.host.as_str();
             names.full.insert(name, index as u32);
-            let entry = names.short.entry(short(name)).or_insert((name, Some(index as u32)));
+            let entry = names.short.entry(short_name(name)).or_insert((name, Some(index as u32)));
             if entry.0 != name {
                 entry.1 = None;
             }
@@ -356,20 +368,17 @@ impl<'m> HostNames<'m> {
         if let Some(&index) = self.full.get("localhost").filter(|_| name == system_host_name()) {
             return Some(index);
         }
-        let &(full, index) = self.short.get(short(name))?;
-        index.filter(|_| full == short(name) || name == short(name))
+        let &(full, index) = self.short.get(short_name(name))?;
+        index.filter(|_| full == short_name(name) || name == short_name(name))
     }
-}
-
-fn short(name: &str) -> &str {
-    let is_address = name.parse::<Ipv4Addr>().is_ok();
-    if is_address { name } else { name.split('.').next().unwrap_or(name) }
 }
 
 /// The number and the text of the line for a rank.
 fn line_of(file: &LaunchFile, rank: usize) -> Option<(usize, &str)> {
     let lines = file.text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let mut lines =
+        lines.filter(|(_, line)| !(line.is_empty() || line.starts_with('#') || *line == "index,host"));
+    let of_line = ranks_of_torchrun(&file.command).unwrap_or(1);
     let mut first = 0;
     lines.find(|(_, line)| {
         if let Some((number, _)) = line.strip_prefix("rank ").and_then(|rest| rest.split_once('=')) {
@@ -378,9 +387,17 @@ fn line_of(file: &LaunchFile, rank: usize) -> Option<(usize, &str)> {
         if file.name == CRAY_FILE {
             return line.split(',').any(|number| number.trim().parse() == Ok(rank));
         }
-        first += line.split_once(':').and_then(|(_, count)| count.trim().parse::<usize>().ok()).unwrap_or(1);
+        let count = line.split_once(':').and_then(|(_, count)| count.trim().parse::<usize>().ok());
+        first += count.unwrap_or(of_line);
         rank < first
     })
+}
+
+/// The ranks that `torchrun` starts on each host, if it is in the command.
+fn ranks_of_torchrun(command: &str) -> Option<usize> {
+    let (_, options) = command.split_once("torchrun ")?;
+    let (_, count) = options.split_once("--nproc-per-node ")?;
+    count.split_whitespace().next()?.parse().ok()
 }
 
 fn disobeyed(differences: &[Difference], started: &Started) -> CheckError {
@@ -398,7 +415,7 @@ fn disobeyed(differences: &[Difference], started: &Started) -> CheckError {
     if differences.len() > MOST_SHOWN {
         let _ = writeln!(problem, "and {} more", counted(differences.len() - MOST_SHOWN, "rank"));
     }
-    CheckError::Disobeyed { problem: problem.trim_end().to_owned(), command: started.file.command.clone() }
+    CheckError::Disobeyed { problem: problem.trim_end().to_owned(), command: started.shown() }
 }
 
 fn metrics(mapping: &Mapping, binds: bool) -> Metrics {
@@ -420,7 +437,9 @@ fn places(found: &[Location]) -> TextFile {
 
 #[cfg(test)]
 mod tests {
-    use hopmap_launchers::{Launch, MachinefileStyle, hostfile, launch_file, machinefile};
+    use hopmap_launchers::{
+        Launch, MachinefileStyle, TorchStart, hostfile, launch_file, machinefile, torch_file,
+    };
     use hopmap_model::{HostSlots, Weight};
 
     use super::*;
@@ -520,6 +539,51 @@ mod tests {
         assert_eq!(line(&file("slurm"), 4), None);
     }
 
+    /// Every line was taken for that of one rank.
+    #[test]
+    fn a_line_for_torchrun_is_that_of_all_ranks_of_its_host() {
+        let mapping = mapping(&["a", "b"], 2, &[2, 3, 0, 1]);
+        for (start, expected) in [
+            (TorchStart::Slurm, ["2 b", "2 b", "3 a", "3 a"]),
+            (TorchStart::NodeRanks, ["2 0 b", "2 0 b", "3 1 a", "3 1 a"]),
+            (TorchStart::Indexes, ["3 0,b", "3 0,b", "4 1,a", "4 1,a"]),
+        ] {
+            let file = torch_file(&mapping, "d", start).unwrap();
+            let line = |rank| line_of(&file, rank).map(|(number, line)| format!("{number} {line}"));
+            assert_eq!([0, 1, 2, 3].map(|rank| line(rank).unwrap()), expected);
+            assert_eq!(line(4), None);
+        }
+    }
+
+    #[test]
+    fn a_command_for_one_host_needs_a_launcher_that_starts_it_on_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let torchrun = folder.path().join("torchrun");
+        // A stand-in that starts no more than a host has: `--no-python` and the program are the last words.
+        let script = "#!/bin/sh\nfor local in 0 1; do echo rank $((2 * $6 + local)) on $SLURMD_NODENAME, cores 0 of 1; done\n";
+        std::fs::write(&torchrun, script).unwrap();
+        std::fs::set_permissions(&torchrun, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+        let mapping = mapping(&["a", "b"], 2, &[2, 3, 0, 1]);
+        let run = |launcher: Option<&str>| {
+            let mut inputs = Inputs::new();
+            let file = torch_file(&mapping, "d1", TorchStart::NodeRanks).unwrap();
+            inputs.connect("mapping", std::sync::Arc::new(mapping.clone()), "d1".into(), "placement".into());
+            inputs.connect("launch", std::sync::Arc::new(file), "d2".into(), "launch".into());
+            let params = serde_json::json!({ "launcher": launcher, "env": { "PATH": &path } });
+            Check::run(serde_json::from_value(params).unwrap(), inputs, &Context::detached())
+        };
+        let message = "the command of node-ranks starts the ranks of one host, and nothing here starts it on the others";
+        assert_eq!(run(None).unwrap_err().to_string(), message);
+        let on_all = "sh -c 'for host in a b; do SLURMD_NODENAME=$host sh \"$@\"; done' sh";
+        assert!(run(Some(on_all)).is_ok());
+        let other = on_all.replace("sh \"$@\"", "sh \"$@\" | sed s/b,/c,/");
+        assert_eq!(
+            run(Some(&other)).unwrap_err().to_string().lines().next().unwrap(),
+            "rank 0 runs on `c`, not on `b`: line 2 of node-ranks was not obeyed: `0 b`"
+        );
+    }
+
     /// Runs the stage with a shell line in place of the launcher.
     fn check(launcher: &str, heading: &str, timeout_s: f64) -> Result<(f64, String), Error> {
         let mapping = mapping(&["a", "b"], 2, &[2, 0]);
@@ -552,7 +616,11 @@ mod tests {
         );
         assert!(message("exec sleep 60", "d1", 0.1).contains("did not finish within 0.1 s"));
         assert!(message("echo no slots >&2; exit 3", "d1", 60.0).ends_with("standard error:\nno slots"));
-        assert!(message("echo hello", "d1", 60.0).starts_with("no rank said where it runs"));
+        let silent = message("echo hello", "d1", 60.0);
+        assert!(
+            silent.starts_with("no rank said where it runs: `mpirun -n 2 --hostfile hostfile "),
+            "{silent}"
+        );
         assert!(message(good, "d9", 60.0).starts_with("hostfile is of another mapping"));
     }
 

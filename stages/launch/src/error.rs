@@ -69,6 +69,20 @@ pub enum CheckError {
     #[error(transparent)]
     #[diagnostic(code(launch::launcher), help("{}", help(&.0.cause)))]
     Run(#[from] RunError),
+    /// The command of the file starts the ranks of one host.
+    #[error("the command of {file} starts the ranks of one host, and nothing here starts it on the others")]
+    #[diagnostic(
+        code(launch::one_host),
+        help(
+            "in a Slurm job set `launcher = \"srun --ntasks-per-node=1 sh\"`, with the store on a file system that all hosts share; \
+             elsewhere start the command on every host with `--no-python hopmap where` as its program, and compare the lines \
+             that it prints with the file"
+        )
+    )]
+    OneHost {
+        /// The file.
+        file: String,
+    },
     /// The program did not print where it runs.
     #[error("no rank said where it runs: `{command}` ended without an error{quoted}")]
     #[diagnostic(

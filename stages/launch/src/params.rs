@@ -53,8 +53,9 @@ pub struct SlurmParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TorchParams {
-    /// What starts `torchrun` on the hosts. `node-ranks`: you do, and every line of the file has a node rank and its host.
-    /// `slurm`: `srun -m arbitrary`. `indexes`: Kubernetes, with a table from the index of a pod to its host.
+    /// What starts `torchrun` on the hosts. `node-ranks`: you start the command on every host, which finds its node rank in
+    /// the file by its names and addresses. `slurm`: `srun -m arbitrary`. `indexes`: Kubernetes, whose pods find their node
+    /// rank by `NODE_NAME`, the name of their node.
     #[serde(default)]
     pub start: TorchStart,
 }

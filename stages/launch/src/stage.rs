@@ -3,8 +3,8 @@
 use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, Outcome, Outputs, Port, Stage};
 
 use hopmap_launchers::{
-    Launch, LaunchError, MachinefileStyle, bind, cray_rank_order, hostfile, launch_file, machinefile,
-    rankfile, runs, slurm_hostfile, torch_file,
+    Launch, LaunchError, MachinefileStyle, TorchStart, bind, cray_rank_order, hostfile, launch_file,
+    machinefile, rankfile, runs, same_short_name, slurm_hostfile, torch_file,
 };
 
 use crate::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams, TorchParams};
@@ -107,8 +107,16 @@ launch_stage! {
 
 launch_stage! {
     /// `launch/torch`: the node rank of every host, for `torchrun`.
-    Torch(TorchParams), "torch", 1: "torch", "Write the order of hosts for torchrun: node ranks, a host file for srun, or a table for pods";
-    |params, mapping, digest, _cx| torch_file(mapping, digest, params.start)
+    Torch(TorchParams), "torch", 2: "torch", "Write the order of hosts for torchrun: node ranks, a host file for srun, or a table for pods";
+    |params, mapping, digest, cx| {
+        let hosts: Vec<&str> = mapping.hosts.iter().map(|host| host.host.as_str()).collect();
+        if let Some((one, other)) = same_short_name(&hosts).filter(|_| params.start == TorchStart::NodeRanks) {
+            cx.log(format!(
+                "`{one}` and `{other}` differ after the first dot: `hostname -f` must print these names there"
+            ));
+        }
+        torch_file(mapping, digest, params.start)
+    }
 }
 
 #[cfg(test)]

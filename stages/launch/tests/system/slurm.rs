@@ -44,13 +44,30 @@ fn slurm_starts_every_rank_on_the_host_of_the_mapping() {
     }
 }
 
-/// Starts the local ranks of a host as `torchrun` does with static rendezvous.
+/// Starts the local ranks of a host as `torchrun` does with static rendezvous, with any script as its program.
 const TORCHRUN: &str = r#"#!/bin/sh
-shift 2; gpus=$2; node=$4; shift 6
+while [ $# -gt 0 ]; do
+    case $1 in
+        --nproc-per-node) gpus=$2; shift 2;;
+        --node-rank) node=$2; shift 2;;
+        --nnodes | --master-addr) shift 2;;
+        *) break;;
+    esac
+done
 for local in $(seq 0 $((gpus - 1))); do
     TORCHELASTIC_RUN_ID=none RANK=$((node * gpus + local)) LOCAL_RANK=$local "$@"
 done
 "#;
+const TORCH_PLACE: &str = "$RANK $SLURMD_NODENAME";
+
+/// A folder with programs that stand in for others, and a value of `PATH`.
+fn with_programs(lab: &Lab, programs: &[(&str, &str)]) -> String {
+    for (name, text) in programs {
+        let path = lab.write(name, text);
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    format!("{}:{}", lab.path().display(), std::env::var("PATH").unwrap())
+}
 
 #[test]
 fn slurm_starts_torchrun_on_the_hosts_in_the_order_of_node_ranks() {
@@ -60,12 +77,40 @@ fn slurm_starts_torchrun_on_the_hosts_in_the_order_of_node_ranks() {
     let cluster = Cluster::start();
     let configuration = cluster.configuration().display().to_string();
     let lab = Lab::new();
-    let torchrun = lab.write("torchrun", TORCHRUN);
-    std::fs::set_permissions(&torchrun, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", lab.path().display(), std::env::var("PATH").unwrap());
+    let path = with_programs(&lab, &[("torchrun", TORCHRUN)]);
+    let environment = [("SLURM_CONF", &*configuration), ("PATH", &*path)];
     let blocks = mapping(&NODES, 4, &[8, 9, 10, 0, 1, 2, 12, 13, 14]);
     let file = torch_file(&blocks, "d", TorchStart::Slurm).unwrap();
-    let place = "$RANK $SLURMD_NODENAME";
-    let ran = lab.run(&file, place, &[("SLURM_CONF", &configuration), ("PATH", &path)]);
-    assert_eq!(ran, expected_hosts(&blocks));
+    assert_eq!(lab.run(&file, TORCH_PLACE, &environment), expected_hosts(&blocks));
+    // Slurm numbers the tasks by the names of their nodes; every node finds its own node rank.
+    let mut file = torch_file(&blocks, "d", TorchStart::NodeRanks).unwrap();
+    file.command = format!("srun -w n[1,3-4] -N 3 --ntasks-per-node=1 {}", file.command);
+    assert_eq!(lab.run(&file, TORCH_PLACE, &environment), expected_hosts(&blocks));
+}
+
+/// The script of the page, with an order that is not that of the names of the nodes.
+#[test]
+fn the_job_script_of_the_page_starts_torchrun_in_the_better_order() {
+    if !system_tests() {
+        return;
+    }
+    let page = include_str!("../../../../docs/howto/launch.md");
+    let section = page.split_once("### PyTorch in a Slurm job").unwrap().1;
+    let script = section.split("```").nth(1).unwrap().strip_prefix("sh\n").unwrap();
+    let script = script.replace("train.py --config train.yaml", "sh program").replace("-node 8", "-node 2");
+    let cluster = Cluster::start();
+    let configuration = cluster.configuration().display().to_string();
+    let lab = Lab::new();
+    let rank_order = "#!/bin/sh\nmkdir order; printf '# hopmap mapping d\\n0 n3\\n1 n1\\n2 n4\\n3 n2\\n' > order/node-ranks\n";
+    let path = with_programs(&lab, &[("torchrun", TORCHRUN), ("hopmap", rank_order)]);
+    let job = LaunchFile {
+        name: "job".to_owned(),
+        text: script,
+        command: format!(
+            "cd '{}' && salloc -Q -N 4 --ntasks-per-node=1 --cpus-per-task=2 bash job # {{program}}",
+            lab.path().display()
+        ),
+    };
+    let ran = lab.run(&job, TORCH_PLACE, &[("SLURM_CONF", &configuration), ("PATH", &path)]);
+    assert_eq!(ran, ["n3", "n3", "n1", "n1", "n4", "n4", "n2", "n2"]);
 }
