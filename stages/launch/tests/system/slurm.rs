@@ -101,7 +101,8 @@ fn the_job_script_of_the_page_starts_torchrun_in_the_better_order() {
     let cluster = Cluster::start();
     let configuration = cluster.configuration().display().to_string();
     let lab = Lab::new();
-    let rank_order = "#!/bin/sh\nmkdir order; printf '# hopmap mapping d\\n0 n3\\n1 n1\\n2 n4\\n3 n2\\n' > order/node-ranks\n";
+    let rank_order = "#!/bin/sh\nwhile [ \"$1\" != --out ]; do shift; done\nmkdir $2\n\
+                      printf '# hopmap mapping d\\n0 n3\\n1 n1\\n2 n4\\n3 n2\\n' > $2/node-ranks\n";
     let path = with_programs(&lab, &[("torchrun", TORCHRUN), ("hopmap", rank_order)]);
     let job = LaunchFile {
         name: "job".to_owned(),
