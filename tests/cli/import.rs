@@ -1,6 +1,6 @@
 //! `trace/import` and `trace/export`.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, project};
 
 const PIPELINE: &str = r#"
 [stages.program]
@@ -160,6 +160,43 @@ fn what_is_not_read_is_refused_by_name() {
       help: check the path; in a pipeline file it is relative to that file
     [exit code 1]
     ");
+}
+
+/// Hosts of a job whose leaves alternate: the first four hosts are on two leaves.
+#[test]
+fn groups_of_a_training_trace_stay_within_borders() {
+    let sandbox = Sandbox::new();
+    let labels = (0..8).map(|host| format!("n{host},leaf{}\n", host % 2)).collect::<String>();
+    sandbox.write("labels.csv", format!("host,leaf\n{labels}"));
+    let trace = project().join("sample-traces/training-16");
+    let mapped = |name: &str, with: &str| {
+        format!(
+            "[stages.{name}]\nuses = \"map/linear\"\nneeds = {{ task-graph = \"job\", system = \"machine\" }}\n\
+             with = {{ weight = \"bytes\"{with} }}\n\
+             [stages.{name}-groups]\nuses = \"evaluate/groups\"\n\
+             needs = {{ task-graph = \"job\", system = \"machine\", mapping = \"{name}\" }}\n\
+             save = {{ csv = \"{name}.csv\" }}\n"
+        )
+    };
+    let machine =
+        "[stages.machine]\nuses = \"topology/import\"\nwith = { path = \"labels.csv\", slots = 4 }\n";
+    let job = format!(
+        "[stages.job]\nuses = \"trace/import\"\nwith = {{ path = {:?}, ranks_per_host = 4 }}\n",
+        trace
+    );
+    let (free, bordered) = (mapped("free", ""), mapped("bordered", ", borders = { dp = 1 }"));
+    sandbox.write("p.toml", [machine, &job, &free, &bordered].concat());
+    sandbox.stdout(&["run", "p.toml"]);
+    let leaves = |file: &str, kind: &str| -> Vec<String> {
+        let text = sandbox.read(file);
+        let rows = text.lines().filter(|row| row.starts_with(&format!("{kind},")));
+        rows.map(|row| row.split(',').nth(4).unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        (leaves("free.csv", "dp"), leaves("free.csv", "tp")),
+        (vec!["2".to_owned(); 4], vec!["1".to_owned(); 4])
+    );
+    assert_eq!(leaves("bordered.csv", "dp"), ["1"; 4]);
 }
 
 #[test]

@@ -37,7 +37,8 @@ pub struct GroupPlaces {
 pub fn groups(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<GroupPlaces, Error> {
     check(graph, system, mapping)?;
     if graph.phases.iter().all(|phase| phase.edges.is_empty()) {
-        let help = "connect a program with phases, such as one of instance/parallel";
+        let help =
+            "connect a program with phases, such as one of instance/parallel or the trace of a training job";
         return Err(
             EvaluateError::new("the task graph has no phases, whose messages form the groups", help).into()
         );

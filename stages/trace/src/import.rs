@@ -243,6 +243,7 @@ fn with_ranks(mut graph: TaskGraph, ranks: Option<u32>, path: &Path) -> Result<T
             return Err(TraceError::of(path, problem, ""));
         }
         graph.processes.resize(ranks as usize, Process::default());
+        graph.phases.iter_mut().for_each(|phase| phase.compute_s.resize(ranks as usize, None));
     }
     Ok(graph)
 }

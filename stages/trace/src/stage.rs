@@ -358,7 +358,8 @@ impl Stage for Otf {
 /// Messages are counted at the sender, between world ranks. In recordings and OTF2 archives, collective
 /// operations count as `collectives` selects; in other formats they are not counted, and the log reports
 /// their number. `host`, `compute_s` and `duration_s` are taken from the file, and unknown without them.
-/// Missing information is never estimated: formats without pairs of processes are rejected by name. Profiles
+/// Traces of training jobs have a phase per kind of process group, named as in `instance/parallel` where the trace
+/// says the kind. Missing information is never estimated: formats without pairs of processes are rejected by name. Profiles
 /// of Open MPI's monitoring do not have the bytes of messages by length; those of `sizes` add up.
 #[derive(Debug)]
 pub struct Import;
@@ -368,7 +369,7 @@ impl Stage for Import {
     const KIND: &'static str = "trace/import";
     const SUMMARY: &'static str =
         "Import the communication matrix of a recording, or of a file of another tool";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         PORTS

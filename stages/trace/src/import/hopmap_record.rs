@@ -35,11 +35,7 @@ pub(super) fn graph(
     if let Some(reason) = &recording.incomplete {
         cx.log(format_args!("warning: the recording is incomplete: {reason}"));
     }
-    let choice = match options.collectives {
-        Collectives::Ignore => Choice::Ignore,
-        Collectives::Keep => Choice::Keep,
-        Collectives::Expand => Choice::Expand(options.algorithms),
-    };
+    let choice = choice(options);
     let Converted { graph, neighbourhood, without_root, unfit } = recording.task_graph(choice)?;
     let message =
         "calls of neighbourhood collectives, which count as messages only with `collectives = \"expand\"`";
@@ -54,4 +50,13 @@ pub(super) fn graph(
         cx.log(format_args!("warning: no messages between ranks were recorded{ignored}"));
     }
     Ok(graph)
+}
+
+/// Whether collective operations count.
+pub(super) fn choice(options: Options) -> Choice {
+    match options.collectives {
+        Collectives::Ignore => Choice::Ignore,
+        Collectives::Keep => Choice::Keep,
+        Collectives::Expand => Choice::Expand(options.algorithms),
+    }
 }

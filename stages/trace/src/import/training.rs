@@ -4,10 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use hopmap_collectives::Rules;
-use hopmap_model::{Context, Error, Program, TaskGraph};
+use hopmap_model::{Context, Error, Phase, Program, TaskGraph};
+use hopmap_recording::Converted;
 
 use super::hopmap_record;
 use super::reader::{Options, Reader};
+use crate::TraceError;
 use crate::training::{self, Checked, chakra, first_head, flight_recorder, inputs, inspector, kineto};
 
 pub(super) static CHAKRA: Reader = Reader {
@@ -34,10 +36,20 @@ pub(super) static INSPECTOR: Reader = Reader {
     read: |path, options, cx| graph(&inspector::read(path, cx)?, options, cx),
 };
 
-/// The task graph of a job, whose operations follow the rules of NCCL.
+/// The task graph of a job, whose operations follow the rules of NCCL, with a phase per kind of group.
 fn graph(job: &Checked, mut options: Options, cx: &Context<'_>) -> Result<TaskGraph, Error> {
     options.algorithms.rules = Rules::Nccl;
-    Ok(hopmap_record::graph(&job.recording(), options, cx)?)
+    let (all, kinds) = job.recordings();
+    let mut graph = hopmap_record::graph(&all, options, cx)?;
+    for (kind, recording) in kinds {
+        let Converted { graph: TaskGraph { edges, .. }, .. } =
+            recording.task_graph(hopmap_record::choice(options)).map_err(TraceError::from)?;
+        if edges.iter().any(|edge| edge.source != edge.destination) {
+            let compute_s = vec![None; graph.ranks()];
+            graph.phases.push(Phase { name: Some(kind.to_owned()), compute_s, edges, ..Phase::default() });
+        }
+    }
+    Ok(graph)
 }
 
 /// The program of Chakra execution traces.

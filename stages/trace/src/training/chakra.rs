@@ -22,6 +22,7 @@ use serde::Deserialize;
 use super::error::{RECORD_ALL, damaged};
 use super::job::{Checked, Job, Rank, What};
 use super::json;
+use super::kinds::kind;
 use super::names::of_chakra;
 use super::ranks::{by_rank, inputs};
 use crate::TraceError;
@@ -133,6 +134,7 @@ impl Node {
 #[derive(Debug, Deserialize)]
 struct Listed {
     pg_name: String,
+    pg_desc: Option<String>,
     ranks: Vec<u32>,
 }
 
@@ -163,7 +165,7 @@ pub(crate) fn read(path: &Path, timed: bool, cx: &Context<'_>) -> Result<Checked
     if groups.is_file() {
         let seed = std::marker::PhantomData::<BTreeMap<String, Vec<u32>>>;
         for (name, members) in json::read(&groups, (RECORD_ALL, cx), seed)? {
-            let group = reading.job.group(members, &groups)?;
+            let group = reading.job.group(members, kind(None, &name), &groups)?;
             reading.groups.insert(name, group);
         }
     }
@@ -234,9 +236,9 @@ impl Reading {
         }
         let listed: Vec<Listed> = serde_json::from_str(&values[begin..end + 2])
             .map_err(|error| damaged(file, format!("has damaged groups at node {}: {error}", node.id)))?;
-        for Listed { pg_name, ranks } in listed {
+        for Listed { pg_name, pg_desc, ranks } in listed {
             let members = if ranks.is_empty() { self.all.clone() } else { ranks };
-            let group = self.job.group(members, file)?;
+            let group = self.job.group(members, kind(pg_desc.as_deref(), &pg_name), file)?;
             self.groups.insert(pg_name, group);
         }
         Ok(())
@@ -245,6 +247,12 @@ impl Reading {
     /// The communication of a node.
     fn what(&mut self, node: &Node, rank: u32, file: &Path) -> Result<What, String> {
         let tag = || Ok::<u32, String>(node.number("comm_tag")?.unwrap_or(0) as u32);
+        let name = match node.attribute("pg_name") {
+            Some(Value::Text(name)) => name.clone(),
+            Some(number) => number.number().to_string(),
+            None => String::new(),
+        };
+        let group = self.groups.get(&name).copied();
         if node.kind != 7 {
             let bytes = node.required("comm_size")?;
             let (own, other) =
@@ -254,7 +262,12 @@ impl Reading {
             }
             let (peer, tag) = (node.required(other)?, tag()?);
             return Ok(match node.kind {
-                5 => What::Send { peer, tag, bytes },
+                5 => What::Send {
+                    peer,
+                    tag,
+                    bytes,
+                    kind: group.and_then(|group| self.job.kinds[group as usize]),
+                },
                 _ => What::Receive { peer, tag, bytes },
             });
         }
@@ -266,15 +279,10 @@ impl Reading {
         } else {
             node.required("comm_size")?
         };
-        let name = match node.attribute("pg_name") {
-            Some(Value::Text(name)) => name.clone(),
-            Some(number) => number.number().to_string(),
-            None => String::new(),
-        };
-        let group = match self.groups.get(&name) {
-            Some(group) => *group,
+        let group = match group {
+            Some(group) => group,
             None if name.is_empty() || name == "0" => {
-                self.job.group(self.all.clone(), file).map_err(|error| error.to_string())?
+                self.job.group(self.all.clone(), None, file).map_err(|error| error.to_string())?
             }
             None => return Err(format!("has an operation of group `{name}`, which is not in `{GROUPS}`")),
         };

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use super::error::{RECORD_ALL, damaged};
 use super::job::{Checked, Job, Kept, Rank, What, common};
 use super::json::{self, Ranks};
+use super::kinds::kind;
 use super::names::{Named, element_bytes, named};
 use super::ranks::by_rank;
 use crate::TraceError;
@@ -32,6 +33,7 @@ struct Dump {
 
 #[derive(Debug, Deserialize)]
 struct Group {
+    desc: Option<String>,
     ranks: Ranks,
 }
 
@@ -62,7 +64,8 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
         let mut groups = HashMap::new();
         for (name, group) in dump.pg_config {
             let ranks = group.ranks.list().map_err(|problem| damaged(&file, problem))?;
-            groups.insert(name, job.group(ranks, &file)?);
+            let kind = kind(group.desc.as_deref(), &name);
+            groups.insert(name, job.group(ranks, kind, &file)?);
         }
         let calls = kept.entry(rank).or_default();
         for entry in dump.entries {
@@ -110,7 +113,7 @@ fn call(entry: &Entry, groups: &HashMap<String, u32>, job: &Job) -> Result<Optio
             let peer = peer
                 .ok_or_else(|| format!("`{}` does not name a member of its group", entry.profiling_name))?;
             match meaning {
-                Named::Send => What::Send { peer, tag: 0, bytes: sent },
+                Named::Send => What::Send { peer, tag: 0, bytes: sent, kind: job.kinds[group as usize] },
                 _ => What::Receive { peer, tag: 0, bytes: sent },
             }
         }
@@ -138,7 +141,7 @@ mod tests {
     #[test]
     fn sizes_and_peers_are_read() {
         let mut job = Job::default();
-        let group = job.group(vec![4, 5], Path::new("")).unwrap();
+        let group = job.group(vec![4, 5], None, Path::new("")).unwrap();
         let groups = HashMap::from([("0".to_owned(), group)]);
         let what = |entry: Entry| call(&entry, &groups, &job).map(|call| call.map(|(_, call)| call));
         assert_eq!(
@@ -147,7 +150,7 @@ mod tests {
         );
         assert_eq!(
             what(entry("nccl:send 0->1", vec![vec![8]], "BFloat16")),
-            Ok(Some(What::Send { peer: 5, tag: 0, bytes: 16 }))
+            Ok(Some(What::Send { peer: 5, tag: 0, bytes: 16, kind: None }))
         );
         assert_eq!(
             what(entry("nccl:recv 0<-1", vec![vec![8]], "Half")),

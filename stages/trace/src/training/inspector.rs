@@ -15,6 +15,7 @@ use serde::Deserialize;
 use super::error::{RECORD_ALL, damaged};
 use super::job::{Checked, Job, Kept, Rank, What, common};
 use super::json;
+use super::kinds::kind;
 use super::names::{Named, named};
 use super::ranks::files_ending;
 use crate::TraceError;
@@ -34,6 +35,9 @@ struct Record {
 #[derive(Debug, Deserialize)]
 struct Header {
     id: String,
+    /// `unknown` if the program does not name it.
+    #[serde(default)]
+    comm_name: String,
     rank: u32,
     n_ranks: u32,
 }
@@ -66,6 +70,7 @@ type Id = (String, u64);
 struct Communicator {
     processes: BTreeMap<u32, Id>,
     size: u32,
+    name: String,
 }
 
 /// Whether a file begins with a record.
@@ -94,11 +99,15 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
             check_stop(number, cx)?;
             let record = record.map_err(|error| json::damaged(&file, &error, RECORD_ALL))?;
             let done = done(&record).map_err(|problem| damaged(&file, problem))?;
-            let Record { header: Header { id, rank, n_ranks }, metadata: Metadata { hostname, pid }, .. } =
-                record;
+            let Record {
+                header: Header { id, comm_name, rank, n_ranks },
+                metadata: Metadata { hostname, pid },
+                ..
+            } = record;
             let process = (hostname, pid);
             let communicator = communicators.entry(id.clone()).or_default();
             communicator.size = communicator.size.max(n_ranks);
+            communicator.name = comm_name;
             let known = communicator.processes.entry(rank).or_insert_with(|| process.clone());
             if *known != process {
                 let problem = format!("has rank {rank} of communicator {id} in two processes");
@@ -147,13 +156,13 @@ fn job(
     let ranks = global_ranks(path, communicators, recorded.len())?;
     let mut job = Job::default();
     let mut groups = BTreeMap::new();
-    for (id, Communicator { processes, size }) in communicators {
+    for (id, Communicator { processes, size, name }) in communicators {
         if let Some(missing) = (0..*size).find(|rank| !processes.contains_key(rank)) {
             let problem = format!("has no record of rank {missing} of communicator {id}, of {size} ranks");
             return Err(damaged(path, problem));
         }
         let members = processes.values().map(|process| ranks[process]).collect();
-        groups.insert(id.as_str(), job.group(members, path)?);
+        groups.insert(id.as_str(), job.group(members, kind(None, name), path)?);
     }
     let mut kept: Kept = BTreeMap::new();
     let mut hosts = BTreeMap::new();
@@ -173,7 +182,7 @@ fn job(
                         damaged(path, format!("has a message to rank {peer} of {id}, which it lacks"))
                     })?;
                     match is_sent {
-                        true => What::Send { peer, tag: 0, bytes },
+                        true => What::Send { peer, tag: 0, bytes, kind: job.kinds[group as usize] },
                         false => What::Receive { peer, tag: 0, bytes },
                     }
                 }

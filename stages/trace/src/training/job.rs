@@ -1,13 +1,13 @@
-//! The calls of all ranks of a job, checked against each other, and as a recording.
+//! The calls of all ranks of a job, checked against each other.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use hopmap_collectives::Call as Blocks;
 use hopmap_model::{CollectiveOperation as Operation, Context};
-use hopmap_recording::{Calls, CollectiveKind, Kind, Method, Process, Recording, Traffic};
 
 use super::error::{RECORD_ALL, damaged};
+use super::kinds::{MOST_KINDS, POINT_TO_POINT, shape};
 use crate::TraceError;
 use crate::matrix::MAX_RANKS;
 
@@ -24,8 +24,8 @@ pub(crate) enum What {
         /// Bytes of the buffer that this rank passes: its contribution, or what it has for all.
         sent: u64,
     },
-    /// A message to a rank.
-    Send { peer: u32, tag: u32, bytes: u64 },
+    /// A message to a rank, with the index of the kind of its group if the trace says it.
+    Send { peer: u32, tag: u32, bytes: u64, kind: Option<u32> },
     /// A message from a rank.
     Receive { peer: u32, tag: u32, bytes: u64 },
 }
@@ -60,17 +60,28 @@ pub(crate) struct Job {
     ranks: BTreeMap<u32, Rank>,
     /// Members of the groups.
     pub(crate) groups: Vec<Vec<u32>>,
-    numbers: HashMap<Vec<u32>, u32>,
+    /// Indices of their kinds, where the trace says them.
+    pub(crate) kinds: Vec<Option<u32>>,
+    numbers: HashMap<(Vec<u32>, Option<u32>), u32>,
+    /// Names of the kinds.
+    names: Vec<String>,
     /// Why it is not complete, if it is not.
     incomplete: Option<String>,
 }
 
 impl Job {
-    /// The number of a group. Groups with the same members are one.
-    pub(crate) fn group(&mut self, members: Vec<u32>, path: &Path) -> Result<u32, TraceError> {
-        if let Some(number) = self.numbers.get(&members) {
+    /// The number of a group. Groups of a kind with the same members are one.
+    pub(crate) fn group(
+        &mut self,
+        members: Vec<u32>,
+        kind: Option<String>,
+        path: &Path,
+    ) -> Result<u32, TraceError> {
+        let key = (members, self.kind(kind));
+        if let Some(number) = self.numbers.get(&key) {
             return Ok(*number);
         }
+        let (members, kind) = key.clone();
         let mut sorted = members.clone();
         sorted.sort_unstable();
         if sorted.is_empty() {
@@ -83,9 +94,20 @@ impl Job {
             return Err(damaged(path, format!("has a group with rank {rank}, above {}", MAX_RANKS - 1)));
         }
         let number = self.groups.len() as u32;
-        self.numbers.insert(members.clone(), number);
+        self.numbers.insert(key, number);
         self.groups.push(members);
+        self.kinds.push(kind);
         Ok(number)
+    }
+
+    /// The index of a kind.
+    pub(crate) fn kind(&mut self, name: Option<String>) -> Option<u32> {
+        let name = name?;
+        let known = self.names.iter().position(|known| *known == name);
+        Some(known.unwrap_or_else(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        }) as u32)
     }
 
     /// Adds what a rank does.
@@ -113,8 +135,17 @@ impl Job {
             return Err(damaged(path, format!("has no trace of rank {first}{others}, of {size} ranks")));
         }
         self.check_groups(path)?;
-        let Self { ranks, groups, incomplete, .. } = self;
-        Ok(Checked { ranks: ranks.into_values().collect(), groups, incomplete })
+        // A description for every group says nothing about its kind.
+        let is_described = self.names.len() <= MOST_KINDS;
+        let mut kinds = Vec::with_capacity(self.groups.len());
+        for (group, kind) in self.kinds.clone().into_iter().enumerate() {
+            let kind = kind.filter(|_| is_described);
+            let shape = || shape(&self.groups[group], size as usize);
+            let named = kind.is_none().then(shape);
+            kinds.push(kind.or_else(|| self.kind(named)).unwrap_or_default());
+        }
+        let Self { ranks, groups, names, incomplete, .. } = self;
+        Ok(Checked { ranks: ranks.into_values().collect(), groups, kinds, names, incomplete })
     }
 
     /// Checks that members of a group call the same operations in the same order. Calls that only some members
@@ -218,63 +249,20 @@ pub(super) fn common(kept: Kept, groups: usize) -> BTreeMap<u32, Vec<What>> {
 pub(crate) struct Checked {
     pub(super) ranks: Vec<Rank>,
     pub(super) groups: Vec<Vec<u32>>,
+    /// Indices of the kinds of the groups.
+    kinds: Vec<u32>,
+    /// Names of the kinds.
+    names: Vec<String>,
     pub(super) incomplete: Option<String>,
 }
 
 impl Checked {
-    /// The job as a recording.
-    pub(crate) fn recording(&self) -> Recording {
-        let mut order: Vec<u32> = (0..self.groups.len() as u32).collect();
-        order.sort_unstable_by_key(|group| &self.groups[*group as usize]);
-        let mut numbers = vec![0; order.len()];
-        (0..).zip(&order).for_each(|(number, group)| numbers[*group as usize] = number);
-        let mut sums: BTreeMap<(u32, CollectiveKind, Option<u32>, u32, u64), u64> = BTreeMap::new();
-        let mut traffic: BTreeMap<(u32, u32, u32), (u64, u64)> = BTreeMap::new();
-        for (rank, Rank { calls, .. }) in (0..).zip(&self.ranks) {
-            for call in calls {
-                match *call {
-                    What::Collective { group, operation, root, sent } => {
-                        let Some(kind) = CollectiveKind::of_name(operation.name()) else { continue };
-                        *sums.entry((numbers[group as usize], kind, root, rank, sent)).or_default() += 1;
-                    }
-                    What::Send { peer, bytes, .. } => {
-                        let length = bytes.checked_ilog2().map_or(0, |log| log + 1);
-                        let sum = traffic.entry((rank, peer, length)).or_default();
-                        *sum = (sum.0 + 1, sum.1.saturating_add(bytes));
-                    }
-                    What::Receive { .. } => {}
-                }
-            }
-        }
-        let calls = sums.into_iter().map(|((communicator, kind, root, rank, sent), calls)| Calls {
-            communicator,
-            kind,
-            root,
-            rank,
-            bytes: sent.saturating_mul(calls),
-            calls,
-        });
-        let traffic = traffic.into_iter().map(|((source, destination, length), (messages, bytes))| Traffic {
-            source,
-            destination,
-            kind: Kind::PointToPoint,
-            log2_bytes: Some(length),
-            messages,
-            bytes,
-        });
-        let times = |rank: &Rank| Some((rank.duration_s?, (rank.duration_s? - rank.computing_s()).max(0.0)));
-        Recording {
-            method: Method::Preload,
-            processes: self
-                .ranks
-                .iter()
-                .map(|rank| Process { host: rank.host.clone(), cores: Vec::new(), times: times(rank) })
-                .collect(),
-            traffic: traffic.collect(),
-            histogram: Vec::new(),
-            communicators: order.iter().map(|group| self.groups[*group as usize].clone()).collect(),
-            calls: calls.collect(),
-            incomplete: self.incomplete.clone(),
+    /// The kind of the group of a call.
+    pub(super) fn kind(&self, call: &What) -> &str {
+        match *call {
+            What::Collective { group, .. } => &self.names[self.kinds[group as usize] as usize],
+            What::Send { kind: Some(kind), .. } => &self.names[kind as usize],
+            What::Send { .. } | What::Receive { .. } => POINT_TO_POINT,
         }
     }
 

@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::error::{RECORD_ALL, damaged};
 use super::job::{Checked, Job, Moment, Rank, What};
 use super::json::{self, Each, Ranks};
+use super::kinds::kind;
 use super::names::{Named, element_bytes, named};
 use super::ranks::{files_ending, rank_of_name};
 use super::spans::{merged, without};
@@ -51,6 +52,8 @@ struct Arguments {
     split: Option<Value>,
     #[serde(rename = "Process Group Name")]
     group: Option<String>,
+    #[serde(rename = "Process Group Description")]
+    description: Option<String>,
     #[serde(rename = "Process Group Ranks")]
     ranks: Option<Ranks>,
     #[serde(rename = "Rank")]
@@ -73,6 +76,7 @@ struct Information {
 struct Group {
     #[serde(alias = "name")]
     pg_name: Option<Value>,
+    pg_desc: Option<String>,
     ranks: Option<Ranks>,
 }
 
@@ -81,6 +85,7 @@ struct Group {
 struct Raw {
     meaning: Meaning,
     group: String,
+    description: Option<String>,
     ranks: Option<Ranks>,
     /// Begin and end in microseconds.
     span: (f64, f64),
@@ -191,10 +196,11 @@ impl File {
             self.communicating = self.raw.iter().map(|raw| raw.span).collect();
         }
         let mut known: HashMap<String, Ranks> = HashMap::new();
-        for group in self.information.pg_config {
-            let name =
-                group.pg_name.map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned));
-            known.extend(name.zip(group.ranks));
+        let mut descriptions: HashMap<String, String> = HashMap::new();
+        for Group { pg_name, pg_desc, ranks } in self.information.pg_config {
+            let name = pg_name.map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned));
+            descriptions.extend(name.clone().zip(pg_desc));
+            known.extend(name.zip(ranks));
         }
         let all: Vec<u32> = (0..self.information.world_size.unwrap_or(0)).collect();
         let span = self.span.unwrap_or_default();
@@ -202,6 +208,8 @@ impl File {
         let (mut calls, mut spans) = (Vec::new(), Vec::new());
         for raw in self.raw {
             let span = (seconds(raw.span.0), seconds(raw.span.1));
+            let description = raw.description.as_ref().or_else(|| descriptions.get(&raw.group));
+            let kind = kind(description.map(String::as_str), &raw.group);
             let what = match raw.meaning {
                 Meaning::Collective { operation, root, sent } => {
                     let members = match (raw.ranks.map(|ranks| ranks.list()), known.get(&raw.group)) {
@@ -214,13 +222,15 @@ impl File {
                     };
                     // PyTorch writes an empty list for the group of all ranks.
                     let members = if members.is_empty() { all.clone() } else { members };
-                    let group = job.group(members, path)?;
+                    let group = job.group(members, kind, path)?;
                     let processes = job.groups[group as usize].len() as u32;
                     let root =
                         operation.has_root().then(|| root.filter(|root| *root < processes).unwrap_or(0));
                     What::Collective { group, operation, root, sent }
                 }
-                Meaning::Message { peer, bytes, is_sent: true } => What::Send { peer, tag: 0, bytes },
+                Meaning::Message { peer, bytes, is_sent: true } => {
+                    What::Send { peer, tag: 0, bytes, kind: job.kind(kind) }
+                }
                 Meaning::Message { peer, bytes, is_sent: false } => What::Receive { peer, tag: 0, bytes },
             };
             calls.push(what);
@@ -282,7 +292,8 @@ fn raw(arguments: Arguments, span: (f64, f64), is_kernel: bool) -> Result<Option
         _ => Meaning::Message { peer: rank(&arguments.source)?, bytes: bytes()?, is_sent: false },
     };
     let group = arguments.group.unwrap_or_default();
-    Ok(Some(Raw { meaning, group, ranks: arguments.ranks, span, is_kernel }))
+    let Arguments { description, ranks, .. } = arguments;
+    Ok(Some(Raw { meaning, group, description, ranks, span, is_kernel }))
 }
 
 /// Whether a list of split sizes, or its text, has different sizes.

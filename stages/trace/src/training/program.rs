@@ -145,7 +145,7 @@ impl Building<'_> {
     fn start(&mut self, rank: u32, call: u32, number: Option<Number>) -> Result<Vec<u32>, TraceError> {
         let what = self.job.ranks[rank as usize].calls[call as usize];
         let (group, operation, root, sent) = match what {
-            What::Send { peer, tag, bytes } => {
+            What::Send { peer, tag, bytes, .. } => {
                 return Ok(vec![self.builder.isend(rank, Envelope { peer, tag, communicator: 0 }, bytes)]);
             }
             What::Receive { peer, tag, bytes } => {

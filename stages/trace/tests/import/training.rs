@@ -435,3 +435,63 @@ fn formats_of_training_jobs_are_recognised() {
     assert_eq!(logged(&inspector()), "format: nccl-inspector");
     assert_eq!(kineto().read(|params| params.format = Format::Kineto).pairs(), kineto().auto().pairs());
 }
+
+/// Names of the phases with their groups.
+fn groups(read: &super::Read) -> Vec<(String, Vec<Vec<u32>>)> {
+    read.graph().check().unwrap();
+    let phases = read.graph().phases.iter();
+    phases.map(|phase| (phase.name.clone().unwrap(), phase.groups())).collect()
+}
+
+fn of(kind: &str, groups: &[&[u32]]) -> (String, Vec<Vec<u32>>) {
+    (kind.to_owned(), groups.iter().map(|group| group.to_vec()).collect())
+}
+
+#[test]
+fn every_kind_of_group_is_a_phase() {
+    // Without descriptions: size and stride, and the messages.
+    let pairs = of("size-2-stride-1", &[&[0, 1], &[2, 3]]);
+    assert_eq!(groups(&chakra().auto()), [of("p2p", &[&[0, 1, 2, 3]]), pairs, of("world", &[&[0, 1, 2, 3]])]);
+    // Names of groups.
+    let named = ["tp0", "tp0", "tp1", "tp1"].map(|name| trace(&[collective(1, &[], 0, 8, name)]));
+    let named = chakra_of(&named, "{\"tp0\": [0, 1], \"tp1\": [2, 3]}").auto();
+    assert_eq!(groups(&named), [of("tp", &[&[0, 1], &[2, 3]])]);
+    // Descriptions of Megatron-LM in the metadata node of PyTorch.
+    let listed = "[[{\"pg_name\": \"7\", \"pg_desc\": \"EXPERT_MODEL_PARALLEL_GROUP\", \"ranks\": [0, 1]}]]";
+    let inputs = bytes(8, &bytes(1, listed.as_bytes()));
+    let metadata = [number(1, 1), bytes(2, b"## process_group:init ##"), number(3, 1), inputs].concat();
+    let ranks = [0, 1].map(|_| trace(&[metadata.clone(), collective(2, &[], 0, 8, "7")]));
+    assert_eq!(groups(&chakra_of(&ranks, "{}").auto()), [of("ep", &[&[0, 1]])]);
+    // The profiler and the flight recorder.
+    let described = |text: &str| {
+        text.replace(
+            "\"Process Group Name\":\"5\"",
+            "\"Process Group Name\":\"5\",\"Process Group Description\":\"PIPELINE_MODEL_PARALLEL_GROUP\"",
+        )
+    };
+    let profiles = [0, 1].map(|rank| described(&kineto_rank(rank)));
+    let profiles = Files::new(&[("a.json", &profiles[0]), ("b.json", &profiles[1])]);
+    assert_eq!(groups(&profiles.auto()), [of("pp", &[&[0, 1]])]);
+    assert_eq!(groups(&flight_recorder().auto()), [of("world", &[&[0, 1, 2]])]);
+    let pairs = of("size-2-stride-1", &[&[0, 1], &[2, 3]]);
+    assert_eq!(groups(&inspector().auto()), [of("p2p", &[&[1, 2]]), pairs, of("world", &[&[0, 1, 2, 3]])]);
+}
+
+#[test]
+fn phases_add_up_to_the_matrix() {
+    for files in [chakra(), kineto(), flight_recorder(), inspector()] {
+        let read = files.read(|params| params.ranks = Some(9));
+        let graph = read.graph();
+        graph.check().unwrap();
+        let mut sums = std::collections::BTreeMap::new();
+        for edge in graph.phases.iter().flat_map(|phase| &phase.edges) {
+            let sum: &mut (u64, u64) = sums.entry((edge.source, edge.destination)).or_default();
+            *sum = (sum.0 + edge.messages, sum.1 + edge.bytes);
+        }
+        let all: Vec<_> = sums.into_iter().map(|((one, other), sum)| (one, other, sum.0, sum.1)).collect();
+        assert_eq!(all, read.pairs());
+        // Operations that are no messages form no groups.
+        let kept = files.read(|params| params.collectives = hopmap_trace::Collectives::Keep);
+        assert!(kept.graph().phases.iter().all(|phase| !phase.groups().is_empty()));
+    }
+}
