@@ -281,6 +281,9 @@ impl<'a> Expansion<'a> {
             return Ok(());
         }
         self.count(group[0].communicator, (call, even), calls);
+        if self.recording.counted.contains(&group[0].kind) {
+            return Ok(());
+        }
         if let Some((algorithms, _)) = self.algorithm(call, calls)? {
             let sent =
                 collectives::expand(&collective, &algorithms, |edge| self.message(members, edge, calls));

@@ -115,6 +115,7 @@ impl Recording {
             histogram,
             communicators: Vec::new(),
             calls: Vec::new(),
+            counted: Vec::new(),
             incomplete: some(missing, "no profile of"),
         })
     }

@@ -138,6 +138,7 @@ fn merged(parts: Vec<Part>, ranks: u32, numbers: Numbers) -> Recording {
         histogram: Vec::new(),
         communicators,
         calls,
+        counted: Vec::new(),
         incomplete: None,
     };
     recording.with_reasons(incomplete)

@@ -21,6 +21,8 @@ pub struct Recording {
     pub communicators: Vec<Vec<u32>>,
     /// Collective operations, sorted by communicator, operation, root, rank and bytes.
     pub calls: Vec<Calls>,
+    /// Operations whose messages are in `traffic`, as they were really sent: their calls are not expanded.
+    pub counted: Vec<CollectiveKind>,
     /// Why it is not complete, if it is not.
     pub incomplete: Option<String>,
 }

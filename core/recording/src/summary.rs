@@ -127,6 +127,7 @@ mod tests {
             histogram: Vec::new(),
             communicators: Vec::new(),
             calls: Vec::new(),
+            counted: Vec::new(),
             incomplete: incomplete.map(str::to_owned),
         }
     }

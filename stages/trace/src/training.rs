@@ -4,6 +4,8 @@
 //! as from recordings of MPI programs, or a [`Program`](hopmap_model::Program). What NCCL calls a communicator and
 //! PyTorch a process group is a group here: the ranks of its members, in the order of their ranks in it.
 
+mod agreement;
+mod calls;
 pub(crate) mod chakra;
 mod error;
 pub(crate) mod flight_recorder;

@@ -41,6 +41,7 @@ fn graph(job: &Checked, mut options: Options, cx: &Context<'_>) -> Result<TaskGr
     options.algorithms.rules = Rules::Nccl;
     let (all, kinds) = job.recordings();
     let mut graph = hopmap_record::graph(&all, options, cx)?;
+    job.log_uneven(cx);
     for (kind, recording) in kinds {
         let Converted { graph: TaskGraph { edges, .. }, .. } =
             recording.task_graph(hopmap_record::choice(options)).map_err(TraceError::from)?;

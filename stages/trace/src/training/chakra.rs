@@ -19,8 +19,9 @@ use hopmap_text::FileError;
 use prost::Message;
 use serde::Deserialize;
 
+use super::calls::{Rank, Split, What};
 use super::error::{RECORD_ALL, damaged};
-use super::job::{Checked, Job, Rank, What};
+use super::job::{Checked, Job};
 use super::json;
 use super::kinds::kind;
 use super::names::of_chakra;
@@ -289,7 +290,7 @@ impl Reading {
         let processes = self.job.groups[group as usize].len() as u32;
         let root = node.number("comm_root")?.and_then(|root| u32::try_from(root).ok());
         let root = operation.has_root().then(|| root.filter(|root| *root < processes).unwrap_or(0));
-        Ok(What::Collective { group, operation, root, sent })
+        Ok(What::Collective { group, operation, root, sent, split: Split::Even })
     }
 }
 

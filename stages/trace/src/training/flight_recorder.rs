@@ -9,11 +9,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use hopmap_model::Context;
+use hopmap_model::{CollectiveOperation as Operation, Context};
 use serde::Deserialize;
 
+use super::calls::{Rank, Split, What};
 use super::error::{RECORD_ALL, damaged};
-use super::job::{Checked, Job, Kept, Rank, What, common};
+use super::job::{Checked, Job, Numbered};
 use super::json::{self, Ranks};
 use super::kinds::kind;
 use super::names::{Named, element_bytes, named};
@@ -47,6 +48,10 @@ struct Entry {
     input_sizes: Vec<Vec<i64>>,
     #[serde(default)]
     input_dtypes: Vec<String>,
+    #[serde(default)]
+    output_sizes: Vec<Vec<i64>>,
+    #[serde(default)]
+    output_dtypes: Vec<String>,
 }
 
 /// Whether a file begins like a dump, whose keys are sorted.
@@ -57,7 +62,7 @@ pub(crate) fn recognises(head: &str) -> bool {
 /// Reads the dumps of all ranks.
 pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
     let mut job = Job::default();
-    let mut kept: Kept = BTreeMap::new();
+    let mut kept: BTreeMap<u32, Numbered> = BTreeMap::new();
     for (rank, file) in by_rank(path, ENDINGS)? {
         let seed = std::marker::PhantomData::<Dump>;
         let dump = json::read(&file, (RECORD_ALL, cx), seed)?;
@@ -67,20 +72,41 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
             let kind = kind(group.desc.as_deref(), &name);
             groups.insert(name, job.group(ranks, kind, &file)?);
         }
-        let calls = kept.entry(rank).or_default();
+        let (calls, lists) = kept.entry(rank).or_default();
         for entry in dump.entries {
-            let call = call(&entry, &groups, &job).map_err(|problem| damaged(&file, problem))?;
+            let call = call(&entry, &groups, (&job, lists)).map_err(|problem| damaged(&file, problem))?;
             calls.extend(call.map(|(group, call)| (group, entry.collective_seq_id, call)));
         }
     }
-    for (rank, calls) in common(kept, job.groups.len()) {
-        job.add(rank, Rank { calls, ..Rank::default() }, path)?;
-    }
+    job.add_common(kept, path)?;
     job.checked(None, path)
 }
 
-/// The call of an entry with its group; `None` if it sends nothing.
-fn call(entry: &Entry, groups: &HashMap<String, u32>, job: &Job) -> Result<Option<(u32, What)>, String> {
+/// Bytes of every tensor.
+fn tensors(sizes: &[Vec<i64>], kinds: &[String]) -> Result<Vec<u64>, String> {
+    let bytes = |(sizes, kind): (&Vec<i64>, &String)| {
+        let elements =
+            sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
+        let bytes =
+            element_bytes(kind).ok_or_else(|| format!("has a tensor of the unknown type `{kind}`"))?;
+        let bytes = elements.and_then(|elements| elements.checked_mul(bytes));
+        bytes.ok_or_else(|| format!("has a tensor of the impossible size {sizes:?}"))
+    };
+    sizes.iter().zip(kinds).map(bytes).collect()
+}
+
+fn total(tensors: &[u64]) -> Result<u64, String> {
+    let sum = tensors.iter().try_fold(0u64, |sum, bytes| sum.checked_add(*bytes));
+    sum.ok_or_else(|| "has tensors of more than 2^64 bytes".to_owned())
+}
+
+/// The call of an entry with its group; `None` if it sends nothing. An all-to-all has a tensor per member, or one for
+/// all of them.
+fn call(
+    entry: &Entry,
+    groups: &HashMap<String, u32>,
+    (job, lists): (&Job, &mut Rank),
+) -> Result<Option<(u32, What)>, String> {
     let (name, peers) = entry.profiling_name.split_once(' ').unwrap_or((&entry.profiling_name, ""));
     let meaning =
         named(name).ok_or_else(|| format!("has the unknown operation `{}`", entry.profiling_name))?;
@@ -91,19 +117,22 @@ fn call(entry: &Entry, groups: &HashMap<String, u32>, job: &Job) -> Result<Optio
     let group = *groups
         .get(group)
         .ok_or_else(|| format!("has an operation of group `{group}`, which `pg_config` lacks"))?;
-    let mut sent = 0u64;
-    for (sizes, kind) in entry.input_sizes.iter().zip(&entry.input_dtypes) {
-        let elements =
-            sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
-        let bytes =
-            element_bytes(kind).ok_or_else(|| format!("has a tensor of the unknown type `{kind}`"))?;
-        let bytes = elements.and_then(|elements| elements.checked_mul(bytes));
-        let bytes = bytes.ok_or_else(|| format!("has a tensor of the impossible size {sizes:?}"))?;
-        sent = sent.checked_add(bytes).ok_or("has tensors of more than 2^64 bytes")?;
-    }
+    let inputs = tensors(&entry.input_sizes, &entry.input_dtypes)?;
+    let sent = total(&inputs)?;
     let what = match meaning {
         Named::Collective(operation) => {
-            What::Collective { group, operation, root: operation.has_root().then_some(0), sent }
+            let split = match operation {
+                Operation::AllToAll
+                    if inputs.len() > 1 && inputs.len() == job.groups[group as usize].len() =>
+                {
+                    lists.list(sent, &inputs)
+                }
+                Operation::AllToAll if !entry.output_sizes.is_empty() => {
+                    Split::Received(total(&tensors(&entry.output_sizes, &entry.output_dtypes)?)?)
+                }
+                _ => Split::Even,
+            };
+            What::Collective { group, operation, root: operation.has_root().then_some(0), sent, split }
         }
         _ => {
             let peer =
@@ -123,8 +152,6 @@ fn call(entry: &Entry, groups: &HashMap<String, u32>, job: &Job) -> Result<Optio
 
 #[cfg(test)]
 mod tests {
-    use hopmap_model::CollectiveOperation as Operation;
-
     use super::*;
 
     fn entry(name: &str, sizes: Vec<Vec<i64>>, kind: &str) -> Entry {
@@ -135,6 +162,8 @@ mod tests {
             profiling_name: name.into(),
             input_sizes: sizes,
             input_dtypes,
+            output_sizes: Vec::new(),
+            output_dtypes: Vec::new(),
         }
     }
 
@@ -143,10 +172,18 @@ mod tests {
         let mut job = Job::default();
         let group = job.group(vec![4, 5], None, Path::new("")).unwrap();
         let groups = HashMap::from([("0".to_owned(), group)]);
-        let what = |entry: Entry| call(&entry, &groups, &job).map(|call| call.map(|(_, call)| call));
+        let what = |entry: Entry| {
+            call(&entry, &groups, (&job, &mut Rank::default())).map(|call| call.map(|(_, call)| call))
+        };
         assert_eq!(
             what(entry("nccl:all_reduce", vec![vec![2, 3], vec![4]], "Float")),
-            Ok(Some(What::Collective { group, operation: Operation::AllReduce, root: None, sent: 40 }))
+            Ok(Some(What::Collective {
+                group,
+                operation: Operation::AllReduce,
+                root: None,
+                sent: 40,
+                split: Split::Even
+            }))
         );
         assert_eq!(
             what(entry("nccl:send 0->1", vec![vec![8]], "BFloat16")),

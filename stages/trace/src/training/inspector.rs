@@ -12,8 +12,9 @@ use std::path::Path;
 use hopmap_model::{CollectiveOperation as Operation, Context};
 use serde::Deserialize;
 
+use super::calls::{Rank, Split, What};
 use super::error::{RECORD_ALL, damaged};
-use super::job::{Checked, Job, Kept, Rank, What, common};
+use super::job::{Checked, Job, Numbered};
 use super::json;
 use super::kinds::kind;
 use super::names::{Named, named};
@@ -164,8 +165,7 @@ fn job(
         let members = processes.values().map(|process| ranks[process]).collect();
         groups.insert(id.as_str(), job.group(members, kind(None, name), path)?);
     }
-    let mut kept: Kept = BTreeMap::new();
-    let mut hosts = BTreeMap::new();
+    let mut kept: BTreeMap<u32, Numbered> = BTreeMap::new();
     for (process, mut operations) in recorded {
         operations.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
         let mut calls = Vec::with_capacity(operations.len());
@@ -174,7 +174,8 @@ fn job(
             let member = |rank: u32| communicators[&id].processes.get(&rank).map(|process| ranks[process]);
             let what = match done {
                 Done::Collective(operation, sent) => {
-                    What::Collective { group, operation, root: operation.has_root().then_some(0), sent }
+                    let root = operation.has_root().then_some(0);
+                    What::Collective { group, operation, root, sent, split: Split::Even }
                 }
                 Done::Message(peer, bytes, is_sent) => {
                     let named = member(peer);
@@ -190,12 +191,9 @@ fn job(
             calls.push((group, number, what));
         }
         let rank = ranks[&process];
-        hosts.insert(rank, process.0);
-        kept.insert(rank, calls);
+        kept.insert(rank, (calls, Rank { host: Some(process.0), ..Rank::default() }));
     }
-    for (rank, calls) in common(kept, job.groups.len()) {
-        job.add(rank, Rank { calls, host: hosts.remove(&rank), ..Rank::default() }, path)?;
-    }
+    job.add_common(kept, path)?;
     job.checked(None, path)
 }
 

@@ -6,52 +6,12 @@ use std::path::Path;
 use hopmap_collectives::Call as Blocks;
 use hopmap_model::{CollectiveOperation as Operation, Context};
 
-use super::error::{RECORD_ALL, damaged};
+use super::agreement::{Doubts, Groups};
+use super::calls::{Rank, What};
+use super::error::damaged;
 use super::kinds::{MOST_KINDS, POINT_TO_POINT, shape};
 use crate::TraceError;
 use crate::matrix::MAX_RANKS;
-
-/// What a rank communicates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
-    /// A collective operation of a group.
-    Collective {
-        /// Index of the group.
-        group: u32,
-        operation: Operation,
-        /// Rank of the root in the group; 0 if the trace does not say.
-        root: Option<u32>,
-        /// Bytes of the buffer that this rank passes: its contribution, or what it has for all.
-        sent: u64,
-    },
-    /// A message to a rank, with the index of the kind of its group if the trace says it.
-    Send { peer: u32, tag: u32, bytes: u64, kind: Option<u32> },
-    /// A message from a rank.
-    Receive { peer: u32, tag: u32, bytes: u64 },
-}
-
-/// What happens to a communication, by index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Moment {
-    Start(u32),
-    /// Something waits for it.
-    Needed(u32),
-}
-
-/// What a rank does.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Rank {
-    /// Its communication, in the order of the starts.
-    pub(crate) calls: Vec<What>,
-    /// Seconds since the begin of the trace at which communication starts and is needed, in order. Empty if the trace
-    /// does not say.
-    pub(crate) moments: Vec<(f64, Moment)>,
-    /// When it computes: begin and end, sorted and disjoint. Empty if the trace does not say.
-    pub(crate) computing: Vec<(f64, f64)>,
-    pub(crate) host: Option<String>,
-    /// Seconds from its first to its last event, if known.
-    pub(crate) duration_s: Option<f64>,
-}
 
 /// What all ranks do.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -65,8 +25,8 @@ pub(crate) struct Job {
     numbers: HashMap<(Vec<u32>, Option<u32>), u32>,
     /// Names of the kinds.
     names: Vec<String>,
-    /// Why it is not complete, if it is not.
-    incomplete: Option<String>,
+    /// Numbers of the first operations of the groups, if the trace has numbers.
+    first: Vec<u64>,
 }
 
 impl Job {
@@ -134,7 +94,6 @@ impl Job {
             let others = if others > 0 { format!(" and {others} others") } else { String::new() };
             return Err(damaged(path, format!("has no trace of rank {first}{others}, of {size} ranks")));
         }
-        self.check_groups(path)?;
         // A description for every group says nothing about its kind.
         let is_described = self.names.len() <= MOST_KINDS;
         let mut kinds = Vec::with_capacity(self.groups.len());
@@ -144,105 +103,46 @@ impl Job {
             let named = kind.is_none().then(shape);
             kinds.push(kind.or_else(|| self.kind(named)).unwrap_or_default());
         }
-        let Self { ranks, groups, names, incomplete, .. } = self;
-        Ok(Checked { ranks: ranks.into_values().collect(), groups, kinds, names, incomplete })
+        let Self { ranks, groups, names, first, .. } = self;
+        let mut ranks: Vec<Rank> = ranks.into_values().collect();
+        let kinds_of_groups = kinds.iter().map(|kind| names[*kind as usize].as_str()).collect();
+        let agreed = Groups { members: &groups, names: kinds_of_groups, first: &first, path };
+        let doubts = agreed.agree(&mut ranks)?;
+        Ok(Checked { ranks, groups, kinds, names, doubts })
     }
 
-    /// Checks that members of a group call the same operations in the same order. Calls that only some members
-    /// have, because a trace ends earlier, are left out.
-    fn check_groups(&mut self, path: &Path) -> Result<(), TraceError> {
-        let mut sequences: Vec<BTreeMap<u32, Vec<Operation>>> = vec![BTreeMap::new(); self.groups.len()];
-        for (rank, Rank { calls, .. }) in &self.ranks {
-            for call in calls {
-                let What::Collective { group, operation, .. } = *call else { continue };
-                sequences[group as usize].entry(*rank).or_default().push(operation);
+    /// Adds calls with their numbers in groups, from the first operation of each group that all its members still have:
+    /// tools that keep the last operations only do not keep the same ones on all ranks.
+    pub(super) fn add_common(
+        &mut self,
+        kept: BTreeMap<u32, Numbered>,
+        path: &Path,
+    ) -> Result<(), TraceError> {
+        let is_collective = |call: &What| matches!(call, What::Collective { .. });
+        let mut first = vec![0; self.groups.len()];
+        for (calls, _) in kept.values() {
+            let mut own: BTreeMap<u32, u64> = BTreeMap::new();
+            for (group, number, _) in calls.iter().filter(|(.., call)| is_collective(call)) {
+                let lowest = own.entry(*group).or_insert(*number);
+                *lowest = (*lowest).min(*number);
             }
+            own.into_iter()
+                .for_each(|(group, lowest)| first[group as usize] = lowest.max(first[group as usize]));
         }
-        let mut common = vec![0; self.groups.len()];
-        let mut partial = 0;
-        for ((sequences, members), common) in sequences.iter().zip(&self.groups).zip(&mut common) {
-            if let Some(stranger) = sequences.keys().find(|rank| !members.contains(rank)) {
-                let problem = format!("has an operation of rank {stranger} in a group of ranks {members:?}");
-                return Err(damaged(path, problem));
-            }
-            let lengths = members.iter().map(|rank| sequences.get(rank).map_or(0, Vec::len));
-            let (fewest, most) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
-            (*common, partial) = (fewest, partial + most - fewest);
-            let mut all = sequences.iter();
-            let Some((first, expected)) = all.next() else { continue };
-            for (rank, found) in all {
-                if let Some(index) = (0..fewest).find(|index| expected[*index] != found[*index]) {
-                    let problem = format!(
-                        "contradicts itself: operation {} of a group is `{}` on rank {first} and `{}` on rank {rank}",
-                        index + 1,
-                        expected[index].name(),
-                        found[index].name(),
-                    );
-                    return Err(TraceError::of(path, problem, RECORD_ALL));
-                }
-            }
+        let is_kept = |(group, number, call): &(u32, u64, What)| {
+            !is_collective(call) || *number >= first[*group as usize]
+        };
+        for (rank, (calls, mut rest)) in kept {
+            rest.calls = calls.into_iter().filter(is_kept).map(|(.., call)| call).collect();
+            self.add(rank, rest, path)?;
         }
-        if partial > 0 {
-            self.incomplete =
-                Some(format!("{partial} collective operations are not in the traces of all members"));
-            self.ranks.values_mut().for_each(|rank| rank.keep_first(&common));
-        }
+        self.first = first;
         Ok(())
     }
 }
 
-impl Rank {
-    /// Keeps the first operations of every group.
-    fn keep_first(&mut self, common: &[usize]) {
-        let mut counts = vec![0; common.len()];
-        let is_kept = |call: &What| {
-            let What::Collective { group, .. } = *call else { return true };
-            counts[group as usize] += 1;
-            counts[group as usize] <= common[group as usize]
-        };
-        let kept: Vec<bool> = self.calls.iter().map(is_kept).collect();
-        let mut left = kept.iter();
-        self.calls.retain(|_| left.next() == Some(&true));
-        let mut next = 0;
-        let place = |kept: &bool| {
-            next += u32::from(*kept);
-            next - u32::from(*kept)
-        };
-        let numbers: Vec<u32> = kept.iter().map(place).collect();
-        self.moments.retain_mut(|(_, Moment::Start(call) | Moment::Needed(call))| {
-            let is_kept = kept[*call as usize];
-            *call = numbers[*call as usize];
-            is_kept
-        });
-    }
-
-    /// Seconds of computation.
-    pub(super) fn computing_s(&self) -> f64 {
-        self.computing.iter().map(|(begin, end)| end - begin).sum()
-    }
-}
-
-/// Calls of every rank with the group and the number of an operation in it.
-pub(super) type Kept = BTreeMap<u32, Vec<(u32, u64, What)>>;
-
-/// The calls of every rank from the first operation of each group that all its members still have: tools that keep
-/// the last operations only do not keep the same ones on all ranks.
-pub(super) fn common(kept: Kept, groups: usize) -> BTreeMap<u32, Vec<What>> {
-    let is_collective = |call: &What| matches!(call, What::Collective { .. });
-    let mut first = vec![0; groups];
-    for calls in kept.values() {
-        let mut own: BTreeMap<u32, u64> = BTreeMap::new();
-        for (group, number, _) in calls.iter().filter(|(.., call)| is_collective(call)) {
-            let lowest = own.entry(*group).or_insert(*number);
-            *lowest = (*lowest).min(*number);
-        }
-        own.into_iter().for_each(|(group, lowest)| first[group as usize] = lowest.max(first[group as usize]));
-    }
-    let is_kept =
-        |(group, number, call): &(u32, u64, What)| !is_collective(call) || *number >= first[*group as usize];
-    let calls = |calls: Vec<_>| calls.into_iter().filter(is_kept).map(|(.., call)| call).collect();
-    kept.into_iter().map(|(rank, kept)| (rank, calls(kept))).collect()
-}
+/// The calls of a rank with the group and the number of an operation in it, and the rank without them.
+pub(super) type Numbered = (Vec<(u32, u64, What)>, Rank);
 
 /// A job in which every rank has a trace and all members of a group do the same.
 #[derive(Debug, Clone, PartialEq)]
@@ -253,7 +153,7 @@ pub(crate) struct Checked {
     kinds: Vec<u32>,
     /// Names of the kinds.
     names: Vec<String>,
-    pub(super) incomplete: Option<String>,
+    pub(super) doubts: Doubts,
 }
 
 impl Checked {
@@ -276,8 +176,16 @@ impl Checked {
         if let Some(longest) = self.recorded_s() {
             cx.log(format_args!("the trace lasts {longest:.6} s"));
         }
-        if let Some(reason) = &self.incomplete {
+        if let Some(reason) = &self.doubts.incomplete {
             cx.log(format_args!("warning: {reason}, and are left out"));
+        }
+        self.log_uneven(cx);
+    }
+
+    /// Logs that ranks contribute different amounts to an operation.
+    pub(crate) fn log_uneven(&self, cx: &Context<'_>) {
+        if let Some(example) = &self.doubts.uneven {
+            cx.log(format_args!("warning: {example}; each rank counts with its own"));
         }
     }
 

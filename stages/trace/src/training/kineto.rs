@@ -15,8 +15,9 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::calls::{Moment, Rank, Split, What};
 use super::error::{RECORD_ALL, damaged};
-use super::job::{Checked, Job, Moment, Rank, What};
+use super::job::{Checked, Job};
 use super::json::{self, Each, Ranks};
 use super::kinds::kind;
 use super::names::{Named, element_bytes, named};
@@ -48,8 +49,10 @@ struct Arguments {
     #[serde(rename = "In msg nelems")]
     elements: Option<Value>,
     dtype: Option<String>,
+    #[serde(rename = "Out msg nelems")]
+    received: Option<Value>,
     #[serde(rename = "In split size")]
-    split: Option<Value>,
+    splits: Option<Value>,
     #[serde(rename = "Process Group Name")]
     group: Option<String>,
     #[serde(rename = "Process Group Description")]
@@ -94,8 +97,17 @@ struct Raw {
 
 #[derive(Debug)]
 enum Meaning {
-    Collective { operation: Operation, root: Option<u32>, sent: u64 },
+    Collective { operation: Operation, root: Option<u32>, sent: u64, splits: Splits },
     Message { peer: u32, bytes: u64, is_sent: bool },
+}
+
+/// What an all-to-all says about who gets what.
+#[derive(Debug)]
+enum Splits {
+    /// Nothing but the bytes that this rank receives, if known.
+    Received(Option<u64>),
+    /// Different amounts: rows of a tensor for every member.
+    Listed(Vec<u64>),
 }
 
 /// What a file has.
@@ -205,13 +217,13 @@ impl File {
         let all: Vec<u32> = (0..self.information.world_size.unwrap_or(0)).collect();
         let span = self.span.unwrap_or_default();
         let seconds = |time: f64| (time - span.0) / 1e6;
-        let (mut calls, mut spans) = (Vec::new(), Vec::new());
+        let (mut rank, mut spans) = (Rank::default(), Vec::new());
         for raw in self.raw {
             let span = (seconds(raw.span.0), seconds(raw.span.1));
             let description = raw.description.as_ref().or_else(|| descriptions.get(&raw.group));
             let kind = kind(description.map(String::as_str), &raw.group);
             let what = match raw.meaning {
-                Meaning::Collective { operation, root, sent } => {
+                Meaning::Collective { operation, root, sent, splits } => {
                     let members = match (raw.ranks.map(|ranks| ranks.list()), known.get(&raw.group)) {
                         (Some(Ok(listed)), _) if !listed.is_empty() => listed,
                         (_, Some(configured)) => {
@@ -226,20 +238,30 @@ impl File {
                     let processes = job.groups[group as usize].len() as u32;
                     let root =
                         operation.has_root().then(|| root.filter(|root| *root < processes).unwrap_or(0));
-                    What::Collective { group, operation, root, sent }
+                    let split = match splits {
+                        Splits::Listed(rows) if rows.len() == processes as usize => rank.list(sent, &rows),
+                        Splits::Listed(rows) => {
+                            let problem =
+                                format!("has {} split sizes in a group of {processes} ranks", rows.len());
+                            return Err(damaged(path, problem));
+                        }
+                        Splits::Received(bytes) => bytes.map_or(Split::Even, Split::Received),
+                    };
+                    What::Collective { group, operation, root, sent, split }
                 }
                 Meaning::Message { peer, bytes, is_sent: true } => {
                     What::Send { peer, tag: 0, bytes, kind: job.kind(kind) }
                 }
                 Meaning::Message { peer, bytes, is_sent: false } => What::Receive { peer, tag: 0, bytes },
             };
-            calls.push(what);
+            rank.calls.push(what);
             spans.push(span);
         }
         let waiting = without(merged(self.communicating), &merged(self.computing));
         let computing = without(vec![span], &waiting);
         let computing = computing.into_iter().map(|(begin, end)| (seconds(begin), seconds(end))).collect();
-        Ok(Rank { calls, moments: moments(&spans), computing, host: None, duration_s: Some(seconds(span.1)) })
+        let duration_s = Some(seconds(span.1));
+        Ok(Rank { moments: moments(&spans), computing, duration_s, ..rank })
     }
 }
 
@@ -269,37 +291,49 @@ fn raw(arguments: Arguments, span: (f64, f64), is_kernel: bool) -> Result<Option
         }
         _ => Err(format!("`{name}` has no {what}")),
     };
-    let bytes = || {
+    let bytes = |elements: &Option<Value>| {
         let kind = arguments.dtype.as_deref().unwrap_or_default();
         let size = element_bytes(kind).ok_or_else(|| format!("`{name}` has the unknown type `{kind}`"))?;
-        let elements: u64 = number(&arguments.elements, "number of elements")?;
+        let elements: u64 = number(elements, "number of elements")?;
         elements.checked_mul(size).ok_or_else(|| format!("`{name}` has more than 2^64 bytes"))
     };
     let rank =
         |value| number(value, "rank").and_then(|rank| u32::try_from(rank).map_err(|error| error.to_string()));
     let meaning = match meaning {
         Named::Collective(Operation::Barrier) => {
-            Meaning::Collective { operation: Operation::Barrier, root: None, sent: 0 }
+            let splits = Splits::Received(None);
+            Meaning::Collective { operation: Operation::Barrier, root: None, sent: 0, splits }
         }
         Named::Collective(operation) => {
-            let uneven = operation == Operation::AllToAll && arguments.split.as_ref().is_some_and(is_uneven);
-            let operation = if uneven { Operation::AllToAllV } else { operation };
-            Meaning::Collective { operation, root: rank(&arguments.root).ok(), sent: bytes()? }
+            let is_exchange = matches!(operation, Operation::AllToAll | Operation::AllToAllV);
+            let splits =
+                match arguments.splits.as_ref().filter(|_| is_exchange).and_then(listed).transpose()? {
+                    Some(rows) if rows.iter().any(|row| *row != rows[0]) => Splits::Listed(rows),
+                    _ => Splits::Received(bytes(&arguments.received).ok()),
+                };
+            let (root, sent) = (rank(&arguments.root).ok(), bytes(&arguments.elements)?);
+            Meaning::Collective { operation, root, sent, splits }
         }
-        Named::Send => {
-            Meaning::Message { peer: rank(&arguments.destination)?, bytes: bytes()?, is_sent: true }
+        direction => {
+            let is_sent = direction == Named::Send;
+            let peer = if is_sent { &arguments.destination } else { &arguments.source };
+            Meaning::Message { peer: rank(peer)?, bytes: bytes(&arguments.elements)?, is_sent }
         }
-        _ => Meaning::Message { peer: rank(&arguments.source)?, bytes: bytes()?, is_sent: false },
     };
     let group = arguments.group.unwrap_or_default();
     let Arguments { description, ranks, .. } = arguments;
     Ok(Some(Raw { meaning, group, description, ranks, span, is_kernel }))
 }
 
-/// Whether a list of split sizes, or its text, has different sizes.
-fn is_uneven(split: &Value) -> bool {
-    let text = split.as_str().map_or_else(|| split.to_string(), str::to_owned);
-    let mut sizes = text.split(|letter: char| !letter.is_ascii_digit()).filter(|size| !size.is_empty());
-    let first = sizes.next();
-    sizes.any(|size| Some(size) != first)
+/// Split sizes as a list, or as its text; `None` if they are abbreviated, as those of more than 30 ranks are.
+fn listed(splits: &Value) -> Option<Result<Vec<u64>, String>> {
+    let text = splits.as_str().map_or_else(|| splits.to_string(), str::to_owned);
+    if text.contains("...") {
+        return None;
+    }
+    let sizes = text.split(|letter| "[], ".contains(letter)).filter(|size| !size.is_empty());
+    let size = |size: &str| {
+        size.parse::<u32>().map(u64::from).map_err(|_| format!("the impossible split size `{size}`"))
+    };
+    Some(sizes.map(size).collect())
 }

@@ -12,7 +12,8 @@ use hopmap_model::{
     Collective, CollectiveOperation as Operation, Context, Envelope, Program, ProgramBuilder,
 };
 
-use super::job::{Checked, Moment, Rank, What};
+use super::calls::{Moment, Rank, What};
+use super::job::Checked;
 use crate::TraceError;
 use crate::archive::check_stop;
 
@@ -151,7 +152,7 @@ impl Building<'_> {
             What::Receive { peer, tag, bytes } => {
                 return Ok(vec![self.builder.irecv(rank, Envelope { peer, tag, communicator: 0 }, bytes)]);
             }
-            What::Collective { group, operation, root, sent } => (group, operation, root, sent),
+            What::Collective { group, operation, root, sent, .. } => (group, operation, root, sent),
         };
         let communicator = self.communicators[group as usize];
         let overlapped = number.and_then(|number| Some((number.1, *self.overlapped.get(&number)?)));

@@ -2,33 +2,43 @@
 
 use std::collections::BTreeMap;
 
+use hopmap_model::CollectiveOperation as Operation;
 use hopmap_recording::{Calls, CollectiveKind, Kind, Method, Process, Recording, Traffic};
 
-use super::job::{Checked, Rank, What};
+use super::calls::{Rank, What};
+use super::job::Checked;
 
 /// Equal calls and messages, added up.
 #[derive(Debug, Default)]
 struct Sums {
     /// Number of calls by communicator, operation, root, rank, and bytes of a call.
     calls: BTreeMap<(u32, CollectiveKind, Option<u32>, u32, u64), u64>,
-    /// Messages and bytes by source, destination, and length class.
-    traffic: BTreeMap<(u32, u32, u32), (u64, u64)>,
+    /// Messages and bytes by source, destination, kind, and length class.
+    traffic: BTreeMap<(u32, u32, Kind, u32), (u64, u64)>,
 }
 
 impl Sums {
-    fn add(&mut self, rank: u32, call: &What, communicators: &[u32]) {
+    fn add(&mut self, (number, rank): (u32, &Rank), call: &What, (group, communicator): (&[u32], u32)) {
         match *call {
-            What::Collective { group, operation, root, sent } => {
+            What::Collective { operation, root, sent, split, .. } => {
                 let Some(kind) = CollectiveKind::of_name(operation.name()) else { return };
-                *self.calls.entry((communicators[group as usize], kind, root, rank, sent)).or_default() += 1;
+                *self.calls.entry((communicator, kind, root, number, sent)).or_default() += 1;
+                if operation == Operation::AllToAllV {
+                    let shares = rank.shares(sent, split, group.len());
+                    let others =
+                        group.iter().zip(shares).filter(|(peer, bytes)| **peer != number && *bytes > 0);
+                    others.for_each(|(peer, bytes)| self.send((number, *peer, Kind::Collective), bytes));
+                }
             }
-            What::Send { peer, bytes, .. } => {
-                let length = bytes.checked_ilog2().map_or(0, |log| log + 1);
-                let sum = self.traffic.entry((rank, peer, length)).or_default();
-                *sum = (sum.0 + 1, sum.1.saturating_add(bytes));
-            }
+            What::Send { peer, bytes, .. } => self.send((number, peer, Kind::PointToPoint), bytes),
             What::Receive { .. } => {}
         }
+    }
+
+    fn send(&mut self, (source, destination, kind): (u32, u32, Kind), bytes: u64) {
+        let length = bytes.checked_ilog2().map_or(0, |log| log + 1);
+        let sum = self.traffic.entry((source, destination, kind, length)).or_default();
+        *sum = (sum.0 + 1, sum.1.saturating_add(bytes));
     }
 
     fn merge(&mut self, other: &Self) {
@@ -51,9 +61,15 @@ impl Checked {
         let number = |group: &Vec<u32>| members.binary_search(&group).unwrap_or_default() as u32;
         let communicators: Vec<u32> = self.groups.iter().map(number).collect();
         let mut by_kind: BTreeMap<&str, Sums> = BTreeMap::new();
-        for (rank, Rank { calls, .. }) in (0..).zip(&self.ranks) {
-            for call in calls {
-                by_kind.entry(self.kind(call)).or_default().add(rank, call, &communicators);
+        for (number, rank) in (0..).zip(&self.ranks) {
+            for call in &rank.calls {
+                let group = match *call {
+                    What::Collective { group, .. } => {
+                        (self.groups[group as usize].as_slice(), communicators[group as usize])
+                    }
+                    _ => (&[][..], 0),
+                };
+                by_kind.entry(self.kind(call)).or_default().add((number, rank), call, group);
             }
         }
         let mut all = Sums::default();
@@ -71,13 +87,8 @@ impl Checked {
             bytes: sent.saturating_mul(calls),
             calls,
         });
-        let traffic = traffic.into_iter().map(|((source, destination, length), (messages, bytes))| Traffic {
-            source,
-            destination,
-            kind: Kind::PointToPoint,
-            log2_bytes: Some(length),
-            messages,
-            bytes,
+        let traffic = traffic.into_iter().map(|((source, destination, kind, length), (messages, bytes))| {
+            Traffic { source, destination, kind, log2_bytes: Some(length), messages, bytes }
         });
         let times = |rank: &Rank| Some((rank.duration_s?, (rank.duration_s? - rank.computing_s()).max(0.0)));
         Recording {
@@ -91,7 +102,9 @@ impl Checked {
             histogram: Vec::new(),
             communicators: communicators.iter().map(|members| (*members).clone()).collect(),
             calls: calls.collect(),
-            incomplete: self.incomplete.clone(),
+            // `traffic` has the messages of all-to-alls with sizes.
+            counted: CollectiveKind::of_name(Operation::AllToAllV.name()).into_iter().collect(),
+            incomplete: self.doubts.incomplete.clone(),
         }
     }
 }

@@ -495,3 +495,93 @@ fn phases_add_up_to_the_matrix() {
         assert!(kept.graph().phases.iter().all(|phase| !phase.groups().is_empty()));
     }
 }
+
+/// An all-to-all of three ranks: elements that each passes and gets, and split sizes.
+fn exchange(ranks: [(u32, u32, &str); 3]) -> Files {
+    let text = |rank: usize, (sent, received, splits): (u32, u32, &str)| {
+        let arguments = format!(
+            "\"Collective name\":\"all_to_allv\",\"In msg nelems\":{sent},\"Out msg nelems\":{received},\"dtype\":\"BFloat16\",\
+             \"Process Group Name\":\"5\",\"Process Group Ranks\":\"[0, 1, 2]\",\"In split size\":\"{splits}\""
+        );
+        let event = event("ncclDevKernel_SendRecv", "kernel", (10, 5), &arguments);
+        format!(
+            "{{\"schemaVersion\":1,\"distributedInfo\":{{\"rank\":{rank},\"world_size\":3}},\"traceEvents\":[{event}]}}"
+        )
+    };
+    let texts: Vec<String> = ranks.into_iter().enumerate().map(|(rank, of)| text(rank, of)).collect();
+    Files::new(&[("0.json", &texts[0]), ("1.json", &texts[1]), ("2.json", &texts[2])])
+}
+
+/// Once every pair counted the mean, and even splits on one rank contradicted uneven ones on another.
+#[test]
+fn uneven_exchanges_count_what_every_pair_passes() {
+    // Rows of 10 elements of 2 bytes.
+    let listed = exchange([(80, 80, "[1, 2, 5]"), (80, 90, "[4, 4, 0]"), (90, 80, "[3, 3, 3]")]);
+    assert_eq!(sums(&listed), [(0, 1, 40), (0, 2, 100), (1, 0, 80), (2, 0, 60), (2, 1, 60)]);
+    let kept = listed.read(|params| params.collectives = hopmap_trace::Collectives::Keep);
+    let calls = &kept.graph().collectives.calls;
+    assert_eq!((calls.len(), calls[0].operation.name(), calls[0].calls), (1, "alltoallv", 1));
+    // A half to the first rank, a quarter to the others.
+    let abbreviated = exchange([(60, 120, "[1, ..., 5]"), (120, 60, "[2, ..., 4]"), (60, 60, "[1, ..., 2]")]);
+    let expected = [(0, 1, 30), (0, 2, 30), (1, 0, 120), (1, 2, 60), (2, 0, 60), (2, 1, 30)];
+    assert_eq!(sums(&abbreviated), expected);
+    let other = exchange([(80, 80, "[1, 2]"), (80, 80, "[]"), (80, 80, "[]")]);
+    assert!(refused(&other).contains("has 2 split sizes in a group of 3 ranks"), "{}", refused(&other));
+}
+
+#[test]
+fn dumps_have_the_sizes_of_exchanges() {
+    let dumped = |inputs: [&str; 3], outputs: [&str; 3]| {
+        let one = |rank: usize| {
+            let kinds = inputs[rank].matches('[').map(|_| "\"Byte\"").collect::<Vec<_>>().join(",");
+            let sizes = format!(
+                "\"input_dtypes\":[{kinds}],\"output_dtypes\":[\"Byte\"],\"output_sizes\":[{}]",
+                outputs[rank]
+            );
+            dump(&[entry(4, "nccl:all_to_all", inputs[rank]).replace("\"input_dtypes\":[\"Float\"]", &sizes)])
+        };
+        let texts = [0, 1, 2].map(one);
+        Files::new(&[("r0.json", &texts[0]), ("r1.json", &texts[1]), ("r2.json", &texts[2])])
+    };
+    // A tensor per member.
+    let tensors = dumped(["[1],[2],[3]", "[4],[5],[6]", "[7],[8],[9]"], ["[12]", "[15]", "[18]"]);
+    assert_eq!(sums(&tensors), [(0, 1, 2), (0, 2, 3), (1, 0, 4), (1, 2, 6), (2, 0, 7), (2, 1, 8)]);
+    // One tensor, with a half of everything for the last rank.
+    let totals = dumped(["[8]", "[16]", "[8]"], ["[8]", "[8]", "[16]"]);
+    assert_eq!(sums(&totals), [(0, 1, 2), (0, 2, 4), (1, 0, 4), (1, 2, 8), (2, 0, 2), (2, 1, 2)]);
+}
+
+#[test]
+fn every_rank_sends_its_own_total_if_nothing_else_is_known() {
+    let of = |operation: u64, sizes: [u64; 3]| {
+        chakra_of(&sizes.map(|size| trace(&[collective(1, &[], operation, size, "")])), "{}")
+    };
+    assert_eq!(sums(&of(6, [300, 600, 0])), [(0, 1, 100), (0, 2, 100), (1, 0, 200), (1, 2, 200)]);
+    // An even one is the same as before.
+    assert_eq!(sums(&of(6, [300, 300, 300])).len(), 6);
+    // Shards of an all-gather go around the ring.
+    let uneven = of(2, [8, 12, 0]);
+    assert_eq!(sums(&uneven), [(0, 1, 8), (1, 2, 20), (2, 0, 12)]);
+    let log = uneven.auto().log.join("\n");
+    let expected = "warning: 1 collective operations have shards of different sizes: operation 1 of the `world` group of ranks 0, 1, 2, \
+                    `allgather`, has 8 bytes on rank 0 and 12 on rank 1; each rank counts with its own";
+    assert!(log.contains(expected), "{log}");
+}
+
+/// Once the first rank was believed.
+#[test]
+fn ranks_agree_on_the_size_of_a_reduction() {
+    for (kind, name) in [(0, "allreduce"), (1, "reduce"), (5, "bcast"), (7, "reduce_scatter_block")] {
+        let of = |size: u64| trace(&[collective(1, &[], kind, 8, ""), collective(2, &[], kind, size, "")]);
+        let problem = refused(&chakra_of(&[of(16), of(16), of(24)], "{}"));
+        let expected = format!(
+            "contradicts itself: operation 2 of the `world` group of ranks 0, 1, 2, `{name}`, has 16 bytes on rank 0 and 24 on rank 2"
+        );
+        assert!(problem.contains(&expected), "{problem}");
+    }
+    // The number is that of the trace.
+    let other = dump(&[entry(7, "nccl:all_reduce", "[8]")]);
+    let one = dump(&[entry(6, "nccl:all_reduce", "[9]"), entry(7, "nccl:all_reduce", "[9]")]);
+    let problem = refused(&Files::new(&[("r0.json", &one), ("r1.json", &other), ("r2.json", &one)]));
+    assert!(problem.contains("operation 7 of the `world` group"), "{problem}");
+}

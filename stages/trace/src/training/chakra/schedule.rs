@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use hopmap_model::Context;
 
-use super::super::job::{Moment, Rank, What};
+use super::super::calls::{Moment, Rank, What};
 use super::super::spans::merged;
 
 const NONE: u32 = u32::MAX;
@@ -212,8 +212,8 @@ impl State<'_> {
             calls: self.order.iter().map(|call| calls[*call as usize]).collect(),
             moments: self.moments,
             computing: merged(self.computing),
-            host: None,
             duration_s: Some(self.time),
+            ..Rank::default()
         }
     }
 }

@@ -1,0 +1,188 @@
+//! Whether the members of a group agree on their collective operations, and what they pass to each other if they may
+//! differ.
+//!
+//! | operation | sizes differ |
+//! |---|---|
+//! | all-reduce, reduce, reduce-scatter, broadcast | an error: such an operation has no meaning, so the traces are of different steps |
+//! | all-gather, gather | a warning, and every rank contributes its own size: programs pad uneven shards, or gather them one by one |
+//! | all-to-all | usual with experts: every rank sends what its split sizes say, or its own total. If only the totals of all ranks are known, both ways, it sends in proportion to what the others receive |
+//! | scatter, barrier | nothing: only the root passes something |
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hopmap_model::CollectiveOperation as Operation;
+
+use super::calls::{Rank, Split, What};
+use super::error::{RECORD_ALL, damaged};
+use crate::TraceError;
+
+/// Members of a group in messages.
+const NAMED: usize = 4;
+
+/// The groups of a job.
+pub(super) struct Groups<'a> {
+    pub(super) members: &'a [Vec<u32>],
+    /// Their kinds.
+    pub(super) names: Vec<&'a str>,
+    /// Numbers of their first operations.
+    pub(super) first: &'a [u64],
+    pub(super) path: &'a Path,
+}
+
+/// What is not as it should be.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Doubts {
+    /// Operations that some members lack.
+    pub(super) incomplete: Option<String>,
+    /// Operations with shards of different sizes.
+    pub(super) uneven: Option<String>,
+}
+
+/// An operation of a rank: its rank, and the index of its call.
+type Place = (u32, u32);
+
+impl Groups<'_> {
+    /// Checks that members of a group call the same operations in the same order. Calls that only some members
+    /// have, because a trace ends earlier, are left out.
+    pub(super) fn agree(&self, ranks: &mut [Rank]) -> Result<Doubts, TraceError> {
+        let mut sequences: Vec<BTreeMap<u32, Vec<Place>>> = vec![BTreeMap::new(); self.members.len()];
+        for (rank, Rank { calls, .. }) in (0..).zip(&*ranks) {
+            for (index, call) in (0..).zip(calls) {
+                let What::Collective { group, .. } = *call else { continue };
+                sequences[group as usize].entry(rank).or_default().push((rank, index));
+            }
+        }
+        let mut doubts = Doubts::default();
+        let mut common = vec![0; self.members.len()];
+        let (mut partial, mut uneven) = (0, 0);
+        for (group, members) in self.members.iter().enumerate() {
+            let sequences = &sequences[group];
+            if let Some(stranger) = sequences.keys().find(|rank| !members.contains(rank)) {
+                let problem = format!("has an operation of rank {stranger} in the {}", self.name(group));
+                return Err(damaged(self.path, problem));
+            }
+            let of_rank = |rank: &u32| sequences.get(rank).map_or(&[][..], Vec::as_slice);
+            let lengths = members.iter().map(|rank| of_rank(rank).len());
+            let (fewest, most) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
+            (common[group], partial) = (fewest, partial + most - fewest);
+            for index in 0..fewest {
+                let places: Vec<Place> = members.iter().map(|rank| of_rank(rank)[index]).collect();
+                if let Some(example) = self.meet(ranks, (group, index), &places)? {
+                    uneven += 1;
+                    doubts.uneven.get_or_insert(example);
+                }
+            }
+        }
+        if let Some(example) = &mut doubts.uneven {
+            *example = format!("{uneven} collective operations have shards of different sizes: {example}");
+        }
+        if partial > 0 {
+            let problem = format!("{partial} collective operations are not in the traces of all members");
+            doubts.incomplete = Some(problem);
+            ranks.iter_mut().for_each(|rank| rank.keep_first(&common));
+        }
+        Ok(doubts)
+    }
+
+    /// An operation of all members; describes shards of different sizes.
+    fn meet(
+        &self,
+        ranks: &mut [Rank],
+        (group, index): (usize, usize),
+        places: &[Place],
+    ) -> Result<Option<String>, TraceError> {
+        let of = |ranks: &[Rank], (rank, call): Place| match ranks[rank as usize].calls[call as usize] {
+            What::Collective { operation: Operation::AllToAllV, sent, .. } => (Operation::AllToAll, sent),
+            What::Collective { operation, sent, .. } => (operation, sent),
+            What::Send { .. } | What::Receive { .. } => (Operation::Barrier, 0),
+        };
+        let first = of(ranks, places[0]);
+        let other = |differs: &dyn Fn((Operation, u64)) -> bool| {
+            places.iter().find(|place| differs(of(ranks, **place))).map(|place| (place.0, of(ranks, *place)))
+        };
+        let number = self.first.get(group).copied().unwrap_or(1) + index as u64;
+        let (name, rank, called) = (self.name(group), places[0].0, first.0.name());
+        if let Some((one, (operation, _))) = other(&|(operation, _)| operation != first.0) {
+            let problem = format!(
+                "contradicts itself: operation {number} of the {name} is `{called}` on rank {rank} and `{}` on rank {one}",
+                operation.name(),
+            );
+            return Err(TraceError::of(self.path, problem, RECORD_ALL));
+        }
+        let differing = other(&|(_, sent)| sent != first.1).map(|(one, (_, sent))| {
+            format!(
+                "operation {number} of the {name}, `{called}`, has {} bytes on rank {rank} and {sent} on rank {one}",
+                first.1
+            )
+        });
+        match first.0 {
+            Operation::Barrier | Operation::Scatter => Ok(None),
+            Operation::AllToAll => {
+                exchange(ranks, places, differing.is_some());
+                Ok(None)
+            }
+            Operation::AllGather | Operation::Gather => {
+                let uneven = match first.0 {
+                    Operation::Gather => Operation::GatherV,
+                    _ => Operation::AllGatherV,
+                };
+                if differing.is_some() {
+                    set(ranks, places, uneven);
+                }
+                Ok(differing)
+            }
+            _ => match differing {
+                Some(problem) => {
+                    let help = "record the same steps on all ranks: with different sizes this operation has no meaning";
+                    Err(TraceError::of(self.path, format!("contradicts itself: {problem}"), help))
+                }
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// A group in messages: its kind and its first members.
+    fn name(&self, group: usize) -> String {
+        let members = &self.members[group];
+        let first: Vec<String> = members.iter().take(NAMED).map(u32::to_string).collect();
+        let (first, name) = (first.join(", "), self.names[group]);
+        match members.len() > NAMED {
+            true => format!("`{name}` group of the {} ranks {first}, …", members.len()),
+            false => format!("`{name}` group of ranks {first}"),
+        }
+    }
+}
+
+fn set(ranks: &mut [Rank], places: &[Place], to: Operation) {
+    for &(rank, call) in places {
+        if let What::Collective { operation, .. } = &mut ranks[rank as usize].calls[call as usize] {
+            *operation = to;
+        }
+    }
+}
+
+/// An all-to-all: one with sizes if any rank lists sizes or passes another total.
+fn exchange(ranks: &mut [Rank], places: &[Place], differs: bool) {
+    let totals = places.iter().map(|&(rank, call)| match ranks[rank as usize].calls[call as usize] {
+        What::Collective { sent, split, .. } => (sent, split),
+        _ => (0, Split::Even),
+    });
+    let totals: Vec<(u64, Split)> = totals.collect();
+    let received: Option<Vec<u64>> = totals.iter().map(|(_, split)| split.received()).collect();
+    let is_even = |received: &Vec<u64>| received.iter().all(|bytes| *bytes == received[0]);
+    let lists = totals.iter().any(|(_, split)| matches!(split, Split::Listed(_)));
+    let received = received.filter(|received| !is_even(received));
+    if !differs && !lists && received.is_none() {
+        return set(ranks, places, Operation::AllToAll);
+    }
+    set(ranks, places, Operation::AllToAllV);
+    let Some(received) = received else { return };
+    for (&(rank, call), (sent, _)) in places.iter().zip(totals) {
+        let rank = &mut ranks[rank as usize];
+        let listed = rank.list(sent, &received);
+        if let What::Collective { split, .. } = &mut rank.calls[call as usize] {
+            *split = listed;
+        }
+    }
+}
