@@ -16,17 +16,17 @@ mod task_graph;
 mod tau;
 mod training;
 
+use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::Path;
 
-use hopmap_model::{Context, Error, InputPath, Process, Program, TaskGraph};
+use hopmap_model::{Context, Error, InputPath, Process, Program, TaskGraph, open_input};
 use hopmap_text::FileError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::matrix::MAX_RANKS;
 use crate::params::{Algorithms, Collectives, ProgramFormat, ProgramParams};
-use crate::training::first_head;
 use crate::{TraceError, otf2};
 use reader::{Reader, Sample};
 
@@ -69,7 +69,8 @@ macro_rules! formats {
 }
 
 formats! {
-    /// Chakra execution traces of a training job: the folder of `NAME.RANK.et`, with `comm_group.json`.
+    /// Chakra execution traces of a training job: the folder of `NAME.RANK.et`, optionally packed, with
+    /// `comm_group.json`.
     Chakra, "chakra", training::CHAKRA;
     /// A CLOG-2 file of MPE.
     Clog2, "clog2", clog2::READER;
@@ -261,6 +262,7 @@ fn with_hosts(mut graph: TaskGraph, ranks_per_host: Option<NonZeroU32>) -> TaskG
 /// The format and its reader, recognised from the contents with `auto`.
 fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), TraceError> {
     if let Some(reader) = format.reader() {
+        check_contents(path, (format, reader))?;
         return Ok((format, reader));
     }
     let sample = Sample::new(path)?;
@@ -285,6 +287,23 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     let names: Vec<&str> = Format::ALL[1..].iter().map(|format| format.name()).collect();
     let help = format!("supported formats: {}; set one with `format`", names.join(", "));
     Err(TraceError::of(path, "has an unknown format", help))
+}
+
+/// Refuses a format of training jobs if the contents are those of another format: most of their keys are optional, so
+/// that what is no trace of this format would be an empty one.
+fn check_contents(path: &Path, (format, reader): (Format, &Reader)) -> Result<(), TraceError> {
+    let training = [Format::Chakra, Format::FlightRecorder, Format::Kineto, Format::NcclInspector];
+    if !training.contains(&format) {
+        return Ok(());
+    }
+    let sample = Sample::new(path)?;
+    match known(&sample).filter(|_| !(reader.recognises)(&sample)) {
+        Some((found, _)) => {
+            let problem = format!("has the format `{}`, not `{}`", found.name(), format.name());
+            Err(TraceError::of(path, problem, "leave `format` out, or set the right one"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn known(sample: &Sample<'_>) -> Option<(Format, &'static Reader)> {
@@ -333,8 +352,9 @@ const SYMMETRISED: Foreign = Foreign {
 const PICKLE: Foreign = Foreign {
     what: "a pickle of Python, such as a dump of PyTorch's flight recorder",
     why: "a pickle may run any program when it is read",
-    instead: "dump JSON: the handler `/handler/dump_nccl_trace_json` of PyTorch's worker server, or `json.dump` of the \
-              dictionary on the machine that wrote it",
+    instead: "convert dumps of your own: `for file in nccl_trace_rank_*; do python3 -c 'import json, pickle, sys; \
+              json.dump(pickle.load(sys.stdin.buffer), sys.stdout, sort_keys=True)' < $file > $file.json; done`; or \
+              dump JSON with the handler `/handler/dump_nccl_trace_json` of PyTorch's worker server",
 };
 
 const COMPRESSED: Foreign = Foreign {
@@ -352,15 +372,24 @@ fn foreign_folder(path: &Path) -> Result<Option<Foreign>, FileError> {
         return Ok(Some(HPCTOOLKIT));
     }
     let entries = std::fs::read_dir(path).map_err(|error| FileError::unreadable(path, &error))?;
-    if first_head(path, &[""]).starts_with("\u{fffd}\u{2}}") {
-        return Ok(Some(PICKLE));
-    }
     Ok(entries.filter_map(Result::ok).find_map(|entry| {
-        match Path::new(&entry.file_name()).extension()?.to_str()? {
-            "hpcrun" | "hpctrace" => Some(HPCTOOLKIT),
-            _ => None,
+        let extension = entry.path().extension().and_then(|extension| extension.to_str()).map(str::to_owned);
+        match extension.as_deref() {
+            Some("hpcrun" | "hpctrace") => Some(HPCTOOLKIT),
+            _ => begins_as_pickle(&entry.path()).then_some(PICKLE),
         }
     }))
+}
+
+fn begins_as_pickle(file: &Path) -> bool {
+    let mut head = [0; 2];
+    let read = open_input(file).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && is_pickle(&head)
+}
+
+/// The first bytes of pickles with protocol 2 and later.
+fn is_pickle(head: &[u8]) -> bool {
+    matches!(head, [0x80, 2..=5, ..])
 }
 
 /// A file of a known format without a matrix.
@@ -369,7 +398,7 @@ fn foreign(head: &[u8]) -> Option<Foreign> {
     let begin = text.trim_start();
     if head.starts_with(&[0x1f, 0x8b]) || head.starts_with(b"BZh") || head.starts_with(b"\xfd7zXZ") {
         Some(COMPRESSED)
-    } else if matches!(head, [0x80, 2..=5, ..]) {
+    } else if is_pickle(head) {
         Some(PICKLE)
     } else if begin.starts_with("@ mpiP") || begin.starts_with("@mpiP") {
         Some(MPIP)

@@ -193,7 +193,7 @@ impl Stage for ProgramStage {
     type Params = ProgramParams;
     const KIND: &'static str = "trace/program";
     const SUMMARY: &'static str = "List what every rank of a program computes, sends and receives, in order";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const { &[Port::optional::<TaskDag>("task-dag"), Port::output::<Program>("program")] }

@@ -15,32 +15,41 @@ use crate::training::{self, Checked, chakra, first_head, flight_recorder, inputs
 pub(super) static CHAKRA: Reader = Reader {
     recognises: |sample| chakra::recognises(sample.path, sample.is_folder),
     files: chakra::files,
-    read: |path, options, cx| graph(&chakra::read(path, false, cx)?, options, cx),
+    read: |path, options, cx| graph((path, &chakra::read(path, false, cx)?), options, cx),
 };
 
 pub(super) static FLIGHT_RECORDER: Reader = Reader {
     recognises: |sample| flight_recorder::recognises(&first_head(sample.path, flight_recorder::ENDINGS)),
     files: |path| inputs(path, flight_recorder::ENDINGS),
-    read: |path, options, cx| graph(&flight_recorder::read(path, cx)?, options, cx),
+    read: |path, options, cx| graph((path, &flight_recorder::read(path, cx)?), options, cx),
 };
 
 pub(super) static KINETO: Reader = Reader {
     recognises: |sample| kineto::recognises(&first_head(sample.path, kineto::ENDINGS)),
     files: |path| inputs(path, kineto::ENDINGS),
-    read: |path, options, cx| graph(&kineto::read(path, cx)?, options, cx),
+    read: |path, options, cx| graph((path, &kineto::read(path, cx)?), options, cx),
 };
 
 pub(super) static INSPECTOR: Reader = Reader {
     recognises: |sample| inspector::recognises(&first_head(sample.path, inspector::ENDINGS)),
     files: |path| inputs(path, inspector::ENDINGS),
-    read: |path, options, cx| graph(&inspector::read(path, cx)?, options, cx),
+    read: |path, options, cx| graph((path, &inspector::read(path, cx)?), options, cx),
 };
 
 /// The task graph of a job, whose operations follow the rules of NCCL, with a phase per kind of group.
-fn graph(job: &Checked, mut options: Options, cx: &Context<'_>) -> Result<TaskGraph, Error> {
+fn graph((path, job): (&Path, &Checked), mut options: Options, cx: &Context<'_>) -> Result<TaskGraph, Error> {
     options.algorithms.rules = Rules::Nccl;
     let (all, kinds) = job.recordings();
     let mut graph = hopmap_record::graph(&all, options, cx)?;
+    if let Some(per_host) = options.ranks_per_host.map(|number| number.get() as usize) {
+        let (ranks, has_hosts) =
+            (graph.ranks(), graph.processes.iter().any(|process| process.host.is_some()));
+        if !has_hosts && ranks > per_host && !ranks.is_multiple_of(per_host) {
+            let help = "set `ranks_per_host` to the number of GPUs of a host: `gpus` in the pipeline `training-trace`";
+            let problem = format!("has {ranks} ranks, which do not fill hosts of {per_host}");
+            return Err(TraceError::of(path, problem, help).into());
+        }
+    }
     job.log_uneven(cx);
     for (kind, recording) in kinds {
         let Converted { graph: TaskGraph { edges, .. }, .. } =

@@ -166,10 +166,12 @@ fn set(ranks: &mut [Rank], places: &[Place], to: Operation) {
 fn exchange(ranks: &mut [Rank], places: &[Place], differs: bool) {
     let totals = places.iter().map(|&(rank, call)| match ranks[rank as usize].calls[call as usize] {
         What::Collective { sent, split, .. } => (sent, split),
-        _ => (0, Split::Even),
+        What::Send { .. } | What::Receive { .. } => (0, Split::Even),
     });
     let totals: Vec<(u64, Split)> = totals.collect();
-    let received: Option<Vec<u64>> = totals.iter().map(|(_, split)| split.received()).collect();
+    let received =
+        places.iter().zip(&totals).map(|((rank, _), (_, split))| ranks[*rank as usize].received(*split));
+    let received: Option<Vec<u64>> = received.collect();
     let is_even = |received: &Vec<u64>| received.iter().all(|bytes| *bytes == received[0]);
     let lists = totals.iter().any(|(_, split)| matches!(split, Split::Listed(_)));
     let received = received.filter(|received| !is_even(received));

@@ -27,19 +27,10 @@ pub(crate) enum What {
 pub(crate) enum Split {
     /// Everybody the same.
     Even,
-    /// Not known; this rank receives so many bytes.
-    Received(u64),
+    /// Not known; this rank receives the bytes at this index of [`Rank::splits`].
+    Received(u32),
     /// What the list of [`Rank::splits`] from this index says.
     Listed(u32),
-}
-
-impl Split {
-    pub(super) fn received(self) -> Option<u64> {
-        match self {
-            Self::Received(bytes) => Some(bytes),
-            Self::Even | Self::Listed(_) => None,
-        }
-    }
 }
 
 /// What happens to a communication, by index.
@@ -55,7 +46,7 @@ pub(crate) enum Moment {
 pub(crate) struct Rank {
     /// Its communication, in the order of the starts.
     pub(crate) calls: Vec<What>,
-    /// Bytes for every member of the group, itself included, of the all-to-alls that list them.
+    /// What all-to-alls say: bytes for every member of the group, itself included, or bytes that this rank receives.
     pub(crate) splits: Vec<u64>,
     /// Seconds since the begin of the trace at which communication starts and is needed, in order. Empty if the trace
     /// does not say.
@@ -90,6 +81,20 @@ impl Rank {
             *call = numbers[*call as usize];
             is_kept
         });
+    }
+
+    /// An all-to-all in which this rank receives so many bytes.
+    pub(super) fn receiving(&mut self, bytes: u64) -> Split {
+        self.splits.push(bytes);
+        Split::Received(self.splits.len() as u32 - 1)
+    }
+
+    /// The bytes that this rank receives, if nothing better is known.
+    pub(super) fn received(&self, split: Split) -> Option<u64> {
+        match split {
+            Split::Received(index) => Some(self.splits[index as usize]),
+            Split::Even | Split::Listed(_) => None,
+        }
     }
 
     /// Lists what every member of a group gets of some bytes, in proportion to weights.

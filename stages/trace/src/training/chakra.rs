@@ -1,4 +1,4 @@
-//! Chakra execution traces, one per rank: `NAME.RANK.et`, with `comm_group.json` beside them.
+//! Chakra execution traces, one per rank: `NAME.RANK.et`, optionally packed, with `comm_group.json` beside them.
 //!
 //! A file is a sequence of protobuf messages, each after its length as a varint: `GlobalMetadata`, then nodes
 //! (`schema/protobuf/et_def.proto` of MLCommons Chakra). Only the fields that are needed are declared; a `comm_size`
@@ -20,7 +20,7 @@ use prost::Message;
 use serde::Deserialize;
 
 use super::calls::{Rank, Split, What};
-use super::error::{RECORD_ALL, damaged};
+use super::error::damaged;
 use super::job::{Checked, Job};
 use super::json;
 use super::kinds::kind;
@@ -31,7 +31,7 @@ use crate::archive::check_stop;
 use schedule::{Nodes, Resource};
 
 /// Ending of the files.
-pub(crate) const ENDINGS: &[&str] = &[".et"];
+pub(crate) const ENDINGS: &[&str] = &[".et", ".et.gz"];
 const GROUPS: &str = "comm_group.json";
 /// Longest message; nodes with the names and shapes of a thousand tensors are shorter.
 const LONGEST: u64 = 64 << 20;
@@ -143,7 +143,7 @@ struct Listed {
 pub(crate) fn recognises(path: &Path, is_folder: bool) -> bool {
     match is_folder {
         true => super::ranks::files_ending(path, ENDINGS).is_ok(),
-        false => crate::archive::has_extension(path, "et"),
+        false => ENDINGS.iter().any(|ending| path.to_string_lossy().ends_with(ending)),
     }
 }
 
@@ -165,7 +165,7 @@ pub(crate) fn read(path: &Path, timed: bool, cx: &Context<'_>) -> Result<Checked
     let groups = path.join(GROUPS);
     if groups.is_file() {
         let seed = std::marker::PhantomData::<BTreeMap<String, Vec<u32>>>;
-        for (name, members) in json::read(&groups, (RECORD_ALL, cx), seed)? {
+        for (name, members) in json::read(&groups, cx, seed)? {
             let group = reading.job.group(members, kind(None, &name), &groups)?;
             reading.groups.insert(name, group);
         }

@@ -13,10 +13,11 @@ use hopmap_model::{CollectiveOperation as Operation, Context};
 use serde::Deserialize;
 
 use super::calls::{Rank, Split, What};
-use super::error::{RECORD_ALL, damaged};
+use super::error::damaged;
 use super::job::{Checked, Job, Numbered};
 use super::json::{self, Ranks};
 use super::kinds::kind;
+use super::kineto;
 use super::names::{Named, element_bytes, named};
 use super::ranks::by_rank;
 use crate::TraceError;
@@ -28,7 +29,6 @@ pub(crate) const ENDINGS: &[&str] = &[".json", ".json.gz"];
 struct Dump {
     #[serde(default)]
     pg_config: BTreeMap<String, Group>,
-    #[serde(default)]
     entries: Vec<Entry>,
 }
 
@@ -54,9 +54,12 @@ struct Entry {
     output_dtypes: Vec<String>,
 }
 
-/// Whether a file begins like a dump, whose keys are sorted.
+/// Whether a file begins like a dump. PyTorch sorts its keys; in one that was a pickle, long lists of ranks may come
+/// first.
 pub(crate) fn recognises(head: &str) -> bool {
-    head.contains("\"collective_seq_id\"") && head.contains("\"entries\"")
+    let has = |key| head.contains(key);
+    (has("\"collective_seq_id\"") && has("\"entries\""))
+        || (has("\"pg_config\"") && has("\"version\"") && !kineto::recognises(head))
 }
 
 /// Reads the dumps of all ranks.
@@ -65,7 +68,7 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
     let mut kept: BTreeMap<u32, Numbered> = BTreeMap::new();
     for (rank, file) in by_rank(path, ENDINGS)? {
         let seed = std::marker::PhantomData::<Dump>;
-        let dump = json::read(&file, (RECORD_ALL, cx), seed)?;
+        let dump = json::read(&file, cx, seed)?;
         let mut groups = HashMap::new();
         for (name, group) in dump.pg_config {
             let ranks = group.ranks.list().map_err(|problem| damaged(&file, problem))?;
@@ -128,7 +131,7 @@ fn call(
                     lists.list(sent, &inputs)
                 }
                 Operation::AllToAll if !entry.output_sizes.is_empty() => {
-                    Split::Received(total(&tensors(&entry.output_sizes, &entry.output_dtypes)?)?)
+                    lists.receiving(total(&tensors(&entry.output_sizes, &entry.output_dtypes)?)?)
                 }
                 _ => Split::Even,
             };

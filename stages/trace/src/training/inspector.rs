@@ -13,7 +13,7 @@ use hopmap_model::{CollectiveOperation as Operation, Context};
 use serde::Deserialize;
 
 use super::calls::{Rank, Split, What};
-use super::error::{RECORD_ALL, damaged};
+use super::error::{damaged, lacking};
 use super::job::{Checked, Job, Numbered};
 use super::json;
 use super::kinds::kind;
@@ -98,7 +98,7 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
         let records = serde_json::Deserializer::from_reader(json::open(&file, cx)?).into_iter::<Record>();
         for (number, record) in records.enumerate() {
             check_stop(number, cx)?;
-            let record = record.map_err(|error| json::damaged(&file, &error, RECORD_ALL))?;
+            let record = record.map_err(|error| json::damaged(&file, &error))?;
             let done = done(&record).map_err(|problem| damaged(&file, problem))?;
             let Record {
                 header: Header { id, comm_name, rank, n_ranks },
@@ -160,7 +160,7 @@ fn job(
     for (id, Communicator { processes, size, name }) in communicators {
         if let Some(missing) = (0..*size).find(|rank| !processes.contains_key(rank)) {
             let problem = format!("has no record of rank {missing} of communicator {id}, of {size} ranks");
-            return Err(damaged(path, problem));
+            return Err(lacking(path, problem));
         }
         let members = processes.values().map(|process| ranks[process]).collect();
         groups.insert(id.as_str(), job.group(members, kind(None, name), path)?);

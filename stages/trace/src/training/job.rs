@@ -8,7 +8,7 @@ use hopmap_model::{CollectiveOperation as Operation, Context};
 
 use super::agreement::{Doubts, Groups};
 use super::calls::{Rank, What};
-use super::error::damaged;
+use super::error::{damaged, lacking};
 use super::kinds::{MOST_KINDS, POINT_TO_POINT, shape};
 use crate::TraceError;
 use crate::matrix::MAX_RANKS;
@@ -74,7 +74,7 @@ impl Job {
     pub(crate) fn add(&mut self, number: u32, rank: Rank, path: &Path) -> Result<(), TraceError> {
         match self.ranks.insert(number, rank) {
             None => Ok(()),
-            Some(_) => Err(damaged(path, format!("is a second trace of rank {number}"))),
+            Some(_) => Err(lacking(path, format!("is a second trace of rank {number}"))),
         }
     }
 
@@ -86,13 +86,13 @@ impl Job {
             What::Collective { .. } => None,
         });
         let mentioned = self.groups.iter().flatten().copied().chain(self.ranks.keys().copied()).chain(peers);
-        let last = mentioned.max().ok_or_else(|| damaged(path, "has no trace of any rank"))?;
+        let last = mentioned.max().ok_or_else(|| lacking(path, "has no trace of any rank"))?;
         let size = size.unwrap_or(0).max(last.saturating_add(1));
         let missing: Vec<u32> = (0..size).filter(|rank| !self.ranks.contains_key(rank)).take(1000).collect();
         if let Some(first) = missing.first() {
             let others = size as usize - self.ranks.len() - 1;
             let others = if others > 0 { format!(" and {others} others") } else { String::new() };
-            return Err(damaged(path, format!("has no trace of rank {first}{others}, of {size} ranks")));
+            return Err(lacking(path, format!("has no trace of rank {first}{others}, of {size} ranks")));
         }
         // A description for every group says nothing about its kind.
         let is_described = self.names.len() <= MOST_KINDS;

@@ -10,6 +10,8 @@ use hopmap_text::FileError;
 use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::error::UNKNOWN;
+
 /// Bytes per read.
 const BUFFER: usize = 1 << 18;
 
@@ -49,21 +51,21 @@ pub(super) fn open<'a>(path: &Path, cx: &Context<'a>) -> Result<Box<dyn BufRead 
 /// Reads a document from its begin to its end.
 pub(super) fn read<'de, T>(
     path: &Path,
-    (help, cx): (&str, &Context<'_>),
+    cx: &Context<'_>,
     seed: impl DeserializeSeed<'de, Value = T>,
 ) -> Result<T, FileError> {
     let mut source = serde_json::Deserializer::from_reader(open(path, cx)?);
     let value = seed.deserialize(&mut source).and_then(|value| source.end().map(|()| value));
-    value.map_err(|error| damaged(path, &error, help))
+    value.map_err(|error| damaged(path, &error))
 }
 
 /// An error with the position in the document.
 #[cold]
-pub(super) fn damaged(path: &Path, error: &serde_json::Error, help: &str) -> FileError {
+pub(super) fn damaged(path: &Path, error: &serde_json::Error) -> FileError {
     let text = error.to_string();
     let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
     let (line, column) = (Some(error.line()), Some(error.column()).filter(|column| *column > 0));
-    FileError { line, column, ..FileError::new(problem, help) }.in_file(path)
+    FileError { line, column, ..FileError::new(problem, UNKNOWN) }.in_file(path)
 }
 
 /// Calls a function for every element of an array, one after the other.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::calls::{Moment, Rank, Split, What};
-use super::error::{RECORD_ALL, damaged};
+use super::error::{NAME_RANKS, damaged};
 use super::job::{Checked, Job};
 use super::json::{self, Each, Ranks};
 use super::kinds::kind;
@@ -133,10 +133,14 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
     let mut job = Job::default();
     let mut size = None;
     for path in files_ending(path, ENDINGS)? {
-        let file = json::read(&path, (RECORD_ALL, cx), Document)?;
+        let file = json::read(&path, cx, Document)?;
         let rank = file.information.rank.or_else(|| rank_of_name(&path));
         let rank = rank.ok_or_else(|| {
-            damaged(&path, "has no `distributedInfo` with a rank, and no number in its name")
+            TraceError::of(
+                &path,
+                "has no `distributedInfo` with a rank, and no number in its name",
+                NAME_RANKS,
+            )
         })?;
         size = size.max(file.information.world_size);
         let rank_of = file.rank(&mut job, &path)?;
@@ -164,15 +168,18 @@ impl<'de> Visitor<'de> for Document {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut keys: A) -> Result<File, A::Error> {
-        let mut file = File::default();
+        let (mut file, mut has_events) = (File::default(), false);
         while let Some(key) = keys.next_key::<String>()? {
             match key.as_str() {
-                "traceEvents" => keys.next_value_seed(Each::new(|event: Event| file.event(event)))?,
+                "traceEvents" => {
+                    has_events = true;
+                    keys.next_value_seed(Each::new(|event: Event| file.event(event)))?;
+                }
                 "distributedInfo" => file.information = keys.next_value()?,
                 _ => drop(keys.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(file)
+        if has_events { Ok(file) } else { Err(serde::de::Error::missing_field("traceEvents")) }
     }
 }
 
@@ -207,31 +214,27 @@ impl File {
         if !has_kernels {
             self.communicating = self.raw.iter().map(|raw| raw.span).collect();
         }
-        let mut known: HashMap<String, Ranks> = HashMap::new();
-        let mut descriptions: HashMap<String, String> = HashMap::new();
-        for Group { pg_name, pg_desc, ranks } in self.information.pg_config {
-            let name = pg_name.map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned));
-            descriptions.extend(name.clone().zip(pg_desc));
-            known.extend(name.zip(ranks));
-        }
+        let name = |group: &Group| {
+            let name = group.pg_name.as_ref()?;
+            Some(name.as_str().map_or_else(|| name.to_string(), str::to_owned))
+        };
+        let configured = std::mem::take(&mut self.information.pg_config).into_iter();
+        let known: HashMap<String, Group> =
+            configured.filter_map(|group| Some((name(&group)?, group))).collect();
         let all: Vec<u32> = (0..self.information.world_size.unwrap_or(0)).collect();
         let span = self.span.unwrap_or_default();
         let seconds = |time: f64| (time - span.0) / 1e6;
         let (mut rank, mut spans) = (Rank::default(), Vec::new());
         for raw in self.raw {
             let span = (seconds(raw.span.0), seconds(raw.span.1));
-            let description = raw.description.as_ref().or_else(|| descriptions.get(&raw.group));
-            let kind = kind(description.map(String::as_str), &raw.group);
+            let configured = known.get(&raw.group);
+            let description = raw.description.or_else(|| configured?.pg_desc.clone());
+            let kind = kind(description.as_deref(), &raw.group);
             let what = match raw.meaning {
                 Meaning::Collective { operation, root, sent, splits } => {
-                    let members = match (raw.ranks.map(|ranks| ranks.list()), known.get(&raw.group)) {
-                        (Some(Ok(listed)), _) if !listed.is_empty() => listed,
-                        (_, Some(configured)) => {
-                            configured.list().map_err(|problem| damaged(path, problem))?
-                        }
-                        (Some(Err(problem)), None) => return Err(damaged(path, problem)),
-                        (_, None) => Vec::new(),
-                    };
+                    let configured = configured.and_then(|group| group.ranks.as_ref());
+                    let members = members(raw.ranks.as_ref(), configured);
+                    let members = members.map_err(|problem| damaged(path, problem))?;
                     // PyTorch writes an empty list for the group of all ranks.
                     let members = if members.is_empty() { all.clone() } else { members };
                     let group = job.group(members, kind, path)?;
@@ -245,7 +248,7 @@ impl File {
                                 format!("has {} split sizes in a group of {processes} ranks", rows.len());
                             return Err(damaged(path, problem));
                         }
-                        Splits::Received(bytes) => bytes.map_or(Split::Even, Split::Received),
+                        Splits::Received(bytes) => bytes.map_or(Split::Even, |bytes| rank.receiving(bytes)),
                     };
                     What::Collective { group, operation, root, sent, split }
                 }
@@ -262,6 +265,16 @@ impl File {
         let computing = computing.into_iter().map(|(begin, end)| (seconds(begin), seconds(end))).collect();
         let duration_s = Some(seconds(span.1));
         Ok(Rank { moments: moments(&spans), computing, duration_s, ..rank })
+    }
+}
+
+/// Members of a group: those of the event, or of the configuration if the list of the event is abbreviated.
+fn members(listed: Option<&Ranks>, configured: Option<&Ranks>) -> Result<Vec<u32>, String> {
+    match (listed.map(Ranks::list), configured) {
+        (Some(Ok(listed)), _) if !listed.is_empty() => Ok(listed),
+        (_, Some(configured)) => configured.list(),
+        (Some(Err(problem)), None) => Err(problem),
+        (_, None) => Ok(Vec::new()),
     }
 }
 
@@ -309,7 +322,7 @@ fn raw(arguments: Arguments, span: (f64, f64), is_kernel: bool) -> Result<Option
             let splits =
                 match arguments.splits.as_ref().filter(|_| is_exchange).and_then(listed).transpose()? {
                     Some(rows) if rows.iter().any(|row| *row != rows[0]) => Splits::Listed(rows),
-                    _ => Splits::Received(bytes(&arguments.received).ok()),
+                    _ => Splits::Received(bytes(&arguments.received).ok().filter(|_| is_exchange)),
                 };
             let (root, sent) = (rank(&arguments.root).ok(), bytes(&arguments.elements)?);
             Meaning::Collective { operation, root, sent, splits }

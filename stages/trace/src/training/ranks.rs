@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 use hopmap_model::{InputPath, open_input};
 use hopmap_text::FileError;
 
-use super::error::RECORD_ALL;
+use super::error::{NAME_RANKS, RECORD_ALL};
 use crate::TraceError;
 
 /// Bytes of a file that recognition reads.
@@ -68,7 +68,7 @@ pub(crate) fn by_rank(path: &Path, endings: &[&str]) -> Result<BTreeMap<u32, Pat
     let mut ranks = BTreeMap::new();
     for file in files_ending(path, endings)? {
         let rank = rank_of_name(&file)
-            .ok_or_else(|| TraceError::of(&file, "does not end in the number of its rank", RECORD_ALL))?;
+            .ok_or_else(|| TraceError::of(&file, "does not end in the number of its rank", NAME_RANKS))?;
         if let Some(other) = ranks.insert(rank, file.clone()) {
             let problem = format!("is of rank {rank}, like `{}`", other.display());
             return Err(TraceError::of(&file, problem, RECORD_ALL));

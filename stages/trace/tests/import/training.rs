@@ -274,15 +274,25 @@ fn abbreviated_groups_need_the_list_of_members() {
     assert_eq!(sums(&Files::new(&[("a.json", first), ("b.json", second)])), sums(&kineto()));
 }
 
+/// Once packed Chakra traces beside others were missing ranks.
 #[test]
 fn packed_traces_are_read() {
-    let packed = |text: String| {
+    let packed = |content: &[u8]| {
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        packed.write_all(text.as_bytes()).unwrap();
+        packed.write_all(content).unwrap();
         packed.finish().unwrap()
     };
-    let files = Files::new(&[("r0.json.gz", packed(kineto_rank(0))), ("r1.json.gz", packed(kineto_rank(1)))]);
-    assert_eq!(sums(&files), sums(&kineto()));
+    let [first, second] = [0, 1].map(|rank| packed(kineto_rank(rank).as_bytes()));
+    assert_eq!(sums(&Files::new(&[("r0.json.gz", first), ("r1.json.gz", second)])), sums(&kineto()));
+    let ranks = chakra_ranks();
+    let files = Files::new(&[
+        ("step.0.et", ranks[0].clone()),
+        ("step.1.et.gz", packed(&ranks[1])),
+        ("step.2.et.gz", packed(&ranks[2])),
+        ("step.3.et.gz", packed(&ranks[3])),
+        ("comm_group.json", GROUPS.into()),
+    ]);
+    assert_eq!(sums(&files), sums(&chakra()));
 }
 
 fn entry(number: u32, name: &str, sizes: &str) -> String {
@@ -409,7 +419,7 @@ fn what_contradicts_itself_is_refused() {
     assert!(refused(&nothing).contains("is empty"), "{}", refused(&nothing));
     let deep = format!(
         "{}{}",
-        "{\"schemaVersion\":1,\"a\":".to_owned() + &"[".repeat(1 << 20),
+        "{\"schemaVersion\":1,\"traceEvents\":[],\"a\":".to_owned() + &"[".repeat(1 << 20),
         "]".repeat(1 << 20) + "}"
     );
     // Deep nesting is passed over; a trace without communication has no messages.
@@ -584,4 +594,63 @@ fn ranks_agree_on_the_size_of_a_reduction() {
     let one = dump(&[entry(6, "nccl:all_reduce", "[9]"), entry(7, "nccl:all_reduce", "[9]")]);
     let problem = refused(&Files::new(&[("r0.json", &one), ("r1.json", &other), ("r2.json", &one)]));
     assert!(problem.contains("operation 7 of the `world` group"), "{problem}");
+}
+
+/// The message and the hint of a format that is set.
+fn refused_as(files: &Files, format: Format) -> (String, String) {
+    files.read(|params| params.format = format).result.unwrap_err()
+}
+
+/// Once another format was an empty trace, without an error.
+#[test]
+fn a_format_that_is_set_is_that_of_the_contents() {
+    for (files, format, name) in [
+        (flight_recorder(), Format::Kineto, "has the format `flight-recorder`, not `kineto`"),
+        (kineto(), Format::FlightRecorder, "has the format `kineto`, not `flight-recorder`"),
+        (inspector(), Format::Kineto, "has the format `nccl-inspector`, not `kineto`"),
+        (kineto(), Format::Chakra, "has the format `kineto`, not `chakra`"),
+        (
+            Files::new(&[("a0.json", "{\"distributedInfo\":{}}")]),
+            Format::Kineto,
+            "missing field `traceEvents`",
+        ),
+        (Files::new(&[("a0.json", "{\"pg_config\":{}}")]), Format::FlightRecorder, "missing field `entries`"),
+    ] {
+        let (problem, _) = refused_as(&files, format);
+        assert!(problem.contains(name), "{problem}");
+    }
+}
+
+#[test]
+fn hints_fit_the_problem() {
+    let hint = |files: &Files| files.auto().result.unwrap_err().1;
+    let unknown = Files::new(&[("a0.json", kineto_rank(0).replace("allreduce", "juggle"))]);
+    assert!(hint(&unknown).contains("of a version that hopmap does not know"), "{}", hint(&unknown));
+    let half = chakra_of(&chakra_ranks()[..2], GROUPS);
+    assert!(hint(&half).contains("the traces of all ranks"), "{}", hint(&half));
+    let nameless = Files::new(&[("first.et", trace(&[]))]);
+    assert!(hint(&nameless).contains("end the names of the files in the rank"), "{}", hint(&nameless));
+    let (problem, help) =
+        chakra().read(|params| params.ranks_per_host = std::num::NonZeroU32::new(3)).result.unwrap_err();
+    assert!(problem.contains("has 4 ranks, which do not fill hosts of 3"), "{problem}");
+    assert!(help.contains("`ranks_per_host`"), "{help}");
+}
+
+/// Once the format of a folder was unknown if its pickles were of another protocol or behind another file.
+#[test]
+fn folders_of_pickles_are_to_be_converted() {
+    for pickle in [&b"\x80\x02}q\x00"[..], b"\x80\x04\x95\x10\x00"] {
+        let files = Files::new(&[("README", &b"dumps"[..]), ("nccl_trace_rank_0", pickle)]);
+        let (problem, help) = files.auto().result.unwrap_err();
+        assert!(problem.contains("is a pickle of Python"), "{problem}");
+        assert!(help.contains("json.dump(pickle.load("), "{help}");
+    }
+    // What was converted may begin with long lists of ranks.
+    let ranks = (0..20_000).map(|rank| rank.to_string()).collect::<Vec<_>>().join(",");
+    let converted = format!(
+        "{{\"version\":\"2.4\",\"pg_config\":{{\"1\":{{\"ranks\":\"[{ranks}]\"}}}},\"entries\":[{}]}}",
+        entry(1, "nccl:all_reduce", "[8]")
+    );
+    let files = Files::new(&[("r0.json", converted)]);
+    assert!(files.auto().log.contains(&"format: flight-recorder".to_owned()));
 }
