@@ -2,7 +2,8 @@
 
 16 ranks with 4 GPUs per host: the tensor-parallel groups are the hosts, the data-parallel groups have one rank of each
 host. Every layer computes and reduces activations in its tensor-parallel group, forward and backward. Its gradients are
-reduced in the data-parallel group while the layer before computes; the optimizer waits for all of them.
+reduced in the data-parallel group while the layer before computes; the optimizer waits for all of them. Operations take
+as long as a ring at a constant rate: inside of a host, and between hosts whose GPUs share their link.
 """
 
 import json
@@ -12,6 +13,7 @@ import sys
 RANKS, PER_HOST, LAYERS = 16, 4, 4
 ACTIVATIONS, GRADIENTS = 16 << 20, 96 << 20
 FORWARD_US, BACKWARD_US, OPTIMIZER_US = 900, 1800, 400
+INSIDE, BETWEEN = 100e9, 50e9 / PER_HOST  # bytes per second of a GPU
 COMPUTE, COLLECTIVE, ALL_REDUCE = 4, 7, 0
 
 
@@ -52,9 +54,11 @@ class Trace:
         self.bytes += varint(len(content)) + content
         return self.nodes
 
-    def all_reduce(self, name, after, size, group):
+    def all_reduce(self, name, after, size, group, rate):
+        members = PER_HOST if group.startswith("tp") else RANKS // PER_HOST
+        microseconds = round(2 * (members - 1) / members * size / rate * 1e6)
         attributes = attribute("comm_type", 9, ALL_REDUCE) + attribute("comm_size", 9, size)
-        return self.node(name, COLLECTIVE, after, 0, attributes + attribute("pg_name", 29, group))
+        return self.node(name, COLLECTIVE, after, microseconds, attributes + attribute("pg_name", 29, group))
 
 
 def step(rank):
@@ -63,12 +67,12 @@ def step(rank):
     last = []
     for layer in range(LAYERS):
         last = [trace.node(f"forward {layer}", COMPUTE, last, FORWARD_US)]
-        last = [trace.all_reduce(f"activations {layer}", last, ACTIVATIONS, tensor)]
+        last = [trace.all_reduce(f"activations {layer}", last, ACTIVATIONS, tensor, INSIDE)]
     gradients = []
     for layer in reversed(range(LAYERS)):
         computed = trace.node(f"backward {layer}", COMPUTE, last, BACKWARD_US)
-        last = [trace.all_reduce(f"errors {layer}", [computed], ACTIVATIONS, tensor)]
-        gradients.append(trace.all_reduce(f"gradients {layer}", [computed], GRADIENTS, data))
+        last = [trace.all_reduce(f"errors {layer}", [computed], ACTIVATIONS, tensor, INSIDE)]
+        gradients.append(trace.all_reduce(f"gradients {layer}", [computed], GRADIENTS, data, BETWEEN))
     trace.node("optimizer", COMPUTE, last + gradients, OPTIMIZER_US)
     return trace.bytes
 
