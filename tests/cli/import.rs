@@ -240,7 +240,7 @@ fn both_stages_say_what_they_take() {
       format           default "auto"
           Format of the file. `auto` recognises it by its contents, not by its name
             auto                Recognised from the contents
-            chakra              Chakra execution traces of a training job: the folder of `NAME.RANK.et`, with `comm_group.json`
+            chakra              Chakra execution traces of a training job: the folder of `NAME.RANK.et`, optionally packed, with `comm_group.json`
             clog2               A CLOG-2 file of MPE
             csv                 A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are comments. Repeated pairs are added up
             flight-recorder     Dumps of PyTorch's flight recorder in JSON: the folder of files whose names end in the rank

@@ -102,43 +102,41 @@ impl Groups<'_> {
             places.iter().find(|place| differs(of(ranks, **place))).map(|place| (place.0, of(ranks, *place)))
         };
         let number = self.first.get(group).copied().unwrap_or(1) + index as u64;
-        let (name, rank, called) = (self.name(group), places[0].0, first.0.name());
+        let (rank, called) = (places[0].0, first.0.name());
         if let Some((one, (operation, _))) = other(&|(operation, _)| operation != first.0) {
+            let (name, operation) = (self.name(group), operation.name());
             let problem = format!(
-                "contradicts itself: operation {number} of the {name} is `{called}` on rank {rank} and `{}` on rank {one}",
-                operation.name(),
+                "contradicts itself: operation {number} of the {name} is `{called}` on rank {rank} and `{operation}` on rank {one}"
             );
             return Err(TraceError::of(self.path, problem, RECORD_ALL));
         }
-        let differing = other(&|(_, sent)| sent != first.1).map(|(one, (_, sent))| {
+        let differing = other(&|(_, sent)| sent != first.1);
+        let describe = |(one, (_, sent)): (u32, (Operation, u64))| {
+            let (name, bytes) = (self.name(group), first.1);
             format!(
-                "operation {number} of the {name}, `{called}`, has {} bytes on rank {rank} and {sent} on rank {one}",
-                first.1
+                "operation {number} of the {name}, `{called}`, has {bytes} bytes on rank {rank} and {sent} on rank {one}"
             )
-        });
-        match first.0 {
-            Operation::Barrier | Operation::Scatter => Ok(None),
-            Operation::AllToAll => {
+        };
+        match (first.0, differing) {
+            (Operation::AllToAll, differing) => {
                 exchange(ranks, places, differing.is_some());
                 Ok(None)
             }
-            Operation::AllGather | Operation::Gather => {
-                let uneven = match first.0 {
-                    Operation::Gather => Operation::GatherV,
-                    _ => Operation::AllGatherV,
-                };
-                if differing.is_some() {
-                    set(ranks, places, uneven);
-                }
-                Ok(differing)
+            (Operation::Barrier | Operation::Scatter, _) | (_, None) => Ok(None),
+            (Operation::AllGather, Some(differing)) => {
+                set(ranks, places, Operation::AllGatherV);
+                Ok(Some(describe(differing)))
             }
-            _ => match differing {
-                Some(problem) => {
-                    let help = "record the same steps on all ranks: with different sizes this operation has no meaning";
-                    Err(TraceError::of(self.path, format!("contradicts itself: {problem}"), help))
-                }
-                None => Ok(None),
-            },
+            (Operation::Gather, Some(differing)) => {
+                set(ranks, places, Operation::GatherV);
+                Ok(Some(describe(differing)))
+            }
+            (_, Some(differing)) => {
+                let problem = format!("contradicts itself: {}", describe(differing));
+                let help =
+                    "record the same steps on all ranks: with different sizes this operation has no meaning";
+                Err(TraceError::of(self.path, problem, help))
+            }
         }
     }
 
