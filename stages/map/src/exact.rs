@@ -1,6 +1,9 @@
 //! Branch and bound for the quadratic assignment problem.
 
+mod areas;
 mod bottleneck;
+mod clusters;
+mod gilmore_lawler;
 mod instance;
 mod linear;
 mod quadratic;
@@ -18,18 +21,22 @@ use serde::Deserialize;
 
 use crate::error::check_slots;
 use crate::{Auto, AutoParams, ExactParams, MapError, Mapper, SearchResult, Tabu, TabuParams};
+use areas::tree_bound;
 use bottleneck::{Bottleneck, Loads, Maximum, Shares};
+use gilmore_lawler::gilmore_lawler;
 use instance::Instance;
 use quadratic::Quadratic;
-use relaxation::{Scale, gilmore_lawler};
+use relaxation::Scale;
 use search::{First, Proof, Search, Space};
 pub(crate) use symmetry::Symmetry;
 
 /// Maximum communicating ranks times slots for branching; beyond it there is only a lower bound.
 const MOST_PLACES: usize = 1600;
 /// Maximum slots for a lower bound: of a sum, and of a maximum.
-const MOST_SLOTS: usize = 2048;
+const MOST_SLOTS: usize = 1 << 16;
 const MOST_SLOTS_OF_MAXIMA: usize = 256;
+/// Slots beyond which the incumbent is that of `map/auto` on any machine.
+const MOST_SLOTS_OF_TABU: usize = 2048;
 /// Part of a time limit that the incumbent gets before a search for a proof, and before a lower bound alone.
 const FIRST_SHARE: f64 = 0.25;
 const ONLY_SHARE: f64 = 0.8;
@@ -79,7 +86,8 @@ pub const NODES: Metric = Metric {
 /// of a sum from 512 ranks on trees.
 ///
 /// With more than 1600 assignments of a communicating rank to a slot there is no search: the mapping is the
-/// initial incumbent, the bound that of the root, or of Gilmore and Lawler for a sum.
+/// initial incumbent, the bound of a maximum that of the root. That of a sum is the larger one of two: that of
+/// Gilmore and Lawler, and on trees that of the weight which must leave the [`areas`] of every level.
 ///
 /// A search that is interrupted after the root is bounded resumes: its state has the initial incumbent, and
 /// the path of every open branch, whose bounds are computed again.
@@ -112,7 +120,8 @@ impl Exact {
         let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
         let evaluations = (FIRST_STEPS * ranks * ranks * ranks * slots).min(FIRST_EVALUATIONS);
         let (seed, evaluations) = (self.seed, Some(evaluations));
-        let is_large = problem.movable().len() >= MANY_RANKS && problem.distance().is_tree();
+        let is_large = problem.movable().len() >= MANY_RANKS
+            && (problem.distance().is_tree() || problem.slots() > MOST_SLOTS_OF_TABU);
         let time_limit_s = part(FIRST_SHARE);
         let found = match problem.only_maximum() {
             None if is_large => {
@@ -144,10 +153,6 @@ impl Exact {
         if cost == 0 || instance.ranks() == 0 {
             return Ok((Proof::without_search(cost, cost), !cx.should_stop()));
         }
-        if instance.ranks() * instance.slots > MOST_PLACES {
-            let bound = gilmore_lawler(instance, || cx.should_stop()).unwrap_or(0).min(cost);
-            return Ok((Proof::without_search(cost, bound), !cx.should_stop()));
-        }
         let scale = Scale::of::<i32>(cost);
         match scale.is_fine() {
             true => self.search(&Quadratic::<i32>::new(instance, scale, cost), first, cost, cx),
@@ -156,6 +161,17 @@ impl Exact {
                 self.search(&Quadratic::<i64>::new(instance, scale, cost), first, cost, cx)
             }
         }
+    }
+
+    /// Bounds a sum over pairs of ranks without a search; whether this was not interrupted.
+    fn bound(problem: &Problem, first: &First, cx: &Context<'_>) -> (Proof, bool) {
+        let stop = || cx.should_stop();
+        let cost = problem.cost(&first.slots);
+        let mut bound = gilmore_lawler(problem, stop).unwrap_or(0);
+        if bound < cost && problem.distance().is_tree() && problem.ordered_pairs().is_none() {
+            bound = bound.max(tree_bound(problem, &first.slots, stop));
+        }
+        (Proof::without_search(cost, bound.min(cost)), !cx.should_stop())
     }
 
     /// Proves a maximum; whether this was not interrupted.
@@ -198,6 +214,12 @@ impl Mapper for Exact {
         }
         check_slots(problem, "map/exact", if maximum.is_some() { MOST_SLOTS_OF_MAXIMA } else { MOST_SLOTS })?;
         let first = self.first(problem, cx)?;
+        // Those that an instance has.
+        let ranks = if problem.is_constrained() { problem.ranks() } else { problem.movable().len() };
+        if maximum.is_none() && ranks * problem.slots() > MOST_PLACES {
+            let (proof, is_whole) = Self::bound(problem, &first, cx);
+            return Ok(result(first.slots.clone(), &first, &proof, problem.real(proof.bound), is_whole));
+        }
         let instance = Instance::new(problem);
         let ((proof, is_whole), bound) = match maximum {
             None => {
@@ -216,16 +238,22 @@ impl Mapper for Exact {
                 (found, bound)
             }
         };
-        let is_proven = proof.bound == proof.cost;
-        let metrics = BTreeMap::from([
-            (BOUND.name.to_owned(), bound),
-            (PROVEN.name.to_owned(), f64::from(u8::from(is_proven))),
-            (NODES.name.to_owned(), proof.nodes as f64),
-        ]);
-        let slots = proof.better.map_or_else(|| first.slots.clone(), |slots| instance.complete(&slots));
-        let (evaluations, convergence) = (first.evaluations, first.convergence());
-        Ok(SearchResult { slots, evaluations, convergence, complete: is_proven || is_whole, metrics })
+        let slots =
+            proof.better.as_ref().map_or_else(|| first.slots.clone(), |slots| instance.complete(slots));
+        Ok(result(slots, &first, &proof, bound, is_whole))
     }
+}
+
+/// A mapping and what is known of it.
+fn result(slots: Vec<u32>, first: &First, proof: &Proof, bound: f64, is_whole: bool) -> SearchResult {
+    let is_proven = proof.bound == proof.cost;
+    let metrics = BTreeMap::from([
+        (BOUND.name.to_owned(), bound),
+        (PROVEN.name.to_owned(), f64::from(u8::from(is_proven))),
+        (NODES.name.to_owned(), proof.nodes as f64),
+    ]);
+    let (evaluations, convergence) = (first.evaluations, first.convergence());
+    SearchResult { slots, evaluations, convergence, complete: is_proven || is_whole, metrics }
 }
 
 #[cfg(test)]
@@ -308,8 +336,8 @@ mod tests {
                     prop_assert_eq!(proof.bound * instance.unit, optimum);
                 }
             }
-            let bound = gilmore_lawler(&instance, || false).unwrap();
-            prop_assert!(bound * instance.unit <= optimum);
+            let bound = gilmore_lawler(&problem, || false).unwrap();
+            prop_assert!(bound <= optimum);
         }
     }
 }

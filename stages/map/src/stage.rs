@@ -249,7 +249,7 @@ impl Stage for ExactStage {
     const KIND: &'static str = "map/exact";
     const SUMMARY: &'static str =
         "Prove the optimum of a small problem by branch and bound, or give a lower bound";
-    const REVISION: u32 = 5;
+    const REVISION: u32 = 6;
 
     fn ports() -> &'static [Port] {
         TASK_PORTS

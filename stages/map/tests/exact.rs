@@ -194,8 +194,26 @@ fn a_large_problem_has_a_bound_and_a_very_large_one_is_refused() {
     check(&mapping, best).unwrap();
     assert!(mapping.metrics["bound"] > 0.0);
     assert!(mapping.metrics["nodes"] < 1.0);
-    let message = refused(ExactParams::default(), &graph, &tree(&[65, 32]));
-    assert_eq!(message, "the machine has 2080 slots, but map/exact supports at most 2048");
+    let message = refused(ExactParams::default(), &graph, &tree(&[257, 256]));
+    assert_eq!(message, "the machine has 65792 slots, but map/exact supports at most 65536");
+}
+
+/// 192 groups of twelve, whose ranks all send to each other, on 2304 hosts, 16 on a leaf switch and twelve of these on a
+/// spine. Twelve groups of a spine are whole, and four are cut into three pieces of four for the places left.
+#[test]
+fn thousands_of_hosts_have_a_bound() {
+    let shape = [16, 12, 12];
+    let pairs = (0..2304u32).flat_map(|a| (0..12).map(move |b| (a, a / 12 * 12 + b))).filter(|(a, b)| a != b);
+    let graph = graph(2304, pairs.map(|(a, b)| (a, b, 1)));
+    let slot = |rank: u32| match (rank / 192, rank % 192 / 12, rank % 12) {
+        (spine, whole, place) if whole < 12 => 192 * spine + 16 * whole + place,
+        (spine, cut, place) => 192 * spine + 16 * (3 * (cut - 12) + place / 4) + 12 + place % 4,
+    };
+    let known: Vec<u32> = (0..2304).map(slot).collect();
+    let known = double_sums(&graph, &shape, &known).0;
+    let mapping = exact(None, &graph, &tree(&shape));
+    check(&mapping, known.min(mapping.metrics["F"])).unwrap();
+    assert!(mapping.metrics["bound"] > 0.999 * known, "{:?} and {known}", mapping.metrics);
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! Relaxations of a quadratic assignment problem and their lower bounds: dual ascent, or Gilmore–Lawler for
-//! problems too large to branch.
+//! Relaxations of a quadratic assignment problem and their lower bounds by dual ascent.
 
 use std::sync::Arc;
 
@@ -201,60 +200,6 @@ impl<T: Number> Relaxation<T> {
             self.block_mut(row, other)[column * columns..][..columns].fill(T::IMPOSSIBLE);
         }
     }
-}
-
-/// Slots up to which ranks are assigned to slots at their prices, which takes the third power of it.
-const MOST_ASSIGNED: usize = 1024;
-
-/// A lower bound in units of the instance.
-///
-/// A rank on a slot pays half of its minimum cost with all others: its largest weights at the smallest costs
-/// from there; all of what it sends if every direction has a cost of its own. The cheapest assignment of ranks to slots at these prices bounds F (Gilmore 1962, Lawler
-/// 1963). `None` on 64-bit overflow or if `stop` returned true.
-///
-/// For very many slots every rank takes its cheapest slot, which is almost as good where slots are alike.
-pub(super) fn gilmore_lawler(instance: &Instance<'_>, stop: impl Fn() -> bool) -> Option<i64> {
-    let (ranks, slots) = (instance.ranks(), instance.slots);
-    let weights: Vec<Vec<i64>> = instance
-        .weights
-        .chunks_exact(ranks)
-        .enumerate()
-        .map(|(rank, row)| {
-            let mut row: Vec<i64> = [&row[..rank], &row[rank + 1..]].concat();
-            row.retain(|&weight| weight > 0);
-            row.sort_unstable_by(|a, b| b.cmp(a));
-            row
-        })
-        .collect();
-    let costs: Vec<Vec<i64>> = (0..slots)
-        .map(|slot| {
-            let row = &instance.costs[slot * slots..][..slots];
-            let mut row: Vec<i64> = [&row[..slot], &row[slot + 1..]].concat();
-            row.sort_unstable();
-            row
-        })
-        .collect();
-    let mut prices = Vec::with_capacity(ranks * slots);
-    for (rank, weights) in weights.iter().enumerate() {
-        if stop() {
-            return None;
-        }
-        for (slot, costs) in costs.iter().enumerate() {
-            let products = weights.iter().zip(costs).map(|(&weight, &cost)| weight.checked_mul(cost));
-            prices.push(products.sum::<Option<i64>>()?.checked_add(instance.own(rank, slot))?);
-        }
-    }
-    if slots > MOST_ASSIGNED {
-        let least = prices.chunks_exact(slots).map(|row| row.iter().copied().min().unwrap_or(0));
-        let value = least.fold(0, i64::saturating_add);
-        return Some(if instance.is_directed { value } else { value / 2 + value % 2 });
-    }
-    let total = prices.iter().copied().max()?.checked_mul(i64::try_from(ranks).ok()?)?;
-    // Within the range of sums of an assignment.
-    let cut = (64 - total.leading_zeros()).saturating_sub(50);
-    prices.iter_mut().for_each(|price| *price >>= cut);
-    let value = Linear::default().solve(&mut prices, slots, ranks == slots)?;
-    Some(if instance.is_directed { value << cut } else { ((value << cut) + 1) / 2 })
 }
 
 /// Dual ascent, which raises bounds and reuses its memory.
