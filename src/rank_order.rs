@@ -36,6 +36,8 @@ pub struct RankOrderFile {
     pub inside: f64,
     /// File with the hosts in their present order.
     pub present: String,
+    /// Whether to save the better order for `srun -m arbitrary`, too.
+    pub is_slurm: bool,
 }
 
 impl RankOrderFile {
@@ -126,12 +128,22 @@ save  = {{ csv = "groups-{mapping}.csv" }}
                 inside = self.inside,
             );
         }
-        text + r#"
+        text += r#"
 [stages.launch]
 uses  = "launch/torch"
 needs = { mapping = "better" }
 save  = { torch = "node-ranks" }
-"#
+"#;
+        if self.is_slurm {
+            text += r#"
+[stages.launch-slurm]
+uses  = "launch/torch"
+needs = { mapping = "better" }
+with  = { start = "slurm" }
+save  = { torch = "slurm-hosts" }
+"#;
+        }
+        text
     }
 }
 
@@ -158,6 +170,7 @@ mod tests {
             link: (1e-6, vec![4e11, 1e11]),
             inside: 3.6e12,
             present: "present.hosts".into(),
+            is_slurm: false,
         };
         let table: toml::Table = file.text().parse().unwrap();
         let stages = table["stages"].as_table().unwrap();
@@ -169,8 +182,10 @@ mod tests {
         assert!(stages["present"]["with"].get("borders").is_none());
         // Without a limit, orders of 24 hosts did not end within minutes.
         assert!(stages["cheapest"]["with"]["max_search_nodes"].as_integer() > Some(1000));
-        let many = RankOrderFile { host_count: 24, ..file };
+        assert!(!stages.contains_key("launch-slurm"));
+        let many = RankOrderFile { host_count: 24, is_slurm: true, ..file };
         let table: toml::Table = many.text().parse().unwrap();
+        assert_eq!(table["stages"]["launch-slurm"]["with"]["start"].as_str(), Some("slurm"));
         assert!(table["stages"]["cheapest"]["with"]["max_search_nodes"].as_integer() < Some(100));
     }
 }

@@ -165,13 +165,20 @@ impl Exact {
 
     /// Bounds a sum over pairs of ranks without a search; whether this was not interrupted.
     fn bound(problem: &Problem, first: &First, cx: &Context<'_>) -> (Proof, bool) {
-        let stop = || cx.should_stop();
         let cost = problem.cost(&first.slots);
-        let mut bound = gilmore_lawler(problem, stop).unwrap_or(0);
-        if bound < cost && problem.distance().is_tree() && problem.ordered_pairs().is_none() {
-            bound = bound.max(tree_bound(problem, &first.slots, stop));
+        let mut bound = gilmore_lawler(problem, || cx.should_stop()).unwrap_or(0);
+        if bound < cost {
+            bound = bound.max(Self::bound_of_areas(problem, first, cx));
         }
         (Proof::without_search(cost, bound.min(cost)), !cx.should_stop())
+    }
+
+    /// The bound of a sum over pairs of ranks that follows from the areas of a tree; zero on other machines.
+    fn bound_of_areas(problem: &Problem, first: &First, cx: &Context<'_>) -> i64 {
+        match problem.distance().is_tree() && problem.ordered_pairs().is_none() {
+            true => tree_bound(problem, &first.slots, || cx.should_stop()),
+            false => 0,
+        }
     }
 
     /// Proves a maximum; whether this was not interrupted.
@@ -223,7 +230,15 @@ impl Mapper for Exact {
         let instance = Instance::new(problem);
         let ((proof, is_whole), bound) = match maximum {
             None => {
-                let (proof, is_whole) = self.prove(&instance, &first, cx)?;
+                // Of trees with groups of ranks it is often above that of the root, and found at once.
+                let least = Self::bound_of_areas(problem, &first, cx);
+                let least = least.div_euclid(instance.unit) + i64::from(least % instance.unit > 0);
+                let cost = instance.cost(&first.slots);
+                let (mut proof, is_whole) = match least < cost {
+                    true => self.prove(&instance, &first, cx)?,
+                    false => (Proof::without_search(cost, cost), true),
+                };
+                proof.bound = proof.bound.max(least).min(proof.cost);
                 let bound = problem.real(proof.bound * instance.unit);
                 ((proof, is_whole), bound)
             }

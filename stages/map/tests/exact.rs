@@ -216,6 +216,16 @@ fn thousands_of_hosts_have_a_bound() {
     assert!(mapping.metrics["bound"] > 0.999 * known, "{:?} and {known}", mapping.metrics);
 }
 
+/// Three groups of six are whole on leaves of eight, and pairs of the fourth are in the places left.
+#[test]
+fn groups_that_do_not_fill_leaves_are_proven_without_a_search() {
+    let pairs = (0..24u32).flat_map(|a| (0..6).map(move |b| (a, a / 6 * 6 + b))).filter(|(a, b)| a != b);
+    let mapping = exact(Some(1), &graph(24, pairs.map(|(a, b)| (a, b, 1))), &tree(&[8, 3]));
+    let metrics = &mapping.metrics;
+    assert!((metrics["F"] - 2.0 * f64::from(48 + 12 * 10)).abs() < 1e-9, "{metrics:?}");
+    assert!(metrics["proven"] > 0.0 && metrics["nodes"] < 1.0, "{metrics:?}");
+}
+
 #[test]
 fn few_ranks_are_mapped_to_many_equivalent_slots() {
     // A ring of six on 256 slots: two hosts of four cores under one switch.
