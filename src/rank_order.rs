@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 const MOST_PROVEN: usize = 16;
 const PROOF_NODES: u64 = 10_000;
 const BOUND_NODES: u64 = 64;
+/// Hosts of a job whose orders are compared by replays: one of 1,024 hosts takes a fifth of a second, one of 4,096 up to minutes.
+pub const MOST_REPLAYED: usize = 1024;
 /// Evaluations of each search for a candidate, and replays of exchanges times hosts, which take some seconds.
 const EVALUATIONS: u64 = 1 << 14;
 const REPLAYS: usize = 1 << 14;
@@ -40,7 +42,16 @@ pub struct RankOrderFile {
     pub is_slurm: bool,
 }
 
+/// The stage of the fastest order.
+const BETTER: &str = "better";
+
 impl RankOrderFile {
+    /// The stage whose mapping is the better order.
+    #[must_use]
+    pub fn better(&self) -> &'static str {
+        if self.host_count <= MOST_REPLAYED { BETTER } else { "cheapest" }
+    }
+
     /// The text of the file.
     #[must_use]
     pub fn text(&self) -> String {
@@ -91,12 +102,6 @@ with  = {{ path = {present}, format = "machinefile", weight = "bytes" }}
 uses  = "map/exact"
 needs = {{ task-graph = "job.task-graph", system = "machine" }}
 with  = {{ blocks = "host", weight = "bytes", max_search_nodes = {nodes}{borders} }}
-
-# The fastest of these orders and others by the prediction, which counts that messages share links.
-[stages.better]
-uses  = "map/auto"
-needs = {{ task-graph = "job.task-graph", system = "machine", program = "job.program", mappings = ["present", "cheapest"] }}
-with  = {{ blocks = "host", weight = "bytes", objective = "predicted-time", memory_bandwidth_bytes_per_s = {inside:?}, islands = 1, evaluations = {EVALUATIONS}, replays = {replays}{borders} }}
 "#,
             hosts = quoted(&self.hosts),
             gpus = self.gpus,
@@ -107,10 +112,23 @@ with  = {{ blocks = "host", weight = "bytes", objective = "predicted-time", memo
             traffic_name = self.traffic.0,
             traffic = list(&self.traffic.1),
             present = quoted(&self.present),
-            inside = self.inside,
-            replays = (REPLAYS / self.host_count.max(1)).clamp(16, 512),
         );
-        for mapping in ["present", "better"] {
+        if self.better() == BETTER {
+            // Writing to a string does not fail.
+            let _ = write!(
+                text,
+                r#"
+# The fastest of these orders and others by the prediction, which counts that messages share links.
+[stages.better]
+uses  = "map/auto"
+needs = {{ task-graph = "job.task-graph", system = "machine", program = "job.program", mappings = ["present", "cheapest"] }}
+with  = {{ blocks = "host", weight = "bytes", objective = "predicted-time", memory_bandwidth_bytes_per_s = {inside:?}, islands = 1, evaluations = {EVALUATIONS}, replays = {replays}{borders} }}
+"#,
+                inside = self.inside,
+                replays = (REPLAYS / self.host_count.max(1)).clamp(16, 512),
+            );
+        }
+        for mapping in ["present", self.better()] {
             // Writing to a string does not fail.
             let _ = write!(
                 text,
@@ -123,25 +141,26 @@ with  = {{ baselines = false, memory_bandwidth_bytes_per_s = {inside:?} }}
 [stages.groups-{mapping}]
 uses  = "evaluate/groups"
 needs = {{ task-graph = "job.task-graph", system = "machine", mapping = "{mapping}" }}
-save  = {{ csv = "groups-{mapping}.csv" }}
+save  = {{ csv = "groups-{name}.csv" }}
 "#,
                 inside = self.inside,
+                name = if mapping == "present" { mapping } else { BETTER },
             );
         }
-        text += r#"
-[stages.launch]
+        let slurm = ("launch-slurm", "with  = { start = \"slurm\" }\n", "slurm-hosts");
+        for (stage, start, file) in
+            [("launch", "", "node-ranks")].into_iter().chain(self.is_slurm.then_some(slurm))
+        {
+            let _ = write!(
+                text,
+                r#"
+[stages.{stage}]
 uses  = "launch/torch"
-needs = { mapping = "better" }
-save  = { torch = "node-ranks" }
-"#;
-        if self.is_slurm {
-            text += r#"
-[stages.launch-slurm]
-uses  = "launch/torch"
-needs = { mapping = "better" }
-with  = { start = "slurm" }
-save  = { torch = "slurm-hosts" }
-"#;
+needs = {{ mapping = "{better}" }}
+{start}save  = {{ torch = "{file}" }}
+"#,
+                better = self.better(),
+            );
         }
         text
     }
@@ -183,9 +202,13 @@ mod tests {
         // Without a limit, orders of 24 hosts did not end within minutes.
         assert!(stages["cheapest"]["with"]["max_search_nodes"].as_integer() > Some(1000));
         assert!(!stages.contains_key("launch-slurm"));
-        let many = RankOrderFile { host_count: 24, is_slurm: true, ..file };
+        let many = RankOrderFile { host_count: 24, is_slurm: true, ..file.clone() };
         let table: toml::Table = many.text().parse().unwrap();
         assert_eq!(table["stages"]["launch-slurm"]["with"]["start"].as_str(), Some("slurm"));
+        let many = RankOrderFile { host_count: MOST_REPLAYED + 1, ..file };
+        let table: toml::Table = many.text().parse().unwrap();
+        let stages = table["stages"].as_table().unwrap();
+        assert!(stages.contains_key("predicted-cheapest") && !stages.contains_key("better"));
         assert!(table["stages"]["cheapest"]["with"]["max_search_nodes"].as_integer() < Some(100));
     }
 }

@@ -25,7 +25,7 @@ use hosts::{Hosts, check_slots};
 const PIPELINE: &str = "rank-order.toml";
 const PRESENT: &str = "present.hosts";
 /// Results, which must not stay from another job if this one fails.
-const RESULTS: [&str; 3] = ["node-ranks", "groups-present.csv", "groups-better.csv"];
+const RESULTS: [&str; 4] = ["node-ranks", "slurm-hosts", "groups-present.csv", "groups-better.csv"];
 /// Kinds of groups in sentences, by their names in metrics.
 const KINDS: [(&str, &str); 6] = [
     ("tp", "tensor-parallel"),
@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KIND=BYTES,…", value_delimiter = ',', value_parser = pair)]
     bytes: Vec<(String, String)>,
     /// Groups that must not cross switches of a level, such as ep=1: those that hosts are linked to, leaf switches or
-    /// accelerator domains.
+    /// accelerator domains or their sub-domains.
     #[arg(long, value_name = "KIND=LEVEL,…", value_delimiter = ',', value_parser = pair)]
     borders: Vec<(String, String)>,
     /// Bytes per second of links whose bandwidth the topology lacks: those of hosts first, then level by level.
@@ -154,14 +154,15 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let text: String = std::iter::once("# hosts in their present order\n".to_owned()).chain(lines).collect();
     replace_file(&out.join(PRESENT), text.as_bytes()).map_err(Report::from)?;
     let file = out.join(PIPELINE);
-    written::write(&file, &pipeline(arguments, &hosts, &job, &working).text())?;
+    let pipeline = pipeline(arguments, &hosts, &job, &working);
+    written::write(&file, &pipeline.text())?;
     let store = arguments.store.named(&working);
     let options: Vec<&str> =
         store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
     let quiet = Output::new(false, !output.is_talkative());
     let exit = written::run(&file, &options, quiet)?;
     if exit == Exit::Done {
-        conclude(arguments, &file, job.hosts, output)?;
+        conclude(arguments, &file, (job.hosts, pipeline.better()), output)?;
     }
     Ok(exit)
 }
@@ -244,6 +245,7 @@ fn pipeline(arguments: &Arguments, hosts: &[String], job: &Job, working: &Path) 
         link: (arguments.latency, arguments.bandwidth.clone()),
         inside: arguments.inside,
         present: PRESENT.to_owned(),
+        is_slurm: arguments.hosts.is_none() && arguments.hosts_file.is_none(),
     }
 }
 
@@ -299,21 +301,27 @@ struct GroupLevel {
 }
 
 /// Says what came out.
-fn conclude(arguments: &Arguments, file: &Path, hosts: usize, output: Output) -> Result<()> {
+fn conclude(
+    arguments: &Arguments,
+    file: &Path,
+    (hosts, better): (usize, &str),
+    output: Output,
+) -> Result<()> {
     let store = &arguments.store;
     let mapping = |cell: &str| written::newest::<Mapping>(file, store, cell);
     let seconds = |cell: &str| written::newest::<Prediction>(file, store, cell);
     let groups = |cell: &str| written::newest::<Metrics>(file, store, cell);
-    let (Some(present), Some(cheapest), Some(better)) =
-        (mapping("present")?, mapping("cheapest")?, mapping("better")?)
+    let (Some(present), Some(cheapest), Some(better_one)) =
+        (mapping("present")?, mapping("cheapest")?, mapping(better)?)
     else {
         return Ok(());
     };
-    let (Some(seconds), Some(better_seconds)) = (seconds("predicted-present")?, seconds("predicted-better")?)
+    let of = |stage: &str| format!("{stage}-{}", better);
+    let (Some(seconds), Some(better_seconds)) = (seconds("predicted-present")?, seconds(&of("predicted"))?)
     else {
         return Ok(());
     };
-    let (Some(now), Some(then)) = (groups("groups-present")?, groups("groups-better")?) else {
+    let (Some(now), Some(then)) = (groups("groups-present")?, groups(&of("groups"))?) else {
         return Ok(());
     };
     let Some(machine) = written::newest::<SystemGraph>(file, store, "machine")? else { return Ok(()) };
@@ -327,10 +335,10 @@ fn conclude(arguments: &Arguments, file: &Path, hosts: usize, output: Output) ->
     let is_border = |found: &GroupLevel| {
         arguments.borders.iter().any(|(kind, level)| *kind == found.kind && *level == found.level.to_string())
     };
-    let [listed, order] = [&present, &better].map(|mapping| order(mapping, hosts));
+    let [listed, order] = [&present, &better_one].map(|mapping| order(mapping, hosts));
     let answer = Answer {
         cost_over_best: over_best(&present),
-        better_cost_over_best: over_best(&better),
+        better_cost_over_best: over_best(&better_one),
         proven: value("proven").is_some_and(|proven| proven > 0.0),
         gap: value("gap"),
         seconds: seconds.seconds(),
@@ -393,7 +401,8 @@ impl Answer {
                 format!("this order costs {:.2} × the best that was found{within}", self.cost_over_best)
             }
         });
-        let is_better = self.present != self.better;
+        let is_better =
+            self.present != self.better && (self.crosses_borders || self.better_seconds <= self.seconds);
         let crosses = |level: &&GroupLevel| level.crossing > 0 || level.better_crossing > 0;
         lines.extend(self.crossings.iter().filter(crosses).map(|level| level.sentence(is_better)));
         let seconds = format!("predicted communication of a step: {}", hopmap_views::seconds(self.seconds));
@@ -402,7 +411,8 @@ impl Answer {
             lines.push("no order was found that is faster".to_owned());
             return lines;
         }
-        let change = format!("{:.1} % less", 100.0 * (1.0 - self.better_seconds / self.seconds));
+        let change = 100.0 * (self.better_seconds / self.seconds - 1.0);
+        let change = format!("{:.1} % {}", change.abs(), if change > 0.0 { "more" } else { "less" });
         let cost = match self.better_cost_over_best <= 1.0 + SAME {
             true => String::new(),
             false => format!(", and {:.2} × the least cost", self.better_cost_over_best),

@@ -6,7 +6,7 @@
 //! level connect becomes one rank, and as many slots below one switch become one slot. Any mapper solves the smaller
 //! problem. If groups are alike, and slots below a switch cost the same to each other and to those below another
 //! switch, the costs differ by a constant, so the optimum of one problem is that of the other. Otherwise exchanges
-//! below the switches follow, and nothing is known about the optimum.
+//! below the switches follow, and the bound is that of the problem without borders.
 
 use std::collections::BTreeMap;
 
@@ -151,10 +151,37 @@ impl<'a> Bordered<'a> {
         found.convergence.iter_mut().for_each(|point| point.cost += inside);
         found.metrics.get_mut(BOUND.name).into_iter().for_each(|bound| *bound += inside);
         if !cells.are_alike(self.problem) {
+            let is_bounded = found.metrics.contains_key(BOUND.name);
             found.metrics.retain(|name, _| ![BOUND.name, PROVEN.name].contains(&name.as_str()));
             cells.improve(self.problem, &mut found, cx)?;
+            if is_bounded {
+                self.bound(mapper, borders, &mut found, cx)?;
+            }
         }
         Ok(found)
+    }
+
+    /// Bounds the result by that of the problem without borders, which is the result itself if it keeps them.
+    fn bound(
+        &self,
+        mapper: &impl Mapper,
+        borders: &[Border],
+        found: &mut SearchResult,
+        cx: &Context<'_>,
+    ) -> Result<(), Error> {
+        let free = mapper.map(self.problem, &cx.without_state())?;
+        let cost = |slots: &[u32]| self.problem.cost(slots);
+        let is_kept = borders.iter().all(|border| border.is_kept(&free.slots, self.system));
+        if is_kept && cost(&free.slots) <= cost(&found.slots) {
+            found.slots = free.slots;
+        }
+        let bound = free.metrics.get(BOUND.name).copied().unwrap_or(0.0);
+        let is_optimal = self.problem.real(cost(&found.slots)) <= bound;
+        found.evaluations += free.evaluations;
+        found.complete &= free.complete;
+        found.metrics.insert(BOUND.name.to_owned(), bound);
+        found.metrics.insert(PROVEN.name.to_owned(), f64::from(u8::from(is_optimal)));
+        Ok(())
     }
 }
 
