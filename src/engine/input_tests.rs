@@ -366,7 +366,7 @@ fn machines() -> Vec<Sample> {
         of("topology/import", "@n1.xml").file("n1.xml", HOST),
         hosts(Sample::new("topology/import", json!({ "path": "@topology.conf", "hwloc": "@h" })))
             .file("topology.conf", CONF),
-        Sample::new("topology/import", json!({ "path": "@topology.conf", "inside": "@n1.xml" }))
+        Sample::new("topology/import", json!({ "path": "@topology.conf", "every_host": "@n1.xml" }))
             .file("topology.conf", CONF)
             .file("n1.xml", HOST),
         of("topology/import", "@topology.conf").file("topology.conf", CONF),

@@ -101,7 +101,7 @@ pub(super) fn check_slots(topology: &Path, hosts: &[String], gpus: u32) -> Resul
         None => Ok(()),
         Some((host, slots)) => refuse(
             format!("{}: the host `{host}` has {slots} slots, too few for {gpus} ranks", shown(topology)),
-            "give --gpus, or import the topology again with as many slots: `-p slots=8`",
+            format!("give --gpus {slots}, or import the topology again with `-p slots={gpus}`"),
         ),
     }
 }

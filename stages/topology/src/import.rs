@@ -123,16 +123,16 @@ pub fn files(path: &Path, format: Option<Format>) -> Result<Vec<InputPath>> {
 
 /// Reads a machine topology from the path in the parameters.
 pub fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
-    let Some(inside) = &params.inside else { return read_alone(path, params) };
-    params.refuse(&["slots", "hwloc"], "`inside` defines the slots of all hosts", "omit it, or `inside`")?;
+    let Some(inside) = &params.every_host else { return read_alone(path, params) };
+    params.refuse(&["slots", "hwloc"], "`every_host` defines the slots", "omit it, or `every_host`")?;
     let host = read_alone(inside.path(), &ImportParams::default())?.system;
     let costs = &params.intra_node_costs;
     let slots = u32::try_from(host.slots.len()).ok();
-    let plain = ImportParams { inside: None, slots, intra_node_costs: Vec::new(), ..params.clone() };
+    let plain = ImportParams { every_host: None, slots, intra_node_costs: Vec::new(), ..params.clone() };
     let mut imported = read_alone(path, &plain).map_err(|error| match error {
         // These formats describe hosts, and so do not take a number of slots.
         ImportError::Parameter { name: "slots", problem, help } => {
-            ImportError::Parameter { name: "inside", problem, help }
+            ImportError::Parameter { name: "every_host", problem, help }
         }
         other => other,
     })?;
@@ -196,8 +196,9 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
             Some(path) => files(path.path(), Some(format(path.path(), params.format, OF_HWLOC)?))?,
             None => Vec::new(),
         };
-        if let Some(inside) = &params.inside {
-            let named = |file: InputPath| InputPath::named(file.path(), format!("inside/{}", file.name()));
+        if let Some(inside) = &params.every_host {
+            let named =
+                |file: InputPath| InputPath::named(file.path(), format!("every_host/{}", file.name()));
             files.extend(self::files(inside.path(), None)?.into_iter().map(named));
         }
         if let Some(folder) = &params.hwloc {

@@ -67,8 +67,8 @@ fn all_hosts_are_like_the_one_of_a_file() {
     };
     let network = file("labels.csv", "host,leaf,spine\na,l1,s\nb,l1,s\nc,l2,s\n");
     let gpus = "GPU0 GPU1 GPU2 GPU3\nGPU0 X NV4 SYS SYS\nGPU1 NV4 X SYS SYS\nGPU2 SYS SYS X NV4\nGPU3 SYS SYS NV4 X\n";
-    let inside = Some(InputPath::new(file("gpus.txt", gpus)));
-    let params = ImportParams { inside, intra_node_costs: vec![0.1, 0.5], ..ImportParams::default() };
+    let every_host = Some(InputPath::new(file("gpus.txt", gpus)));
+    let params = ImportParams { every_host, intra_node_costs: vec![0.1, 0.5], ..ImportParams::default() };
     let system = read(&network, &params).unwrap().system;
     assert_eq!(system.hosts().map(|(_, _, slots)| slots).collect::<Vec<_>>(), [4, 4, 4]);
     let costs = system.costs();
@@ -79,21 +79,25 @@ fn all_hosts_are_like_the_one_of_a_file() {
     let fault = |path: &Path, params: &ImportParams| read(path, params).unwrap_err().to_string();
     let both = ImportParams { slots: Some(8), ..params.clone() };
     assert!(
-        fault(&network, &both).contains("`slots` has no effect: `inside` defines"),
+        fault(&network, &both).contains("`slots` has no effect: `every_host` defines"),
         "{}",
         fault(&network, &both)
     );
-    let other = ImportParams { inside: Some(InputPath::new(&network)), ..params.clone() };
-    assert!(fault(&network, &other).contains("`inside` does not describe"), "{}", fault(&network, &other));
+    let other = ImportParams { every_host: Some(InputPath::new(&network)), ..params.clone() };
+    assert!(
+        fault(&network, &other).contains("`every_host` does not describe"),
+        "{}",
+        fault(&network, &other)
+    );
     let machine = file(
         "n1.xml",
         "<topology><object type=\"Machine\"><object type=\"Core\"><object type=\"PU\" os_index=\"0\"/></object></object></topology>",
     );
     assert!(
-        fault(&machine, &params).contains("`inside` has no effect: hwloc"),
+        fault(&machine, &params).contains("`every_host` has no effect: hwloc"),
         "{}",
         fault(&machine, &params)
     );
     let alone = folder.path().join("gpus.txt");
-    assert!(fault(&alone, &params).contains("`inside` has no effect"), "{}", fault(&alone, &params));
+    assert!(fault(&alone, &params).contains("`every_host` has no effect"), "{}", fault(&alone, &params));
 }

@@ -119,7 +119,7 @@ pub(super) fn machine(mut parts: Parts, params: &ImportParams) -> Result<SystemG
 pub(super) fn like_one(system: &mut SystemGraph, one: &SystemGraph, costs: &[f64]) -> Result<()> {
     let wrong = |problem: String| {
         let help = "give the output of `nvidia-smi topo -m` or `lstopo` on one of the hosts, and the network as `path`";
-        Err(ImportError::parameter("inside", problem, help))
+        Err(ImportError::parameter("every_host", problem, help))
     };
     let (CostModel::Levels(shape), 1) = (&one.cost, one.hosts().count()) else {
         return wrong("does not describe the levels inside of one host".to_owned());

@@ -39,7 +39,7 @@ pub struct ImportParams {
     /// Folder with the `lstopo` output of hosts, `HOST.xml` or `HOST.diff.xml`; their cores become slots.
     pub hwloc: Option<InputPath>,
     /// File that describes one host, such as the output of `nvidia-smi topo -m` or `lstopo`: all hosts are like it inside.
-    pub inside: Option<InputPath>,
+    pub every_host: Option<InputPath>,
     /// Whether the slots of hosts that hwloc describes are hardware threads rather than cores.
     pub hardware_threads: bool,
     /// Costs between slots of one host by the level on which they first meet, innermost first. By default
@@ -65,7 +65,7 @@ impl ImportParams {
             ("link_bandwidth_bytes_per_s", !self.link_bandwidth_bytes_per_s.is_empty()),
             ("slots", self.slots.is_some()),
             ("hwloc", self.hwloc.is_some()),
-            ("inside", self.inside.is_some()),
+            ("every_host", self.every_host.is_some()),
             ("hardware_threads", self.hardware_threads),
             ("intra_node_costs", !self.intra_node_costs.is_empty()),
             ("costs", !self.costs.is_empty()),

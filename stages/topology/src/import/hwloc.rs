@@ -73,7 +73,11 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
 /// Rejects parameters that have no effect because hwloc defines the hosts.
 fn check(params: &ImportParams) -> Result<()> {
     let help = "omit it; `intra_node_costs` sets the costs of levels inside hosts";
-    params.refuse(&["slots", "hwloc", "inside", "link_latency_s", "costs"], "hwloc defines the hosts", help)
+    params.refuse(
+        &["slots", "hwloc", "every_host", "link_latency_s", "costs"],
+        "hwloc defines the hosts",
+        help,
+    )
 }
 
 fn one_host(path: &Path, loaded: &Loaded, params: &ImportParams) -> Result<Imported> {
