@@ -38,7 +38,7 @@ pub struct RankOrderFile {
     pub inside: f64,
     /// File with the hosts in their present order.
     pub present: String,
-    /// Whether to save the better order for `srun -m arbitrary`, too.
+    /// Whether `srun` starts the job.
     pub is_slurm: bool,
 }
 
@@ -50,6 +50,12 @@ impl RankOrderFile {
     #[must_use]
     pub fn better(&self) -> &'static str {
         if self.host_count <= MOST_REPLAYED { BETTER } else { "cheapest" }
+    }
+
+    /// The file with the better order.
+    #[must_use]
+    pub fn hosts_file(&self) -> &'static str {
+        if self.is_slurm { "slurm-hosts" } else { "node-ranks" }
     }
 
     /// The text of the file.
@@ -147,21 +153,19 @@ save  = {{ csv = "groups-{name}.csv" }}
                 name = if mapping == "present" { mapping } else { BETTER },
             );
         }
-        let slurm = ("launch-slurm", "with  = { start = \"slurm\" }\n", "slurm-hosts");
-        for (stage, start, file) in
-            [("launch", "", "node-ranks")].into_iter().chain(self.is_slurm.then_some(slurm))
-        {
-            let _ = write!(
-                text,
-                r#"
-[stages.{stage}]
+        let _ = write!(
+            text,
+            r#"
+[stages.launch]
 uses  = "launch/torch"
 needs = {{ mapping = "{better}" }}
-{start}save  = {{ torch = "{file}" }}
+with  = {{ start = "{start}" }}
+save  = {{ torch = "{file}" }}
 "#,
-                better = self.better(),
-            );
-        }
+            better = self.better(),
+            start = if self.is_slurm { "slurm" } else { "node-ranks" },
+            file = self.hosts_file(),
+        );
         text
     }
 }
@@ -201,10 +205,10 @@ mod tests {
         assert!(stages["present"]["with"].get("borders").is_none());
         // Without a limit, orders of 24 hosts did not end within minutes.
         assert!(stages["cheapest"]["with"]["max_search_nodes"].as_integer() > Some(1000));
-        assert!(!stages.contains_key("launch-slurm"));
+        assert_eq!(stages["launch"]["save"]["torch"].as_str(), Some("node-ranks"));
         let many = RankOrderFile { host_count: 24, is_slurm: true, ..file.clone() };
         let table: toml::Table = many.text().parse().unwrap();
-        assert_eq!(table["stages"]["launch-slurm"]["with"]["start"].as_str(), Some("slurm"));
+        assert_eq!(table["stages"]["launch"]["save"]["torch"].as_str(), Some("slurm-hosts"));
         let many = RankOrderFile { host_count: MOST_REPLAYED + 1, ..file };
         let table: toml::Table = many.text().parse().unwrap();
         let stages = table["stages"].as_table().unwrap();

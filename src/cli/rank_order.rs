@@ -12,7 +12,7 @@ use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_durable::{DurableError, replace_file};
 use hopmap_formats::host_list;
 use hopmap_model::{Mapping, Metrics, Prediction, SystemGraph};
-use miette::Report;
+use miette::{Diagnostic, Report};
 use serde::Serialize;
 
 use super::open::{StoreArguments, working_directory};
@@ -40,6 +40,14 @@ const MOST_LISTED: usize = 64;
 /// Costs closer than this are equal: they are sums of many values.
 const SAME: f64 = 1e-9;
 
+/// A stage failed, where its error is not printed.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("{path} failed")]
+#[diagnostic(code(cli::no_answer), help("`hopmap run {path}` says why"))]
+struct NoAnswer {
+    path: String,
+}
+
 /// Arguments of `rank-order`.
 #[derive(Debug, Args)]
 #[command(
@@ -49,13 +57,14 @@ Frameworks such as Megatron-LM fix the groups of a rank, and torchrun starts the
 the hosts is all that is left to choose. The cost is that of the bytes between hosts times the links that they pass: up to 16 \
 hosts its optimum is proven. The better order is the one with the shortest predicted communication. DIR gets the pipeline file \
 rank-order.toml, the groups with their hosts (groups-present.csv, groups-better.csv), and the better order: a node rank and its \
-host in every line of node-ranks.
+host in every line of node-ranks, or, with the hosts of a Slurm job, the hosts for srun in slurm-hosts.
 
 Without --model and --bytes, the model is an example that fits the groups: the answer then depends on its proportions.
 
 Examples:
   hopmap rank-order --topology topograph.json --hosts 'node[7,66,70,8]' --tp 8 --pp 2
-  hopmap rank-order --topology topology.conf --tp 8 --pp 8 --ep 16 --model layers=64,hidden=8192,experts=64,top_k=4   # in a Slurm job
+  scontrol show topology > fabric; hopmap rank-order --topology fabric --tp 8 --pp 8 --ep 16   # in a Slurm job
+  hopmap rank-order --topology topology.conf --hosts 'node[1-64]' --tp 8 --ep 16 --model layers=64,hidden=8192,experts=64,top_k=4
   hopmap rank-order --topology labels.csv --tp 8 --ep 4 --pp 2 --borders ep=1   # no expert group crosses a leaf or NVLink domain
   hopmap rank-order --topology labels.csv --hosts-file hosts --tp 8 --bytes dp=20000000000 --bandwidth 400e9,200e9"
 )]
@@ -161,8 +170,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
     let quiet = Output::new(false, !output.is_talkative());
     let exit = written::run(&file, &options, quiet)?;
+    if exit != Exit::Done && output.is_json() {
+        return Err(Failure { exit, ..Failure::failed(NoAnswer { path: shown(&file) }) });
+    }
     if exit == Exit::Done {
-        conclude(arguments, &file, (job.hosts, pipeline.better()), output)?;
+        conclude(arguments, &file, job.hosts, &pipeline, output)?;
     }
     Ok(exit)
 }
@@ -304,19 +316,20 @@ struct GroupLevel {
 fn conclude(
     arguments: &Arguments,
     file: &Path,
-    (hosts, better): (usize, &str),
+    hosts: usize,
+    pipeline: &RankOrderFile,
     output: Output,
 ) -> Result<()> {
     let store = &arguments.store;
     let mapping = |cell: &str| written::newest::<Mapping>(file, store, cell);
     let seconds = |cell: &str| written::newest::<Prediction>(file, store, cell);
     let groups = |cell: &str| written::newest::<Metrics>(file, store, cell);
-    let (Some(present), Some(cheapest), Some(better_one)) =
-        (mapping("present")?, mapping("cheapest")?, mapping(better)?)
+    let (Some(present), Some(cheapest), Some(better)) =
+        (mapping("present")?, mapping("cheapest")?, mapping(pipeline.better())?)
     else {
         return Ok(());
     };
-    let of = |stage: &str| format!("{stage}-{}", better);
+    let of = |stage: &str| format!("{stage}-{}", pipeline.better());
     let (Some(seconds), Some(better_seconds)) = (seconds("predicted-present")?, seconds(&of("predicted"))?)
     else {
         return Ok(());
@@ -335,10 +348,10 @@ fn conclude(
     let is_border = |found: &GroupLevel| {
         arguments.borders.iter().any(|(kind, level)| *kind == found.kind && *level == found.level.to_string())
     };
-    let [listed, order] = [&present, &better_one].map(|mapping| order(mapping, hosts));
+    let [listed, order] = [&present, &better].map(|mapping| order(mapping, hosts));
     let answer = Answer {
         cost_over_best: over_best(&present),
-        better_cost_over_best: over_best(&better_one),
+        better_cost_over_best: over_best(&better),
         proven: value("proven").is_some_and(|proven| proven > 0.0),
         gap: value("gap"),
         seconds: seconds.seconds(),
@@ -350,7 +363,7 @@ fn conclude(
         better: order,
     };
     output.json(&answer);
-    answer.sentences(file).iter().for_each(|line| output.line(line));
+    answer.sentences(&file.with_file_name(pipeline.hosts_file())).iter().for_each(|line| output.line(line));
     Ok(())
 }
 
@@ -429,7 +442,8 @@ impl Answer {
         let order = format!("better order: {}", host_list::compress(&self.better));
         let replaced = format!("spares replace {}", host_list::compress(&self.replaced));
         let files = format!(
-            "{folder}/node-ranks has the node rank of every host, {folder}/groups-present.csv the hosts of every group"
+            "{} has the hosts in the better order, {folder}/groups-present.csv the hosts of every group",
+            shown(file)
         );
         let replaced = Some(replaced).filter(|_| !self.replaced.is_empty());
         let order = Some(order).filter(|_| self.better.len() <= MOST_LISTED);

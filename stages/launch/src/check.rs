@@ -242,7 +242,8 @@ fn command(params: &CheckParams, file: &LaunchFile, path: &Path) -> Result<Comma
         Some(launcher) => words("launcher", launcher)?,
         None => vec![name],
     };
-    if launcher == ["sh"] && file.text.lines().filter(|line| !line.starts_with('#')).count() > 1 {
+    let hosts = || file.text.lines().filter(|line| !line.starts_with('#')).count();
+    if launcher == ["sh"] && ranks_of_torchrun(&file.command).is_some() && hosts() > 1 {
         return Err(CheckError::OneHost { file: file.name.clone() });
     }
     let mut command = Command::new(&launcher[0]);

@@ -102,7 +102,7 @@ fn the_job_script_of_the_page_starts_torchrun_in_the_better_order() {
     let configuration = cluster.configuration().display().to_string();
     let lab = Lab::new();
     let rank_order = "#!/bin/sh\nwhile [ \"$1\" != --out ]; do shift; done\nmkdir $2\n\
-                      printf '# hopmap mapping d\\n0 n3\\n1 n1\\n2 n4\\n3 n2\\n' > $2/node-ranks\n";
+                      printf '# hopmap mapping d\\nn3\\nn1\\nn4\\nn2\\n' > $2/slurm-hosts\n";
     let path = with_programs(&lab, &[("torchrun", TORCHRUN), ("hopmap", rank_order)]);
     let job = LaunchFile {
         name: "job".to_owned(),
