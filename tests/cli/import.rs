@@ -166,7 +166,8 @@ fn what_is_not_read_is_refused_by_name() {
 #[test]
 fn groups_of_a_training_trace_stay_within_borders() {
     let sandbox = Sandbox::new();
-    let labels = (0..8).map(|host| format!("n{host},leaf{}\n", host % 2)).collect::<String>();
+    let labels: Vec<String> = (0..8).map(|host| format!("n{host},leaf{}\n", host % 2)).collect();
+    let labels = labels.concat();
     sandbox.write("labels.csv", format!("host,leaf\n{labels}"));
     let trace = project().join("sample-traces/training-16");
     let mapped = |name: &str, with: &str| {
@@ -180,10 +181,8 @@ fn groups_of_a_training_trace_stay_within_borders() {
     };
     let machine =
         "[stages.machine]\nuses = \"topology/import\"\nwith = { path = \"labels.csv\", slots = 4 }\n";
-    let job = format!(
-        "[stages.job]\nuses = \"trace/import\"\nwith = {{ path = {:?}, ranks_per_host = 4 }}\n",
-        trace
-    );
+    let job =
+        format!("[stages.job]\nuses = \"trace/import\"\nwith = {{ path = {trace:?}, ranks_per_host = 4 }}\n");
     let (free, bordered) = (mapped("free", ""), mapped("bordered", ", borders = { dp = 1 }"));
     sandbox.write("p.toml", [machine, &job, &free, &bordered].concat());
     sandbox.stdout(&["run", "p.toml"]);
