@@ -40,7 +40,7 @@ ENTRIES = [
     ("graph2sch", ["hopmap run graph2sch -p ini=sample-schedules/cholesky-5/sch.ini"], "Schedule"),
     ("route", ["hopmap run pipelines/route.toml"], "Routes"),
     ("training", ["hopmap run pipelines/training.toml"], "Groups on the fabric"),
-    ("training-trace", ["hopmap run pipelines/training-trace.toml"], "Groups on the fabric"),
+    ("training-trace", ["hopmap run pipelines/training-trace.toml"], "Timeline"),
     ("rapidio", ["hopmap run rapidio"], "Routes"),
     (
         "checkpoint",
