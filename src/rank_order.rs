@@ -127,7 +127,7 @@ with  = {{ blocks = "host", weight = "bytes", max_search_nodes = {nodes}{borders
 # The fastest of these orders and others by the prediction, which counts that messages share links.
 [stages.better]
 uses  = "map/auto"
-needs = {{ task-graph = "job.task-graph", system = "machine", program = "job.program", mappings = ["present", "cheapest"] }}
+needs = {{ task-graph = "job.task-graph", system = "machine", program = "job.program", mappings = ["cheapest", "present"] }}
 with  = {{ blocks = "host", weight = "bytes", objective = "predicted-time", memory_bandwidth_bytes_per_s = {inside:?}, islands = 1, evaluations = {EVALUATIONS}, replays = {replays}{borders} }}
 "#,
                 inside = self.inside,

@@ -55,7 +55,7 @@ struct NoAnswer {
     after_help = "\
 Frameworks such as Megatron-LM fix the groups of a rank, and torchrun starts the GPUs of a host as consecutive ranks. So the order of \
 the hosts is all that is left to choose. The cost is that of the bytes between hosts times the links that they pass: up to 16 \
-hosts its optimum is proven. The better order is the one with the shortest predicted communication. DIR gets the pipeline file \
+hosts, without spares and borders, its optimum is proven. The better order is the one with the shortest predicted communication that was found. DIR gets the pipeline file \
 rank-order.toml, the groups with their hosts (groups-present.csv, groups-better.csv), and the better order: a node rank and its \
 host in every line of node-ranks, or, with the hosts of a Slurm job, the hosts for srun in slurm-hosts.
 
@@ -414,8 +414,9 @@ impl Answer {
                 format!("this order costs {:.2} × the best that was found{within}", self.cost_over_best)
             }
         });
-        let is_better =
-            self.present != self.better && (self.crosses_borders || self.better_seconds <= self.seconds);
+        let is_faster = self.better_seconds < self.seconds * (1.0 - SAME);
+        let is_cheaper = self.better_cost_over_best < self.cost_over_best * (1.0 - SAME);
+        let is_better = self.present != self.better && (is_faster || is_cheaper || self.crosses_borders);
         let crosses = |level: &&GroupLevel| level.crossing > 0 || level.better_crossing > 0;
         lines.extend(self.crossings.iter().filter(crosses).map(|level| level.sentence(is_better)));
         let seconds = format!("predicted communication of a step: {}", hopmap_views::seconds(self.seconds));
@@ -425,10 +426,14 @@ impl Answer {
             return lines;
         }
         let change = 100.0 * (self.better_seconds / self.seconds - 1.0);
-        let change = format!("{:.1} % {}", change.abs(), if change > 0.0 { "more" } else { "less" });
+        let change = match (is_faster, change > 100.0 * SAME) {
+            (false, false) => "as fast".to_owned(),
+            (_, is_slower) => format!("{:.1} % {}", change.abs(), if is_slower { "more" } else { "less" }),
+        };
         let cost = match self.better_cost_over_best <= 1.0 + SAME {
-            true => String::new(),
-            false => format!(", and {:.2} × the least cost", self.better_cost_over_best),
+            true if is_faster => String::new(),
+            true => ", at the least cost".to_owned(),
+            false => format!(", at {:.2} × the least cost", self.better_cost_over_best),
         };
         let better = hopmap_views::seconds(self.better_seconds);
         lines.push(format!("{seconds}, {better} in the better order ({change}{cost})"));

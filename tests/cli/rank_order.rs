@@ -120,6 +120,18 @@ fn group_sizes_alone_are_enough_and_spares_may_replace_hosts() {
     assert!(seen.contains("predicted communication of a step: "), "{seen}");
 }
 
+/// A stage that failed left standard output empty.
+#[test]
+fn a_stage_that_fails_is_an_error_in_json() {
+    let sandbox = Sandbox::new();
+    sandbox.write("labels.csv", labels(4));
+    let words = ["rank-order", "--topology", "labels.csv", "--json", "--hosts", "node[0-3]", "--tp", "8"];
+    let output = sandbox.command(&[&words[..], &["--borders", "dp=1"]].concat()).output().unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = found["errors"].to_string();
+    assert!(!output.status.success() && text.contains("rank-order/rank-order.toml failed"), "{text}");
+}
+
 #[test]
 fn levels_have_the_names_of_their_switches() {
     let sandbox = Sandbox::new();
