@@ -294,7 +294,7 @@ struct Answer {
     crosses_borders: bool,
     crossings: Vec<GroupLevel>,
     present: Vec<String>,
-    /// The present order itself, if none is better.
+    /// The order that is written: one as good as the present order, if none is better.
     better: Vec<String>,
     /// Hosts of the present order that spares replace.
     replaced: Vec<String>,

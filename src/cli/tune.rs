@@ -219,7 +219,7 @@ impl Place {
         let is_job = arguments.hosts.is_none();
         let Some(list) = arguments.hosts.clone().or_else(|| variable("SLURM_JOB_NODELIST")) else {
             return refuse(
-                "no hosts are given, and this is no Slurm job",
+                "no hosts are given, and this is not a Slurm job",
                 "name them: --hosts 'node[1-8]' --slots 2, or start hopmap in a job",
             );
         };

@@ -262,7 +262,7 @@ fn what_is_no_job_is_one_message() {
     let sandbox = Sandbox::new();
     sandbox.write("labels.csv", labels(8));
     for (options, expected) in [
-        (&["--tp", "8"][..], "no hosts are given, and this is no Slurm job"),
+        (&["--tp", "8"][..], "no hosts are given, and this is not a Slurm job"),
         (&["--hosts", "node[0-"], "hosts: "),
         (&["--hosts", "node[0-7],node3"], "the host `node3` is listed twice"),
         (
@@ -378,7 +378,7 @@ fn stored_topologies_have_slots_and_may_lack_rates() {
         "graph",
     ]);
     assert_eq!(of("graph/files/machine.json"), of("labels.csv"));
-    // The inside of one host is no network.
+    // A file that describes one host has no network.
     sandbox.write("gpus", "GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n");
     let options = ["--topology", "gpus", "--hosts", "host", "--gpus", "2"];
     assert_refused(&sandbox, &options, "the machine topology has no links between hosts");

@@ -35,7 +35,7 @@ impl Hosts {
         let of_job = std::env::var("SLURM_JOB_NODELIST").ok().filter(|list| !list.trim().is_empty());
         let Some(list) = list.map(str::to_owned).or(of_job) else {
             return refuse(
-                "no hosts are given, and this is no Slurm job",
+                "no hosts are given, and this is not a Slurm job",
                 "name them in their present order: --hosts 'node[7,66,70,8]', or --hosts-file FILE",
             );
         };

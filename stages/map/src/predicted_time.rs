@@ -3,8 +3,9 @@
 //! # Algorithm
 //!
 //! 1. The candidates are the mappings of the input `mappings`, the linear and the round-robin mapping, and those of
-//!    `map/auto` for every objective that the machine and the parameters allow. With a number of evaluations, each search has the budget of a stage with that objective
-//!    alone, and so the same result; of a time limit, all of them share [`SEARCH_SHARE`].
+//!    `map/auto` for every objective that the machine and the parameters allow. With a number of evaluations, each
+//!    search has the budget of a stage with that objective alone, and so the same result; of a time limit, all of
+//!    them share [`SEARCH_SHARE`].
 //! 2. The program is replayed under every candidate, as by `predict/time`. The fastest one wins.
 //! 3. Exchanges of ranks improve it: a batch of [`BATCH`] exchanges is replayed, and the best one is made if it
 //!    shortens the run time, or, at the same run time, the mean time of the ranks. `exchanges.rs` proposes them. When

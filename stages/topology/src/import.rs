@@ -231,3 +231,10 @@ fn format(path: &Path, given: Option<Format>, of_hwloc: bool) -> Result<Format> 
         false => Ok(format),
     }
 }
+
+/// Links between two nodes by their names, for the tests of formats.
+#[cfg(test)]
+fn hops(system: &hopmap_model::SystemGraph, a: &str, b: &str) -> Option<u32> {
+    let node = |name| system.nodes.iter().position(|node| node.name == name).unwrap() as u32;
+    hopmap_model::Paths::new(system).unwrap().hops(node(a), node(b))
+}

@@ -290,7 +290,7 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
 }
 
 /// Refuses a format of training jobs if the contents are those of another format: most of their keys are optional, so
-/// that what is no trace of this format would be an empty one.
+/// that a file of another format would be read as a trace without operations.
 fn check_contents(path: &Path, (format, reader): (Format, &Reader)) -> Result<(), TraceError> {
     let training = [Format::Chakra, Format::FlightRecorder, Format::Kineto, Format::NcclInspector];
     if !training.contains(&format) {

@@ -28,7 +28,7 @@ const MOST_ADDITIONS: usize = 1 << 27;
 /// Steps without progress after which the length of steps is reduced, and by how much.
 const PATIENCE: u32 = 8;
 const REDUCTION: f64 = 0.7;
-/// Part of the distance to the known mapping by which so many steps must lower the bound.
+/// Part of the distance to the known mapping by which this number of steps must lower the bound.
 const PROGRESS: f64 = 1e-3;
 const STEPS_OF_PROGRESS: usize = 40;
 /// No value.
@@ -260,7 +260,7 @@ impl Knapsack {
         Self { values, pieces }
     }
 
-    /// Calls `visit` with kind and ranks of every piece among so many ranks.
+    /// Calls `visit` with the kind and the ranks of every piece in an area with `filled` ranks.
     fn each_piece(&self, class: &Class, mut filled: usize, mut visit: impl FnMut(usize, usize)) {
         let kinds =
             class.kinds.iter().enumerate().flat_map(|(kind, part)| std::iter::repeat_n(kind, part.count));

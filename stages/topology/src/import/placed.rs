@@ -374,8 +374,8 @@ fn without_line(error: ImportError) -> ImportError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{Format, read, recognise};
-    use hopmap_model::{NodeKind, Paths, SystemGraph};
+    use crate::import::{Format, hops, read, recognise};
+    use hopmap_model::{NodeKind, SystemGraph};
 
     fn import(text: &str, format: Format) -> Result<Imported> {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -389,11 +389,6 @@ mod tests {
             unreachable!()
         };
         format!("{}{problem}", line.map(|line| format!("{line}: ")).unwrap_or_default())
-    }
-
-    fn hops(system: &SystemGraph, a: &str, b: &str) -> Option<u32> {
-        let node = |name| system.nodes.iter().position(|node| node.name == name).unwrap() as u32;
-        Paths::new(system).unwrap().hops(node(a), node(b))
     }
 
     fn hosts(system: &SystemGraph) -> Vec<&str> {

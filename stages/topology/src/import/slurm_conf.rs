@@ -209,7 +209,8 @@ fn entries(line: &str) -> Result<Vec<(String, String)>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::{NodeKind, Paths, SystemGraph};
+    use crate::import::hops;
+    use hopmap_model::{NodeKind, Paths};
 
     fn import(text: &str) -> Result<Imported> {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -224,11 +225,6 @@ mod tests {
             unreachable!()
         };
         format!("{}: {problem}", line.unwrap_or(0))
-    }
-
-    fn hops(system: &SystemGraph, a: &str, b: &str) -> Option<u32> {
-        let node = |name| system.nodes.iter().position(|node| node.name == name).unwrap() as u32;
-        Paths::new(system).unwrap().hops(node(a), node(b))
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn coordinates(index: usize, dims: [u16; 3]) -> [usize; 3] {
 mod tests {
     use super::super::{ImportError, ImportParams, Imported, read};
     use super::*;
-    use hopmap_model::{Paths, SystemGraph};
+    use crate::import::hops;
 
     fn import(tori: &str) -> Result<Imported> {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -156,11 +156,6 @@ mod tests {
             unreachable!()
         };
         format!("{}: {problem}", line.unwrap_or(0))
-    }
-
-    fn hops(system: &SystemGraph, a: &str, b: &str) -> Option<u32> {
-        let node = |name| system.nodes.iter().position(|node| node.name == name).unwrap() as u32;
-        Paths::new(system).unwrap().hops(node(a), node(b))
     }
 
     /// The example of topology.yaml(5).

@@ -83,7 +83,7 @@ impl Rank {
         });
     }
 
-    /// An all-to-all in which this rank receives so many bytes.
+    /// An all-to-all in which this rank receives that number of bytes.
     pub(super) fn receiving(&mut self, bytes: u64) -> Split {
         self.splits.push(bytes);
         Split::Received(self.splits.len() as u32 - 1)

@@ -1,6 +1,7 @@
 //! Tests of platforms.
 
 use super::*;
+use crate::import::hops;
 
 fn import_with(text: &str, params: &ImportParams) -> Result<Imported> {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -32,11 +33,6 @@ fn fault(text: &str) -> String {
         }
         error => error.to_string(),
     }
-}
-
-fn hops(system: &SystemGraph, a: &str, b: &str) -> Option<u32> {
-    let node = |name| system.nodes.iter().position(|node| node.name == name).unwrap() as u32;
-    Paths::new(system).unwrap().hops(node(a), node(b))
 }
 
 #[test]
