@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hopmap_process::on_path;
 use serde_json::Value;
 
 use crate::imports::Imports;
@@ -211,6 +212,44 @@ fn no_test_file_is_forgotten() {
         }
     }
     assert!(listed > 150, "{listed}");
+}
+
+/// Programs of every Debian with a C compiler and Rust, on which `make test` passes (`ci/bare.sh`).
+const BARE: [&str; 16] = [
+    "bash", "cat", "cc", "chrt", "cp", "gcc", "id", "ldd", "mkfifo", "mount", "rustc", "sh", "test",
+    "timeout", "true", "unshare",
+];
+
+/// What a machine lacks is skipped and counted: a test asks for a program that not every machine has.
+#[test]
+fn tests_ask_for_the_programs_that_they_start() {
+    let missing = BARE.iter().find(|name| on_path(name).is_none());
+    assert_eq!(missing, None, "is not on every machine");
+    // Files whose callers ask.
+    let exceptions = ["tests/support/src/cluster.rs", "stages/record/tests/command.rs"];
+    let is_test = |path: &Path| {
+        path.components().any(|part| part.as_os_str() == "tests")
+            || path.to_string_lossy().ends_with("tests.rs")
+    };
+    for (path, text) in sources_below(&["src", "stages", "core", "tests"]) {
+        let tests = if is_test(&path) {
+            Some(&*text)
+        } else {
+            text.split_once("#[cfg(test)]").map(|(_, tests)| tests)
+        };
+        let tests = tests.filter(|text| {
+            !text.contains("system_tests()") && !exceptions.contains(&&*path.to_string_lossy())
+        });
+        let started = tests.into_iter().flat_map(|text| text.split("Command::new(\"").skip(1));
+        for name in started.filter_map(|rest| rest.split('"').next()).filter(|name| !name.contains('/')) {
+            let is_asked_for = text.contains(&format!("program(\"{name}\")"));
+            assert!(
+                BARE.contains(&name) || is_asked_for,
+                "{} starts {name}: ask for it with `program`",
+                path.display()
+            );
+        }
+    }
 }
 
 fn in_src(path: &Path) -> bool {

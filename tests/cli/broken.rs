@@ -378,7 +378,10 @@ fn a_launcher() {
     [exit code 2]
     "#);
     assert!(search("\"\"").contains("is valid"));
-    assert!(search("\"sbatch -n 1\"").contains("is valid"));
+    let sandbox = Sandbox::new();
+    sandbox.write("sbatch", "");
+    sandbox.write("p.toml", format!("{MACHINE}launcher = \"./sbatch -n 1\"\n"));
+    assert!(sandbox.seen(&["check", "p.toml"]).contains("is valid"));
 }
 
 #[test]

@@ -295,8 +295,7 @@ fn two_writers() {
 
 /// Sends a process Ctrl-C.
 fn interrupt(child: &Child) {
-    let killed = std::process::Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status();
-    assert!(killed.unwrap().success());
+    hopmap_test_support::signal(child.id(), "INT");
 }
 
 /// Waits until a process looks after Ctrl-C itself.

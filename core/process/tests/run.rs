@@ -91,7 +91,8 @@ fn grandchild_ends(end: &str, within: Duration, use_it: impl FnOnce(&str)) -> bo
         std::thread::sleep(Duration::from_millis(5));
     }
     let is_gone = is_gone(process.trim());
-    Command::new("kill").arg(process.trim()).stderr(Stdio::null()).status().unwrap();
+    // The `kill` of the shell: not every machine has the program.
+    shell(&format!("kill {process}")).stderr(Stdio::null()).status().unwrap();
     is_gone
 }
 

@@ -204,7 +204,7 @@ impl Drop for Controller {
         for file in ["ctld.pid", "munge/pid"] {
             let Ok(pid) = fs::read_to_string(self.folder.path().join(file)) else { continue };
             let pid = pid.trim().to_owned();
-            let _ = Command::new("kill").arg(&pid).status();
+            hopmap_test_support::signal(&pid, "TERM");
             let deadline = Instant::now() + Duration::from_secs(10);
             while Path::new("/proc").join(&pid).exists() && Instant::now() < deadline {
                 sleep(Duration::from_millis(50));

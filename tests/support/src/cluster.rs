@@ -129,7 +129,7 @@ impl Drop for Cluster {
 fn stop(pid_file: &Path) {
     let Ok(pid) = fs::read_to_string(pid_file) else { return };
     let pid = pid.trim();
-    let _ = Command::new("kill").arg(pid).status();
+    crate::signal(pid, "TERM");
     let deadline = Instant::now() + Duration::from_secs(10);
     while Path::new("/proc").join(pid).exists() && Instant::now() < deadline {
         sleep(Duration::from_millis(50));

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hopmap_test_network::{CONTROL, Description, Network, Request, ask};
+use hopmap_test_support::signal;
 
 use crate::support::{eventually, ping, program, start, wanted};
 
@@ -16,10 +17,6 @@ fn runs(words: &[&str]) -> bool {
     processes.into_iter().any(|process| {
         fs::read(process.path().join("cmdline")).is_ok_and(|found| found.ends_with(line.as_bytes()))
     })
-}
-
-fn kill(process: u32) {
-    assert!(Command::new("kill").args(["-9", &process.to_string()]).status().unwrap().success());
 }
 
 /// Starts a program on a host that would run for long, also as an orphan.
@@ -51,7 +48,7 @@ fn a_network_whose_maker_is_killed_leaves_nothing() {
     let Some(_alone) = wanted() else { return };
     let network = start(&Description::uniform(2, 0.0));
     let command = start_sleepers(&network, "7102");
-    kill(network.maker());
+    signal(network.maker(), "KILL");
     assert_gone(network.process(), command, "7102");
     assert_eq!(network.cut(0).unwrap_err().to_string(), "the network does not answer");
 }
@@ -61,7 +58,7 @@ fn a_network_whose_first_process_is_killed_leaves_nothing() {
     let Some(_alone) = wanted() else { return };
     let network = start(&Description::uniform(2, 0.0));
     let command = start_sleepers(&network, "7103");
-    kill(network.process());
+    signal(network.process(), "KILL");
     assert_gone(network.process(), command, "7103");
 }
 
@@ -70,7 +67,7 @@ fn a_network_whose_user_is_killed_leaves_nothing() {
     let Some(_alone) = wanted() else { return };
     let mut user = Command::new(program()).args(["run", "--", "sleep", "7104"]).spawn().unwrap();
     eventually("a command starts", || runs(&["sleep", "7104"]));
-    kill(user.id());
+    signal(user.id(), "KILL");
     user.wait().unwrap();
     eventually("all programs end", || !runs(&["sleep", "7104"]));
     eventually("the network ends", || !runs(&[&program().display().to_string(), "serve"]));
