@@ -80,6 +80,9 @@ impl Command for RecordCommand {
     const NAME: &'static str = "record";
 
     fn run(&self, cx: &Context<'_>, _: &mut (dyn Write + Send)) -> Result<Answer, Failure> {
+        if self.events && self.method == Method::Openmpi {
+            return Err(RecordError::EventsOfOpenMpi.into());
+        }
         let rank = Rank::of_mpi_process();
         // A launcher that a rank or an interactive step starts is still a launcher.
         let launcher = LauncherKind::of(&self.command[0]).filter(|_| !self.inside);
@@ -182,9 +185,6 @@ impl RecordCommand {
             return Err(RecordError::OtherMpi { linked, launcher });
         }
         if self.method == Method::Openmpi {
-            if self.events {
-                return Err(RecordError::EventsOfOpenMpi);
-            }
             return match mpi.abi().unwrap_or(Abi::OpenMpi) {
                 Abi::OpenMpi => Ok(Plan::OpenMpi),
                 Abi::Mpich => {
