@@ -83,6 +83,19 @@ impl TuneFile {
             .as_ref()
             .map(|launcher| format!("with    = {{ launcher = {} }}\n", quoted(launcher)));
         let check = check.unwrap_or_default();
+        // Only a bound relative to the default placement says that nothing is to be gained over it.
+        let (bound, reference, judged) = match self.recorded_hosts {
+            Some(_) => (
+                "# What a placement gains at most over the default: with --worth, nothing below is done if that is too little.",
+                ", mapping = \"default\"",
+                ", bound = \"bound\"",
+            ),
+            None => (
+                "# What a placement gains at most over the linear mapping: the default placement is not known.",
+                "",
+                "",
+            ),
+        };
         format!(
             r#"name = "tune"
 description = "Find a faster placement of a recorded program, and measure its gain"
@@ -105,16 +118,16 @@ uses = "trace/program"
 with = {{ path = "${{params.recording}}" }}
 
 {machine}
-# What a placement gains at most: with --worth, nothing below is done if that is too little.
+{bound}
 [stages.bound]
 uses  = "predict/bound"
-needs = {{ program = "program", task-graph = "messages", system = "machine" }}
+needs = {{ program = "program", task-graph = "messages", system = "machine"{reference} }}
 with  = {{ algorithms = {{ rules = "${{params.rules}}" }} }}
 
 {default}
 [stages.placed]
 uses   = "map/auto"
-needs  = {{ task-graph = "messages", system = "machine", program = "program", bound = "bound" }}
+needs  = {{ task-graph = "messages", system = "machine", program = "program"{judged} }}
 with   = {{ objective = "${{matrix.objective}}", algorithms = {{ rules = "${{params.rules}}" }} }}
 matrix = {{ objective = "${{params.objectives}}" }}
 

@@ -177,14 +177,15 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         return Ok(exit);
     }
     let recorded_hosts = write_recorded_hosts(&recording, &place, &out, output)?;
+    let is_default_known = recorded_hosts.is_some();
     let text = tune_file(arguments, &place, Some(&recording), recorded_hosts, prepare)?.text();
     let file = out.join(PIPELINE);
     written::write(&file, &text)?;
     let (worth, store) = (arguments.worth.to_string(), arguments.store.named(&working_directory()?));
-    let worth = if arguments.force { Vec::new() } else { vec!["--worth", &worth] };
+    let worth = if arguments.force || !is_default_known { Vec::new() } else { vec!["--worth", &worth] };
     let store = store.iter().flat_map(|store| ["--store", store.as_str()]);
     let exit = written::run(&file, &worth.into_iter().chain(store).collect::<Vec<_>>(), output)?;
-    conclude(arguments, &file, output)?;
+    conclude(arguments, &file, is_default_known, output)?;
     if exit == Exit::Interrupted {
         leave_best(arguments, &file, output)?;
     }
@@ -458,7 +459,10 @@ fn write_recorded_hosts(
     };
     let hosts: Option<Vec<&str>> = recording.processes.iter().map(|process| host_of(&process.host)).collect();
     let Some(hosts) = hosts else {
-        output.note("the recorded hosts are not those of this call: the linear mapping stands for the default placement");
+        output.note(
+            "the recorded hosts are not those of this call: the linear mapping stands for the default placement, which is not \
+             known, and the bound is compared with linear",
+        );
         return Ok(None);
     };
     let text = format!("# hosts of the recorded ranks\n{}\n", hosts.join("\n"));
@@ -506,10 +510,10 @@ fn tune_file(
 }
 
 /// Says what came out, in one sentence.
-fn conclude(arguments: &Arguments, file: &Path, output: Output) -> Result<()> {
+fn conclude(arguments: &Arguments, file: &Path, is_default_known: bool, output: Output) -> Result<()> {
     let bound = written::newest::<Metrics>(file, &arguments.store, "bound")?;
     let most = bound.and_then(|bound| bound.summary.get(MOST_GAIN).copied());
-    if let Some(most) = most.filter(|most| *most < arguments.worth && !arguments.force) {
+    if let Some(most) = most.filter(|most| is_default_known && *most < arguments.worth && !arguments.force) {
         output.line(format!("no placement gains more than {:.1} %: leave it", 100.0 * most));
         return Ok(());
     }
@@ -522,7 +526,10 @@ fn conclude(arguments: &Arguments, file: &Path, output: Output) -> Result<()> {
         return Ok(());
     };
     let Some(chosen) = rival(&trials) else {
-        output.line("no candidate is predicted to be faster than the default placement: leave it");
+        output.line(match is_default_known {
+            true => "no candidate is predicted to be faster than the default placement: leave it",
+            false => "no candidate is predicted to be faster than the linear mapping; the default placement is not known",
+        });
         return Ok(());
     };
     let Some(gain) = gain_of(&trials, &chosen.name) else {

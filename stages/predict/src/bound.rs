@@ -56,7 +56,7 @@ impl Stage for BoundStage {
     const KIND: &'static str = "predict/bound";
     const SUMMARY: &'static str =
         "Bound the run time that any placement can reach, and what it can gain at most";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const {
@@ -64,6 +64,7 @@ impl Stage for BoundStage {
                 Port::optional::<Program>("program"),
                 Port::optional::<TaskGraph>("task-graph"),
                 Port::input::<SystemGraph>("system"),
+                Port::optional::<Mapping>("mapping"),
                 Port::output::<Metrics>("bound"),
             ]
         }
@@ -85,8 +86,9 @@ impl Stage for BoundStage {
                 return Err(OtherProgram { program, graph }.into());
             }
         }
+        let present = inputs.optional::<Mapping>("mapping")?.map(|input| input.value);
         let of_program = match &program {
-            Some(program) => of_program(&program.value, &system, &options, cx)?,
+            Some(program) => of_program(&program.value, &system, present.as_deref(), &options, cx)?,
             None => None,
         };
         let found = match (of_program, graph) {
@@ -101,10 +103,12 @@ impl Stage for BoundStage {
     }
 }
 
-/// The bound of a program, and the predicted run time of its linear mapping; none if the machine has no rates.
+/// The bound of a program, and the predicted run time of its present mapping, or of the linear one where that is not
+/// known; none if the machine has no rates.
 fn of_program(
     program: &Program,
     system: &SystemGraph,
+    present: Option<&Mapping>,
     options: &Options,
     cx: &Context<'_>,
 ) -> Result<Option<Found>, Error> {
@@ -113,12 +117,13 @@ fn of_program(
         let (ranks, slots) = (program.ranks() as usize, system.slots.len());
         return Err(BoundError::TooFewSlots { ranks, slots }.into());
     }
-    let mapping = Mapping::new(&linear(program.ranks() as usize), system, Weight::Bytes)?;
-    match replay(program, system, &mapping, options, &should_stop) {
-        Ok(linear) if linear.complete => {
-            let reference = Reference { seconds: linear.seconds(), name: "the linear mapping" };
+    let name = if present.is_some() { "the present mapping" } else { "the linear mapping" };
+    let linear = Mapping::new(&linear(program.ranks() as usize), system, Weight::Bytes)?;
+    match replay(program, system, present.unwrap_or(&linear), options, &should_stop) {
+        Ok(replayed) if replayed.complete => {
+            let reference = Reference { seconds: replayed.seconds(), name };
             let bound = bound(program, system, options, &should_stop)?;
-            Ok(Some(Found { bound, reference: Some(reference), is_contended: linear.is_contended }))
+            Ok(Some(Found { bound, reference: Some(reference), is_contended: replayed.is_contended }))
         }
         Ok(_) => Err(BoundError::Stopped.into()),
         Err(ReplayError::Network(reason @ (NetworkError::NoRates | NetworkError::UnknownRate { .. }))) => {
@@ -199,5 +204,81 @@ pub(crate) fn without_contention(is_contended: bool) -> &'static str {
     match is_contended {
         true => "",
         false => "; without contention, because the machine has no links",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hopmap_model::{CostModel, Envelope, Levels, Node, ProgramBuilder, Routing, Slot, Ties};
+    use hopmap_prediction::{PairRates, Rate};
+    use hopmap_test_support::programs;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Two hosts of two slots, with 1 µs and 10 GB/s inside, and 1 ms and 1 MB/s between them.
+    fn machine() -> (SystemGraph, Options) {
+        let slots: Vec<Slot> = (0..4).map(|slot| Slot { host: slot / 2, core: slot % 2 }).collect();
+        let groups = vec![vec![0, 0, 1, 1], vec![0; 4]];
+        let system = SystemGraph {
+            nodes: ["n0", "n1"].map(|name| Node::host(name.to_owned())).into(),
+            links: Vec::new(),
+            cost: CostModel::Levels(Levels { costs: vec![0.0, 1.0], groups }),
+            slots,
+            routing: Routing { forwarding: Vec::new(), ties: Ties::Spread },
+            calibration: Vec::new(),
+        };
+        let rate = |latency_s, bandwidth_bytes_per_s| Rate { latency_s, bandwidth_bytes_per_s };
+        let rates = vec![rate(1e-6, 1e10), rate(1e-3, 1e6)];
+        (system, Options { pairs: Some(PairRates::Levels(rates)), ..Options::default() })
+    }
+
+    /// The run time of every mapping.
+    fn all_seconds(program: &Program, system: &SystemGraph, options: &Options) -> Vec<([u32; 4], f64)> {
+        let mut all = Vec::new();
+        for code in 0..256_u32 {
+            let slots = [0, 2, 4, 6].map(|shift| code >> shift & 3);
+            if slots.iter().fold(0, |seen, slot| seen | 1 << slot) == 0b1111 {
+                let mapping = Mapping::new(&slots, system, Weight::Bytes).unwrap();
+                let replayed = replay(program, system, &mapping, options, &|| false).unwrap();
+                all.push((slots, replayed.seconds()));
+            }
+        }
+        all
+    }
+
+    fn gain_over(program: &Program, present: Option<[u32; 4]>) -> f64 {
+        let (system, options) = machine();
+        let present = present.map(|slots| Mapping::new(&slots, &system, Weight::Bytes).unwrap());
+        let found =
+            of_program(program, &system, present.as_ref(), &options, &Context::detached()).unwrap().unwrap();
+        metrics(&found)[MOST_GAIN]
+    }
+
+    #[test]
+    fn what_is_gained_is_relative_to_the_present_mapping() {
+        let mut builder = ProgramBuilder::new(4);
+        for (source, destination) in [(0, 1), (2, 3)] {
+            let envelope = |peer| Envelope { peer, tag: 0, communicator: 0 };
+            builder.send(source, envelope(destination), 1_000_000);
+            builder.recv(destination, envelope(source), 1_000_000);
+        }
+        let program = builder.finish().unwrap();
+        assert!(gain_over(&program, None) < 0.01);
+        assert!(gain_over(&program, Some([0, 2, 1, 3])) > 0.9);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn no_mapping_gains_more_than_the_bound_over_any_present_mapping(program in programs(4, 100_000, &[])) {
+            let (system, options) = machine();
+            let all = all_seconds(&program, &system, &options);
+            let best = all.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
+            for (present, seconds) in all.into_iter().filter(|(_, seconds)| *seconds > 0.0) {
+                prop_assert!(1.0 - best / seconds <= gain_over(&program, Some(present)) + 1e-9);
+            }
+        }
     }
 }
