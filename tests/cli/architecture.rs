@@ -345,7 +345,7 @@ fn stages_open_inputs_in_one_way() {
         ("stages/checkpoint/src/store/prune.rs", "the store of checkpoints"),
         ("stages/checkpoint/src/store/prune/sweep.rs", "the store of checkpoints"),
         ("stages/checkpoint/src/store/restore/", "what is written"),
-        ("stages/record/src/library.rs", "the recorder, which it built, and its source"),
+        ("core/mpi/src/compiler.rs", "what it compiled, in a folder of the user alone"),
         ("stages/record/src/program.rs", "the head of a regular file that is about to be executed"),
         ("stages/trace/src/import/hopmap_record/events.rs", "the events of ranks, which `EventFile` opens"),
         ("stages/topology/src/agent/command.rs", "the token, which may come through a pipe"),

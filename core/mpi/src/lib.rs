@@ -1,5 +1,6 @@
 //! Detects launchers, compilers and ranks of MPI without linking one. See the `README.md`.
 
+mod compiler;
 mod location;
 mod preload;
 
@@ -12,6 +13,7 @@ use std::{env, fmt};
 use hopmap_process::{Limits, RunError, run};
 use miette::Diagnostic;
 
+pub use compiler::{Cache, Compiled, Compiler, CompilerError, Mpi, Sources, output};
 pub use location::{Location, list};
 pub use preload::{PRELOAD, preload, program_in};
 

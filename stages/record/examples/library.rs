@@ -2,13 +2,15 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use hopmap_record::library::{Cache, Compiler, Mpi};
+use hopmap_mpi_environment::{Cache, Compiler, Mpi};
+use hopmap_record::library::sources;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, program, cache] = &arguments[..] else { return Err("two arguments: mpicc and cache".into()) };
     let cache = Cache::open(Some(cache.as_ref()))?;
-    let library = Compiler::named(program, Mpi::default())?.library(&cache, &|line| println!("{line}"))?;
+    let compiler = Compiler::named(program, Mpi::default())?;
+    let library = compiler.compile(&sources(), &cache, &|line| println!("{line}"))?;
     println!("{}", library.path.display());
     Ok(())
 }

@@ -9,7 +9,10 @@ use std::process::ExitStatus;
 use clap::{Args, ValueEnum};
 use hopmap_command::{Answer, Command, Exit, Failure, shown};
 use hopmap_model::{Context, TaskGraph};
-use hopmap_mpi_environment::{Abi, Identity, Implementation, LauncherKind, Rank, host_name, program_in};
+use hopmap_mpi_environment::{
+    Abi, Cache, Compiled, Compiler, CompilerError, Identity, Implementation, LauncherKind, Mpi, Rank,
+    host_name, program_in,
+};
 use hopmap_recording::{Choice, DESCRIPTION, Description, Recording, lines, summarise};
 use miette::Report;
 use serde_json::json;
@@ -17,7 +20,7 @@ use serde_json::json;
 use crate::error::RecordError;
 use crate::folder::{claim_folder, discard_folder, make_folder};
 use crate::launch::{Launch, Plan, run_launcher};
-use crate::library::{Cache, Compiler, Library, Mpi};
+use crate::library::sources;
 use crate::program::Program;
 
 /// Version of what `--json` prints.
@@ -205,7 +208,7 @@ impl RecordCommand {
 
     /// Whether it is no error that there is no recorder: what the user has named must be usable.
     fn may_do_without(&self, error: &RecordError) -> bool {
-        let is_missing = matches!(error, RecordError::NoCompiler { .. });
+        let is_missing = matches!(error, RecordError::Compiler(CompilerError::Missing { .. }));
         self.method == Method::Auto
             && !self.events
             && self.mpicc.is_none()
@@ -217,17 +220,11 @@ impl RecordCommand {
         cx: &Context<'_>,
         launcher: Option<&Identity>,
         mpi: Mpi,
-    ) -> Result<Library, RecordError> {
+    ) -> Result<Compiled, RecordError> {
         let cache = Cache::open(self.cache.as_deref())?;
-        let say = |line| cx.log(line);
-        if let Some(program) = &self.mpicc {
-            return Compiler::named(program, mpi)?.library(&cache, &say);
-        }
-        match Compiler::find(launcher.map(|_| self.command[0].as_str()), mpi) {
-            Ok(compiler) => compiler.library(&cache, &say),
-            // As on compute nodes.
-            Err(error) => cache.library(mpi, launcher.map(|launcher| &*launcher.version))?.ok_or(error),
-        }
+        let launcher = launcher.map(|launcher| (&*self.command[0], Some(launcher)));
+        let (named, say) = (self.mpicc.as_deref(), |line| cx.log(line));
+        Ok(Compiler::compile_for(&sources(), &cache, named, launcher, mpi, &say)?)
     }
 
     fn not_started(&self, source: io::Error) -> RecordError {

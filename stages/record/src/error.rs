@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_command::Failure;
 use hopmap_durable::DurableError;
-use hopmap_mpi_environment::{Abi, Implementation, MpiError};
-use hopmap_process::RunError;
+use hopmap_mpi_environment::{Abi, CompilerError, Implementation};
 use hopmap_recording::RecordingError;
 use miette::Diagnostic;
 
@@ -37,54 +36,10 @@ pub enum RecordError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Recording(#[from] RecordingError),
-    /// The compiler that the user has named is missing or unknown.
-    #[error("`{program}` is not a compiler of {mpi}")]
-    #[diagnostic(code(record::mpicc), help("name the mpicc of the program's MPI, or leave --mpicc out"))]
-    Mpicc {
-        /// The program.
-        program: String,
-        /// The MPI of the program.
-        mpi: String,
-        /// Why it cannot be used.
-        source: MpiError,
-    },
-    /// No compiler belongs to the MPI of the program.
-    #[error("no mpicc of {mpi} is installed: {tried}")]
-    #[diagnostic(
-        code(record::compiler),
-        help("name it with --mpicc, or record with --method openmpi if the program uses Open MPI")
-    )]
-    NoCompiler {
-        /// The MPI of the program.
-        mpi: String,
-        /// The programs that were tried, and what they are.
-        tried: String,
-    },
-    /// The recorder does not compile.
-    #[error("the recorder cannot be built: {0}")]
-    #[diagnostic(code(record::build), help("check that {compiler} compiles C programs", compiler = .0.command.split(' ').next().unwrap_or("mpicc")))]
-    Build(RunError),
-    /// Others could have changed what ranks would load.
-    #[error("{} on {host} {problem}", path.display())]
-    #[diagnostic(
-        code(record::cache),
-        help("ranks load a library from there: remove it, or name a folder of your own with --cache")
-    )]
-    Cache {
-        /// The folder or file.
-        path: PathBuf,
-        /// This host.
-        host: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-    /// The cache has no place.
-    #[error("no cache folder is known on {host}: neither XDG_CACHE_HOME nor HOME is set")]
-    #[diagnostic(code(record::no_cache), help("name a folder that all hosts share with --cache"))]
-    NoCache {
-        /// This host.
-        host: String,
-    },
+    /// The recorder cannot be built, or not be kept.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Compiler(#[from] CompilerError),
     /// The launcher is none whose options are known.
     #[error("`{program}` is a {kind}, which does not start the ranks itself")]
     #[diagnostic(
@@ -160,7 +115,7 @@ impl From<RecordError> for Failure {
         match error {
             RecordError::Exists { .. }
             | RecordError::NotEmpty { .. }
-            | RecordError::Mpicc { .. }
+            | RecordError::Compiler(CompilerError::Mpicc { .. })
             | RecordError::Launcher { .. }
             | RecordError::EventsOfOpenMpi
             | RecordError::NotOpenMpi { .. } => Self::usage(error),

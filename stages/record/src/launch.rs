@@ -8,11 +8,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
-use hopmap_mpi_environment::{Identity, LONGER_GRACE, PRELOAD, monitoring_variables, preload};
+use hopmap_mpi_environment::{Compiled, Identity, LONGER_GRACE, PRELOAD, monitoring_variables, preload};
 use hopmap_recording::{Method, profile_prefix};
 use rustix::process::{Pid, Signal, kill_process};
-
-use crate::library::Library;
 
 /// Variables of the recorder, see `runtime.c`.
 const FOLDER: &str = "HOPMAP_RECORD_DIR";
@@ -29,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(crate) enum Plan {
     /// With this library.
-    Preload(Library),
+    Preload(Compiled),
     /// By Open MPI's own monitoring.
     OpenMpi,
 }

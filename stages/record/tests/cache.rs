@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 
-use hopmap_record::library::{Cache, Compiler, Mpi};
+use hopmap_mpi_environment::{Cache, Compiler, Mpi};
+use hopmap_record::library::sources;
 
 use crate::support::mpis;
 
@@ -16,7 +17,7 @@ fn a_changed_library_and_an_open_folder_are_refused() {
         let open = || Cache::open(Some(&path));
         let compiler = Compiler::named(&format!("mpicc.{mpi}"), Mpi::default()).unwrap();
         let said = Mutex::new(Vec::new());
-        let build = || compiler.library(&open()?, &|line| said.lock().unwrap().push(line));
+        let build = || compiler.compile(&sources(), &open()?, &|line| said.lock().unwrap().push(line));
         let library = build().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(build().unwrap(), library);
@@ -38,7 +39,7 @@ fn many_processes_build_once() {
         let cache = Cache::open(Some(folder.path())).unwrap();
         let compiler = Compiler::named(&format!("mpicc.{mpi}"), Mpi::default()).unwrap();
         let paths: Vec<_> = std::thread::scope(|scope| {
-            let build = || compiler.library(&cache, &|_| {}).unwrap();
+            let build = || compiler.compile(&sources(), &cache, &|_| {}).unwrap();
             let all: Vec<_> = (0..4).map(|_| scope.spawn(build)).collect();
             all.into_iter().map(|one| one.join().unwrap()).collect()
         });
