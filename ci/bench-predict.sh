@@ -3,7 +3,7 @@
 # with 2 slots, whose links have 40 Mbit/s, and those of the root 20. Needs 2 processors with nothing else to do, half an hour, Open
 # MPI 4, and user namespaces. Prints the table of docs/explanation/predictions.md.
 #
-#   bash ci/bench-predict.sh [--hopmap FILE]   a release build by default, with hopmap-ranks and hopmap-test-network beside it
+#   bash ci/bench-predict.sh [--hopmap FILE]   a release build by default, with hopmap-test-network beside it
 #     --only PATTERN[,PATTERN…]   some of stencil, alltoall, wavefront, rows-columns, butterfly, many-to-one, lammps
 #     --out FOLDER                measurements and tables, target/bench-predict by default; what is there is not measured again
 #     --runs N                    runs of every mapping, 3 by default

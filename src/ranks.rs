@@ -24,6 +24,10 @@
 //! engine holds the other end of the first rank's standard input: when it closes, the ranks stop. A stop also ends a launcher whose ranks
 //! still wait in a queue. A missing `done`, an exit status other than zero or a rank that died is a failure; the state file stays.
 //!
+//! A stage that `directs_ranks()`, such as `topology/probe`, runs in the engine itself, or in a job of a batch system in `hopmap
+//! worker`. It starts its own program as ranks through `hopmap_model::Launcher`: `LAUNCHER PROGRAM FOLDER`, with `begun`, `stop`,
+//! the greeting on standard input and the end of the launcher as above.
+//!
 //! `hopmap-ranks` (`src/bin/hopmap-ranks`, feature `mpi`) implements `Communicator` with the crate `mpi`: the stage runs in a thread
 //! and passes its messages to the main thread, the only one that calls MPI, so `MPI_THREAD_FUNNELED` is enough.
 
@@ -40,7 +44,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::engine::SeenFile;
-pub use process::{blame, observes, run, stop_with_the_engine};
+pub use process::{blame, run, stop_with_the_engine};
+pub(crate) use process::{deliver, run_stage};
 
 /// The task.
 const TASK: &str = "task.json";
@@ -80,6 +85,9 @@ pub struct Task {
     pub inputs: Vec<TaskInput>,
     /// Its input files when the engine read them.
     pub files: Vec<SeenFile>,
+    /// What starts the ranks that the stage directs, if it does.
+    #[serde(default)]
+    pub launcher: Vec<String>,
     /// Cores that each process may use.
     pub threads: usize,
     /// Seconds after which the processes return their best result.

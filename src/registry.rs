@@ -107,6 +107,8 @@ pub struct StageEntry {
     pub ports: &'static [Port],
     /// Whether it can run as several processes.
     pub distributed: bool,
+    /// Whether it then runs once, beside a program of its own that is several processes.
+    pub directs_ranks: bool,
     /// Whether it runs and measures a program of the user.
     pub experiments: bool,
     /// Libraries that some values of its parameters need.
@@ -174,6 +176,7 @@ impl StageEntry {
             revision: S::REVISION,
             ports: S::ports(),
             distributed: S::distributed(),
+            directs_ranks: S::directs_ranks(),
             experiments: S::experiments(),
             libraries: S::libraries(),
             schema: schemars::schema_for!(S::Params).into(),

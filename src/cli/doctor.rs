@@ -191,7 +191,11 @@ fn mpi() -> Vec<Check> {
     let check = |name| Check::new("MPI", name, enables, MPI_HELP, launcher(name)).of_programs(&programs);
     let (present, missing): (Vec<Check>, Vec<Check>) =
         programs.map(check).into_iter().partition(|check| check.state != State::Missing);
-    if present.is_empty() { missing.into_iter().take(1).collect() } else { present }
+    let launchers = if present.is_empty() { missing.into_iter().take(1).collect() } else { present };
+    let enables = "building the recorder and the prober: `hopmap record`, `hopmap tune`, `topology/probe` with a `launcher`";
+    let help = "install it (Debian: libopenmpi-dev or libmpich-dev), or load its module; what was built before is used without it";
+    let compiler = Check::new("MPI", "mpicc", enables, help, identified("mpicc", Identity::of_compiler));
+    launchers.into_iter().chain([compiler.of_programs(&["mpicc"])]).collect()
 }
 
 fn slurm() -> Vec<Check> {
@@ -263,8 +267,12 @@ fn try_store(root: &Path) -> Result<(), Report> {
 
 /// Implementation and version of a launcher, and where it is.
 fn launcher(program: &str) -> Found {
+    identified(program, Identity::of_launcher)
+}
+
+fn identified(program: &str, identify: fn(&str) -> Result<Identity, MpiError>) -> Found {
     let Some(path) = on_path(program) else { return Ok(None) };
-    match Identity::of_launcher(program) {
+    match identify(program) {
         Ok(identity) => {
             Ok(Some(format!("{} {}, {}", identity.implementation, identity.version, path.display())))
         }

@@ -67,7 +67,8 @@ pub(crate) struct Arguments {
     /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
-    /// Compiler of the recorder: that of the program's MPI, if the program is a script [default: that of the program's library].
+    /// Compiler of the recorder and the prober: that of the program's MPI, if the program is a script [default: that of the program's
+    /// library, and that of the launcher].
     #[arg(long, value_name = "COMMAND")]
     mpicc: Option<String>,
     /// Write everything to this folder, which all hosts must share.
@@ -411,7 +412,10 @@ fn measure_machine(arguments: &Arguments, place: &Place, out: &Path, output: Out
     output.note(format!(
         "measuring the machine: hopmap exec topology/probe --launcher {launcher:?} -p calibrate=true"
     ));
+    // Quoted, or a name such as 1 would be a number.
+    let mpicc = arguments.mpicc.as_ref().map(|mpicc| format!("mpicc={}", toml::Value::from(mpicc.as_str())));
     let words = ["exec", "topology/probe", "--launcher", &launcher, "-p", "calibrate=true", "-o", &folder];
+    let words = words.into_iter().chain(mpicc.iter().flat_map(|mpicc| ["-p", mpicc]));
     let probe = exec::Arguments::augment_args(clap::Command::new("exec")).try_get_matches_from(words);
     let probe = probe
         .and_then(|matches| exec::Arguments::from_arg_matches(&matches))

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use hopmap_durable::DurableError;
-use hopmap_model::{Arity, Context, Direction};
+use hopmap_model::{Arity, Context, Direction, InternalError};
 use hopmap_mpi_environment::LauncherKind;
-use hopmap_process::{Group, for_each_line};
+use hopmap_process::{Group, for_each_line, on_path};
 use miette::{Diagnostic, Report};
 
 use super::seen::SeenFile;
@@ -37,8 +37,8 @@ const GRACE: Duration = Duration::from_secs(5);
 const LAST_LINES: usize = 12;
 
 /// What to do when the launcher and the MPI of the processes do not know each other.
-const OTHER_MPI: &str = "this launcher cannot start programs of the MPI that hopmap-ranks was built with: use the mpirun of that \
-     MPI, inside Slurm as in `salloc -n 4 mpirun`, or an `srun --mpi=TYPE` that `srun --mpi=list` names";
+const OTHER_MPI: &str = "this launcher cannot start programs of their MPI, that of hopmap-ranks or of `mpicc`: use the mpirun of \
+     that MPI, inside Slurm as in `salloc -n 4 mpirun`, or an `srun --mpi=TYPE` that `srun --mpi=list` names";
 
 /// A stage that a launcher starts.
 pub struct Launch<'a> {
@@ -132,17 +132,20 @@ fn last_lines(output: &[String]) -> String {
     output.iter().flat_map(|line| ["\n  ", line]).collect()
 }
 
-/// Runs a stage as the processes that a launcher starts. `folder` is for the files of the task; all processes have to reach it.
+/// Runs a stage as the processes that a launcher starts, or beside those that it directs. `folder` is for the files of the task; all processes have to reach it.
 ///
 /// Every attempt has a folder of its own there: a process that goes on though its host was lost finds its task gone and stops.
 pub fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<Launched, Report> {
-    let program = program(launch.entry.distributed)?;
+    if launch.entry.directs_ranks {
+        return direct(launch, folder, cx);
+    }
+    let program = program(launch.entry, true)?;
     let mut retried = 0;
     loop {
         let folder = &folder.join((retried + 1).to_string());
-        prepare(launch, folder, cx)?;
+        prepare(launch, &[], folder, cx)?;
         let mut processes = Processes::start(launch.launcher, &program, folder)?;
-        let status = processes.wait(folder, cx)?;
+        let status = processes.wait(folder, cx, &mut || Ok(()))?;
         let done = ranks::read::<Done>(&folder.join(DONE)).ok();
         // A search that ends early without being asked to has used up its budget. A signal on its host asks it to.
         let has_ended = |done: Done| done.complete || (done.timed && !ranks::is_stopped(folder));
@@ -165,6 +168,67 @@ pub fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<La
             }
             _ => return Err(processes.failure(status, loss, retried, folder, cx)),
         }
+    }
+}
+
+/// Runs a stage here that directs the ranks of its launcher.
+fn direct(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<Launched, Report> {
+    let program = launch.launcher.program();
+    if on_path(program).is_none() {
+        let source = rustix::io::Errno::NOENT.into();
+        return Err(LaunchError::NoLauncher { program: program.to_owned(), source }.into());
+    }
+    let mut retried = 0;
+    loop {
+        let folder = &folder.join((retried + 1).to_string());
+        make_folder(folder)?;
+        let ranks = RankLauncher { launcher: launch.launcher, folder, retried, cx: *cx };
+        let configured = launch.entry.configure(launch.configured.given().clone());
+        let configured = configured.map_err(|error| InternalError::new(error.message))?;
+        let outcome = ranks::run_stage(launch.entry, configured, &launch.inputs, &cx.with_launcher(&ranks));
+        let error = match outcome.and_then(|outcome| ranks::deliver(launch.entry, outcome, folder)) {
+            Ok(()) => return given(launch.entry, folder),
+            Err(error) => error,
+        };
+        match error.downcast_ref() {
+            Some(LaunchError::Failed { loss: Some(loss), command, .. })
+                if retried < launch.retries && !cx.should_stop() =>
+            {
+                retried += 1;
+                let _ = fs::remove_dir_all(folder);
+                cx.log(format!("{command} {}; retry {retried} of {}", loss.in_words(), launch.retries));
+            }
+            _ => return Err(error),
+        }
+    }
+}
+
+/// A launcher for a stage that directs its ranks.
+pub(crate) struct RankLauncher<'a> {
+    pub(crate) launcher: &'a Launcher,
+    pub(crate) folder: &'a Path,
+    pub(crate) retried: u32,
+    pub(crate) cx: Context<'a>,
+}
+
+impl hopmap_model::Launcher for RankLauncher<'_> {
+    fn words(&self) -> &[String] {
+        self.launcher.words()
+    }
+
+    fn folder(&self) -> &Path {
+        self.folder
+    }
+
+    fn run(&self, program: &Path, look: &mut dyn FnMut() -> Result<(), Report>) -> Result<(), Report> {
+        let Self { launcher, folder, retried, cx } = self;
+        let mut processes = Processes::start(launcher, &[program.to_owned()], folder)?;
+        let status = processes.wait(folder, cx, look)?;
+        if status.success() && processes.terminated_at.is_none() {
+            return Ok(());
+        }
+        let loss = processes.loss(launcher.program(), status, folder, cx);
+        Err(processes.failure(status, loss, *retried, folder, cx))
     }
 }
 
@@ -191,19 +255,28 @@ fn ranks() -> Result<PathBuf, LaunchError> {
 }
 
 /// What is started for a stage, the folder of its task behind it: ranks where it can be several processes, else hopmap itself.
-pub(super) fn program(distributed: bool) -> Result<Vec<PathBuf>, LaunchError> {
-    match distributed {
+pub(super) fn program(entry: &StageEntry, is_several: bool) -> Result<Vec<PathBuf>, LaunchError> {
+    match entry.distributed && !entry.directs_ranks && is_several {
         true => Ok(vec![ranks()?]),
         false => Ok(vec![env::current_exe().map_err(LaunchError::NoSelf)?, WORKER.into()]),
     }
 }
 
-/// Writes the task into a new folder.
-pub(super) fn prepare(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<(), Report> {
+fn make_folder(folder: &Path) -> Result<(), DurableError> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(DurableError::io("remove", folder))?;
     }
-    fs::create_dir_all(folder).map_err(DurableError::io("create", folder))?;
+    fs::create_dir_all(folder).map_err(DurableError::io("create", folder))
+}
+
+/// Writes the task into a new folder; `within` is what starts ranks that the stage directs, in its job.
+pub(super) fn prepare(
+    launch: &Launch<'_>,
+    within: &[String],
+    folder: &Path,
+    cx: &Context<'_>,
+) -> Result<(), Report> {
+    make_folder(folder)?;
     let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now()).as_secs_f64();
     let task = Task {
         hopmap: env!("CARGO_PKG_VERSION").to_owned(),
@@ -212,6 +285,7 @@ pub(super) fn prepare(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> R
         parameters: launch.configured.given().clone(),
         inputs: launch.inputs.clone(),
         files: launch.files.to_vec(),
+        launcher: within.to_vec(),
         threads: launch.threads,
         seconds: cx.deadline().map(left),
         state: cx.state().map(Path::to_owned),
@@ -276,10 +350,16 @@ impl Processes {
         })
     }
 
-    /// Passes on what the processes say and what the user wants, until the launcher ends.
-    fn wait(&mut self, folder: &Path, cx: &Context<'_>) -> Result<ExitStatus, Report> {
+    /// Passes on what the processes say and what the user wants, until the launcher ends. An error of `look` ends it.
+    fn wait(
+        &mut self,
+        folder: &Path,
+        cx: &Context<'_>,
+        look: &mut dyn FnMut() -> Result<(), Report>,
+    ) -> Result<ExitStatus, Report> {
         let command = self.command.clone();
         let failed = |source| LaunchError::NotWatched { command: command.clone(), source };
+        let mut looked = Instant::now();
         while self.group.ended().map_err(failed)?.is_none() {
             match self.lines.recv_timeout(INTERVAL) {
                 Ok(line) => self.hear(line, cx),
@@ -289,6 +369,10 @@ impl Processes {
             }
             if cx.should_stop() {
                 self.stop(folder);
+            }
+            if looked.elapsed() >= INTERVAL {
+                looked = Instant::now();
+                look().inspect_err(|_| drop(self.group.stop(GRACE)))?;
             }
         }
         drop(self.input.take());
@@ -322,6 +406,8 @@ impl Processes {
         if !std::mem::replace(&mut self.is_stopped, true) {
             // Where this fails the folder is gone, which the processes notice.
             let _ = ranks::stop(folder);
+            // Directed ranks look here too, as file systems of several hosts may show a new file late.
+            let _ = self.input.as_mut().map(|input| writeln!(input, "stop"));
         }
         match self.terminated_at {
             None if !ranks::has_begun(folder) => {

@@ -92,17 +92,23 @@ fn faults(pipeline: &Pipeline, cell: &Cell) -> Vec<(String, Report)> {
         let error = MissingProgram { what, program: program.to_owned(), fault };
         (!exists(program)).then(|| (program.to_owned(), Report::new(error)))
     };
+    let mut found = Vec::new();
     if let Some(launcher) = &cell.launcher {
         // What the stage itself starts is needed where the launcher starts the stage.
-        let ranks = cell.entry.distributed.then(ranks_program).and_then(Result::err);
+        let is_ranks = cell.entry.distributed && !cell.entry.directs_ranks;
+        let ranks = is_ranks.then(ranks_program).and_then(Result::err);
         let ranks = ranks.map(|error| (String::new(), error));
-        return missing("launcher", launcher.program()).into_iter().chain(ranks).collect();
+        found.extend(missing("launcher", launcher.program()).into_iter().chain(ranks));
     }
-    // Names of programs do not depend on artifacts.
-    let no_folder = |_, _: &str| PathBuf::new();
-    let named = pipeline.with_parameters(cell, &no_folder, |configured| configured.programs());
-    let named = named.unwrap_or_default();
-    named.iter().filter_map(|program| missing("program", program)).collect()
+    // A stage that is started elsewhere has its programs there; one without a launcher compiles nothing for it.
+    if cell.launcher.is_some() == cell.entry.directs_ranks {
+        // Names of programs do not depend on artifacts.
+        let no_folder = |_, _: &str| PathBuf::new();
+        let named = pipeline.with_parameters(cell, &no_folder, |configured| configured.programs());
+        let named = named.unwrap_or_default();
+        found.extend(named.iter().filter_map(|program| missing("program", program)));
+    }
+    found
 }
 
 fn exists(program: &str) -> bool {

@@ -250,6 +250,16 @@ impl Launcher {
         Ok((!words.is_empty()).then_some(Self { words }))
     }
 
+    /// A launcher of these words; none is none.
+    pub(crate) fn of_words(words: &[String]) -> Option<Self> {
+        (!words.is_empty()).then(|| Self { words: words.to_vec() })
+    }
+
+    /// Its words.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.words
+    }
+
     /// What it starts, where that is known.
     #[must_use]
     pub fn kind(&self) -> Option<LauncherKind> {

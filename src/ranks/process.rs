@@ -13,14 +13,18 @@ use hopmap_durable::DurableError;
 use hopmap_model::{Communicator, Context, Inputs, InternalError, Observer, Outcome, Outputs};
 use miette::{Diagnostic, Report};
 
-use super::{DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, is_stopped};
-use crate::engine::{SeenFile, look_again, write_outputs};
+use super::{DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, TaskInput, is_stopped};
+use crate::engine::{RankLauncher, SeenFile, look_again, write_outputs};
+use crate::pipeline::Launcher;
 use crate::ranks;
 use crate::registry;
 use crate::registry::{Configured, StageEntry};
 
 /// Time for processes to end after the engine has gone.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// Folder of the ranks that a stage directs.
+const RANKS: &str = "ranks";
 
 /// A task that this process cannot run.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -88,14 +92,6 @@ pub fn run(
     if is_first { deliver(entry, outcome, folder) } else { Ok(()) }
 }
 
-/// Whether the task of a folder is a live stage, such as one that times messages.
-#[must_use]
-pub fn observes(folder: &Path) -> bool {
-    // Running the task reports what is wrong with it.
-    let configured = Task::read(folder).ok().and_then(|task| configure(&task).ok());
-    configured.is_some_and(|(_, configured)| configured.observes())
-}
-
 fn configure(task: &Task) -> Result<(&'static StageEntry, Box<dyn Configured>), TaskError> {
     if task.hopmap != env!("CARGO_PKG_VERSION") {
         return Err(TaskError::OtherVersion { theirs: task.hopmap.clone() });
@@ -106,7 +102,7 @@ fn configure(task: &Task) -> Result<(&'static StageEntry, Box<dyn Configured>), 
     Ok((entry, configured.map_err(|error| TaskError::Parameters(error.message))?))
 }
 
-/// Runs the stage on the inputs. A panic of the stage is an error.
+/// Runs the stage of a task on its inputs.
 fn search(
     task: &Task,
     configured: Box<dyn Configured>,
@@ -116,23 +112,39 @@ fn search(
 ) -> Result<Outcome, Report> {
     let deadline = task.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let deadline = deadline.and_then(|left| Instant::now().checked_add(left));
-    let inputs = inputs(task)?;
     let observer = RankObserver::new(folder, say);
     let cx = Context::new(task.threads, deadline, &observer).with_scratch(folder);
     let cx = communicator.map_or(cx, |communicator| cx.with_communicator(communicator));
     let cx = task.state.as_deref().map_or(cx, |state| cx.with_state(state));
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(task.threads).build();
-    let pool =
-        pool.map_err(|error| TaskError::Threads { threads: task.threads, problem: error.to_string() })?;
-    let run = || pool.install(|| configured.run(inputs, &cx));
+    let (entry, _) = configure(task)?;
+    let Some(launcher) = Launcher::of_words(&task.launcher) else {
+        return run_stage(entry, configured, &task.inputs, &cx);
+    };
+    let folder = folder.join(RANKS);
+    fs::create_dir(&folder).map_err(DurableError::io("create", &folder))?;
+    let ranks = RankLauncher { launcher: &launcher, folder: &folder, retried: 0, cx };
+    run_stage(entry, configured, &task.inputs, &cx.with_launcher(&ranks))
+}
+
+/// Runs a stage on artifacts, in a pool of its cores. A panic of the stage is an error.
+pub(crate) fn run_stage(
+    entry: &StageEntry,
+    configured: Box<dyn Configured>,
+    inputs: &[TaskInput],
+    cx: &Context<'_>,
+) -> Result<Outcome, Report> {
+    let (inputs, threads) = (read_inputs(inputs)?, cx.threads());
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| TaskError::Threads { threads, problem: error.to_string() })?;
+    let run = || pool.install(|| configured.run(inputs, cx));
     std::panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        Err(InternalError::new(format!("{} panicked: {}", task.kind, ranks::panic_message(&*panic))).into())
+        Err(InternalError::new(format!("{} panicked: {}", entry.kind, ranks::panic_message(&*panic))).into())
     })
 }
 
-fn inputs(task: &Task) -> Result<Inputs, Report> {
+fn read_inputs(given: &[TaskInput]) -> Result<Inputs, Report> {
     let mut inputs = Inputs::new();
-    for input in &task.inputs {
+    for input in given {
         let kind =
             registry::kind(&input.kind).ok_or_else(|| TaskError::OtherStage { kind: input.kind.clone() })?;
         let value = kind.read(&input.path).map_err(TaskError::Artifact)?;
@@ -142,7 +154,7 @@ fn inputs(task: &Task) -> Result<Inputs, Report> {
 }
 
 /// Writes the outputs, then how it ended.
-fn deliver(entry: &StageEntry, outcome: Outcome, folder: &Path) -> Result<(), Report> {
+pub(crate) fn deliver(entry: &StageEntry, outcome: Outcome, folder: &Path) -> Result<(), Report> {
     let (feasible, complete, outputs): (bool, bool, Outputs) = match outcome {
         Outcome::Done(outputs) => (true, true, outputs),
         Outcome::Infeasible(outputs) => (false, true, outputs),
@@ -247,7 +259,6 @@ impl Every {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::Timed;
     use serde_json::json;
 
     /// One process, alone.
@@ -269,22 +280,6 @@ mod tests {
         fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Report> {
             Ok(vec![bytes])
         }
-
-        fn send(&self, _: u32, _: Vec<u8>) -> Result<(), Report> {
-            Err(miette::miette!("there is only one process"))
-        }
-
-        fn receive(&self, _: u32) -> Result<Vec<u8>, Report> {
-            Err(miette::miette!("there is only one process"))
-        }
-
-        fn time(&self, _: u32, _: Timed) -> Result<Vec<f64>, Report> {
-            Err(miette::miette!("there is only one process"))
-        }
-
-        fn answer(&self, _: u32, _: Timed) -> Result<(), Report> {
-            Err(miette::miette!("there is only one process"))
-        }
     }
 
     fn task() -> Task {
@@ -296,6 +291,7 @@ mod tests {
             parameters: json!({ "shape": "tree:2x2", "costs": [1, 10] }),
             inputs: Vec::new(),
             files: Vec::new(),
+            launcher: Vec::new(),
             threads: 1,
             seconds: None,
             state: None,

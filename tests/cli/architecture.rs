@@ -348,6 +348,7 @@ fn stages_open_inputs_in_one_way() {
         ("core/mpi/src/compiler.rs", "what it compiled, in a folder of the user alone"),
         ("stages/record/src/program.rs", "the head of a regular file that is about to be executed"),
         ("stages/trace/src/import/hopmap_record/events.rs", "the events of ranks, which `EventFile` opens"),
+        ("stages/topology/src/probe/ranks.rs", "what ranks append to a file that it created"),
         ("stages/topology/src/agent/command.rs", "the token, which may come through a pipe"),
         (
             "stages/checkpoint/src/tree.rs",

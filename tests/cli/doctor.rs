@@ -51,6 +51,7 @@ fn components_are_found_with_their_versions() {
         ("hopmap-ranks", "exit 1"),
         ("ldd", "echo '\tlibmpi.so.40 => /opt/mpi/lib/libmpi.so.40 (0x00007f00)'"),
         ("mpirun", "echo 'mpirun (Open MPI) 4.1.4'"),
+        ("mpicc", "echo 'mpicc: Open MPI 4.1.4 (Language: C)'"),
         ("srun", "echo 'slurm-wlm 22.05.8'"),
         ("sinfo", "echo short; echo long"),
         ("ssh", ""),
@@ -63,6 +64,7 @@ fn components_are_found_with_their_versions() {
       found    hopmap-ranks     DIR/bin/hopmap-ranks, linked with /opt/mpi/lib/libmpi.so.40; for searches as MPI ranks: `launcher = "mpirun -n 8"`
     MPI
       found    mpirun           Open MPI 4.1.4, DIR/bin/mpirun; for starting ranks with a rankfile or machinefile
+      found    mpicc            Open MPI 4.1.4, DIR/bin/mpicc; for building the recorder and the prober: `hopmap record`, `hopmap tune`, `topology/probe` with a `launcher`
     Slurm
       found    srun             Slurm 22.05.8, DIR/bin/srun; for starting ranks in a job
       found    sinfo            partitions: short, long; for cells as batch jobs: `launcher = "sbatch"`, and the list of idle nodes
@@ -93,6 +95,8 @@ fn missing_components_say_how_to_get_them_and_faults_are_shown() {
     MPI
       missing  mpirun           no `mpirun` or `mpiexec` on PATH; for starting ranks with a rankfile or machinefile
                                 install one (Debian: openmpi-bin or mpich), or load its module: `module load openmpi`
+      missing  mpicc            no `mpicc` on PATH; for building the recorder and the prober: `hopmap record`, `hopmap tune`, `topology/probe` with a `launcher`
+                                install it (Debian: libopenmpi-dev or libmpich-dev), or load its module; what was built before is used without it
     Slurm
       missing  srun             no `srun` on PATH; for starting ranks in a job
                                 Debian: slurm-client; on a cluster, log in to a node that submits jobs

@@ -317,10 +317,13 @@ fn ranks_end_with_the_engine_that_is_killed() {
     }
 }
 
-/// Processes that were given a path in this folder.
-fn processes_of(folder: &Path) -> Vec<String> {
+/// Processes that were given a path in this folder, with their command lines.
+pub(crate) fn processes_of(folder: &Path) -> Vec<(u32, String)> {
     let folder = folder.to_str().unwrap();
-    let command = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("cmdline")).ok();
-    let processes = std::fs::read_dir("/proc").unwrap().flatten().filter_map(command);
-    processes.filter(|command| command.contains(folder)).collect()
+    let process = |entry: std::fs::DirEntry| {
+        let command = std::fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        Some((entry.file_name().to_str()?.parse().ok()?, command))
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().filter_map(process);
+    processes.filter(|(_, command)| command.contains(folder)).collect()
 }

@@ -1,14 +1,16 @@
 //! `topology/probe` between real MPI ranks and real agents.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hopmap_artifact::Folder;
 use hopmap_model::{CostModel, CostName, Measurements, NodeKind, NodeState, SystemGraph};
 use hopmap_test_network::{Description, Network};
-use hopmap_test_support::{Cluster, only_in_a_soak, skipped, system_tests};
+use hopmap_test_support::{Cluster, only_in_a_soak, program, system_tests};
 
+use crate::launcher::wait_until_begun;
+use crate::mpi::processes_of;
 use crate::sandbox::Sandbox;
 
 /// Few messages, small and large.
@@ -17,29 +19,27 @@ const QUICK: [&str; 6] =
 
 /// Whether tests that need an MPI can run.
 fn mpi_is_wanted() -> bool {
-    if !system_tests() {
-        return false;
-    }
-    if !cfg!(feature = "mpi") {
-        skipped("built without the feature mpi");
-        return false;
-    }
-    true
+    system_tests() && program("mpicc.openmpi").is_some() && program("mpicc.mpich").is_some()
 }
 
-/// A probe by ranks of Open MPI, which share the cores.
+/// A probe by ranks, which share the cores. There is no hopmap-ranks, and no prober yet.
 fn by_ranks(sandbox: &Sandbox, launcher: &str, more: &[&str]) -> Command {
-    std::fs::create_dir_all(sandbox.path().join("tmp")).unwrap();
     let probe = ["exec", "topology/probe", "--launcher", launcher, "--out", "probe"];
     let mut command = sandbox.command(&[&probe, more].concat());
+    for_ranks(sandbox, &mut command);
     command
-        .env_remove("HOPMAP_RANKS")
+}
+
+fn for_ranks(sandbox: &Sandbox, command: &mut Command) {
+    std::fs::create_dir_all(sandbox.path().join("tmp")).unwrap();
+    command
+        .env("HOPMAP_RANKS", "nowhere")
         .env("TMPDIR", sandbox.path().join("tmp"))
+        .env("XDG_CACHE_HOME", sandbox.path().join("cache"))
         .envs(hopmap_mpi_environment::AS_ROOT)
         .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
         .env("OMPI_MCA_mpi_yield_when_idle", "1")
         .env("OMPI_MCA_hwloc_base_binding_policy", "none");
-    command
 }
 
 fn done(command: &mut Command) {
@@ -51,19 +51,135 @@ fn measured_in(folder: &Path) -> (Measurements, SystemGraph) {
     (Folder::read(&folder.join("measurements")).unwrap(), Folder::read(&folder.join("system")).unwrap())
 }
 
+/// Each MPI has its own prober. Results go by files, whatever the launcher does to lines.
 #[test]
 fn mpi_ranks_of_one_host_are_its_cores() {
     if !mpi_is_wanted() {
         return;
     }
     let sandbox = Sandbox::new();
-    done(&mut by_ranks(&sandbox, "mpirun --oversubscribe -n 4", &QUICK));
-    let (measured, system) = measured_in(&sandbox.path().join("probe"));
-    assert_eq!((measured.hosts().count(), measured.endpoints.len()), (1, 4));
-    assert_eq!(measured.samples.len(), 4 * 3 * 3);
-    assert!(measured.latencies().values().all(|&latency| latency > 1e-8 && latency < 1.0));
-    assert!(measured.bandwidths().values().any(|&bandwidth| bandwidth > 1e7));
-    assert_eq!(system.slots.len(), 4);
+    let launchers = ["mpirun.openmpi --oversubscribe --tag-output -n 4", "mpirun.mpich -l -n 4"];
+    for (built, launcher) in (1..).zip(launchers) {
+        done(&mut by_ranks(&sandbox, launcher, &QUICK));
+        let (measured, system) = measured_in(&sandbox.path().join("probe"));
+        assert_eq!((measured.hosts().count(), measured.endpoints.len()), (1, 4));
+        assert_eq!(measured.samples.len(), 4 * 3 * 3);
+        assert!(measured.latencies().values().all(|&latency| latency > 1e-8 && latency < 1.0));
+        assert!(measured.bandwidths().values().any(|&bandwidth| bandwidth > 1e7));
+        assert_eq!(system.slots.len(), 4);
+        let cached = std::fs::read_dir(sandbox.path().join("cache/hopmap")).unwrap().count();
+        assert_eq!(cached, 1 + built, "the lock and a prober of each");
+    }
+}
+
+#[test]
+fn a_host_without_a_compiler_takes_the_prober_from_the_cache() {
+    if !mpi_is_wanted() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path().join("bin")).unwrap();
+    for (name, target) in [("mpirun", "mpirun.openmpi"), ("orted", "orted"), ("sh", "sh")] {
+        std::os::unix::fs::symlink(program(target).unwrap(), sandbox.path().join("bin").join(name)).unwrap();
+    }
+    let probe = || {
+        let mut command = by_ranks(&sandbox, "mpirun --oversubscribe -n 2", &QUICK);
+        // Open MPI looks for ssh, which is not needed here.
+        command.env("PATH", sandbox.path().join("bin")).env("OMPI_MCA_plm", "isolated");
+        command
+    };
+    let output = probe().output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no mpicc of Open MPI is installed: mpicc is missing"), "{said}");
+    done(&mut by_ranks(&sandbox, "mpirun.openmpi --oversubscribe -n 2", &QUICK));
+    done(&mut probe());
+}
+
+/// Programs that no launcher of their MPI connects are alone.
+#[test]
+fn ranks_that_do_not_find_each_other_are_refused() {
+    if !mpi_is_wanted() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mut command = by_ranks(&sandbox, "mpirun.openmpi --oversubscribe -n 2", &QUICK);
+    let output = command.args(["-p", "mpicc=mpicc.mpich"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no mpicc of Open MPI is installed: mpicc.mpich is of MPICH"), "{said}");
+    sandbox.write("twice", "#!/bin/sh\n\"$@\" &\nfirst=$!\n\"$@\"\nsecond=$?\nwait $first && exit $second\n");
+    let output = by_ranks(&sandbox, "sh twice", &QUICK).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the launcher started one rank, or ranks that do not find each other"), "{said}");
+}
+
+/// A pipeline that measures for long.
+const PATIENT_PROBE: &str = r#"name = "probe"
+
+[stages.machine]
+uses     = "topology/probe"
+with     = { sizes = [1, 67108864], parallel = 1, size_time_limit_s = 1.0 }
+launcher = "LAUNCHER"
+"#;
+
+/// A run of that pipeline, once it has begun.
+fn begun(sandbox: &Sandbox, launcher: &str) -> Child {
+    sandbox.write("p.toml", PATIENT_PROBE.replace("LAUNCHER", launcher));
+    let mut command = sandbox.command(&["run", "p.toml", "--json", "--no-report"]);
+    for_ranks(sandbox, &mut command);
+    let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until_begun(sandbox, &mut run);
+    run
+}
+
+#[test]
+fn an_interrupt_brings_what_was_measured() {
+    if !mpi_is_wanted() {
+        return;
+    }
+    for launcher in ["mpirun.openmpi --oversubscribe -n 4", "mpirun.mpich -n 4"] {
+        let sandbox = Sandbox::new();
+        let run = begun(&sandbox, launcher);
+        // Hosts and three steps of small messages: what follows takes a second for each of six pairs.
+        let work = std::fs::read_dir(sandbox.path().join(".hopmap/work")).unwrap().next().unwrap().unwrap();
+        let results = work.path().join("1/results");
+        while std::fs::read_to_string(&results).unwrap().matches("end ").count() < 4 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        hopmap_test_support::signal(run.id(), "INT");
+        let output = run.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(130), "{said}");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["cells"][0]["state"], "partial", "{said}");
+    }
+}
+
+#[test]
+fn ranks_end_with_the_engine_and_a_rank_that_dies_ends_the_run() {
+    if !mpi_is_wanted() {
+        return;
+    }
+    for launcher in ["mpirun.openmpi --oversubscribe -n 4", "mpirun.mpich -n 4"] {
+        let sandbox = Sandbox::new();
+        let folder = sandbox.path().join(".hopmap/work");
+        let run = begun(&sandbox, launcher);
+        let is_rank = |line: &str| line.split('\0').next().unwrap().ends_with("/prober");
+        let (rank, _) = processes_of(&folder).into_iter().find(|(_, line)| is_rank(line)).unwrap();
+        hopmap_test_support::signal(rank, "KILL");
+        let output = run.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("ended without a result"), "{said}");
+        let mut run = begun(&sandbox, launcher);
+        run.kill().unwrap();
+        run.wait().unwrap();
+        while !processes_of(&folder).is_empty() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 #[test]
@@ -75,11 +191,29 @@ fn mpi_ranks_on_the_nodes_of_a_slurm_cluster_are_distinguished() {
     let sandbox = Sandbox::new();
     let launcher = "timeout 120 salloc -Q -N 3 -n 3 mpirun -n 3";
     done(by_ranks(&sandbox, launcher, &QUICK).env("SLURM_CONF", cluster.configuration()));
-    let (measured, system) = measured_in(&sandbox.path().join("probe"));
-    let hosts: Vec<(&str, u32, u32)> = measured.hosts().collect();
-    assert_eq!(hosts, [("n1", 0, 1), ("n2", 1, 1), ("n3", 2, 1)]);
-    assert_eq!(measured.latencies().len(), 3);
-    assert_eq!(system.hosts().count(), 3);
+    let check = |folder: &Path| {
+        let (measured, system) = measured_in(folder);
+        let hosts: Vec<(&str, u32, u32)> = measured.hosts().collect();
+        assert_eq!(hosts, [("n1", 0, 1), ("n2", 1, 1), ("n3", 2, 1)]);
+        assert_eq!(measured.latencies().len(), 3);
+        assert_eq!(system.hosts().count(), 3);
+    };
+    check(&sandbox.path().join("probe"));
+    let launcher = "timeout 120 srun -N 3 -n 3 --mpi=pmi2";
+    let mut command = by_ranks(&sandbox, launcher, &[&QUICK[..], &["-p", "mpicc=mpicc.mpich"]].concat());
+    done(command.env("SLURM_CONF", cluster.configuration()));
+    check(&sandbox.path().join("probe"));
+    // In a job that is queued, the stage directs the ranks from the first node.
+    let launcher = "sbatch -N 3 -n 3 --time 5 mpirun -n 3";
+    let probe = PATIENT_PROBE.replace("LAUNCHER", launcher).replace("67108864", "1024");
+    sandbox.write(
+        "p.toml",
+        format!("{probe}save = {{ measurements = \"out/measurements\", system = \"out/system\" }}\n"),
+    );
+    let mut command = sandbox.command(&["run", "p.toml", "--no-report"]);
+    for_ranks(&sandbox, &mut command);
+    done(command.env("SLURM_CONF", cluster.configuration()));
+    check(&sandbox.path().join("out"));
 }
 
 /// A probe by agents of this machine.
@@ -307,7 +441,6 @@ fn mpi_ranks_find_the_latencies_and_the_levels_of_a_network() {
         return;
     }
     let (sandbox, network) = (Sandbox::new(), racks());
-    std::fs::create_dir_all(sandbox.path().join("tmp")).unwrap();
     let mpirun = network.mpirun(&[0, 1, 2, 3, 4, 5, 6, 7]);
     let words = std::iter::once(mpirun.get_program()).chain(mpirun.get_args());
     let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).collect();

@@ -3,7 +3,7 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use hopmap_test_support::{program, system_tests};
@@ -63,21 +63,30 @@ impl Lab {
     fn tune(&self, options: &[&str], pattern: &str) -> Output {
         let bin = self.hopmap.parent().unwrap();
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
-        let agent = format!("{} on", bin.join("hopmap-test-network").display());
         let tune = ["tune", "--topology", "network/files/machine.json", "--hosts", "h[0-7]", "--slots", "2"];
         let launcher =
             if options.contains(&"--launcher") { &[][..] } else { &["--launcher", "mpirun.openmpi"] };
-        Command::new(bin.join("hopmap-test-network"))
-            .args(["run", "--machine", "network/files/machine.json", "--"])
-            .arg(&self.hopmap)
+        self.on_network("network", &self.hopmap)
             .args(tune)
             .args(["--launch", "open-mpi-hosts", "--time-after", "time "])
             .args(launcher)
             .args(options)
             .args(["--", "./app"])
             .args(pattern.split(' '))
-            .current_dir(self.sandbox.path())
             .env("PATH", path)
+            .output()
+            .unwrap()
+    }
+
+    /// A hopmap on an exported network.
+    fn on_network(&self, network: &str, hopmap: &Path) -> Command {
+        let program = self.hopmap.with_file_name("hopmap-test-network");
+        let agent = format!("{} on", program.display());
+        let mut command = Command::new(program);
+        command
+            .args(["run", "--machine", &format!("{network}/files/machine.json"), "--"])
+            .arg(hopmap)
+            .current_dir(self.sandbox.path())
             .env("XDG_CACHE_HOME", self.sandbox.path().join("cache"))
             .envs(hopmap_mpi_environment::AS_ROOT)
             .env("OMPI_MCA_plm_rsh_agent", agent)
@@ -88,9 +97,8 @@ impl Lab {
             .env("OMPI_MCA_btl_tcp_flags", "1")
             .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
             .env("OMPI_MCA_mpi_yield_when_idle", "1")
-            .env("OMPI_MCA_hwloc_base_binding_policy", "none")
-            .output()
-            .unwrap()
+            .env("OMPI_MCA_hwloc_base_binding_policy", "none");
+        command
     }
 }
 
@@ -133,6 +141,49 @@ fn a_halo_exchange_in_a_bad_order_becomes_as_much_faster_as_predicted() {
     // Nothing is recorded or measured again, but the launcher is checked in every run.
     let again = text(&lab.tune(options, pattern));
     assert!(again.contains("1 ran, ") && again.contains("placed is "), "{again}");
+}
+
+/// As from an unpacked tarball: neither hopmap-ranks nor Rust anywhere, so that the prober is built with mpicc.
+#[test]
+fn the_machine_is_measured_where_there_is_only_hopmap_and_an_mpi() {
+    let Some(lab) = Lab::new() else { return };
+    let unpacked = lab.sandbox.path().join("unpacked/bin/hopmap");
+    std::fs::create_dir_all(unpacked.parent().unwrap()).unwrap();
+    std::fs::copy(&lab.hopmap, &unpacked).unwrap();
+    let folders = std::env::var_os("PATH").unwrap();
+    let has = |folder: &PathBuf, name: &&str| folder.join(name).exists();
+    let folders = std::env::split_paths(&folders)
+        .filter(|folder| !["cargo", "rustc", "hopmap-ranks"].iter().any(|name| has(folder, name)));
+    let machine = ["exec", "topology/synthetic", "-p", "shape=tree:2x2", "-p", "hosts=h[0-1]", "-p"];
+    let links = ["link_latency_s=200e-6", "-p", "bandwidth_bytes_per_s=40e6", "--out", "small"];
+    lab.sandbox.stdout(&[&machine[..], &links].concat());
+    let export =
+        ["exec", "topology/export", "--in", "system=small", "-p", "format=graph-json", "--out", "pair"];
+    lab.sandbox.stdout(&export);
+    let tune =
+        ["tune", "--hosts", "h[0-1]", "--slots", "2", "--launch", "open-mpi-hosts", "--objectives", "F"];
+    let mut command = lab.on_network("pair", &unpacked);
+    command.args(tune).args([
+        "--launcher",
+        "mpirun.openmpi",
+        "--",
+        "./app",
+        "stencil",
+        "100000",
+        "3",
+        "2000",
+    ]);
+    let output =
+        command.env("PATH", std::env::join_paths(folders).unwrap()).env_remove("HOPMAP_RANKS").output();
+    let output = output.unwrap();
+    let seen = text(&output);
+    assert!(output.status.success(), "{seen}");
+    assert!(seen.contains("measuring the machine"), "{seen}");
+    let cached = std::fs::read_dir(lab.sandbox.path().join("cache/hopmap")).unwrap().flatten();
+    let mut names = cached.map(|entry| entry.file_name().into_string().unwrap());
+    assert!(names.any(|name| name.starts_with("prober-open-mpi-")), "{seen}");
+    let measured = lab.sandbox.stdout(&["show", "tune/machine/measurements"]);
+    assert!(measured.contains("eager_limit_bytes"), "{measured}");
 }
 
 #[test]

@@ -201,18 +201,6 @@ fn processes_with_unexpected_messages_are_named() {
         fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, hopmap_model::Error> {
             Ok(vec![bytes, b"what?".to_vec()])
         }
-        fn send(&self, _: u32, _: Vec<u8>) -> Result<(), hopmap_model::Error> {
-            unreachable!("searches communicate in rings")
-        }
-        fn receive(&self, _: u32) -> Result<Vec<u8>, hopmap_model::Error> {
-            unreachable!("searches communicate in rings")
-        }
-        fn time(&self, _: u32, _: hopmap_model::Timed) -> Result<Vec<f64>, hopmap_model::Error> {
-            unreachable!("searches measure no time")
-        }
-        fn answer(&self, _: u32, _: hopmap_model::Timed) -> Result<(), hopmap_model::Error> {
-            unreachable!("searches measure no time")
-        }
     }
     let budget = Budget::new(Some(10), None, 2).unwrap();
     let cx = Context::detached().with_communicator(&Babel);

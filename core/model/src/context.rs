@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The error type of stages: any diagnostic, so that source position and hint reach the user.
 pub type Error = miette::Report;
@@ -26,6 +26,7 @@ pub struct Context<'a> {
     scratch: Option<&'a Path>,
     state: Option<&'a Path>,
     communicator: Option<&'a dyn Communicator>,
+    launcher: Option<&'a dyn Launcher>,
     observer: &'a dyn Observer,
 }
 
@@ -33,7 +34,7 @@ impl<'a> Context<'a> {
     /// A context for a stage that may use `threads` cores until `deadline`.
     #[must_use]
     pub fn new(threads: usize, deadline: Option<Instant>, observer: &'a dyn Observer) -> Self {
-        Self { threads, deadline, scratch: None, state: None, communicator: None, observer }
+        Self { threads, deadline, scratch: None, state: None, communicator: None, launcher: None, observer }
     }
 
     /// Sets the folder for files that are too large for memory, on the file system of the results.
@@ -58,6 +59,12 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn with_communicator(self, communicator: &'a dyn Communicator) -> Self {
         Self { communicator: Some(communicator), ..self }
+    }
+
+    /// Sets the launcher, for a stage that [directs ranks](crate::Stage::directs_ranks).
+    #[must_use]
+    pub fn with_launcher(self, launcher: &'a dyn Launcher) -> Self {
+        Self { launcher: Some(launcher), ..self }
     }
 
     /// Sets the number of cores.
@@ -113,6 +120,12 @@ impl<'a> Context<'a> {
         self.communicator
     }
 
+    /// The launcher, if the stage has one and [directs ranks](crate::Stage::directs_ranks).
+    #[must_use]
+    pub fn launcher(&self) -> Option<&'a dyn Launcher> {
+        self.launcher
+    }
+
     /// Whether to stop now because of an interrupt or a deadline.
     #[must_use]
     pub fn should_stop(&self) -> bool {
@@ -148,48 +161,21 @@ pub trait Communicator: Sync {
 
     /// Gathers the bytes of all processes, in process order, on every process.
     fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Error>;
-
-    /// Sends bytes to one process, which calls [`receive`](Self::receive).
-    fn send(&self, process: u32, bytes: Vec<u8>) -> Result<(), Error>;
-
-    /// Receives the next bytes from one process.
-    fn receive(&self, process: u32) -> Result<Vec<u8>, Error>;
-
-    /// Measures a call with a process, which calls [`answer`](Self::answer) with the same arguments at the same
-    /// time; returns the seconds of every repetition.
-    fn time(&self, process: u32, timed: Timed) -> Result<Vec<f64>, Error>;
-
-    /// The other side of [`time`](Self::time).
-    fn answer(&self, process: u32, timed: Timed) -> Result<(), Error>;
 }
 
-/// Messages that are timed between two processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timed {
-    /// What is timed.
-    pub what: TimedCall,
-    /// Bytes of a message.
-    pub bytes: u64,
-    /// Number of repetitions.
-    pub messages: u32,
-    /// A pause in every repetition during which neither MPI nor anything else is called: of the receiver before
-    /// it receives, or of the caller before its timed receive.
-    pub pause: Duration,
-}
+/// A launcher, for a stage that measures or searches by a program of its own on several processes and directs it from
+/// here. It is never part of a key.
+pub trait Launcher: Sync {
+    /// Its words, such as `mpirun -n 4`.
+    fn words(&self) -> &[String];
 
-/// What is timed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimedCall {
-    /// A message and its one-byte reply.
-    RoundTrip,
-    /// A blocking send.
-    Send,
-    /// A nonblocking send.
-    Isend,
-    /// A receive.
-    Recv,
-    /// Messages that follow each other without waiting for replies; all take the mean time.
-    Stream,
+    /// A folder of this run that all processes reach. `stop` in it asks them for what they have; the first of them
+    /// creates `begun` once it has started.
+    fn folder(&self) -> &Path;
+
+    /// Starts `LAUNCHER PROGRAM FOLDER` and returns when the launcher has ended without a failure; until then it calls
+    /// `look` about fifty times a second. An error of `look` ends all processes.
+    fn run(&self, program: &Path, look: &mut dyn FnMut() -> Result<(), Error>) -> Result<(), Error>;
 }
 
 /// The seed of a random stream: BLAKE3 over the stage kind, its `seed` parameter and the island.

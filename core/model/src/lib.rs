@@ -30,7 +30,7 @@ mod weight;
 
 pub use calibration::{CalibratedCost, CalibrationError, CostName};
 pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, CollectiveTableError};
-pub use context::{Communicator, Context, Error, Observer, Timed, TimedCall, seed_stream};
+pub use context::{Communicator, Context, Error, Launcher, Observer, seed_stream};
 pub use costs::{Costs, CostsError};
 pub use deltas::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
 pub use faults::{InternalError, OutOfRange, require, require_above_zero};

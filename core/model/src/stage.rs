@@ -15,7 +15,7 @@
 //! A stage gets a `Context`: cores, deadline, cancellation, progress, log, and a state file for its search.
 //! It runs inside a rayon pool of exactly these cores, which are exclusive to the cell. If it is
 //! `distributed()` and the pipeline has a `launcher`, it runs as one of several processes, connected by a
-//! `Communicator`.
+//! `Communicator`; or, if it `directs_ranks()`, once, beside a program of its own that the launcher starts.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -192,6 +192,13 @@ pub trait Stage {
     /// Whether the stage can run on several processes at once, started by a `launcher`.
     #[must_use]
     fn distributed() -> bool {
+        false
+    }
+
+    /// Whether a distributed stage with a launcher runs once, and starts a program of its own as ranks with
+    /// [`Context::launcher`].
+    #[must_use]
+    fn directs_ranks() -> bool {
         false
     }
 

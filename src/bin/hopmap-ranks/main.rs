@@ -23,9 +23,7 @@ fn main() -> ExitCode {
         return print_location();
     }
     // MPI is called from this thread only; the stage runs in others.
-    // Those others need no locks in MPI, which Open MPI uses as soon as it knows of them, and which would be measured as part of
-    // the machine: a third of the time of a message inside a host.
-    let wanted = if ranks::observes(&folder) { Threading::Single } else { Threading::Funneled };
+    let wanted = Threading::Funneled;
     let Some((universe, threading)) = mpi::initialize_with_threading(wanted) else {
         complain("hopmap-ranks: MPI does not start");
         return ExitCode::FAILURE;

@@ -110,6 +110,9 @@ impl Job<'_> {
         let cx = state.as_deref().map_or(cx, |state| cx.with_state(state));
         let threads = cell.threads.unwrap_or(1);
         let inputs = task_inputs(task, shared);
+        let within = system.command(launcher);
+        // A stage that directs ranks starts them itself, in the job.
+        let (within, own) = if cell.entry.directs_ranks { (&[][..], within) } else { (within, &[][..]) };
         launch::prepare(
             &Launch {
                 launcher,
@@ -120,11 +123,11 @@ impl Job<'_> {
                 threads,
                 retries: 0,
             },
+            own,
             &folder,
             &cx,
         )?;
-        let within = system.command(launcher);
-        let program = program(cell.entry.distributed && !within.is_empty())?;
+        let program = program(cell.entry, !within.is_empty())?;
         let program = program.iter().map(|word| word.to_string_lossy().into_owned());
         let command: Vec<String> = within.iter().cloned().chain(program).collect();
         let script = self.record.log.with_extension("sh");

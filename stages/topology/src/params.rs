@@ -314,6 +314,10 @@ pub struct ProbeParams {
     /// `{host}` runs once and starts the agents of all hosts, such as `srun -N 4 hopmap agent`. The command
     /// gets a secret on its standard input and must pass it on to the agent.
     pub start: String,
+    /// With a `launcher`: the C compiler of its MPI, with which the prober is compiled once. By default the `mpicc`
+    /// next to the launcher, or the `mpicc`, `mpicc.openmpi` or `mpicc.mpich` of its MPI. The prober is kept in
+    /// `$XDG_CACHE_HOME/hopmap` or `~/.cache/hopmap`, and taken from there on hosts without a compiler.
+    pub mpicc: Option<String>,
     /// Whether to measure between the cores of a host too. Otherwise each host is one slot.
     pub measure_intra_node: bool,
     /// Message sizes in bytes. Latencies come from the smallest size. Up to 65536 bytes all pairs of a round
@@ -350,6 +354,7 @@ impl Default for ProbeParams {
         Self {
             hosts: None,
             start: "ssh {host} hopmap agent".to_owned(),
+            mpicc: None,
             measure_intra_node: true,
             sizes: vec![1, 64, 1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22],
             bandwidth: BandwidthPhase::Isolated,

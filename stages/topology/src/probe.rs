@@ -9,15 +9,14 @@
 //! Each message of D bytes has a reply of one byte, so that both directions of a pair have their own
 //! bandwidth. Clocks of two hosts are never compared; all clocks are monotonic.
 //!
-//! MPI ranks (`probe/ranks.rs`) execute the same steps together and agree before each whether to stop; the
-//! timing loop is in `hopmap-ranks`, in the thread that calls MPI. Agents (`probe/agents.rs`, `start.rs`) are
+//! MPI ranks execute the same steps together: the C program `probe/prober.c`, which `probe/ranks.rs` compiles and
+//! directs, with its own copy of the timing loops and of the stopping rule. Agents (`probe/agents.rs`, `start.rs`) are
 //! directed by the stage, pair by pair, so that an agent that dies, sends invalid data or hangs affects only
 //! its own pairs (`hosts.rs`). A host that fails with three partners, and with more than half of those it
 //! met, is given up and its measurements are discarded.
 
 mod agents;
 mod calibrate;
-mod calls;
 mod hosts;
 mod ranks;
 mod sampling;
@@ -64,19 +63,23 @@ impl Stage for Probe {
     }
 
     fn commands(params: &Self::Params) -> Vec<String> {
-        vec![params.start.clone()]
+        std::iter::once(&params.start).chain(&params.mpicc).cloned().collect()
+    }
+
+    fn programs(params: &Self::Params) -> Vec<String> {
+        params.mpicc.iter().cloned().collect()
     }
 
     fn distributed() -> bool {
         true
     }
 
+    fn directs_ranks() -> bool {
+        true
+    }
+
     fn run(params: Self::Params, _inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let (measured, complete) = probe(&params, cx)?;
-        // Only the first process has all measurements.
-        if cx.communicator().is_some_and(|communicator| communicator.process() > 0) {
-            return Ok(Outcome::Done(Outputs::new()));
-        }
         let found = levels_of_measurements(&measured, &params.levels())?;
         found.notes.iter().for_each(|note| cx.log(note));
         let outputs = Outputs::new().with("measurements", measured).with("system", found.system);
@@ -84,11 +87,10 @@ impl Stage for Probe {
     }
 }
 
-/// Measures the machine: between the processes that run the stage together, or by agents; `false` if it was
-/// stopped early.
+/// Measures the machine: between the ranks of the launcher, or by agents; `false` if it was stopped early.
 fn probe(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool), Error> {
-    if let Some(communicator) = cx.communicator() {
-        return ranks::probe_ranks(params, &hopmap_mpi_environment::host_name(), communicator, cx);
+    if let Some(launcher) = cx.launcher() {
+        return ranks::probe_ranks(params, launcher, cx);
     }
     let (measured, complete) = agents::probe_by_agents(params, cx)?;
     if measured.samples.is_empty() && complete {

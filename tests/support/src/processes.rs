@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-use hopmap_model::{Communicator, Context, Error, Timed};
+use hopmap_model::{Communicator, Context, Error};
 
 /// A process that communicates with others through channels.
 struct Process {
@@ -40,31 +40,6 @@ impl Communicator for Process {
             to.send(bytes.clone()).map_err(|_| Error::msg("a process has ended"))?;
         }
         (0..self.from.len()).map(|process| self.receive_from(process)).collect()
-    }
-
-    fn send(&self, process: u32, bytes: Vec<u8>) -> Result<(), Error> {
-        self.to[process as usize].send(bytes).map_err(|_| Error::msg("a process has ended"))
-    }
-
-    fn receive(&self, process: u32) -> Result<Vec<u8>, Error> {
-        self.receive_from(process as usize)
-    }
-
-    fn time(&self, process: u32, timed: Timed) -> Result<Vec<f64>, Error> {
-        let message = |_| {
-            let begin = std::time::Instant::now();
-            self.send(process, vec![0; timed.bytes as usize])?;
-            self.receive(process)?;
-            Ok(begin.elapsed().as_secs_f64())
-        };
-        (0..timed.messages).map(message).collect()
-    }
-
-    fn answer(&self, process: u32, timed: Timed) -> Result<(), Error> {
-        (0..timed.messages).try_for_each(|_| {
-            self.receive(process)?;
-            self.send(process, vec![0])
-        })
     }
 }
 

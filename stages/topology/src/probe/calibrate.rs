@@ -6,7 +6,6 @@
 //! and in both directions, so the number of steps depends on the levels and not on the hosts.
 
 use hopmap_model::{CostModel, Levels, Measurements, NodeState, Pair};
-use serde::{Deserialize, Serialize};
 
 use super::sampling::Sampling;
 use super::tournament;
@@ -25,7 +24,7 @@ const STREAM_BATCH: u32 = 8;
 const LARGEST: f64 = (4_u64 << 20) as f64;
 
 /// The measurements to make.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Plan {
     /// Source and destination of the pairs to measure alone, innermost level first.
     pub(crate) alone: Vec<Pair>,
@@ -34,7 +33,7 @@ pub(crate) struct Plan {
 }
 
 /// Messages from one endpoint to another as fast as possible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stream {
     pub(crate) source: u32,
     pub(crate) destination: u32,
