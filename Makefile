@@ -16,7 +16,7 @@ FLAGS = $(if $(WANTED),--features "$(WANTED)")
 WORKSPACE = --workspace $(if $(filter libotf2,$(WANTED)),,--exclude otf2-sys) $(if $(filter full,$(FEATURES)),,--exclude hopmap-query)
 TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
-.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping release install uninstall deb dist wheel try-packages missing book reference
+.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping release install uninstall deb dist wheel try-packages check-aarch64 missing book reference
 
 # Maps two sample traces: launch files and a report in out/. Needs Rust and a C compiler.
 demo:
@@ -34,6 +34,10 @@ quick:
 check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked $(WORKSPACE) --all-targets $(FLAGS) -- -D warnings
+
+# That everything compiles for aarch64, as far as this machine can tell.
+check-aarch64:
+	sh ci/aarch64.sh
 
 # The long loops: thousands of mutations of archives and of crashes, and packages in clean systems.
 soak:
