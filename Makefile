@@ -3,7 +3,7 @@
 CARGO ?= cargo
 # Foreign libraries: none, names of features, or `full` for all that this machine can build.
 FEATURES ?=
-install deb dist release bench bench-predict bench-gains bench-mapping: FEATURES = full
+install deb dist wheel release bench bench-predict bench-gains bench-mapping: FEATURES = full
 
 HAS_OTF2 = $(shell pkg-config --exists otf2 2>/dev/null && echo yes)
 HAS_LIBCLANG = $(shell ls $(LIBCLANG_PATH)/libclang.so /usr/lib/llvm-*/lib/libclang.so /usr/lib*/libclang.so 2>/dev/null | grep -q . && echo yes)
@@ -16,7 +16,7 @@ FLAGS = $(if $(WANTED),--features "$(WANTED)")
 WORKSPACE = --workspace $(if $(filter libotf2,$(WANTED)),,--exclude otf2-sys) $(if $(filter full,$(FEATURES)),,--exclude hopmap-query)
 TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
-.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping release install uninstall deb dist wheel try-packages check-aarch64 missing book reference
+.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping release install uninstall deb dist wheel tools try-packages check-aarch64 missing book reference
 
 # Maps two sample traces: launch files and a report in out/. Needs Rust and a C compiler.
 demo:
@@ -95,25 +95,34 @@ deb: release
 	rm -f $(PACKAGES)/*.deb
 	sh ci/deb.sh "$(TARGET)/release" $(PACKAGES)
 
-# Needs no library that the other machine may lack: no libotf2 (hopmap has its own reader), no MPI, and HiGHS linked
-# with a static C++ library, which is found first because the folder has no other.
-dist: missing
-	mkdir -p "$(TARGET)/static"
-	$(if $(filter highs,$(WANTED)),ln -sf "$$(c++ -print-file-name=libstdc++.a)" "$(TARGET)/static")
-	$(CARGO) rustc --profile dist --locked --features "$(filter-out libotf2 mpi,$(WANTED))" --bin hopmap -- -L "native=$(TARGET)/static"
-	$(CARGO) build --profile dist --locked -p hopmap-query
-	sh ci/no-crash-points.sh "$(TARGET)/dist"
-	rm -f $(PACKAGES)/*.tar.gz
-	sh ci/tarball.sh "$(TARGET)/dist" $(PACKAGES)
+# Tarball and wheel start on RHEL 8 and need no library that another machine may lack: no libotf2 (hopmap has its own
+# reader), no MPI. Zig links them with old symbols of glibc and with its own C++ library; cmake and libclang build HiGHS. All are on PyPI.
+GLIBC = 2.28
+DIST ?= dist
+TOOLS = $(TARGET)/tools
+WITH_TOOLS = PATH="$(TOOLS)/bin:$$PATH" LIBCLANG_PATH="$$(ls -d "$(TOOLS)"/lib/python3*/site-packages/clang/native)"
+HOST = $$(rustc -vV | sed -n 's/^host: //p')
+PORTABLE = $(filter-out libotf2 mpi,$(if $(filter full,$(FEATURES)),metis highs,$(FEATURES)))
+BUILT = $(TARGET)/$(HOST)/$(if $(filter dev,$(DIST)),debug,$(DIST))
 
-# Without foreign libraries, like `pip install .`, and tagged with the required version of the C library.
-WHEEL_FLAGS ?=
-wheel:
+tools:
+	sh ci/python.sh "$(TOOLS)" cargo-zigbuild==0.24.1 ziglang==0.17.1 maturin==1.16.0 cmake==4.4.5 libclang==18.1.1
+
+wheel: tools
 	rm -f $(PACKAGES)/*.whl
-	MATURIN_PEP517_ARGS="--compatibility pypi --auditwheel check $(WHEEL_FLAGS)" python3 -m pip wheel --no-deps --wheel-dir $(PACKAGES) .
+	$(WITH_TOOLS) maturin build --zig --compatibility manylinux_$(subst .,_,$(GLIBC)) --auditwheel check --locked --profile $(DIST) \
+	  $(if $(PORTABLE),--features "$(PORTABLE)") --target "$(HOST)" --out $(PACKAGES)
+	GLIBC=$(GLIBC) sh ci/glibc.sh $(PACKAGES)/*.whl
 
-# Installs, uses and removes the packages in a clean Debian; needs root and debootstrap.
-try-packages: deb dist wheel
+# With the binary of the wheel.
+dist: wheel
+	$(WITH_TOOLS) $(CARGO) zigbuild --profile $(DIST) --locked --target "$(HOST).$(GLIBC)" -p hopmap-query
+	$(if $(filter dev,$(DIST)),,sh ci/no-crash-points.sh "$(BUILT)")
+	rm -f $(PACKAGES)/*.tar.gz
+	GLIBC=$(GLIBC) sh ci/tarball.sh "$(BUILT)" $(PACKAGES)
+
+# Installs, uses and removes the packages in clean Debians; needs root and debootstrap.
+try-packages: deb dist
 	sh ci/try-packages.sh $(PACKAGES)/*.deb $(PACKAGES)/*.tar.gz $(PACKAGES)/*.whl
 
 # The book in docs/ as web pages in target/book; needs mdbook.

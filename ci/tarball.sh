@@ -26,6 +26,7 @@ for binary in bin/*; do
   [ -z "$foreign" ] || { echo "$binary needs what other machines may not have: $foreign" >&2; exit 1; }
 done
 cd - >/dev/null
+sh ci/glibc.sh "$work/$name"/bin/* >&2
 install -m 644 LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md "$work/$name/share/doc/hopmap"
 tar -C "$work" --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner --format=gnu -cf - "$name" | gzip "-${LEVEL:-9}n" > "$out/$name.tar.gz"
 echo "$out/$name.tar.gz"

@@ -1,20 +1,21 @@
 #!/bin/sh
-# Tests packages in a clean Debian: installs, uses and removes them, and checks for leftovers. As root, with debootstrap.
+# Tests packages in clean Debians: installs, uses and removes them, and checks for leftovers. As root, with debootstrap.
 #
-#   sh ci/try-packages.sh FILE...       Debian packages together as root; every wheel and every tarball as a separate user
-#                                       ROOT=FOLDER uses an existing Debian, with the packages in `include`
+#   sh ci/try-packages.sh FILE...       Debian packages together as root; every wheel and every tarball as a separate user.
+#                                       ROOTS=FOLDER keeps the Debians.
+#
+# Debian packages run on the release on which they were built, because others have other libraries; the rest on the Debian with the
+# oldest C library that the mirror has.
 set -eu
+here=$(dirname "$0")
 include=man-db,bash-completion,python3-venv
-root=${ROOT:-}
-if [ -z "$root" ]; then
-  root=$(mktemp -d)
-  trap 'rm -rf "$root"' EXIT
-  chmod 755 "$root"
-  # The release on which the packages were built, because others have other libraries; from the mirror of this machine.
-  release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
-  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Codename: $release" | head -n 1)
-  debootstrap --variant=minbase --include=$include "$release" "$root" ${mirror:+"$mirror"} >/dev/null
+roots=${ROOTS:-}
+if [ -z "$roots" ]; then
+  roots=$(mktemp -d)
+  trap 'rm -rf "$roots"' EXIT
+  chmod 755 "$roots"
 fi
+root=''
 
 in_root() { # USER HOME COMMANDS
   chroot --userspec="$1:$1" "$root" \
@@ -30,11 +31,16 @@ nothing_is_left() {
   echo "nothing is left"
 }
 
-# Small images exclude documentation, which is tested here.
-as_root 'rm -f /etc/dpkg/dpkg.cfg.d/*; rm -rf /tmp/packages; mkdir /tmp/packages; id tester >/dev/null 2>&1 || useradd --create-home tester'
-cp "$@" "$root/tmp/packages"
-cp -R "$(dirname "$0")/../sample-traces/rows-columns-16" "$root/tmp/packages"
-chmod -R a+rX "$root/tmp/packages"
+enter() { # RELEASE FILE...
+  root=$roots/$1
+  shift
+  # Small images exclude documentation, which is tested here.
+  as_root 'rm -f /etc/dpkg/dpkg.cfg.d/*; rm -rf /tmp/packages; mkdir /tmp/packages; id tester >/dev/null 2>&1 || useradd --create-home tester'
+  cp "$@" "$root/tmp/packages"
+  cp -R "$here/../sample-traces/rows-columns-16" "$root/tmp/packages"
+  chmod -R a+rX "$root/tmp/packages"
+  echo "== $(as_root '. /etc/os-release; echo "$PRETTY_NAME, glibc $(ldd --version | sed -n "s/.* //; 1p")"')"
+}
 
 # For every kind of package: hopmap starts and maps a program, and runs a query if hopmap-query is installed.
 use='
@@ -48,10 +54,28 @@ grep -q "</html>" report.html
 if command -v hopmap-query; then hopmap query "SELECT COUNT(*) AS cells FROM placement"; fi
 cd ..
 rm -r placed'
+# For those with METIS and HiGHS: the results of the paper on RapidIO are gates of the pipeline.
+solve='
+mkdir solved
+cd solved
+hopmap exec trace/otf2 -p path=/tmp/packages/rows-columns-16/eztrace_log.otf2 --out program
+hopmap exec topology/synthetic -p shape=tree:2x4x2 --out machine
+hopmap exec map/hierarchical -p partitioner=metis --in task-graph=program --in system=machine --out metis
+hopmap run rapidio -p method=paper --no-report
+cd ..
+rm -r solved'
 
-debs=''
-for file in "$@"; do case $file in *.deb) debs="$debs /tmp/packages/${file##*/}" ;; esac; done
+debs='' portable=''
+for file; do
+  packed=/tmp/packages/${file##*/}
+  case $file in
+    *.deb) debs="$debs $packed" ;;
+    *) portable="$portable $packed" ;;
+  esac
+done
 if [ -n "$debs" ]; then
+  sh "$here/root.sh" running "$roots/running" $include
+  enter running "$@"
   # Dependencies stay when the packages are removed.
   as_root "apt-get update -qq; apt-get install -y -qq --no-install-recommends \$(for package in $debs; do
     dpkg-deb --field \$package Depends | tr ',' '\n' | sed 's/ (.*//; s/|.*//' | grep -v '^ *hopmap'; done) >/dev/null"
@@ -82,16 +106,23 @@ rm -r tried'
   nothing_is_left
 fi
 
-for file in "$@"; do
-  packed=/tmp/packages/${file##*/}
-  case $file in
+[ -n "$portable" ] || exit 0
+for release in buster bullseye running; do
+  if sh "$here/root.sh" $release "$roots/$release" $include; then break; fi
+  [ $release != running ] || exit 1
+  echo "== not tried on Debian $release, which this machine cannot get"
+done
+enter $release "$@"
+
+for packed in $portable; do
+  case $packed in
     *.whl)
       as_user 'python3 -m venv venv'
       files > "$root/tmp/before"
       echo "== install $packed"
       as_user "venv/bin/pip install --quiet --no-index --no-cache-dir $packed"
       echo "== use"
-      as_user "PATH=~/venv/bin:\$PATH; $use"
+      as_user "PATH=~/venv/bin:\$PATH; $use; $solve"
       echo "== remove"
       as_user 'venv/bin/pip uninstall --quiet --yes hopmap'
       nothing_is_left
@@ -103,7 +134,7 @@ for file in "$@"; do
       # Installed in another folder than it was packed for, and then moved.
       as_user "mkdir -p 'some where'; tar -C 'some where' -xzf $packed; mv 'some where'/hopmap-* here; rmdir 'some where'"
       echo "== use"
-      as_user "PATH=~/here/bin:\$PATH; $use"
+      as_user "PATH=~/here/bin:\$PATH; $use; $solve"
       as_user '
 PATH=~/here/bin:$PATH
 man -w hopmap-init

@@ -169,7 +169,7 @@ fn tarballs_run_wherever_they_are_unpacked() {
         let out = sandbox.path().join(out);
         Command::new("sh")
             .args([Path::new("ci/tarball.sh"), binaries(), &out])
-            .envs([("LEVEL", "1"), ("SOURCE_DATE_EPOCH", "1700000000")])
+            .envs([("LEVEL", "1"), ("SOURCE_DATE_EPOCH", "1700000000"), ("GLIBC", "9")])
             .current_dir(project())
             .output()
             .unwrap()
@@ -201,8 +201,41 @@ fn tarballs_run_wherever_they_are_unpacked() {
     assert!(Path::new(&moved).join("share/doc/hopmap/LICENSE-MIT").is_file());
 }
 
-/// Every way to install without Rust: installed, used and removed in a clean Debian. The wheel is built with default features in
-/// a folder of its own, and the tarball has the same binary.
+/// A library that was linked with the given version of the C or C++ library.
+fn linked_with(sandbox: &Sandbox, version: &str) -> String {
+    let file = |name: &str| sandbox.path().join(format!("{version}.{name}")).display().to_string();
+    std::fs::write(file("map"), format!("{version} {{ global: given; }};")).unwrap();
+    std::fs::write(file("given.c"), "int given(void) { return 0; }").unwrap();
+    std::fs::write(file("wants.c"), "int given(void);\nint wants(void) { return given(); }").unwrap();
+    let script = format!("-Wl,--version-script={}", file("map"));
+    let library = ["-shared", "-fPIC", "-nostdlib", "-o"];
+    run("cc", &[&library[..], &[&file("given.so"), &file("given.c"), &script]].concat(), &[]);
+    run("cc", &[&library[..], &[&file("wants.so"), &file("wants.c"), &file("given.so")]].concat(), &[]);
+    file("wants.so")
+}
+
+#[test]
+fn binaries_that_need_a_newer_c_library_or_that_of_cpp_are_refused() {
+    let sandbox = Sandbox::new();
+    let check = |version: &str| {
+        let binary = linked_with(&sandbox, version);
+        let arguments = [Path::new("ci/glibc.sh"), Path::new(&binary)];
+        Command::new("sh").args(arguments).env_remove("GLIBC").current_dir(project()).output().unwrap()
+    };
+    for version in ["GLIBC_2.2.5", "GLIBC_2.28", "GCC_4.2.0"] {
+        let output = check(version);
+        assert!(output.status.success(), "{version}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    for version in ["GLIBC_2.29", "GLIBC_2.34", "GLIBC_10.1", "GLIBC_PRIVATE", "GLIBCXX_3.4", "CXXABI_1.3"] {
+        let output = check(version);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{version} is accepted");
+        assert!(said.contains(&format!(" needs {version}, but at most GLIBC_2.28 is promised")), "{said}");
+    }
+}
+
+/// Every way to install without Rust: installed, used and removed in clean Debians. All but the Debian packages start with the C
+/// library of RHEL 8, and are tried with the oldest that there is; METIS and HiGHS run in them.
 #[test]
 fn packages_work_in_a_clean_debian() {
     if !only_in_a_soak() || !system_tests() || program("debootstrap").is_none() {
@@ -216,9 +249,9 @@ fn packages_work_in_a_clean_debian() {
     let out = sandbox.path().join("out").display().to_string();
     let target = binaries().with_file_name("packages").display().to_string();
     run("sh", &["ci/deb.sh", binaries().to_str().unwrap(), &out], &[("COMPRESSION", "none")]);
-    let wheel = ["wheel", "WHEEL_FLAGS=--profile dev", &format!("PACKAGES={out}")];
-    run("make", &wheel, &[("CARGO_TARGET_DIR", &target)]);
-    run("sh", &["ci/tarball.sh", &format!("{target}/debug"), &out], &[("LEVEL", "1")]);
+    let environment = [("CARGO_TARGET_DIR", target.as_str()), ("LEVEL", "1")];
+    let built = run("make", &["dist", "DIST=dev", &format!("PACKAGES={out}")], &environment);
+    assert!(built.contains("hopmap needs GLIBC_2."), "{built}");
     let mut files: Vec<String> =
         std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect();
     files.sort();
