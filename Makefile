@@ -16,7 +16,7 @@ FLAGS = $(if $(WANTED),--features "$(WANTED)")
 WORKSPACE = --workspace $(if $(filter libotf2,$(WANTED)),,--exclude otf2-sys) $(if $(filter full,$(FEATURES)),,--exclude hopmap-query)
 TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
-.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping release install uninstall deb dist wheel tools try-packages check-aarch64 missing book reference
+.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping release install uninstall deb dist wheel rpm tools try-packages check-aarch64 missing book reference
 
 # Maps two sample traces: launch files and a report in out/. Needs Rust and a C compiler.
 demo:
@@ -88,14 +88,14 @@ install: release
 uninstall:
 	DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" sh ci/install.sh --remove
 
-# Packages for machines without Rust, in $(PACKAGES): Debian packages, a tarball, a wheel.
+# Packages for machines without Rust, in $(PACKAGES): Debian packages, a tarball, a wheel, RPM packages.
 PACKAGES ?= packages
 
 deb: release
 	rm -f $(PACKAGES)/*.deb
 	sh ci/deb.sh "$(TARGET)/release" $(PACKAGES)
 
-# Tarball and wheel start on RHEL 8 and need no library that another machine may lack: no libotf2 (hopmap has its own
+# Tarball, wheel and RPM packages start on RHEL 8 and need no library that another machine may lack: no libotf2 (hopmap has its own
 # reader), no MPI. Zig links them with old symbols of glibc and with its own C++ library; cmake and libclang build HiGHS. All are on PyPI.
 GLIBC = 2.28
 DIST ?= dist
@@ -121,9 +121,13 @@ dist: wheel
 	rm -f $(PACKAGES)/*.tar.gz
 	GLIBC=$(GLIBC) sh ci/tarball.sh "$(BUILT)" $(PACKAGES)
 
+rpm: dist
+	rm -f $(PACKAGES)/*.rpm
+	sh ci/rpm.sh $(PACKAGES)/*.tar.gz $(PACKAGES)
+
 # Installs, uses and removes the packages in clean Debians; needs root and debootstrap.
-try-packages: deb dist
-	sh ci/try-packages.sh $(PACKAGES)/*.deb $(PACKAGES)/*.tar.gz $(PACKAGES)/*.whl
+try-packages: deb rpm
+	sh ci/try-packages.sh $(PACKAGES)/*.deb $(PACKAGES)/*.rpm $(PACKAGES)/*.tar.gz $(PACKAGES)/*.whl
 
 # The book in docs/ as web pages in target/book; needs mdbook.
 book:

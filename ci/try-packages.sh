@@ -1,14 +1,14 @@
 #!/bin/sh
 # Tests packages in clean Debians: installs, uses and removes them, and checks for leftovers. As root, with debootstrap.
 #
-#   sh ci/try-packages.sh FILE...       Debian packages together as root; every wheel and every tarball as a separate user.
-#                                       ROOTS=FOLDER keeps the Debians.
+#   sh ci/try-packages.sh FILE...       Debian packages together as root, and RPM packages as well; every wheel and every tarball as a
+#                                       separate user. ROOTS=FOLDER keeps the Debians.
 #
 # Debian packages run on the release on which they were built, because others have other libraries; the rest on the Debian with the
-# oldest C library that the mirror has.
+# oldest C library that the mirror has. There is no Fedora, so RPM packages are installed by Debian's rpm, without dependencies.
 set -eu
 here=$(dirname "$0")
-include=man-db,bash-completion,python3-venv
+include=man-db,bash-completion,python3-venv,rpm
 roots=${ROOTS:-}
 if [ -z "$roots" ]; then
   roots=$(mktemp -d)
@@ -65,11 +65,12 @@ hopmap run rapidio -p method=paper --no-report
 cd ..
 rm -r solved'
 
-debs='' portable=''
+debs='' rpms='' portable=''
 for file; do
   packed=/tmp/packages/${file##*/}
   case $file in
     *.deb) debs="$debs $packed" ;;
+    *.rpm) rpms="$rpms $packed" ;;
     *) portable="$portable $packed" ;;
   esac
 done
@@ -106,13 +107,26 @@ rm -r tried'
   nothing_is_left
 fi
 
-[ -n "$portable" ] || exit 0
+[ -n "$rpms$portable" ] || exit 0
 for release in buster bullseye running; do
   if sh "$here/root.sh" $release "$roots/$release" $include; then break; fi
   [ $release != running ] || exit 1
   echo "== not tried on Debian $release, which this machine cannot get"
 done
 enter $release "$@"
+
+if [ -n "$rpms" ]; then
+  files > "$root/tmp/before"
+  echo "== install$rpms"
+  rpm='rpm --force-debian --dbpath /var/lib/rpm'
+  as_root "$rpm --install --nodeps $rpms; $rpm --query --all"
+  echo "== use"
+  as_user "$use; $solve"
+  as_user 'man -w hopmap-init'
+  echo "== remove"
+  as_root "$rpm --erase \$($rpm --query --all 'hopmap*')"
+  nothing_is_left
+fi
 
 for packed in $portable; do
   case $packed in

@@ -13,9 +13,9 @@
 //! each parameter has a line of its own (`parameters_of_embedded_pipelines_are_those_that_toml_has`).
 //!
 //! Help, completions and manual pages come from the one definition of the command line (`src/cli.rs`). `ci/install.sh` is the only
-//! place that says what is installed where; `ci/deb.sh` and `ci/tarball.sh` pack what it installs, `pyproject.toml` has Maturin pack the
-//! program alone, and `ci/try-packages.sh` tries all three in a clean Debian. A tarball with a library that another machine may not have is
-//! refused when it is made. The C library stays the system's: a static glibc loads modules at run time to resolve names, of exactly its own
+//! place that says what is installed where; `ci/deb.sh` and `ci/tarball.sh` pack what it installs, `ci/rpm.sh` the tarball, `pyproject.toml` has
+//! Maturin pack the program alone, and `ci/try-packages.sh` tries all in clean Debians. A tarball with a library that another machine may not
+//! have, or with symbols of a newer glibc (`ci/glibc.sh`), is refused when it is made. The C library stays the system's: a static glibc loads modules at run time to resolve names, of exactly its own
 //! version, and `hopmap agent` asks for the address of its host.
 //!
 //! Cells pair up by equal matrix keys, also inside `[*]` and `[min F]`: `placement[min F]` in a cell with `mapper=linear` chooses
