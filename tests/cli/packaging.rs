@@ -201,6 +201,20 @@ fn tarballs_run_wherever_they_are_unpacked() {
     assert!(Path::new(&moved).join("share/doc/hopmap/LICENSE-MIT").is_file());
 }
 
+#[test]
+fn the_recipe_for_spack_has_this_version_and_every_feature() {
+    let read = |file: &str| std::fs::read_to_string(project().join(file)).unwrap();
+    let recipe = read("ci/spack/packages/hopmap/package.py");
+    let version = concat!("version(\"", env!("CARGO_PKG_VERSION"), "\")");
+    assert!(recipe.contains(version), "{version}");
+    let manifest = read("Cargo.toml");
+    let features = manifest.split("\n[features]\n").nth(1).unwrap().split("\n[").next().unwrap();
+    let features = features.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name);
+    for feature in features.filter(|name| *name != "default" && !name.starts_with('#')) {
+        assert!(recipe.contains(&format!(": \"{feature}\"")), "the recipe has no variant for {feature}");
+    }
+}
+
 /// A library that was linked with the given version of the C or C++ library.
 fn linked_with(sandbox: &Sandbox, version: &str) -> String {
     let file = |name: &str| sandbox.path().join(format!("{version}.{name}")).display().to_string();
