@@ -270,9 +270,9 @@ fn launcher(program: &str) -> Found {
     identified(program, Identity::of_launcher)
 }
 
-fn identified(program: &str, identify: fn(&str) -> Result<Identity, MpiError>) -> Found {
+fn identified(program: &str, version_of: fn(&str) -> Result<Identity, MpiError>) -> Found {
     let Some(path) = on_path(program) else { return Ok(None) };
-    match identify(program) {
+    match version_of(program) {
         Ok(identity) => {
             Ok(Some(format!("{} {}, {}", identity.implementation, identity.version, path.display())))
         }
