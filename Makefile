@@ -25,7 +25,7 @@ demo:
 
 # Everything a change has to pass, except `make check`.
 test:
-	sh ci/test.sh $(CARGO) --locked $(WORKSPACE) $(FLAGS)
+	CARGO="$(CARGO)" sh ci/test.sh --locked $(WORKSPACE) $(FLAGS)
 
 # Unit tests: done within a minute if everything is built.
 quick:
@@ -41,7 +41,7 @@ check-aarch64:
 
 # The long loops: thousands of mutations of archives and of crashes, and packages in clean systems.
 soak:
-	HOPMAP_SOAK=1 sh ci/test.sh $(CARGO) --locked $(WORKSPACE) $(FLAGS)
+	HOPMAP_SOAK=1 CARGO="$(CARGO)" sh ci/test.sh --locked $(WORKSPACE) $(FLAGS)
 
 bench: release
 	$(CARGO) bench --locked $(WORKSPACE) $(FLAGS)

@@ -19,8 +19,11 @@ sh ci/root.sh running "$root" gcc,libc6-dev,make,git
 cargo fetch --locked --quiet
 mkdir -p "$target"
 [ -d "$root/home/newcomer" ] || chroot "$root" useradd --create-home --uid $user newcomer
-give_back() { chown -R "$(id -u):$(id -g)" "$folder" "$target"; }
+owner=$(stat -c %u:%g "$folder") target_owner=$(stat -c %u:%g "$target")
+give_back() { chown -R "$owner" "$folder"; chown -R "$target_owner" "$target"; }
 trap give_back EXIT
+# A shell that waits for a command in the foreground would see a signal only after it.
+trap 'kill -KILL "$child"; wait; exit 130' INT TERM HUP
 chown -R $user:$user "$folder" "$target"
 
 # The mounts end with the namespace.
@@ -29,6 +32,7 @@ unshare --mount --pid --fork --kill-child sh -euc '
 bind() { mkdir -p "$root$1"; mount --bind "$1" "$root$1"; [ "$2" = rw ] || mount -o "remount,bind,$2" "$root$1"; }
 # The toolchain and the crates are often below it.
 chmod a+x "$root/root"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 bind "$toolchain" ro
 bind "$crates/registry" ro
 chown $user:$user "$root$crates"
@@ -37,11 +41,13 @@ bind "$target" rw
 bind /dev rw
 bind /sys ro
 mount -t proc proc "$root/proc"
-mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 echo "127.0.0.1 localhost $(hostname)" > "$root/etc/hosts"
 # What .ci/run installs must not be there.
 for program in sbatch srun mpirun mpicc python3 cmake clang c++ pkg-config ip ps kill hwloc-ls dot chromium; do
-  if chroot "$root" sh -c "command -v $program" | grep -q /; then echo "the bare root has $program" >&2; exit 1; fi
+  if chroot "$root" env PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -c "command -v $program" | grep -q /; then echo "the bare root has $program" >&2; exit 1; fi
 done
-exec chroot --userspec=$user:$user "$root" env -i PATH="$toolchain/bin:/usr/local/bin:/usr/bin:/bin" HOME=/home/newcomer LANG=C.UTF-8 \
-  CARGO_HOME="$crates" CARGO_TARGET_DIR="$target" CARGO_NET_OFFLINE=true sh -euc "cd \"\$0\"; exec \"\$@\"" "$folder" "$@"' sh "$@"
+# Not as the first process of the namespace, which has to stay root to end with its parent.
+chroot --userspec=$user:$user "$root" env -i PATH="$toolchain/bin:/usr/local/bin:/usr/bin:/bin" HOME=/home/newcomer LANG=C.UTF-8 \
+  CARGO_HOME="$crates" CARGO_TARGET_DIR="$target" CARGO_NET_OFFLINE=true sh -euc "cd \"\$0\"; exec \"\$@\"" "$folder" "$@" || exit $?' sh "$@" &
+child=$!
+wait "$child"

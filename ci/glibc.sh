@@ -4,6 +4,7 @@
 #   sh ci/glibc.sh FILE...           binaries, tarballs and wheels; prints the version that each binary needs
 #                                    GLIBC=VERSION allows another (default 2.28, that of RHEL 8)
 set -eu
+[ $# -gt 0 ] || { sed -n '4,5s/^# *//p' "$0" >&2; exit 2; }
 most=${GLIBC:-2.28}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -17,9 +18,8 @@ for file; do
   find "$work/file" -type f \( -path '*/bin/*' -o -path '*/scripts/*' \) > "$work/binaries"
   [ -s "$work/binaries" ] || { echo "$file has no binary" >&2; exit 1; }
   while read -r binary; do
-    symbols=$(objdump -T "$binary")
-    # The version of an undefined symbol, such as (GLIBC_2.17); older objdumps leave out the parentheses.
-    versions=$(echo "$symbols" | sed -n 's/.*\*UND\*[[:space:]][0-9a-f]* *(\{0,1\}\([A-Z][A-Z_]*_[0-9A-Z.]*\))\{0,1\} .*/\1/p' | sort -uV)
+    # Of symbols, and of features of the dynamic loader such as GLIBC_ABI_DT_RELR.
+    versions=$(objdump -p "$binary" | sed -n '/^Version References/,/^$/s/^ *0x[0-9a-f]* 0x[0-9a-f]* [0-9]* //p' | sort -uV)
     newest=$(echo "$versions" | sed -n 's/^GLIBC_\([0-9.]*\)$/\1/p' | tail -n 1)
     other=$(echo "$versions" | grep -v '^GLIBC_[0-9.]*$\|^GCC_\|^$' || :)
     if [ -n "$other" ] || [ "$(printf '%s\n' "$most" "$newest" | sort -V | tail -n 1)" != "$most" ]; then
