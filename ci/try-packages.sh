@@ -37,7 +37,7 @@ enter() { # RELEASE FILE...
   # Small images exclude documentation, which is tested here.
   as_root 'rm -f /etc/dpkg/dpkg.cfg.d/*; rm -rf /tmp/packages; mkdir /tmp/packages; id tester >/dev/null 2>&1 || useradd --create-home tester'
   cp "$@" "$root/tmp/packages"
-  cp -R "$here/../sample-traces/rows-columns-16" "$root/tmp/packages"
+  cp -R "$here/../sample-traces/rows-columns-16" "$here/../sample-networks/rapidio" "$root/tmp/packages"
   chmod -R a+rX "$root/tmp/packages"
   echo "== $(as_root '. /etc/os-release; echo "$PRETTY_NAME, glibc $(ldd --version | sed -n "s/.* //; 1p")"')"
 }
@@ -61,7 +61,7 @@ cd solved
 hopmap exec trace/otf2 -p path=/tmp/packages/rows-columns-16/eztrace_log.otf2 --out program
 hopmap exec topology/synthetic -p shape=tree:2x4x2 --out machine
 hopmap exec map/hierarchical -p partitioner=metis --in task-graph=program --in system=machine --out metis
-hopmap run rapidio -p method=paper --no-report
+hopmap run rapidio -p method=paper -p example_1=/tmp/packages/rapidio/example-1.toml -p example_2=/tmp/packages/rapidio/example-2.toml --no-report
 cd ..
 rm -r solved'
 
