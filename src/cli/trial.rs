@@ -67,8 +67,8 @@ pub(crate) struct Arguments {
     /// Time of the whole trial: no runs are started that would not fit.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
-    /// Take the run time from the standard output: the first number after the last occurrence of this text, in seconds [default: the
-    /// time of the launcher].
+    /// Take the run time from the standard output: the time after the last occurrence of this text, such as 12.5 (seconds), 12 ms,
+    /// 1:02:03 or 1m 2.5s [default: the time of the launcher].
     #[arg(long, value_name = "TEXT")]
     time_after: Option<String>,
     /// Record every run, for the time inside MPI.

@@ -86,8 +86,8 @@ pub(crate) struct Arguments {
     /// Bandwidth of the links of --shape in bytes per second, likewise.
     #[arg(long, value_name = "RATE", value_parser = numbers, requires = "shape")]
     bandwidth: Option<String>,
-    /// Take the run time from the standard output: the first number after the last occurrence of this text, in seconds [default: the
-    /// time of the launcher].
+    /// Take the run time from the standard output: the time after the last occurrence of this text, such as 12.5 (seconds), 12 ms,
+    /// 1:02:03 or 1m 2.5s [default: the time of the launcher].
     #[arg(long, value_name = "TEXT")]
     time_after: Option<String>,
     /// Run this shell command before every run, as to restore its inputs.

@@ -378,6 +378,38 @@ fn one_command_writes_a_pipeline_and_measures_placements() {
     );
 }
 
+/// `hopmap trial` of two placements whose program prints a time.
+fn command_with(trial: &Trial, app: &str, options: &str) -> std::process::Output {
+    trial.script("app", &format!("#!/bin/sh\necho run >> started\n{app}"));
+    let command = format!(
+        "trial --hosts a,b --slots 2 -n 4 --launch open-mpi-hosts --launcher ./launcher --time-after time: {options} linear \
+         rr=round-robin -- ./app x"
+    );
+    trial.0.output(&command.split_whitespace().collect::<Vec<_>>())
+}
+
+fn stdout(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn printed_times_of_minutes_are_read_and_ambiguous_ones_quoted() {
+    let trial = Trial::new();
+    let output = command_with(&trial, "[ $second = a ] && echo time: 0:01:01 || echo time: 0:02:02\n", "");
+    assert!(
+        stdout(&output)
+            .ends_with("rr is 100.0 % slower than linear (95 % interval 100.0 to 100.0, 12 pairs)\n"),
+        "{output:?}"
+    );
+    let output = command_with(&trial, "echo time: 1,61.5 s\n", "");
+    let seen = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{seen}");
+    assert!(
+        seen.contains("the program fails under every mapping") && seen.contains("`time: 1,61.5 s`"),
+        "{seen}"
+    );
+}
+
 #[test]
 fn what_is_no_placement_is_one_message() {
     let sandbox = Sandbox::new();

@@ -9,6 +9,7 @@ mod command;
 mod error;
 mod measure;
 mod params;
+mod printed;
 mod runner;
 mod stage;
 

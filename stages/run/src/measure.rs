@@ -1,5 +1,4 @@
-//! What is measured beside the run time: idle processors, lateness of the network, time inside MPI, and times that programs
-//! print.
+//! What is measured beside the run time: idle processors, lateness of the network, and time inside MPI.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +12,7 @@ use crate::TrialError;
 
 /// Time limit of the command that prints the lateness.
 const LATENESS_TIME: Duration = Duration::from_secs(10);
-/// Most standard output in which a time is searched.
+/// Most bytes of `/proc/stat`.
 const MOST_OUTPUT: u64 = 1 << 28;
 
 /// Idle and all time of the processors of this host so far, in ticks.
@@ -66,37 +65,9 @@ pub(crate) fn time_inside_mpi(folder: &Path) -> Option<f64> {
     Some(inside.iter().sum::<f64>() / inside.len() as f64)
 }
 
-/// The first number after the last occurrence of a text in a file.
-pub(crate) fn printed_time(path: &Path, label: &str) -> Option<f64> {
-    let bytes = read_input(path, MOST_OUTPUT).ok()?;
-    number_after(&String::from_utf8_lossy(&bytes), label)
-}
-
-fn number_after(text: &str, label: &str) -> Option<f64> {
-    let rest = &text[text.rfind(label)? + label.len()..];
-    let rest = rest.trim_start_matches(|letter: char| letter.is_whitespace() || "=:".contains(letter));
-    let is_of_number = |letter: char| letter.is_ascii_digit() || "+-.eE".contains(letter);
-    let end = rest.find(|letter| !is_of_number(letter)).unwrap_or(rest.len());
-    // `12.` at the end of a sentence is a number; `1.5e` before a unit that begins with e is not.
-    rest[..end].parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_of_real_programs_are_found() {
-        let lammps = "Loop time of 1.25 on 4 procs\nLoop time of 2.86e-01 on 4 procs for 100 steps\n";
-        assert_eq!(number_after(lammps, "Loop time of"), Some(0.286));
-        let npb = " Time in seconds =                     0.03\n Total processes =  4\n";
-        assert_eq!(number_after(npb, "Time in seconds"), Some(0.03));
-        assert_eq!(number_after("Elapsed time         =      12.25 (s)\n", "Elapsed time"), Some(12.25));
-        assert_eq!(number_after("took 12.", "took"), Some(12.0));
-        for none in ["", "Elapsed time = soon", "Elapsed time = nan", "Elapsed time = -1"] {
-            assert_eq!(number_after(none, "Elapsed time"), None, "{none}");
-        }
-    }
 
     #[test]
     fn idle_is_a_fraction_of_all_ticks() {

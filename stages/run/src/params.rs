@@ -65,8 +65,8 @@ pub struct TrialParams {
     /// A run that takes longer is stopped, in seconds.
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// Take the run time from the standard output: the first number after the last occurrence of this text, in seconds.
-    /// Without it, the run time is that of the launcher, from its start to its end.
+    /// Take the run time from the standard output: the time after the last occurrence of this text, such as `12.5` (seconds),
+    /// `12 ms`, `1:02:03` or `1m 2.5s`. Without it, the run time is that of the launcher, from its start to its end.
     #[serde(default)]
     pub time_after: Option<String>,
     /// Record every run with `hopmap record`, for the time inside MPI.

@@ -16,8 +16,9 @@ use hopmap_process::{Capture, Group};
 use tempfile::TempDir;
 
 use crate::command::{prepare, program_file};
-use crate::measure::{Processors, lateness, printed_time, time_inside_mpi};
+use crate::measure::{Processors, lateness, time_inside_mpi};
 use crate::params::words;
+use crate::printed::{NoTime, printed_time};
 use crate::{Candidate, LaunchCommand, TrialError, TrialParams};
 
 /// Names of files in the folder of a run.
@@ -261,10 +262,11 @@ impl<'a> Runner<'a> {
         if !succeeded {
             detach(&folder).map_err(|source| TrialError::File { path: folder.clone(), source })?;
         }
-        let seconds = match &self.params.time_after {
+        let time = match &self.params.time_after {
             Some(label) => printed_time(&stdout, label),
-            None => Some(seconds),
+            None => Ok(seconds),
         };
+        let seconds = time.as_ref().ok().copied();
         let run = TrialRun {
             mapping: name.clone(),
             block: place.block,
@@ -276,7 +278,7 @@ impl<'a> Runner<'a> {
             exit: exit(&ending),
             complete: succeeded && seconds.is_some(),
         };
-        self.note(mapping, &run, &ending, &stderr, cx);
+        self.note(mapping, &run, (&ending, time.err()), &stderr, cx);
         self.runs.push(run);
         Ok(!matches!(ending, Ending::Stopped))
     }
@@ -300,7 +302,14 @@ impl<'a> Runner<'a> {
     }
 
     /// Logs a run, and remembers failures.
-    fn note(&mut self, mapping: usize, run: &TrialRun, ending: &Ending, stderr: &Path, cx: &Context<'_>) {
+    fn note(
+        &mut self,
+        mapping: usize,
+        run: &TrialRun,
+        (ending, no_time): (&Ending, Option<NoTime>),
+        stderr: &Path,
+        cx: &Context<'_>,
+    ) {
         let number = self.runs.len();
         let name = &run.mapping;
         if run.complete {
@@ -315,8 +324,7 @@ impl<'a> Runner<'a> {
                 (format!("did not end within {limit} s and was stopped"), last_lines(stderr))
             }
             Ending::Exited(status) if status.success() => {
-                let label = self.params.time_after.as_deref().unwrap_or_default();
-                (format!("printed no number after `{label}` to standard output"), String::new())
+                (no_time.map(|fault| fault.to_string()).unwrap_or_default(), String::new())
             }
             Ending::Exited(status) => (format!("ended with {status}"), last_lines(stderr)),
         };

@@ -25,7 +25,7 @@ impl Stage for TrialStage {
     type Params = TrialParams;
     const KIND: &'static str = "run/trial";
     const SUMMARY: &'static str = "Run a program under several mappings, and measure how long it takes";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const {
