@@ -49,6 +49,8 @@ pub struct TuneFile {
     pub machine: MachineSource,
     /// File with the host of every recorded rank; none if the linear mapping stands for the default placement.
     pub recorded_hosts: Option<String>,
+    /// Whether this placement fits into the slots, so that the bound can be relative to it.
+    pub is_default_known: bool,
     /// Objectives of the candidates.
     pub objectives: Vec<String>,
     /// Candidates that run.
@@ -84,13 +86,13 @@ impl TuneFile {
             .map(|launcher| format!("with    = {{ launcher = {} }}\n", quoted(launcher)));
         let check = check.unwrap_or_default();
         // Only a bound relative to the default placement says that nothing is to be gained over it.
-        let (bound, reference, judged) = match self.recorded_hosts {
-            Some(_) => (
+        let (bound, reference, judged) = match self.is_default_known {
+            true => (
                 "# What a placement gains at most over the default: with --worth, nothing below is done if that is too little.",
                 ", mapping = \"default\"",
                 ", bound = \"bound\"",
             ),
-            None => (
+            false => (
                 "# What a placement gains at most over the linear mapping: the default placement is not known.",
                 "",
                 "",
@@ -279,6 +281,7 @@ mod tests {
                 hosts: "n[1-2]".into(),
                 slots: 2,
                 machine,
+                is_default_known: recorded_hosts.is_some(),
                 recorded_hosts,
                 objectives: vec!["F".into(), "T".into()],
                 best: 2,

@@ -1,7 +1,7 @@
 //! `hopmap tune`: from a program to the measured gain of a placement. It records the program, measures the machine, writes a pipeline
 //! file and runs it, each by the command that a user would take.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command as Process;
@@ -178,8 +178,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         return Ok(exit);
     }
     let recorded_hosts = write_recorded_hosts(&recording, &place, &out, output)?;
-    let is_default_known = recorded_hosts.is_some();
-    let text = tune_file(arguments, &place, Some(&recording), recorded_hosts, prepare)?.text();
+    let tune = tune_file(arguments, &place, Some(&recording), recorded_hosts, prepare)?;
+    let (text, is_default_known) = (tune.text(), tune.is_default_known);
     let file = out.join(PIPELINE);
     written::write(&file, &text)?;
     let (worth, store) = (arguments.worth.to_string(), arguments.store.named(&working_directory()?));
@@ -474,6 +474,13 @@ fn write_recorded_hosts(
     Ok(Some(RECORDED_HOSTS.to_owned()))
 }
 
+/// Whether no host had more ranks than slots.
+fn fits(recording: &Recording, slots: u32) -> bool {
+    let mut ranks: HashMap<&Option<String>, u32> = HashMap::new();
+    recording.processes.iter().for_each(|process| *ranks.entry(&process.host).or_default() += 1);
+    ranks.into_values().all(|ranks| ranks <= slots)
+}
+
 fn tune_file(
     arguments: &Arguments,
     place: &Place,
@@ -502,6 +509,8 @@ fn tune_file(
         hosts: host_list::compress(&place.hosts),
         slots: place.slots,
         machine,
+        is_default_known: recorded_hosts.is_some()
+            && recording.is_some_and(|recording| fits(recording, place.slots)),
         recorded_hosts,
         objectives: arguments.objectives.clone(),
         best: arguments.best,
