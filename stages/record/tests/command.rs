@@ -162,7 +162,7 @@ fn what_the_user_names_must_be_usable() {
         (
             "--mpicc nosuch",
             2,
-            "`nosuch` is not a compiler of Open MPI\nhelp: name the mpicc of the program's MPI",
+            "`nosuch` is not a compiler of Open MPI\nhelp: name the mpicc of the MPI that is used",
         ),
         ("--mpicc mpicc.mpich", 1, "no mpicc of Open MPI is installed: mpicc.mpich is of MPICH"),
         ("--cache open", 1, "can be changed by other users"),
