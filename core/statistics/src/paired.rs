@@ -138,18 +138,17 @@ mod tests {
         assert_eq!(paired_gain(&[(0.0, 1.0), (1.0, f64::NAN)]), None);
     }
 
-    /// Drift that ABBA order turns into alternating ratios cancels.
     #[test]
-    fn drift_in_reversed_blocks_cancels() {
+    fn drift_in_blocks_of_any_order_stays_within_the_interval() {
         let second_by_second = |index: u32| 1.0 + 0.01 * f64::from(index);
         let pairs: Vec<(f64, f64)> = (0..12)
             .map(|block: u32| {
                 let times = (second_by_second(2 * block), second_by_second(2 * block + 1));
-                let (first, second) = if block.is_multiple_of(2) { times } else { (times.1, times.0) };
+                let (first, second) = if block.is_multiple_of(3) { times } else { (times.1, times.0) };
                 (first, second * 0.9)
             })
             .collect();
-        let gain = paired_gain(&pairs).unwrap();
-        assert!((gain.gain - 0.1).abs() < 2e-3, "{gain:?}");
+        let (low, high) = paired_gain(&pairs).unwrap().interval.unwrap();
+        assert!(low <= 0.1 && 0.1 <= high && high - low < 0.02, "{low} {high}");
     }
 }

@@ -1,8 +1,10 @@
-//! What trials show: medians, and differences with their intervals; and which block a trial runs next.
+//! What trials show: medians, and differences with their intervals; and which block a trial runs next, in which order.
 
 mod decision;
+mod order;
 
 pub use decision::{Decision, Design, Ending, FEWEST_PAIRS, Step, TimeLeft};
+pub use order::Order;
 
 use std::collections::BTreeMap;
 

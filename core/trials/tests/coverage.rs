@@ -5,7 +5,7 @@
 
 use hopmap_model::{TrialMapping, TrialRun, Trials};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
-use hopmap_trials::{Decision, Design, Step, add_metrics, best, gain, rival};
+use hopmap_trials::{Decision, Design, Order, Step, add_metrics, best, gain, rival};
 
 const DRAWS: u64 = 10_000;
 
@@ -74,18 +74,16 @@ fn normal(random: &mut Pcg64) -> f64 {
 /// A simulated trial: what `run/trial` measures if the mappings have these gains.
 fn trial(noise: Noise, gains: &[f64], seed: u64) -> Trials {
     let mut machine = Machine::new(noise, seed);
+    let order = Order::new(String::new(), seed as u32);
     let mut decision = Decision::new(DESIGN, gains.len());
     let mut trials = Trials::default();
     trials.mappings.extend(
         (0..gains.len()).map(|mapping| TrialMapping { name: mapping.to_string(), digest: String::new() }),
     );
     for block in 0_u32.. {
-        let Step::Block(mut mappings) = decision.next(None) else { break };
-        if block % 2 == 1 {
-            mappings.reverse();
-        }
+        let Step::Block(mappings) = decision.next(None) else { break };
         let mut times = vec![None; gains.len()];
-        for mapping in mappings {
+        for mapping in order.of_block(block, &mappings) {
             let seconds = Some(machine.time(mapping, gains[mapping]));
             times[mapping] = seconds;
             let choice = decision.is_choosing();

@@ -1,7 +1,7 @@
 //! Runs a program under several mappings, block by block.
 //!
-//! Each mapping runs once in a block, and every other block runs in reverse order: A B, B A, A B, … Slow changes of the machine, such
-//! as other jobs or its temperature, then affect all mappings alike, and runs of a block are compared with each other.
+//! Each mapping runs once in a block, in an order that is drawn for every block. What disturbs the machine, such as other jobs, its
+//! temperature or a periodic task, then slows either run of a block as likely, and runs of a block are compared with each other.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use hopmap_model::{Context, FileSet, TrialMapping, TrialRun, Trials, open_input};
 use hopmap_process::{Capture, Group};
+use hopmap_trials::Order;
 use tempfile::TempDir;
 
 use crate::command::{prepare, program_file};
@@ -45,6 +46,7 @@ pub struct Runner<'a> {
     /// Words before the launcher.
     wrapper: Vec<String>,
     folder: TempDir,
+    order: Order,
     runs: Vec<TrialRun>,
     /// Failures since the last success, by mapping.
     failures: Vec<u32>,
@@ -103,6 +105,7 @@ impl<'a> Runner<'a> {
         let commands = candidates.iter().enumerate().map(command).collect::<Result<_, TrialError>>()?;
         let runner = Self {
             params,
+            order: Order::new(identity(params, candidates), params.repetition),
             commands,
             lateness: params.lateness.as_deref().map(|text| words("lateness", text)).transpose()?,
             wrapper: Vec::new(),
@@ -215,11 +218,8 @@ impl<'a> Runner<'a> {
     }
 
     fn each(&mut self, mappings: &[usize], place: Place, cx: &Context<'_>) -> Result<bool, TrialError> {
-        let mut order = mappings.to_vec();
-        if place.block.is_some_and(|block| block % 2 == 1) {
-            order.reverse();
-        }
-        for mapping in order {
+        let order = place.block.map(|block| self.order.of_block(block, mappings));
+        for mapping in order.unwrap_or_else(|| mappings.to_vec()) {
             if cx.should_stop() {
                 return Ok(false);
             }
@@ -337,6 +337,12 @@ impl<'a> Runner<'a> {
             cx.log(format!("`{name}` is not run again, because it failed {failures} times in a row"));
         }
     }
+}
+
+/// What a trial is of: other programs and mappings have other orders of their runs.
+fn identity(params: &TrialParams, candidates: &[Candidate]) -> String {
+    let mappings = candidates.iter().map(|candidate| format!("\n{} {}", candidate.digest, candidate.name));
+    format!("run/trial\n{}{}", params.program, mappings.collect::<String>())
 }
 
 /// The exit status as shells give it.
