@@ -63,6 +63,8 @@ pub struct TuneFile {
     pub timeout_s: Option<f64>,
     /// Text before the run time on the standard output.
     pub time_after: Option<String>,
+    /// Whether placements whose runs fail are compared, too.
+    pub allow_failures: bool,
     /// Shell command before every run.
     pub prepare: Option<String>,
 }
@@ -169,13 +171,14 @@ with.choose = {CHOOSE}
 [stages.best]
 uses  = "run/best"
 needs = {{ trials = "trial", mappings = ["default", "placed[*]"] }}
-
+{allowed}
 [stages.launch]
 uses  = "launch/file"
 needs = {{ mapping = "best" }}
 with  = {{ launch = "${{params.launch}}" }}
 save  = {{ launch = "rankfile" }}
 "#,
+            allowed = if self.allow_failures { "with  = { allow_failures = true }\n" } else { "" },
             best = self.best,
             precision = self.precision,
         )
@@ -289,12 +292,14 @@ mod tests {
                 time_s: Some(60.0),
                 timeout_s: Some(90.0),
                 time_after: Some("time \"x\"".into()),
+                allow_failures: true,
                 prepare: Some("cp a b".into()),
             };
             let file: toml::Table = tune.text().parse().unwrap();
             let trial = &file["stages"]["trial"]["with"];
             assert_eq!(trial["time_after"].as_str(), Some("time \"x\""));
             assert_eq!(trial["time_s"].as_float(), Some(60.0));
+            assert_eq!(file["stages"]["best"]["with"]["allow_failures"].as_bool(), Some(true));
             assert_eq!(file["params"]["program"].as_str(), Some("./app 'a b'"));
             assert_eq!(
                 (file["params"]["launch"].as_str(), file["params"]["rules"].as_str()),

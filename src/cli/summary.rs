@@ -285,7 +285,7 @@ fn predicted(record: &OutputRecord) -> String {
 /// How the mappings of trials compare with the first one, or their medians if there is nothing to compare, in one line.
 fn measured(store: &Store, record: &OutputRecord) -> Option<String> {
     let trials: Trials = Folder::read(&store.artifact(&record.digest)).ok()?;
-    let (comparisons, medians) = (comparisons(&trials), summary(&trials));
+    let (comparisons, medians) = (comparisons(&trials, false), summary(&trials));
     let (first, more) = first_of(if comparisons.is_empty() { medians } else { comparisons }.into_iter(), 2);
     let more = if more == 0 { String::new() } else { format!("; … and {more} more") };
     Some(first.join("; ") + &more)

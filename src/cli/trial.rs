@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use clap::Args;
 use hopmap_artifact::Folder;
-use hopmap_command::{Failure, refuse};
+use hopmap_command::{Exit, Failure, refuse};
 use hopmap_formats::host_list;
 use hopmap_model::{Mapping, Trials};
-use hopmap_trials::{comparisons, summary};
+use hopmap_trials::{comparisons, fails, rival, summary};
 
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
@@ -71,6 +71,9 @@ pub(crate) struct Arguments {
     /// 1:02:03 or 1m 2.5s [default: the time of the launcher].
     #[arg(long, value_name = "TEXT")]
     time_after: Option<String>,
+    /// Also name a winner if more than 5 % of the runs of a placement failed. A failed run loses against one that ended.
+    #[arg(long)]
+    allow_failures: bool,
     /// Record every run, for the time inside MPI.
     #[arg(long)]
     record: bool,
@@ -93,20 +96,21 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let store = arguments.store.named(&working);
     let options: Vec<&str> = store.iter().flat_map(|store| ["--store", store.as_str()]).collect();
     let exit = written::run(&file, &options, output)?;
-    if let Some(trials) = written::newest::<Trials>(&file, &arguments.store, STAGE)? {
-        said(&trials).iter().for_each(|line| output.line(line));
-    }
-    Ok(exit)
+    let Some(trials) = written::newest::<Trials>(&file, &arguments.store, STAGE)? else { return Ok(exit) };
+    said(&trials, arguments.allow_failures).iter().for_each(|line| output.line(line));
+    let compared = [trials.mappings.first(), rival(&trials)];
+    let fails = compared.iter().flatten().any(|mapping| fails(&trials, &mapping.name));
+    Ok(if exit == Exit::Done && fails && !arguments.allow_failures { Exit::Failed } else { exit })
 }
 
 /// What the trial shows.
-fn said(trials: &Trials) -> Vec<String> {
+fn said(trials: &Trials, allow_failures: bool) -> Vec<String> {
     if trials.mappings.len() < 2 {
         return vec![
             "all placements put every rank on the same host and core: nothing to compare".to_owned(),
         ];
     }
-    let sentences = comparisons(trials);
+    let sentences = comparisons(trials, allow_failures);
     if sentences.is_empty() { summary(trials) } else { sentences }
 }
 
@@ -192,10 +196,11 @@ fn pipeline(arguments: &Arguments, placements: &[Placement], working: &Path) -> 
         "\n[stages.{STAGE}]\nuses  = \"run/trial\"\nneeds = {{ mappings = [{names}] }}\n\n[stages.{STAGE}.with]\n{parameters}"
     )
     .ok();
+    let allowed = if arguments.allow_failures { "with  = { allow_failures = true }\n" } else { "" };
     write!(
         text,
         "\n[stages.trial-best]\nuses  = \"run/best\"\nneeds = {{ trials = \"{STAGE}\", mappings = [{names}] }}\n\
-         save  = {{ mapping = \"best\" }}\n"
+         {allowed}save  = {{ mapping = \"best\" }}\n"
     )
     .ok();
     Ok(text)

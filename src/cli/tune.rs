@@ -15,7 +15,7 @@ use hopmap_formats::host_list;
 use hopmap_launchers::{Launch, default_options, launch_file};
 use hopmap_model::{Context, MOST_GAIN, Mapping, Metrics, Prediction, Trials};
 use hopmap_recording::{DESCRIPTION, Description, Recording};
-use hopmap_trials::{best, gain as gain_of, rival};
+use hopmap_trials::{best, comparison, fails, gain as gain_of, rival};
 use miette::{Diagnostic, Report};
 
 use super::open::{StoreArguments, on_interrupt, working_directory};
@@ -90,6 +90,9 @@ pub(crate) struct Arguments {
     /// 1:02:03 or 1m 2.5s [default: the time of the launcher].
     #[arg(long, value_name = "TEXT")]
     time_after: Option<String>,
+    /// Also name a winner if more than 5 % of the runs of a placement failed. A failed run loses against one that ended.
+    #[arg(long)]
+    allow_failures: bool,
     /// Run this shell command before every run, as to restore its inputs.
     #[arg(long, value_name = "COMMAND")]
     prepare: Option<String>,
@@ -518,6 +521,7 @@ fn tune_file(
         time_s: recording.and_then(|recording| runs_time(arguments, recording)),
         timeout_s: recording.and_then(run_time).map(|seconds| (LONGEST * seconds + START_S).round()),
         time_after: arguments.time_after.clone(),
+        allow_failures: arguments.allow_failures,
         prepare,
     })
 }
@@ -545,17 +549,31 @@ fn conclude(arguments: &Arguments, file: &Path, is_default_known: bool, output: 
         });
         return Ok(());
     };
-    let Some(gain) = gain_of(&trials, &chosen.name) else {
+    let names = ("the default placement", "placed");
+    let Some(mut sentence) = comparison(&trials, chosen, names, arguments.allow_failures) else {
         output.line("no candidate ran to its end as well as the default placement: the launch file is the default placement");
         return Ok(());
     };
-    let mut sentence = gain.sentence("the default placement", "placed");
-    let candidate = chosen.name.replacen("placed", "predicted", 1);
-    if let (Some(default), Some(placed)) = (predicted("predicted-default")?, predicted(&candidate)?) {
-        sentence.push_str(&format!(", predicted {:.1} %", 100.0 * (1.0 - placed / default)));
-    }
-    if gain.interval.is_none() {
-        sentence.push_str("; so the launch file is the default placement: give a longer --deadline");
+    let (default_fails, fails) = match trials.mappings.first() {
+        Some(default) if !arguments.allow_failures => {
+            (fails(&trials, &default.name), fails(&trials, &default.name) || fails(&trials, &chosen.name))
+        }
+        _ => (false, false),
+    };
+    if default_fails {
+        sentence.push_str("; there is no launch file: with --allow-failures there is one");
+    } else if fails {
+        sentence.push_str(
+            "; so the launch file is the default placement: --allow-failures compares them nevertheless",
+        );
+    } else {
+        let candidate = chosen.name.replacen("placed", "predicted", 1);
+        if let (Some(default), Some(placed)) = (predicted("predicted-default")?, predicted(&candidate)?) {
+            sentence.push_str(&format!(", predicted {:.1} %", 100.0 * (1.0 - placed / default)));
+        }
+        if gain_of(&trials, &chosen.name).is_none_or(|gain| gain.interval.is_none()) {
+            sentence.push_str("; so the launch file is the default placement: give a longer --deadline");
+        }
     }
     output.line(sentence);
     Ok(())
@@ -564,7 +582,9 @@ fn conclude(arguments: &Arguments, file: &Path, is_default_known: bool, output: 
 /// Writes the launch file of the best placement of a trial that was stopped early.
 fn leave_best(arguments: &Arguments, file: &Path, output: Output) -> Result<()> {
     let Some(trials) = written::newest::<Trials>(file, &arguments.store, "trial")? else { return Ok(()) };
-    let Some(best) = best(&trials).filter(|best| trials.mappings.first() != Some(best)) else {
+    let Some(best) =
+        best(&trials, arguments.allow_failures).filter(|best| trials.mappings.first() != Some(best))
+    else {
         output.line("stopped early: no placement is faster for certain so far; the same command goes on");
         return Ok(());
     };

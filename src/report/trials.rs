@@ -22,7 +22,7 @@ pub(crate) fn trials(page: &mut Page, results: Results<'_>) {
             "Every dot is a run; the box has half of them, the line is the median.",
         );
         table(page, &trials);
-        comparisons(&trials).iter().for_each(|sentence| page.note(&escape(sentence)));
+        comparisons(&trials, false).iter().for_each(|sentence| page.note(&escape(sentence)));
     }
 }
 
@@ -31,7 +31,8 @@ fn table(page: &mut Page, trials: &Trials) {
         let name = &mapping.name;
         let sample = Sample::new(trials.seconds(name));
         let median_of = |value: fn(&hopmap_model::TrialRun) -> Option<f64>| {
-            let runs = trials.runs.iter().filter(|run| run.block.is_some() && run.mapping == *name);
+            let runs =
+                trials.runs.iter().filter(|run| run.block.is_some() && run.complete && run.mapping == *name);
             let median = Sample::new(runs.filter_map(value)).quartiles()[1];
             if median.is_finite() { number(median) } else { "–".to_owned() }
         };

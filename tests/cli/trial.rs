@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hopmap_artifact::Folder;
-use hopmap_model::{Mapping, TrialRun, Trials};
+use hopmap_model::{Mapping, TIMED_OUT, TrialRun, Trials};
 use hopmap_test_support::{program, signal, system_tests};
 
 use crate::sandbox::Sandbox;
@@ -220,7 +220,7 @@ fn a_mapping_that_fails_is_given_up_and_the_others_go_on() {
         runs.map(|run| (run.exit, run.complete)).collect()
     };
     assert_eq!(of("linear"), [(Some(0), true); 4]);
-    assert_eq!(of("other"), [(None, false); 2]);
+    assert_eq!(of("other"), [(Some(TIMED_OUT), false); 2]);
     assert!((trials.metrics["incomplete"] - 2.0).abs() < 1e-9);
 }
 
@@ -231,7 +231,7 @@ fn what_was_measured_is_kept_if_a_host_dies_and_the_next_run_goes_on() {
     let app = "#!/bin/sh\necho run >> started\n[ $(wc -l < started) -gt 14 ] && [ $second = b ] && exit 1\nexit 0\n";
     trial.script("app", app);
     let seen = trial.0.seen(&["run", "t.toml", "--no-report"]);
-    assert!(seen.contains("7 pairs"), "{seen}");
+    assert!(seen.contains("no winner is named: other failed in 4 of 11 runs, more than 5 %"), "{seen}");
     let trials = trial.trials();
     let complete = |name: &str| trials.runs.iter().filter(|run| run.mapping == name && run.complete).count();
     assert_eq!((complete("linear"), complete("other")), (11, 7));
@@ -239,7 +239,10 @@ fn what_was_measured_is_kept_if_a_host_dies_and_the_next_run_goes_on() {
     // Nothing has changed, but such a result is not kept for good.
     std::fs::remove_file(trial.0.path().join("started")).unwrap();
     let seen = trial.0.seen(&["run", "t.toml", "--no-report"]);
-    assert!(seen.contains("goes on after 11 blocks") && seen.contains("14 pairs"), "{seen}");
+    assert!(
+        seen.contains("goes on after 11 blocks") && seen.contains("other failed in 8 of 22 runs"),
+        "{seen}"
+    );
     assert_eq!((trial.started(), trial.trials().runs.len()), (22, 44));
 }
 
@@ -264,12 +267,14 @@ fn an_interrupted_trial_keeps_what_was_measured() {
     assert_eq!(runs.iter().filter(|run| run.complete).count(), 3);
     assert_eq!(runs.len(), 4);
     assert_eq!((runs[3].exit, runs[3].complete), (None, false));
+    assert!(trial.trials().is_stopped());
     std::thread::sleep(Duration::from_millis(2500));
     // The block that was stopped runs again, after the one before it.
     trial.run();
     let trials = trial.trials();
     assert_eq!((trial.started(), trials.runs.len()), (8, 8));
     assert_eq!(trials.pairs("linear", "other").len(), 3);
+    assert_eq!((trials.looks.as_slice(), trials.is_stopped()), (&[4][..], false));
     let files = trials.files.files();
     assert!((0..8).all(|run| files.contains_key(&format!("{run}/stdout"))), "{files:?}");
 }
@@ -394,6 +399,36 @@ fn command_with(trial: &Trial, app: &str, options: &str) -> std::process::Output
 
 fn stdout(output: &std::process::Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_placement_that_fails_in_every_second_run_does_not_win() {
+    let trial = Trial::new();
+    let app = "[ $second = a ] && { echo time: 10; exit; }\necho b >> b\n\
+               [ $(($(wc -l < b) % 2)) = 1 ] && echo time: 9.5 || { echo crash >&2; exit 1; }\n";
+    let output = command_with(&trial, app, "--runs 12");
+    let seen = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{seen}");
+    assert!(seen.ends_with("no winner is named: rr failed in 6 of 12 runs, more than 5 %\n"), "{seen}");
+    let best = || Folder::read::<Mapping>(&trial.0.path().join("trial/best")).unwrap();
+    assert_eq!(best().ranks.iter().map(|rank| rank.host).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    // Nothing is measured again.
+    let started = trial.started();
+    let output = command_with(&trial, app, "--runs 12 --allow-failures");
+    let seen = stdout(&output);
+    assert!(output.status.success() && seen.ends_with("; rr failed in 6 of 12 runs\n"), "{seen}");
+    assert_eq!((trial.started(), started), (26, 26));
+}
+
+#[test]
+fn a_baseline_that_fails_is_not_the_mapping_to_use() {
+    let trial = Trial::new();
+    let app = "[ $second = b ] && { echo time: 10; exit; }\necho a >> a\n[ $(($(wc -l < a) % 3)) = 0 ] && exit 1\necho time: 9\n";
+    let output = command_with(&trial, app, "--runs 12");
+    let seen = trial.0.seen(&["run", "trial/trial.toml", "--no-report"]);
+    assert_eq!(output.status.code(), Some(1), "{seen}");
+    assert!(seen.contains("`linear` is the mapping to use, but failed in 4 of 12 runs"), "{seen}");
+    assert!(!trial.0.path().join("trial/best").exists());
 }
 
 #[test]

@@ -155,12 +155,20 @@ fn trials_keep_the_output_of_their_runs() {
     let trials = Trials {
         mappings: vec![mapping("a"), mapping("b")],
         runs: vec![run("a", None, Some(0.5)), run("b", Some(0), Some(0.25)), run("a", Some(0), None)],
+        looks: vec![1, 3],
         metrics: BTreeMap::from([("gain".into(), 0.1)]),
         files: FileSet::new([("1/stdout".to_owned(), output.path().to_owned())].into()),
     };
     is_in_the_reference(&Folder::write(folder.path(), &trials).unwrap());
     let read = Folder::read::<Trials>(folder.path()).unwrap();
     assert_eq!((&read.mappings, &read.runs), (&trials.mappings, &trials.runs));
+    assert_eq!(read.looks, trials.looks);
+    // Trials that were never stopped have no such table, as those of before.
+    let never_stopped = Trials { looks: Vec::new(), ..read.clone() };
+    let other = tempfile::tempdir().unwrap();
+    let written = Folder::write(other.path(), &never_stopped).unwrap();
+    assert!(!written.description().tables.contains_key("looks"));
+    assert!(Folder::read::<Trials>(other.path()).unwrap().looks.is_empty());
     assert_eq!(read.metrics, trials.metrics);
     assert_eq!(fs::read_to_string(&read.files.files()["1/stdout"]).unwrap(), "Loop time of 0.25");
 }

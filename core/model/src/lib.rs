@@ -71,5 +71,5 @@ pub use task_graph::{
     Demands, DemandsError, Edge, Events, Phase, PhaseSummary, Process, ProcessDemand, RankSummary, SizeBin,
     Stream, TaskGraph, TaskGraphError, TraceSummary,
 };
-pub use trials::{TrialMapping, TrialRun, Trials, TrialsError};
+pub use trials::{TIMED_OUT, TrialMapping, TrialRun, Trials, TrialsError};
 pub use weight::{NetworkSpeed, UnknownSpeed, Weight, WeightChoice, WeightName};

@@ -13,6 +13,9 @@ pub struct Trials {
     pub mappings: Vec<TrialMapping>,
     /// All runs, those of the warm-up included.
     pub runs: Vec<TrialRun>,
+    /// Numbers of runs after which the trial was stopped and its results were shown, in ascending order: who looks at results
+    /// several times is wrong more often.
+    pub looks: Vec<u32>,
     /// Metrics by name, such as `gain`.
     pub metrics: BTreeMap<String, f64>,
     /// The output of every run, by the number of its row: `0/stdout`, `0/stderr`, and what the program wrote into
@@ -46,10 +49,27 @@ pub struct TrialRun {
     pub lateness_s: Option<f64>,
     /// Idle fraction of the processors of the host that started the program.
     pub idle: Option<f64>,
-    /// Exit status of the launcher, or 128 + the signal that ended it; `None` if it was stopped.
+    /// Exit status of the launcher, 128 + the signal that ended it, or [`TIMED_OUT`]; `None` if the trial was stopped.
     pub exit: Option<u32>,
     /// Whether it ended without an error and its run time is known.
     pub complete: bool,
+}
+
+/// Exit status of a run that took longer than allowed, as that of timeout(1).
+pub const TIMED_OUT: u32 = 124;
+
+impl TrialRun {
+    /// Whether it failed: it was not stopped with the trial, but ended with an error, or without a run time.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        !self.complete && self.exit.is_some()
+    }
+
+    /// The run time; infinite if it failed, and `None` if it was stopped with the trial.
+    #[must_use]
+    pub fn time(&self) -> Option<f64> {
+        if self.failed() { Some(f64::INFINITY) } else { self.seconds.filter(|_| self.complete) }
+    }
 }
 
 impl Trials {
@@ -59,12 +79,40 @@ impl Trials {
         self.measured(mapping).map(|(_, seconds)| seconds).collect()
     }
 
-    /// The run times of two mappings in the blocks in which both are complete, without those of the choice.
+    /// The run times of two mappings in the blocks in which both ran, without those of the choice. A run that failed took
+    /// infinitely long; blocks in which both failed are left out.
     #[must_use]
     pub fn pairs(&self, first: &str, second: &str) -> Vec<(f64, f64)> {
-        let fresh = |mapping| self.measured(mapping).filter(|(run, _)| !run.choice);
-        let seconds: BTreeMap<_, f64> = fresh(second).map(|(run, seconds)| (run.block, seconds)).collect();
-        fresh(first).filter_map(|(run, time)| Some((time, *seconds.get(&run.block)?))).collect()
+        self.numbered_pairs(first, second).into_iter().map(|(_, pair)| pair).collect()
+    }
+
+    /// The pairs, and the number of runs with which each was complete.
+    #[must_use]
+    pub fn numbered_pairs(&self, first: &str, second: &str) -> Vec<(usize, (f64, f64))> {
+        let fresh = |mapping: &str| -> BTreeMap<u32, (usize, f64)> {
+            let own = (1..).zip(&self.runs).filter(|(_, run)| !run.choice && run.mapping == mapping);
+            own.filter_map(|(number, run)| Some((run.block?, (number, run.time()?)))).collect()
+        };
+        let seconds = fresh(second);
+        let pair = |(block, (number, time)): (u32, (usize, f64))| {
+            let (other_number, other) = *seconds.get(&block)?;
+            (time.is_finite() || other.is_finite()).then_some((number.max(other_number), (time, other)))
+        };
+        fresh(first).into_iter().filter_map(pair).collect()
+    }
+
+    /// How many of the measured runs of a mapping failed, and how many of them were not stopped with the trial.
+    #[must_use]
+    pub fn failed(&self, mapping: &str) -> (usize, usize) {
+        let measured = self.runs.iter().filter(|run| run.block.is_some() && run.mapping == mapping);
+        let ended = measured.filter(|run| run.time().is_some());
+        ended.fold((0, 0), |(failed, all), run| (failed + usize::from(run.failed()), all + 1))
+    }
+
+    /// Whether the trial was stopped before its end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.looks.last().is_some_and(|runs| *runs as usize == self.runs.len())
     }
 
     /// Whether blocks served to choose the best of several mappings.
@@ -99,7 +147,11 @@ impl Trials {
                 return Err(TrialsError::Row(row));
             }
         }
-        Ok(())
+        let are_ascending = self.looks.is_sorted_by(|one, other| one < other);
+        match self.looks.last() {
+            Some(last) if !are_ascending || *last as usize > self.runs.len() => Err(TrialsError::Looks),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -118,6 +170,10 @@ pub enum TrialsError {
     #[error("run {0} is of no mapping, the second one of its mapping in its block, or has invalid values")]
     #[diagnostic(code(model::trials_row))]
     Row(usize),
+    /// Looks that are not in order, or after more runs than there are.
+    #[error("the looks are not numbers of runs in ascending order")]
+    #[diagnostic(code(model::trials_looks))]
+    Looks,
 }
 
 #[cfg(test)]
@@ -159,11 +215,21 @@ mod tests {
         trials.check().unwrap();
         assert_eq!(trials.seconds("a"), [2.0, 2.2]);
         assert_eq!(trials.seconds("b"), [1.0, 1.5, 1.2]);
-        assert_eq!(trials.pairs("a", "b"), [(2.0, 1.0), (2.2, 1.2)]);
+        let failed = (f64::INFINITY, 1.5);
+        assert_eq!(trials.pairs("a", "b"), [(2.0, 1.0), failed, (2.2, 1.2)]);
+        assert_eq!(trials.numbered_pairs("a", "b").iter().map(|pair| pair.0).collect::<Vec<_>>(), [3, 5, 7]);
+        assert_eq!((trials.failed("a"), trials.failed("b")), ((1, 3), (0, 3)));
+        // A run that was stopped with the trial did not fail, and blocks in which both failed say nothing.
+        let mut stopped = trials.clone();
+        stopped.runs[4].exit = None;
+        assert_eq!((stopped.pairs("a", "b").len(), stopped.failed("a")), (2, (0, 2)));
+        stopped.runs[4].exit = Some(TIMED_OUT);
+        stopped.runs[3].complete = false;
+        assert_eq!((stopped.pairs("a", "b").len(), stopped.failed("b")), (2, (1, 3)));
         let mut chosen = trials.clone();
         chosen.runs[1..3].iter_mut().for_each(|run| run.choice = true);
         assert_eq!((trials.has_choice(), chosen.has_choice()), (false, true));
-        assert_eq!((chosen.pairs("a", "b"), chosen.seconds("a")), (vec![(2.2, 1.2)], vec![2.0, 2.2]));
+        assert_eq!((chosen.pairs("a", "b"), chosen.seconds("a")), (vec![failed, (2.2, 1.2)], vec![2.0, 2.2]));
     }
 
     #[test]
@@ -178,6 +244,8 @@ mod tests {
         assert!(broken(|t| t.runs[2].mapping = "c".into()).starts_with("run 2"));
         assert!(broken(|t| t.runs[0].idle = Some(1.5)).starts_with("run 0"));
         assert!(broken(|t| t.runs[1].seconds = None).starts_with("run 1"));
+        assert!(broken(|t| t.looks = vec![2, 2]).starts_with("the looks"));
+        assert!(broken(|t| t.looks = vec![8]).starts_with("the looks"));
         assert!(broken(|t| t.runs[1].mpi_s = Some(f64::NAN)).starts_with("run 1"));
     }
 }

@@ -10,7 +10,7 @@ pub use looks::Looks;
 
 mod paired;
 
-pub use paired::{PairedGain, gain_at_look, paired_gain, sequential_gain};
+pub use paired::{PairedGain, gain_at_end, gain_at_look, paired_gain};
 
 /// The middle value, or the mean of the two middle ones; `None` if empty.
 #[must_use]

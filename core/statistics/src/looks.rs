@@ -3,8 +3,9 @@
 //! An interval of 95 % misses the median in 5 % of all samples; who looks several times and stops at the look that pleases misses it
 //! more often. Repeated confidence intervals (Jennison and Turnbull, "Interim analyses: the repeated confidence interval approach",
 //! JRSS B 51, 1989) hold at all looks at once, so that any reason may end the sample. Each look spends a part of the 5 % (Lan and
-//! `DeMets`, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983): here equal parts, and what a look cannot
-//! spend goes to the next one. The probabilities are exact, since the number of values below the median is a binomial walk.
+//! `DeMets`, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983): planned looks have equal parts, a look
+//! between two of them has its share of the part of the later one, and what a look cannot spend goes to the next one. The
+//! probabilities are exact, since the number of values below the median is a binomial walk.
 //!
 //! Six values exclude the median with probability 2 · 2⁻⁶ = 3.1 %: more than the part of the first of several looks, which therefore
 //! has an interval only if it is the last.
@@ -14,39 +15,70 @@ use crate::TAIL;
 /// Smallest sample with an interval.
 const FIRST: usize = 6;
 
-/// Looks after 6, 12, 24, … values, up to the largest sample.
+/// Looks at a growing sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Looks {
-    /// Size of the sample, and rank of its interval or 0 without one.
-    planned: Vec<(usize, usize)>,
+    /// Sizes of the sample at the planned looks; the last one is its largest.
+    planned: Vec<usize>,
+    /// Sizes at all looks, and rank of the interval or 0 without one.
+    looks: Vec<(usize, usize)>,
 }
 
 impl Looks {
-    /// Looks at a sample that grows to at most this size.
+    /// Looks after 6, 12, 24, … values, up to the largest sample.
     #[must_use]
-    pub fn new(most: usize) -> Self {
+    pub fn doubling(most: usize) -> Self {
         let doubled = std::iter::successors(Some(FIRST), |size| size.checked_mul(2));
-        let mut planned: Vec<(usize, usize)> =
-            doubled.take_while(|size| *size < most).chain([most]).map(|size| (size, 0)).collect();
-        let mut walk = Walk::new();
-        let looks = planned.len();
-        for (index, (size, rank)) in planned.iter_mut().enumerate() {
-            *rank = walk.look(*size, TAIL * (index + 1) as f64 / looks as f64);
-        }
-        Self { planned }
+        Self::planned(doubled.take_while(|size| *size < most).chain([most]).collect())
     }
 
-    /// The rank k of the interval from the k-th smallest to the k-th largest value at a planned look.
+    /// One look, at the largest sample.
+    #[must_use]
+    pub fn at_the_end(most: usize) -> Self {
+        Self::planned(vec![most])
+    }
+
+    fn planned(planned: Vec<usize>) -> Self {
+        Self { planned, looks: Vec::new() }.with(&[])
+    }
+
+    /// The same with looks at these sizes, too: those of samples that were shown before they were complete.
+    #[must_use]
+    pub fn with(mut self, shown: &[usize]) -> Self {
+        let mut sizes = [&self.planned, shown].concat();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let mut walk = Walk::new();
+        self.looks = sizes.into_iter().map(|size| (size, walk.look(size, self.part(size)))).collect();
+        self
+    }
+
+    /// What all looks up to a size may spend at each side.
+    fn part(&self, size: usize) -> f64 {
+        let done = self.planned.partition_point(|planned| *planned <= size);
+        let Some(next) = self.planned.get(done) else { return TAIL };
+        let before = done.checked_sub(1).map_or(0, |before| self.planned[before]);
+        let share = (size - before) as f64 / (next - before) as f64;
+        TAIL * (done as f64 + share) / self.planned.len() as f64
+    }
+
+    /// Whether there is a look at this size.
+    #[must_use]
+    pub fn is_look(&self, size: usize) -> bool {
+        self.looks.iter().any(|look| look.0 == size)
+    }
+
+    /// The rank k of the interval from the k-th smallest to the k-th largest value at a look.
     #[must_use]
     pub fn rank(&self, size: usize) -> Option<usize> {
-        self.planned.iter().find(|look| look.0 == size).map(|look| look.1).filter(|rank| *rank > 0)
+        self.looks.iter().find(|look| look.0 == size).map(|look| look.1).filter(|rank| *rank > 0)
     }
 
     /// The rank at the last look, at any size: what the looks before it left is spent.
     #[must_use]
     pub fn last_rank(&self, size: usize) -> Option<usize> {
         let mut walk = Walk::new();
-        for &(before, rank) in self.planned.iter().take_while(|look| look.0 < size) {
+        for &(before, rank) in self.looks.iter().take_while(|look| look.0 < size) {
             walk.to(before);
             walk.exclude(rank);
         }
@@ -109,34 +141,62 @@ mod tests {
     #[test]
     fn one_look_has_the_interval_of_the_sign_test() {
         for size in [1, 5, 6, 9, 12, 17, 50, 100, 1000] {
-            let alone = Looks { planned: Vec::new() };
-            assert_eq!(alone.last_rank(size), interval_rank(size), "{size}");
+            let end = Looks::at_the_end(size);
+            assert_eq!((end.rank(size), end.last_rank(size)), (interval_rank(size), interval_rank(size)));
         }
-        assert_eq!((Looks::new(6).rank(6), Looks::new(5).rank(5)), (Some(1), None));
+        assert_eq!((Looks::doubling(6).rank(6), Looks::doubling(5).rank(5)), (Some(1), None));
     }
 
-    /// Against all 2¹² samples.
+    /// Against all samples of a size: how many are excluded by a look.
+    fn missed(size: u32, looks: &[(usize, Option<usize>)]) -> f64 {
+        let excludes = |sample: u32, (size, rank): (usize, Option<usize>)| {
+            let below = (sample & ((1 << size) - 1)).count_ones() as usize;
+            rank.is_some_and(|rank| below < rank || below > size - rank)
+        };
+        let is_missed = |sample: &u32| looks.iter().any(|look| excludes(*sample, *look));
+        (0..1 << size).filter(is_missed).count() as f64 / f64::from(1 << size)
+    }
+
     #[test]
     fn looks_miss_in_at_most_five_percent_together() {
-        let looks = Looks::new(12);
-        let (first, second) = (looks.rank(6), looks.rank(12));
-        assert_eq!((first, second), (None, Some(3)));
-        let missed = |rank: usize, size: u32, sample: u32| {
-            let below = (sample & ((1 << size) - 1)).count_ones() as usize;
-            below < rank || below > size as usize - rank
-        };
-        let after_twelve = (0..1 << 12).filter(|sample| missed(3, 12, *sample)).count();
-        assert!(after_twelve as f64 / 4096.0 <= 0.05);
+        let looks = Looks::doubling(12);
+        assert_eq!((looks.rank(6), looks.rank(12)), (None, Some(3)));
+        assert!(missed(12, &[(12, Some(3))]) <= 0.05);
 
         let mut walk = Walk::new();
         assert_eq!((walk.look(6, 0.02), walk.look(12, 0.025)), (1, 2));
-        let either = (0..1 << 12).filter(|sample| missed(1, 6, *sample) || missed(2, 12, *sample)).count();
-        assert!((2.0 * walk.missed - either as f64 / 4096.0).abs() < 1e-12);
+        let either = missed(12, &[(6, Some(1)), (12, Some(2))]);
+        assert!((2.0 * walk.missed - either).abs() < 1e-12);
+    }
+
+    /// A sample may be shown at any moments, and end at any.
+    #[test]
+    fn looks_that_were_shown_count() {
+        for planned in [Looks::doubling(18), Looks::at_the_end(18)] {
+            for shown in [&[9][..], &[10, 14], &[7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17], &[17, 18]] {
+                let looks = planned.clone().with(shown);
+                let sizes = shown.iter().copied().chain([6, 12]).filter(|size| looks.is_look(*size));
+                let seen: Vec<_> = sizes.map(|size| (size, looks.rank(size))).collect();
+                for end in [13, 18] {
+                    let last = (end, looks.last_rank(end));
+                    let all: Vec<_> =
+                        seen.iter().copied().filter(|look| look.0 < end).chain([last]).collect();
+                    let missed = missed(18, &all);
+                    assert!(missed <= 0.05, "{planned:?}, {shown:?}, {end}: {missed}");
+                }
+            }
+        }
+        // Whoever looks after every pair has wider intervals, but has some.
+        let looks = Looks::doubling(96).with(&(1..=96).collect::<Vec<_>>());
+        assert_eq!(
+            [6, 12, 24, 48, 96].map(|size| looks.rank(size)),
+            [None, Some(2), Some(6), Some(15), Some(35)]
+        );
     }
 
     #[test]
     fn looks_share_what_may_be_missed() {
-        let looks = Looks::new(96);
+        let looks = Looks::doubling(96);
         let ranks = [6, 12, 24, 48, 96].map(|size| looks.rank(size));
         assert_eq!(ranks, [None, Some(2), Some(7), Some(16), Some(37)]);
         assert_eq!(looks.rank(47), None);

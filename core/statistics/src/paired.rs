@@ -11,40 +11,46 @@ use crate::{Looks, Sample, interval_rank, median};
 pub struct PairedGain {
     /// Number of pairs.
     pub pairs: usize,
-    /// 1 − second / first, in the median: 0.1 for 10 % less time, negative if the second takes longer.
+    /// 1 − second / first, in the median of the finite ratios: 0.1 for 10 % less time, negative if the second takes longer.
     pub gain: f64,
-    /// Confidence interval of `gain` at 95 % or more; `None` for fewer than six pairs.
+    /// Confidence interval of `gain` at 95 % or more; `None` for fewer than six pairs. An end is −∞ or 1 where infinite times reach
+    /// that far.
     pub interval: Option<(f64, f64)>,
 }
 
-/// Compares paired times. Pairs in which a time is not positive and finite are dropped; `None` without any other.
+/// Compares paired times. A time that is infinite loses its pair. Pairs in which both are infinite, or one is not positive, are
+/// dropped; `None` without any finite one.
 #[must_use]
 pub fn paired_gain(pairs: &[(f64, f64)]) -> Option<PairedGain> {
     gain_of(pairs, interval_rank)
 }
 
-/// Compares paired times at one of several looks; without a look that is planned at this number, there is no interval.
+/// Compares paired times at one of several looks; without a look at this number, there is no interval.
 #[must_use]
 pub fn gain_at_look(pairs: &[(f64, f64)], looks: &Looks) -> Option<PairedGain> {
     gain_of(pairs, |size| looks.rank(size))
 }
 
-/// Compares paired times that were measured until, at a look, half the width of the interval was at most `precision`. If
-/// something else ended them, such as a time limit, the interval is that of the last look.
+/// Compares paired times that have ended: at a look at which half the width of the interval was at most `precision`, or else for
+/// another reason, such as a time limit, with the interval of the last look.
 #[must_use]
-pub fn sequential_gain(pairs: &[(f64, f64)], looks: &Looks, precision: f64) -> Option<PairedGain> {
-    let at_look = gain_at_look(pairs, looks).filter(|gain| gain.is_precise(precision));
+pub fn gain_at_end(pairs: &[(f64, f64)], looks: &Looks, precision: Option<f64>) -> Option<PairedGain> {
+    let at_look =
+        precision.and_then(|precision| gain_at_look(pairs, looks).filter(|gain| gain.is_precise(precision)));
     at_look.or_else(|| gain_of(pairs, |size| looks.last_rank(size)))
 }
 
 fn gain_of(pairs: &[(f64, f64)], rank: impl Fn(usize) -> Option<usize>) -> Option<PairedGain> {
-    let is_time = |seconds: f64| seconds > 0.0 && seconds.is_finite();
-    let ratios = pairs.iter().filter(|(first, second)| is_time(*first) && is_time(*second));
-    let logarithms = Sample::new(ratios.map(|(first, second)| (second / first).ln()));
+    let times = pairs.iter().filter(|(first, second)| *first > 0.0 && *second > 0.0);
+    let ratios = times.map(|(first, second)| (second / first).ln()).filter(|ratio| !ratio.is_nan());
+    let mut logarithms: Vec<f64> = ratios.collect();
+    logarithms.sort_by(f64::total_cmp);
+    let logarithms = Sample(logarithms);
     let gain = |logarithm: f64| -logarithm.exp_m1();
+    let finite = logarithms.0.iter().copied().filter(|ratio| ratio.is_finite());
     Some(PairedGain {
         pairs: logarithms.len(),
-        gain: gain(median(logarithms.0.clone())?),
+        gain: gain(median(finite.collect())?),
         interval: rank(logarithms.len()).map(|rank| {
             let (low, high) = logarithms.interval(rank);
             (gain(high), gain(low))
@@ -75,10 +81,23 @@ impl PairedGain {
         };
         let (direction, size) = if self.gain >= 0.0 { ("faster", self.gain) } else { ("slower", -self.gain) };
         match self.interval {
-            None => format!(
-                "{second} is {} % {direction} than {first} in the median of {pairs}; an interval needs 6",
-                percent(size)
-            ),
+            None => {
+                let least = if self.pairs < 6 { "6" } else { "more" };
+                format!(
+                    "{second} is {} % {direction} than {first} in the median of {pairs}; an interval needs {least}",
+                    percent(size)
+                )
+            }
+            // Infinite times decide: the median of the others says nothing.
+            Some((low, high)) if low.is_infinite() || !(low..=high).contains(&self.gain) => match () {
+                () if high < 0.0 => {
+                    format!("{second} loses against {first}, because its runs fail ({pairs})")
+                }
+                () if low > 0.0 => format!("{second} wins against {first}, whose runs fail ({pairs})"),
+                () => format!(
+                    "no difference between {first} and {second} could be seen, and runs that failed leave no limit ({pairs})"
+                ),
+            },
             Some((low, high)) if self.is_seen() => {
                 let (low, high) = if self.gain >= 0.0 { (low, high) } else { (-high, -low) };
                 let (low, high) = (percent(low), percent(high));
@@ -135,7 +154,28 @@ mod tests {
         );
         assert_eq!(paired_gain(&times(&[0.5; 5])).unwrap().interval, None);
         assert_eq!(paired_gain(&[]), None);
-        assert_eq!(paired_gain(&[(0.0, 1.0), (1.0, f64::NAN)]), None);
+        assert_eq!(paired_gain(&[(0.0, 1.0), (1.0, f64::NAN), (f64::INFINITY, f64::INFINITY)]), None);
+    }
+
+    #[test]
+    fn infinite_times_lose_their_pairs_and_are_in_no_median() {
+        let failed = f64::INFINITY;
+        let with = |failures: &[(f64, f64)]| paired_gain(&[&times(&[0.9; 12]), failures].concat()).unwrap();
+        assert_eq!(with(&[(failed, failed)]), with(&[]));
+        let few = with(&[(1.0, failed), (1.0, failed)]);
+        assert_eq!((few.pairs, few.gain), (14, with(&[]).gain));
+        assert!((few.interval.unwrap().0 - 0.1).abs() < 1e-12);
+        let sentences = [(1.0, failed), (failed, 1.0)].map(|failure| with(&[failure; 11]).sentence("a", "b"));
+        assert_eq!(
+            sentences[0],
+            "no difference between a and b could be seen, and runs that failed leave no limit (23 pairs)"
+        );
+        assert_eq!(sentences[1], "b is 10.0 % faster than a (95 % interval 10.0 to 100.0, 23 pairs)");
+        assert_eq!(
+            with(&[(1.0, failed); 48]).sentence("a", "b"),
+            "b loses against a, because its runs fail (60 pairs)"
+        );
+        assert_eq!(paired_gain(&[(1.0, failed); 8]), None);
     }
 
     #[test]

@@ -7,6 +7,17 @@ use hopmap_statistics::{Looks, gain_at_look, median};
 
 /// Pairs that an interval needs.
 pub const FEWEST_PAIRS: u32 = 6;
+/// Largest part of the runs of a mapping that may fail: with more of them it is not compared.
+const MOST_FAILED: f64 = 0.05;
+
+/// Largest part of so many runs of a mapping that may fail before it is given up: no interval will be precise.
+const MOST_FAILED_BEFORE_END: f64 = 0.25;
+const RUNS_BEFORE_END: usize = 12;
+
+/// Whether too many of the runs of a mapping failed.
+pub(crate) fn fails_too_often(failed: usize, runs: usize) -> bool {
+    failed as f64 > MOST_FAILED * runs as f64
+}
 
 /// What a trial measures.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,6 +28,14 @@ pub struct Design {
     pub precision: Option<f64>,
     /// Blocks that choose the best of several mappings.
     pub choose: Option<u32>,
+}
+
+impl Design {
+    /// When its results are looked at: at the end, or after 6, 12, 24, … pairs if it ends as soon as they are precise.
+    pub(crate) fn looks(blocks: u32, is_precise: bool) -> Looks {
+        let most = blocks as usize;
+        if is_precise { Looks::doubling(most) } else { Looks::at_the_end(most) }
+    }
 }
 
 /// The time that is left, and how long runs take.
@@ -54,13 +73,17 @@ pub enum Ending {
 #[derive(Debug, Clone)]
 pub struct Decision {
     design: Design,
-    looks: Option<Looks>,
+    looks: Looks,
     given_up: Vec<bool>,
     /// Mappings that go on.
     mappings: Vec<usize>,
     is_choosing: bool,
-    /// Times by mapping, of the blocks since the choice.
+    /// Times by mapping, of the blocks since the choice; infinite for runs that failed.
     blocks: Vec<Vec<Option<f64>>>,
+    /// Numbers of these blocks after which the trial was stopped and shown.
+    shown: Vec<usize>,
+    /// Failed and all runs by mapping, of all blocks.
+    failed: Vec<(usize, usize)>,
 }
 
 impl Decision {
@@ -69,11 +92,13 @@ impl Decision {
     pub fn new(design: Design, mappings: usize) -> Self {
         Self {
             design,
-            looks: design.precision.map(|_| Looks::new(design.blocks as usize)),
+            looks: Design::looks(design.blocks, design.precision.is_some()),
             given_up: vec![false; mappings],
             mappings: (0..mappings).collect(),
             is_choosing: design.choose.is_some() && mappings > 2,
             blocks: Vec::new(),
+            shown: Vec::new(),
+            failed: vec![(0, 0); mappings],
         }
     }
 
@@ -89,13 +114,22 @@ impl Decision {
         self.mappings.get(1).copied().filter(|_| self.mappings.len() < self.given_up.len())
     }
 
-    /// Adds a block: the time of each mapping, if it ran and its time is known. The first block that does not serve the choice
-    /// ends it.
+    /// Adds a block: the time of each mapping that ran, infinite if it failed. The first block that does not serve the choice ends
+    /// it.
     pub fn add(&mut self, block: Vec<Option<f64>>, choice: bool) {
         if self.is_choosing && !choice {
             self.choose();
         }
+        for ((failed, runs), time) in self.failed.iter_mut().zip(&block) {
+            *failed += usize::from(time.is_some_and(f64::is_infinite));
+            *runs += usize::from(time.is_some());
+        }
         self.blocks.push(block);
+    }
+
+    /// The trial was stopped after the last block, and its results were shown.
+    pub fn was_shown(&mut self) {
+        self.shown.push(self.blocks.len());
     }
 
     /// A mapping is not run again.
@@ -141,45 +175,70 @@ impl Decision {
         }
     }
 
-    /// Chooses the mapping with the best median of its ratios to the baseline.
+    /// Chooses the mapping with the best median of its ratios to the baseline. One that failed in half of its pairs is none.
     fn choose(&mut self) {
         let ratio = |mapping: &usize| {
-            let pairs = self.pairs(*mapping);
-            Some((*mapping, median(pairs.iter().map(|(first, second)| second / first).collect())?))
+            let pairs = self.pairs(*mapping, self.blocks.len());
+            let ratio = median(pairs.iter().map(|(first, second)| second / first).collect())?;
+            Some((*mapping, ratio)).filter(|_| ratio.is_finite())
         };
         let rivals = self.alive().into_iter().filter(|mapping| *mapping > 0);
         let best =
             rivals.filter_map(|mapping| ratio(&mapping)).min_by(|one, other| one.1.total_cmp(&other.1));
         self.mappings = std::iter::once(0).chain(best.map(|best| best.0)).collect();
         self.blocks.clear();
+        self.shown.clear();
         self.is_choosing = false;
     }
 
     /// The mappings that go on.
     #[must_use]
     pub fn alive(&self) -> Vec<usize> {
-        self.mappings.iter().copied().filter(|mapping| !self.given_up[*mapping]).collect()
+        // Failures before a stop may be those of a host that is back.
+        let blocks = &self.blocks[self.shown.last().copied().unwrap_or(0)..];
+        let fails = |mapping: usize| {
+            let times = || blocks.iter().filter_map(|block| block[mapping]);
+            let (failed, runs) = (times().filter(|time| time.is_infinite()).count(), times().count());
+            runs >= RUNS_BEFORE_END && failed as f64 > MOST_FAILED_BEFORE_END * runs as f64
+        };
+        let alive = |mapping: &usize| !self.given_up[*mapping] && !fails(*mapping);
+        self.mappings.iter().copied().filter(alive).collect()
     }
 
-    fn pairs(&self, mapping: usize) -> Vec<(f64, f64)> {
-        self.blocks.iter().filter_map(|block| block[0].zip(block[mapping])).collect()
+    /// Pairs with the baseline in the first blocks; those of which both failed say nothing.
+    fn pairs(&self, mapping: usize, blocks: usize) -> Vec<(f64, f64)> {
+        let pairs = self.blocks[..blocks].iter().filter_map(|block| block[0].zip(block[mapping]));
+        pairs.filter(|(first, second)| first.is_finite() || second.is_finite()).collect()
     }
 
     /// Whether single mappings are of no use.
     fn needs_pairs(&self) -> bool {
-        self.looks.is_some() || self.mappings.len() < self.given_up.len()
+        self.design.precision.is_some() || self.mappings.len() < self.given_up.len()
     }
 
-    /// Whether this is a planned look at all comparisons, and they are precise enough.
+    /// Whether this is a look at all comparisons, and they are precise enough.
     fn is_precise(&self) -> bool {
-        let (Some(looks), Some(precision)) = (&self.looks, self.design.precision) else { return false };
+        let Some(precision) = self.design.precision else { return false };
         let mut rivals = self.alive().into_iter().filter(|mapping| *mapping > 0).peekable();
         let is_precise = |mapping: usize| {
-            let pairs = self.pairs(mapping);
-            let gain = looks.rank(pairs.len()).and_then(|_| gain_at_look(&pairs, looks));
+            let pairs = self.pairs(mapping, self.blocks.len());
+            let shown: Vec<usize> =
+                self.shown.iter().map(|blocks| self.pairs(mapping, *blocks).len()).collect();
+            if !self.looks.is_look(pairs.len()) && !shown.contains(&pairs.len()) {
+                return false;
+            }
+            let gain = gain_at_look(&pairs, &self.looks.clone().with(&shown));
             gain.is_some_and(|gain| gain.is_precise(precision))
         };
-        rivals.peek().is_some() && rivals.all(is_precise)
+        rivals.peek().is_some() && rivals.all(is_precise) && !self.may_fail_less()
+    }
+
+    /// Whether too many runs failed so far, and further blocks without failures would make them few enough.
+    fn may_fail_less(&self) -> bool {
+        let more = (self.design.blocks as usize).saturating_sub(self.blocks.len());
+        let counts = || self.alive().into_iter().map(|mapping| self.failed[mapping]);
+        counts().any(|(failed, runs)| fails_too_often(failed, runs))
+            && counts().all(|(failed, runs)| !fails_too_often(failed, runs + more))
     }
 }
 
@@ -246,6 +305,53 @@ mod tests {
             decision.add(vec![Some(2.0), choice.then_some(1.5), Some(1.0)], choice);
         }
         assert_eq!((decision.is_choosing(), decision.chosen()), (false, Some(2)));
+        assert_eq!(decision.next(None), Step::Block(vec![0, 2]));
+    }
+
+    #[test]
+    fn looks_that_were_shown_make_later_ones_wider() {
+        // Every nth pair is far off.
+        let ends = |every: usize, shown: &[usize]| {
+            let mut decision = Decision::new(Design { blocks: 96, ..DESIGN }, 2);
+            let end = (0..96).find(|block| {
+                let is_end = matches!(decision.next(None), Step::End(_));
+                decision.add(vec![Some(1.0), Some(if block % every == 1 { 2.0 } else { 1.0 })], false);
+                if shown.contains(block) {
+                    decision.was_shown();
+                }
+                is_end
+            });
+            end.unwrap()
+        };
+        // Six of 24: an interval from the 7th value to the 7th last leaves them out, one from the 6th does not.
+        assert_eq!((ends(4, &[]), ends(4, &[19, 20, 21, 22])), (24, 48));
+        // What was precise when it was shown is precise.
+        assert_eq!((ends(11, &[]), ends(11, &[10])), (12, 11));
+    }
+
+    #[test]
+    fn a_failed_run_loses_and_more_runs_show_how_often_it_fails() {
+        let failed = f64::INFINITY;
+        let ends = |fails: fn(u32) -> bool| {
+            let mut decision = Decision::new(Design { blocks: 48, ..DESIGN }, 2);
+            (0..49)
+                .find(|block| {
+                    let is_end = matches!(decision.next(None), Step::End(_));
+                    decision.add(vec![Some(1.0), Some(if fails(*block) { failed } else { 0.9 })], false);
+                    is_end
+                })
+                .unwrap()
+        };
+        assert_eq!(ends(|_| false), 12);
+        // One of 12 is more than 5 %, one of 24 is not; three of 48 are, whatever follows.
+        assert_eq!(ends(|block| block == 3), 24);
+        assert_eq!(ends(|block| block % 8 == 0 && block < 24), 24);
+        // Half of the runs fail: twelve show that.
+        assert_eq!(ends(|block| block % 2 == 0), 12);
+        let mut decision = Decision::new(Design { choose: Some(2), ..DESIGN }, 3);
+        for second in [1.0, failed] {
+            decision.add(vec![Some(1.0), Some(0.5 * second), Some(2.0)], true);
+        }
         assert_eq!(decision.next(None), Step::Block(vec![0, 2]));
     }
 

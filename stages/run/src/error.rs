@@ -69,6 +69,22 @@ pub enum TrialError {
         /// How the first run ended.
         first: String,
     },
+    /// The mapping to use is one whose runs fail.
+    #[error("`{mapping}` is the mapping to use, but failed in {failed} of {runs} runs")]
+    #[diagnostic(
+        code(run::best_fails),
+        help(
+            "`hopmap show` lists the runs; with `allow_failures` mappings are compared whose runs fail now and then"
+        )
+    )]
+    BestFails {
+        /// Its name.
+        mapping: String,
+        /// Its runs that failed.
+        failed: usize,
+        /// All its runs.
+        runs: usize,
+    },
     /// The command before a run failed.
     #[error("`prepare`: `{command}` {how}")]
     #[diagnostic(code(run::prepare), help("it runs in a shell, in `folder`; run it by hand there"))]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use hopmap_model::{Context, FileSet, TrialMapping, TrialRun, Trials, open_input};
+use hopmap_model::{Context, FileSet, TIMED_OUT, TrialMapping, TrialRun, Trials, open_input};
 use hopmap_process::{Capture, Group};
 use hopmap_trials::Order;
 use tempfile::TempDir;
@@ -48,6 +48,7 @@ pub struct Runner<'a> {
     folder: TempDir,
     order: Order,
     runs: Vec<TrialRun>,
+    looks: Vec<u32>,
     /// Failures since the last success, by mapping.
     failures: Vec<u32>,
     /// Whether a run succeeded, by mapping.
@@ -73,8 +74,10 @@ struct Place {
 pub struct Block {
     /// Whether it served to choose the best mapping.
     pub choice: bool,
-    /// The time by mapping, if it is known.
+    /// The time by mapping that ran, infinite if it failed.
     pub times: Vec<Option<f64>>,
+    /// Whether the trial was stopped after it, and its results were shown.
+    pub was_shown: bool,
 }
 
 /// How a run ended.
@@ -111,6 +114,7 @@ impl<'a> Runner<'a> {
             wrapper: Vec::new(),
             folder,
             runs: Vec::new(),
+            looks: Vec::new(),
             failures: vec![0; candidates.len()],
             succeeded: vec![false; candidates.len()],
             first_failure: None,
@@ -123,7 +127,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Goes on after the runs of a trial of the same mappings that was stopped early, and keeps their output. Returns their blocks.
-    /// The last one is left out if it was not finished.
+    /// One in which the trial was stopped before a mapping could be compared with the first is left out, and runs again.
     pub fn resume(&mut self, earlier: &Trials) -> Result<Vec<Block>, TrialError> {
         if !self.commands.iter().map(|(mapping, _)| mapping).eq(&earlier.mappings) {
             return Ok(Vec::new());
@@ -135,13 +139,27 @@ impl<'a> Runner<'a> {
             fs::copy(source, &path).map_err(fault)?;
         }
         self.runs.clone_from(&earlier.runs);
+        self.looks.clone_from(&earlier.looks);
         let Some(last) = self.runs.iter().filter_map(|run| run.block).max() else { return Ok(Vec::new()) };
         self.blocks = last + 1;
-        let runs = |block| self.runs.iter().filter(move |run| run.block == Some(block));
-        let expected = last.checked_sub(1).map_or(self.commands.len(), |before| runs(before).count());
-        let was_stopped = |run: &TrialRun| run.exit.is_none() && !run.complete;
-        let is_finished = runs(last).count() >= expected && !runs(last).any(was_stopped);
-        Ok((0..last + u32::from(is_finished)).map(|block| self.measured(block)).collect())
+        let shown: Vec<u32> = self.looks.iter().filter_map(|runs| self.block_before(*runs)).collect();
+        let mut blocks: Vec<Block> = Vec::new();
+        for number in 0..=last {
+            let mut block = self.measured(number);
+            block.was_shown = shown.contains(&number);
+            let is_whole = block.ran() >= blocks.last().map_or(self.commands.len(), Block::ran);
+            match blocks.last_mut() {
+                _ if is_whole || block.has_pair() || !block.was_shown => blocks.push(block),
+                Some(before) => before.was_shown = true,
+                None => {}
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// The last block within the first runs.
+    fn block_before(&self, runs: u32) -> Option<u32> {
+        self.runs.iter().take(runs as usize).filter_map(|run| run.block).max()
     }
 
     /// Starts the launchers by a command, such as `hopmap record -o {recording} --`; `{recording}` is a folder of the run.
@@ -161,7 +179,7 @@ impl<'a> Runner<'a> {
         Ok(true)
     }
 
-    /// Runs a block: each of the mappings once. `None` if it was stopped; otherwise the time by mapping, if it is known.
+    /// Runs a block: each of the mappings once. `None` if it was stopped; otherwise the time by mapping, infinite if it failed.
     pub fn block(
         &mut self,
         mappings: &[usize],
@@ -176,11 +194,11 @@ impl<'a> Runner<'a> {
 
     fn measured(&self, block: u32) -> Block {
         let runs = || self.runs.iter().filter(|run| run.block == Some(block));
-        let complete = runs().filter(|run| run.complete);
         let times: BTreeMap<&str, f64> =
-            complete.filter_map(|run| Some((run.mapping.as_str(), run.seconds?))).collect();
+            runs().filter_map(|run| Some((run.mapping.as_str(), run.time()?))).collect();
         let time = |(mapping, _): &(TrialMapping, _)| times.get(mapping.name.as_str()).copied();
-        Block { choice: runs().any(|run| run.choice), times: self.commands.iter().map(time).collect() }
+        let times = self.commands.iter().map(time).collect();
+        Block { choice: runs().any(|run| run.choice), times, was_shown: false }
     }
 
     /// Whether a mapping is not run again, because its last runs failed.
@@ -201,8 +219,12 @@ impl<'a> Runner<'a> {
         &self.slowest
     }
 
-    /// Runs, and output of all runs.
-    pub fn finish(self) -> Result<Trials, TrialError> {
+    /// Runs, and output of all runs. If the trial was stopped, its results are shown as they are now.
+    pub fn finish(mut self, was_stopped: bool) -> Result<Trials, TrialError> {
+        let runs = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
+        if was_stopped && self.looks.last() != Some(&runs) {
+            self.looks.push(runs);
+        }
         let mut files = BTreeMap::new();
         for run in 0..self.runs.len() {
             let folder = self.folder.path().join(run.to_string());
@@ -212,6 +234,7 @@ impl<'a> Runner<'a> {
         Ok(Trials {
             mappings: self.commands.into_iter().map(|(mapping, _)| mapping).collect(),
             runs: self.runs,
+            looks: self.looks,
             metrics: BTreeMap::new(),
             files: FileSet::new(files).kept_by(self.folder),
         })
@@ -339,6 +362,18 @@ impl<'a> Runner<'a> {
     }
 }
 
+impl Block {
+    /// How many mappings ran.
+    fn ran(&self) -> usize {
+        self.times.iter().flatten().count()
+    }
+
+    /// Whether a mapping can be compared with the first.
+    fn has_pair(&self) -> bool {
+        self.times.first().is_some_and(Option::is_some) && self.ran() > 1
+    }
+}
+
 /// What a trial is of: other programs and mappings have other orders of their runs.
 fn identity(params: &TrialParams, candidates: &[Candidate]) -> String {
     let mappings = candidates.iter().map(|candidate| format!("\n{} {}", candidate.digest, candidate.name));
@@ -347,7 +382,11 @@ fn identity(params: &TrialParams, candidates: &[Candidate]) -> String {
 
 /// The exit status as shells give it.
 fn exit(ending: &Ending) -> Option<u32> {
-    let Ending::Exited(status) = ending else { return None };
+    let status = match ending {
+        Ending::Exited(status) => status,
+        Ending::Timeout => return Some(TIMED_OUT),
+        Ending::Stopped => return None,
+    };
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal))?;
     u32::try_from(code).ok()
 }

@@ -80,7 +80,7 @@ impl Stage for TrialStage {
         let earlier = inputs.earlier::<Trials>("trials")?;
         let blocks = earlier.map(|earlier| runner.resume(&earlier)).transpose()?.unwrap_or_default();
         let is_complete = measurement.run(&mut runner, blocks, cx)?;
-        let mut trials = runner.finish()?;
+        let mut trials = runner.finish(!is_complete)?;
         add_metrics(&mut trials, &params.design());
         summary(&trials).iter().for_each(|line| cx.log(line));
         let outputs = Outputs::new().with("trials", trials);
@@ -113,7 +113,12 @@ impl Measurement<'_> {
             cx.log(format_args!("goes on after {} blocks of a trial that was stopped", blocks.len()));
         }
         let first = blocks.len() as u64 + 1;
-        blocks.into_iter().for_each(|block| decision.add(block.times, block.choice));
+        for block in blocks {
+            decision.add(block.times, block.choice);
+            if block.was_shown {
+                decision.was_shown();
+            }
+        }
         let most = u64::from(design.blocks)
             + u64::from(design.choose.filter(|_| decision.is_choosing()).unwrap_or(0));
         cx.progress(first - 1, most);

@@ -226,10 +226,15 @@ pub(super) const TRIALS: KindForm = KindForm {
                 column(
                     "exit",
                     "u32?",
-                    "exit status, 128 + the signal for one that was killed; empty if hopmap stopped it",
+                    "exit status, 128 + the signal for one that was killed, 124 after `timeout_s`; empty if it was stopped with the trial",
                 ),
                 column("complete", "text", "`yes`, or `no` if it failed or its run time is not known"),
             ],
+        ),
+        given(
+            "looks",
+            "the trial was stopped early",
+            &[column("runs", "u32", "number of runs after which it was stopped and its results were shown")],
         ),
     ],
     metrics: &[
@@ -237,10 +242,18 @@ pub(super) const TRIALS: KindForm = KindForm {
         ("incomplete", "runs that failed, or whose time is not known"),
         ("idle", "smallest idle fraction of a measured run"),
         ("lateness_s", "largest lateness of a measured run"),
-        ("gain", "1 − time / time of the first mapping, median of the pairs; with two mappings, or a choice"),
-        ("gain_low", "lower end of its 95 % interval, from 6 pairs on; also `gain_high`"),
-        ("pairs", "blocks in which both mappings are complete, without those of the choice"),
+        ("failed", "part of the measured runs of a compared mapping that failed, the larger of both"),
+        (
+            "gain",
+            "1 − time / time of the first mapping, median of the pairs without failures; with two mappings, or a choice, and at \
+             most 5 % failed runs of each",
+        ),
+        (
+            "gain_low",
+            "lower end of its 95 % interval, from 6 pairs on, in which failed runs lose; also `gain_high`",
+        ),
+        ("pairs", "blocks in which both mappings ran and at most one failed, without those of the choice"),
         ("precision", "half width of the interval that ends the trial, if asked for"),
-        ("most_pairs", "pairs after which it ends, however wide the interval is"),
+        ("most_pairs", "most pairs of the trial, however wide the interval is"),
     ],
 };

@@ -1,4 +1,4 @@
-//! `trials`: tables `mappings` and `runs`, and the output of every run.
+//! `trials`: tables `mappings`, `runs` and, if it was stopped, `looks`; and the output of every run.
 
 use hopmap_model::{FileSet, TrialMapping, TrialRun, Trials};
 
@@ -15,6 +15,10 @@ impl Codec for Trials {
             .table(encode_mappings(Table::new("mappings"), &self.mappings))
             .table(encode_runs(Table::new("runs"), &self.runs))
             .metrics(&self.metrics);
+        let contents = match &*self.looks {
+            [] => contents,
+            looks => contents.table(Table::new("looks").u32("runs", looks.iter().copied())),
+        };
         with_files(contents, &self.files)
     }
 
@@ -22,6 +26,10 @@ impl Codec for Trials {
         let trials = Self {
             mappings: decode_mappings(&folder.table("mappings")?)?,
             runs: decode_runs(&folder.table("runs")?)?,
+            looks: match folder.optional_table("looks")? {
+                Some(table) => table.u32("runs")?,
+                None => Vec::new(),
+            },
             metrics: folder.description().metrics.clone(),
             files: FileSet::new(files_of(folder)),
         };
