@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use hopmap_model::{TrialMapping, TrialRun, Trials};
+mod simulation;
+
+use hopmap_model::Trials;
 use hopmap_random::{Draw, Pcg64, SeedableRng};
-use hopmap_trials::{Decision, Design, Order, Step, add_metrics, best, gain, rival};
+use hopmap_trials::{Design, Order, best, gain, rival};
+use simulation::normal;
 
 const DRAWS: u64 = 10_000;
 
@@ -33,24 +36,26 @@ struct Noise {
 }
 
 /// The machine.
-struct Machine {
+struct Machine<'a> {
     noise: Noise,
+    gains: &'a [f64],
     random: Pcg64,
     runs: f64,
     shared: f64,
     own: [f64; GAINS.len()],
 }
 
-impl Machine {
-    fn new(noise: Noise, seed: u64) -> Self {
+impl<'a> Machine<'a> {
+    fn new(noise: Noise, gains: &'a [f64], seed: u64) -> Self {
         let mut random = Pcg64::seed_from_u64(seed);
         let shared = noise.shared * normal(&mut random);
         let own = std::array::from_fn(|_| noise.own * normal(&mut random));
-        Self { noise, random, runs: 0.0, shared, own }
+        Self { noise, gains, random, runs: 0.0, shared, own }
     }
+}
 
-    /// The time of a mapping with a gain.
-    fn time(&mut self, mapping: usize, gain: f64) -> f64 {
+impl simulation::Machine for Machine<'_> {
+    fn run(&mut self, mapping: usize) -> f64 {
         let Noise { skewed, outliers, drift, shared, correlation, own, own_correlation } = self.noise;
         let random = &mut self.random;
         let mut next = |state: f64, deviation: f64, correlation: f64| {
@@ -62,58 +67,18 @@ impl Machine {
         self.runs += 1.0;
         let outlier = if random.unit() < outliers { 1.3 } else { 1.0 };
         let skew = 1.0 + skewed * normal(random).exp();
-        (1.0 - gain) * skew * outlier * (drift * self.runs + self.shared + self.own[mapping]).exp()
+        (1.0 - self.gains[mapping])
+            * skew
+            * outlier
+            * (drift * self.runs + self.shared + self.own[mapping]).exp()
     }
-}
-
-/// Normally distributed (Box and Muller).
-fn normal(random: &mut Pcg64) -> f64 {
-    (2.0 * random.exponential()).sqrt() * (std::f64::consts::TAU * random.unit()).cos()
 }
 
 /// A simulated trial: what `run/trial` measures if the mappings have these gains.
 fn trial(noise: Noise, gains: &[f64], seed: u64) -> Trials {
-    let mut machine = Machine::new(noise, seed);
     let order = Order::new(String::new(), seed as u32);
-    let mut decision = Decision::new(DESIGN, gains.len());
-    let mut trials = Trials::default();
-    trials.mappings.extend(
-        (0..gains.len()).map(|mapping| TrialMapping { name: mapping.to_string(), digest: String::new() }),
-    );
-    for block in 0_u32.. {
-        let Step::Block(mappings) = decision.next(None) else { break };
-        let mut times = vec![None; gains.len()];
-        for mapping in order.of_block(block, &mappings) {
-            let seconds = Some(machine.time(mapping, gains[mapping]));
-            times[mapping] = seconds;
-            let choice = decision.is_choosing();
-            trials.runs.push(TrialRun {
-                mapping: mapping.to_string(),
-                block: Some(block),
-                choice,
-                seconds,
-                ..run()
-            });
-        }
-        decision.add(times, decision.is_choosing());
-    }
-    add_metrics(&mut trials, &DESIGN);
-    trials
-}
-
-fn run() -> TrialRun {
-    let (mapping, complete) = (String::new(), true);
-    TrialRun {
-        mapping,
-        block: None,
-        choice: false,
-        seconds: None,
-        mpi_s: None,
-        lateness_s: None,
-        idle: None,
-        exit: None,
-        complete,
-    }
+    let order = |block, mappings: &[usize]| order.of_block(block, mappings);
+    simulation::trials(&DESIGN, gains.len(), order, &mut Machine::new(noise, gains, seed)).remove(0)
 }
 
 /// What many trials show.
@@ -162,7 +127,7 @@ fn intervals_of_drifting_times_cover() {
     intervals_cover(Noise { skewed: 0.01, drift: 0.01, ..Noise::default() });
 }
 
-/// This correlation is the worst: less of it matters less, and more of it cancels within a pair.
+/// What both runs of a pair share is as likely to slow either of them.
 #[test]
 fn intervals_of_times_on_a_machine_with_slow_phases_cover() {
     intervals_cover(Noise { shared: 0.02, correlation: 0.5, ..Noise::default() });
