@@ -14,6 +14,9 @@ WANTED = $(strip $(if $(filter full,$(FEATURES)),$(FULL),$(FEATURES)))
 FLAGS = $(if $(WANTED),--features "$(WANTED)")
 # Features under test: Polars (`hopmap-query`) takes minutes to build and is tested with `FEATURES=full`.
 WORKSPACE = --workspace $(if $(filter libotf2,$(WANTED)),,--exclude otf2-sys) $(if $(filter full,$(FEATURES)),,--exclude hopmap-query)
+# Programs beside hopmap that an earlier build with more features has left: hopmap would start them.
+STALE = $(if $(filter full,$(FEATURES)),,hopmap-query) $(if $(filter mpi,$(WANTED)),,hopmap-ranks)
+FORGET = @for program in $(STALE); do rm -f "$(TARGET)/$(1)/$$program"; done
 TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
 .PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping release install uninstall deb dist wheel rpm tools try-packages check-aarch64 missing book reference
@@ -25,6 +28,7 @@ demo:
 
 # Everything a change has to pass, except `make check`.
 test:
+	$(call FORGET,debug)
 	CARGO="$(CARGO)" sh ci/test.sh --locked $(WORKSPACE) $(FLAGS)
 
 # Unit tests: done within a minute if everything is built.
@@ -41,6 +45,7 @@ check-aarch64:
 
 # The long loops: thousands of mutations of archives and of crashes, and packages in clean systems.
 soak:
+	$(call FORGET,debug)
 	HOPMAP_SOAK=1 CARGO="$(CARGO)" sh ci/test.sh --locked $(WORKSPACE) $(FLAGS)
 
 bench: release
@@ -71,7 +76,7 @@ DESTDIR ?=
 # The installed programs: hopmap, hopmap-query and, with an MPI, hopmap-ranks; without one, that of an earlier build is removed. One build for all, because
 # Polars enables more features of shared dependencies, which separate builds would compile twice.
 release: missing
-	$(if $(filter mpi,$(WANTED)),,rm -f "$(TARGET)/release/hopmap-ranks")
+	$(call FORGET,release)
 	$(CARGO) build --release --locked $(FLAGS) -p hopmap -p hopmap-query --bin hopmap --bin hopmap-query $(if $(filter mpi,$(WANTED)),--bin hopmap-ranks)
 	sh ci/no-crash-points.sh "$(TARGET)/release"
 
