@@ -66,7 +66,7 @@ fn seconds(rest: &str) -> Result<f64, &'static str> {
     const OTHER: &str = "is something else than a time in s, ms, us, min, h, h:mm:ss or mm:ss";
     let (number, after) = Number::read(rest, false)?;
     let seconds = if clock_part(after).is_some() {
-        let (seconds, after) = clock(&number, after).ok_or("is no time such as 1:02:03 or 2:03.5")?;
+        let (seconds, after) = clock(&number, after).ok_or("is not a time such as 1:02:03 or 2:03.5")?;
         // 1:02 h would be 62 minutes, not 62 seconds.
         if unit(after).is_some() || !may_follow(after) {
             return Err(OTHER);
@@ -107,13 +107,13 @@ impl Number {
         // `12.` and `12,` may end a part of a sentence.
         let digits = text[..end.unwrap_or(text.len())].trim_end_matches(['.', ',']);
         if !digits.contains(|letter: char| letter.is_ascii_digit()) {
-            return Err("is no number");
+            return Err("is not a number");
         }
         let (mut plain, has_comma) =
             without_commas(digits, is_small).ok_or("is a number with an ambiguous comma")?;
         let exponent = if has_comma { "" } else { exponent(&text[digits.len()..]) };
         plain.push_str(&exponent.replace(['d', 'D'], "e"));
-        let value = plain.parse().map_err(|_| "is no number")?;
+        let value = plain.parse().map_err(|_| "is not a number")?;
         let is_whole = digits.bytes().all(|digit| digit.is_ascii_digit()) && exponent.is_empty();
         Ok((Self { value, is_whole, has_comma }, &text[digits.len() + exponent.len()..]))
     }
