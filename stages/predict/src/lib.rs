@@ -6,6 +6,7 @@ mod bound;
 mod params;
 mod perfetto;
 mod time;
+mod uncounted;
 
 pub use bound::BoundStage;
 pub use params::{BoundParams, MessageCosts, PairRateParams, SharingName, TimeParams};

@@ -73,6 +73,10 @@ pub(super) const METRICS: KindForm = KindForm {
         ("F_round_robin", "the same of the round-robin mapping"),
         ("F_random", "mean of the random mappings"),
         ("most_gain", "of a bound: largest fraction of the run time that a placement can gain"),
+        (
+            "uncounted_s",
+            "of a bound without `most_gain`: seconds of a rank for the ends of its messages, which the bound leaves out",
+        ),
         ("bound_s", "of a bound: no run is shorter; also `bound_computation_s` and other parts"),
         ("reference_s", "of a bound: the run time that it is compared with"),
         ("contended", "of a bound: 1 if messages share links, 0 if the machine has no links"),
