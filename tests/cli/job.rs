@@ -20,9 +20,10 @@ fn stored() -> Sandbox {
 fn run(sandbox: &Sandbox, nodes: Option<&str>, program: &str) -> Output {
     let program = format!("program={program}");
     let mut command = sandbox.command(&["run", "job", "-p", &program, "-p", "machine=machine"]);
-    command.args(["-p", "launch=slurm", "--deadline", "60s"]).env_remove("SLURM_JOB_NODELIST");
-    if let Some(nodes) = nodes {
-        command.env("SLURM_JOB_NODELIST", nodes);
+    command.args(["-p", "launch=slurm", "--deadline", "60s"]);
+    command.env_remove("SLURM_JOB_NODELIST").env_remove("SLURM_TASKS_PER_NODE");
+    if let Some((nodes, tasks)) = nodes.map(|nodes| nodes.split_once(' ').unwrap_or((nodes, ""))) {
+        command.env("SLURM_JOB_NODELIST", nodes).env("SLURM_TASKS_PER_NODE", tasks);
     }
     command.output().unwrap()
 }
@@ -57,6 +58,25 @@ fn a_program_is_placed_on_the_nodes_of_the_job() {
     sandbox.stdout(&[&run[..], &["hosts_file=nodes"]].concat());
     let rankfile = sandbox.read("out/job/rankfile");
     assert_eq!((rankfile.matches("=n2 slot=").count(), rankfile.matches("=n4 slot=").count()), (4, 4));
+}
+
+/// Four ranks went to every node, whatever the job was given there, and srun refused the file.
+#[test]
+fn every_node_of_a_job_gets_the_ranks_that_slurm_allows_there() {
+    let sandbox = stored();
+    for (job, expected) in [
+        ("n[1-4] 2(x4)", [["n1"; 2], ["n2"; 2], ["n3"; 2], ["n4"; 2]].concat()),
+        ("n[1-3] 4,1,3", [vec!["n1"; 4], vec!["n2"], vec!["n3"; 3]].concat()),
+        // More than the machine has.
+        ("n[1-2] 16(x2)", [["n1"; 4], ["n2"; 4]].concat()),
+    ] {
+        let output = run(&sandbox, Some(job), "program");
+        assert!(output.status.success(), "{job}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(hosts(&sandbox), expected, "{job}");
+    }
+    let output = run(&sandbox, Some("n[1-3] 2(x3)"), "program");
+    let seen = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(seen.contains("8 ranks do not fit on 6 slots"), "{seen}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub mod host_names;
 pub mod netcdf;
 pub mod parus;
 pub mod sinfo;
+pub mod slurm_job;
 
 /// A sort key for natural order, in which digits compare as numbers. Names that differ only in leading zeros
 /// have equal keys.

@@ -1,18 +1,20 @@
 //! The set of free hosts.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use hopmap_formats::host_list::HostListError;
 use hopmap_formats::host_names::{HostNames, short};
-use hopmap_formats::{host_file, host_list, sinfo};
+use hopmap_formats::slurm_job::{Hosts, NODES, TASKS};
+use hopmap_formats::{host_file, host_list, sinfo, slurm_job};
 use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph, open_input};
 
 use crate::error::check_one_of;
+use crate::hosts::with_slots_per_host;
 use crate::{NodesParams, SelectError, Source};
 
-/// Environment variable with the node list of a job.
-const VARIABLE: &str = "SLURM_JOB_NODELIST";
 /// Largest size of a file with host names.
 const MAX_BYTES: u64 = 1 << 28;
 
@@ -22,7 +24,8 @@ struct NamedHosts {
     place: String,
     /// Whether it is a parameter, to which messages about single hosts need not point.
     is_parameter: bool,
-    names: Vec<String>,
+    /// Names, and the most slots of each where the source has a number.
+    hosts: Vec<(String, Option<u32>)>,
     /// Whether they come from the whole cluster, which may have hosts that the machine topology lacks.
     of_cluster: bool,
 }
@@ -60,38 +63,50 @@ impl Listing<'_> {
     }
 }
 
-/// The named hosts that are up, by ascending index among the hosts with slots.
+/// Hosts that are free.
+pub(crate) struct Listed {
+    /// By ascending index among the hosts with slots.
+    pub(crate) hosts: Vec<u32>,
+    /// The machine with as many slots per host as the source of the names has, such as the tasks per node of a job.
+    pub(crate) system: Arc<SystemGraph>,
+}
+
+/// The named hosts that are up, with at most `most` slots each if that is not 0.
 pub(crate) fn listed_hosts(
-    system: &SystemGraph,
+    system: Arc<SystemGraph>,
     listing: &Listing<'_>,
+    most: u32,
     cx: &Context<'_>,
-) -> Result<Vec<u32>, SelectError> {
-    let known = HostIndex::new(system);
+) -> Result<Listed, SelectError> {
+    let known = HostIndex::new(&system);
     let excluded = expand(listing.exclude, "exclude")?;
-    let mut is_free = match names(listing)? {
-        None => vec![true; known.hosts().len()],
-        Some(names) => known.marks(names, cx)?,
+    // The most slots of every host that is free.
+    let mut free = match names(listing)? {
+        None => vec![Some(u32::MAX); known.hosts().len()],
+        Some(names) => known.marks(names, most == 0, cx)?,
     };
     for name in excluded.iter().filter(|name| !known.is_lost(name)) {
-        is_free[known.index(name, " in `exclude`")?] = false;
+        free[known.index(name, " in `exclude`")?] = None;
     }
-    known.leave_out_down(&mut is_free, cx);
-    let free: Vec<u32> = (0..).zip(&is_free).filter(|(_, free)| **free).map(|(host, _)| host).collect();
-    match free.is_empty() {
-        true => Err(SelectError::too_few(1, "hosts", 0, 0)),
-        false => Ok(free),
+    known.leave_out_down(&mut free, cx);
+    let hosts: Vec<u32> = (0..).zip(&free).filter(|(_, free)| free.is_some()).map(|(host, _)| host).collect();
+    if hosts.is_empty() {
+        return Err(SelectError::too_few(1, "hosts", 0, 0));
     }
+    let of_host = |host: usize| if most > 0 { most } else { free[host].unwrap_or(u32::MAX) };
+    let is_less = system.hosts().enumerate().any(|(host, (_, _, slots))| of_host(host) < slots);
+    let system = if is_less { Arc::new(with_slots_per_host(&system, of_host)) } else { system };
+    Ok(Listed { hosts, system })
 }
 
 /// The hosts that the parameters name; `None` selects all hosts of the machine.
 fn names(listing: &Listing<'_>) -> Result<Option<NamedHosts>, SelectError> {
     if listing.from == Source::SlurmNodelist {
-        let list = std::env::var(VARIABLE).map_err(|_| {
-            let help =
-                "run inside a Slurm job (sbatch, salloc), or name the hosts: `free`, or `-p hosts=` of the pipeline `job`";
-            SelectError::new(format!("the variable {VARIABLE} is not set"), help)
-        })?;
-        return list_of_job(&list).map(Some);
+        let Some(hosts) = slurm_job::of_environment() else {
+            let help = "run inside a Slurm job (sbatch, salloc), or name the hosts: `free`, or `-p hosts=` of the pipeline `job`";
+            return Err(SelectError::new(format!("the variable {NODES} is not set"), help));
+        };
+        return of_job(hosts).map(Some);
     }
     if let Some(file) = listing.file {
         return from_file(file, listing.mixed).map(Some);
@@ -101,15 +116,15 @@ fn names(listing: &Listing<'_>) -> Result<Option<NamedHosts>, SelectError> {
         Some(text) if text.trim() == "all" => Ok(None),
         Some(text) => {
             let place = format!("`{}`", listing.parameter);
-            let names = expand(text, listing.parameter)?;
-            Ok(Some(NamedHosts { place, is_parameter: true, names, of_cluster: false }))
+            let hosts = expand(text, listing.parameter)?.into_iter().map(|name| (name, None)).collect();
+            Ok(Some(NamedHosts { place, is_parameter: true, hosts, of_cluster: false }))
         }
     }
 }
 
-fn list_of_job(list: &str) -> Result<NamedHosts, SelectError> {
-    let names = expand(list, VARIABLE)?;
-    Ok(NamedHosts { place: VARIABLE.to_owned(), is_parameter: false, names, of_cluster: false })
+fn of_job(hosts: Result<Hosts, HostListError>) -> Result<NamedHosts, SelectError> {
+    let hosts = hosts.map_err(|list| in_list(list, NODES))?;
+    Ok(NamedHosts { place: NODES.to_owned(), is_parameter: false, hosts, of_cluster: false })
 }
 
 fn expand(text: &str, parameter: &str) -> Result<Vec<String>, SelectError> {
@@ -125,14 +140,14 @@ fn from_file(path: &Path, mixed: bool) -> Result<NamedHosts, SelectError> {
     let place = format!("`{}`", path.display());
     if !sinfo::is_sinfo(&text) {
         let hosts = host_file::expand(&text).map_err(|list| in_list(list, &path.display().to_string()))?;
-        let names = hosts.into_iter().map(|(name, _)| name).collect();
-        return Ok(NamedHosts { place, is_parameter: false, names, of_cluster: false });
+        return Ok(NamedHosts { place, is_parameter: false, hosts, of_cluster: false });
     }
     let nodes = sinfo::read(&text)
         .map_err(|sinfo| SelectError::Sinfo { path: path.to_owned(), sinfo: Box::new(sinfo) })?;
     let least = if mixed { sinfo::Availability::Mixed } else { sinfo::Availability::Free };
-    let names = nodes.into_iter().filter(|node| node.availability <= least).map(|node| node.name).collect();
-    Ok(NamedHosts { place, is_parameter: false, names, of_cluster: true })
+    let free = nodes.into_iter().filter(|node| node.availability <= least);
+    let hosts = free.map(|node| (node.name, None)).collect();
+    Ok(NamedHosts { place, is_parameter: false, hosts, of_cluster: true })
 }
 
 /// Reads a text file and blanks comment lines, which begin with `#`.
@@ -182,59 +197,86 @@ impl<'s> HostIndex<'s> {
     }
 
     /// Hosts that are down never count as free, whatever the host list contains.
-    fn leave_out_down(&self, is_free: &mut [bool], cx: &Context<'_>) {
+    fn leave_out_down(&self, free: &mut [Option<u32>], cx: &Context<'_>) {
         let is_down = |node: &&Node| node.kind == NodeKind::Host && node.state == NodeState::Down;
         let down = self.system.nodes.iter().filter(is_down);
         let hosts = down.filter_map(|node| self.names.find(&node.name));
-        let hosts: Vec<usize> = hosts.filter(|&host| is_free[host]).collect();
+        let hosts: Vec<usize> = hosts.filter(|&host| free[host].is_some()).collect();
         if !hosts.is_empty() {
             let names = host_list::compress(hosts.iter().map(|&host| self.hosts()[host]));
             cx.log(format_args!("ignoring hosts that are down: {names}"));
         }
-        hosts.into_iter().for_each(|host| is_free[host] = false);
+        hosts.into_iter().for_each(|host| free[host] = None);
     }
 
-    /// Marks the named hosts.
-    fn marks(&self, names: NamedHosts, cx: &Context<'_>) -> Result<Vec<bool>, SelectError> {
-        let NamedHosts { place, is_parameter, names, of_cluster } = names;
-        let (lost, names): (Vec<String>, Vec<String>) =
-            names.into_iter().partition(|name| self.is_lost(name));
+    /// Marks the named hosts with the most slots of each. If these numbers count, hosts that have others are logged.
+    fn marks(
+        &self,
+        named: NamedHosts,
+        numbers_count: bool,
+        cx: &Context<'_>,
+    ) -> Result<Vec<Option<u32>>, SelectError> {
+        let NamedHosts { place, is_parameter, hosts, of_cluster } = named;
+        let listed =
+            |hosts: &[(String, Option<u32>)]| host_list::compress(hosts.iter().map(|(name, _)| name));
+        let (lost, hosts): (Vec<_>, Vec<_>) = hosts.into_iter().partition(|(name, _)| self.is_lost(name));
         if !lost.is_empty() {
-            cx.log(format_args!("ignoring hosts that are down: {}", host_list::compress(&lost)));
+            cx.log(format_args!("ignoring hosts that are down: {}", listed(&lost)));
         }
-        let (known, unknown): (Vec<String>, Vec<String>) =
-            names.into_iter().partition(|name| !of_cluster || self.names.find(name).is_some());
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            hosts.into_iter().partition(|(name, _)| !of_cluster || self.names.find(name).is_some());
         if !unknown.is_empty() {
             cx.log(format_args!(
                 "{place} has {} free hosts that are not in the machine topology: {}",
                 unknown.len(),
-                host_list::compress(&unknown)
+                listed(&unknown)
             ));
         }
         if known.is_empty() {
             let help = "list free hosts, such as node[001-128]; `all` selects all hosts of the machine";
             return Err(SelectError::new(format!("{place} contains no host of the machine topology"), help));
         }
-        let mut marked = vec![false; self.hosts().len()];
+        let mut marked = vec![None; self.hosts().len()];
         let mut other_names = Vec::new();
         let in_place = if is_parameter { String::new() } else { format!(" in {place}") };
-        for name in &known {
+        for (name, slots) in &known {
             let host = self.index(name, &in_place)?;
             if self.hosts()[host] != name {
                 other_names.push(format!("`{name}` is `{}`", self.hosts()[host]));
             }
             let mark = &mut marked[host];
-            if *mark {
+            if mark.is_some() {
                 let problem = format!("{place} contains `{name}` twice");
                 return Err(SelectError::new(problem, "list every host once"));
             }
-            *mark = true;
+            *mark = Some(slots.unwrap_or(u32::MAX));
+        }
+        if numbers_count {
+            self.log_slots(&place, &marked, cx);
         }
         if let Some(first) = other_names.first() {
             let count = other_names.len();
             cx.log(format_args!("hosts with another name in the machine topology: {count}; {first} there"));
         }
         Ok(marked)
+    }
+
+    /// Logs the hosts of which a list gives other numbers of slots than the machine has.
+    fn log_slots(&self, place: &str, marked: &[Option<u32>], cx: &Context<'_>) {
+        let place = if place == NODES { TASKS } else { place };
+        let mut others: BTreeMap<(u32, u32), Vec<&str>> = BTreeMap::new();
+        for ((_, _, slots), (most, name)) in self.system.hosts().zip(marked.iter().zip(self.hosts())) {
+            if let Some(most) = most.filter(|most| *most != u32::MAX && *most != slots) {
+                others.entry((most, slots)).or_default().push(name);
+            }
+        }
+        for ((most, slots), names) in others {
+            let used = most.min(slots);
+            let names = host_list::compress(names);
+            cx.log(format_args!(
+                "{place} has {most} slots per host on {names}, the machine topology {slots}: {used} are used"
+            ));
+        }
     }
 
     /// The index of a host, which is named in this place.
@@ -273,8 +315,11 @@ mod tests {
 
     #[test]
     fn the_hosts_of_a_job_are_a_host_list() {
-        assert_eq!(list_of_job("n[1-2],m7").unwrap().names, ["n1", "n2", "m7"]);
-        let error = list_of_job("n[1-").err().unwrap().to_string();
+        assert_eq!(
+            of_job(slurm_job::nodes("n[1-2],m7", Some("4,1,3"))).unwrap().hosts[1],
+            ("n2".to_owned(), Some(1))
+        );
+        let error = of_job(slurm_job::nodes("n[1-", None)).err().unwrap().to_string();
         assert_eq!(error, "`SLURM_JOB_NODELIST`: host list, column 2: unclosed bracket");
     }
 }

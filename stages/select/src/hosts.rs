@@ -7,7 +7,7 @@ use hopmap_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::free::{Listing, listed_hosts};
+use crate::free::{Listed, Listing, listed_hosts};
 use crate::{SelectError, Source};
 
 /// Largest number of slots for which a full cost matrix is written.
@@ -79,7 +79,7 @@ impl Stage for Hosts {
     type Params = HostsParams;
     const KIND: &'static str = "select/hosts";
     const SUMMARY: &'static str = "Restrict a machine topology to given hosts, optionally with new costs";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }
@@ -100,8 +100,8 @@ impl Stage for Hosts {
 
     fn run(params: HostsParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let system = inputs.one::<SystemGraph>("system")?.value;
-        let chosen = listed_hosts(&system, &listing(&params), cx)?;
-        let system = restrict(&system, &chosen);
+        let Listed { hosts, system } = listed_hosts(system, &listing(&params), 0, cx)?;
+        let system = restrict(&system, &hosts);
         let system = if params.trim { trim(&system) } else { system };
         Ok(Outcome::Done(Outputs::new().with("system", with_costs(system, &params)?)))
     }
@@ -272,10 +272,10 @@ pub fn restrict(system: &SystemGraph, hosts: &[u32]) -> SystemGraph {
     with_slots(system, &hosts.iter().flat_map(slots).collect::<Vec<u32>>())
 }
 
-/// The machine with the first `most` slots of every host.
-pub(crate) fn with_slots_per_host(system: &SystemGraph, most: u32) -> SystemGraph {
-    let slots = |(_, first, count): (u32, u32, u32)| first..first + count.min(most);
-    with_slots(system, &system.hosts().flat_map(slots).collect::<Vec<u32>>())
+/// The machine with the first `most` slots of every host, of which it is given the index.
+pub(crate) fn with_slots_per_host(system: &SystemGraph, most: impl Fn(usize) -> u32) -> SystemGraph {
+    let slots = |(host, (_, first, count)): (usize, (u32, u32, u32))| first..first + count.min(most(host));
+    with_slots(system, &system.hosts().enumerate().flat_map(slots).collect::<Vec<u32>>())
 }
 
 fn with_slots(system: &SystemGraph, kept: &[u32]) -> SystemGraph {

@@ -18,7 +18,8 @@ pub struct NodesParams {
     /// `SLURM_JOB_NODELIST` of the job in which the stage runs; it is read in every run; `auto` is
     /// `list` if one is given, and the job otherwise.
     pub from: Source,
-    /// Number of slots that ranks use on every host, the first ones; 0: all.
+    /// Number of slots that ranks use on every host, the first ones; 0: as many as the host file says, or
+    /// `SLURM_TASKS_PER_NODE` of the job, or all.
     pub slots_per_host: u32,
     /// Latency in seconds of links whose latency is unknown.
     pub link_latency_s: Option<f64>,

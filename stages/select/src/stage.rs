@@ -8,8 +8,7 @@ use hopmap_model::{
 };
 
 use crate::error::{check_not_zero, check_one_of};
-use crate::free::{Listing, listed_hosts};
-use crate::hosts::with_slots_per_host;
+use crate::free::{Listed, Listing, listed_hosts};
 use crate::{Criterion, Method, NodesParams, Request, SelectError, Selection, Source, restrict, select};
 
 /// `select/nodes`: chooses hosts for a job among the free ones.
@@ -20,7 +19,7 @@ impl Stage for Nodes {
     type Params = NodesParams;
     const KIND: &'static str = "select/nodes";
     const SUMMARY: &'static str = "Choose nearby free hosts for a job";
-    const REVISION: u32 = 4;
+    const REVISION: u32 = 5;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }
@@ -41,10 +40,6 @@ impl Stage for Nodes {
 
     fn run(params: NodesParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let system = inputs.one::<SystemGraph>("system")?.value;
-        let system = match params.slots_per_host {
-            0 => system,
-            most => Arc::new(with_slots_per_host(&system, most)),
-        };
         let (latency, bandwidths) = (params.link_latency_s, &params.link_bandwidth_bytes_per_s);
         let system = match latency.is_some() || !bandwidths.is_empty() {
             true if system.links.is_empty() => return Err(SelectError::without_links().into()),
@@ -55,8 +50,9 @@ impl Stage for Nodes {
             }
             false => system,
         };
-        let free = listed_hosts(&system, &Listing::from(&params), cx)?;
-        let selection = choose(&system, free, &params, cx)?;
+        let Listed { hosts, system } =
+            listed_hosts(system, &Listing::from(&params), params.slots_per_host, cx)?;
+        let selection = choose(&system, hosts, &params, cx)?;
         let outputs = Outputs::new().with("system", restrict(&system, &selection.hosts));
         Ok(if selection.complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
     }

@@ -152,6 +152,25 @@ fn a_host_file_names_hosts_and_ranks_take_the_first_slots_of_each() {
 }
 
 #[test]
+fn slots_of_a_host_file_limit_those_of_the_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let system = common::tree(&[0, 0, 1], &[0, 0], &[4; 3], &[1e9]);
+    let with = json!({ "free_file": file(folder.path(), "n0 slots=3\nn1:1\nn2:9\n") });
+    let (limited, log) = run_on(&system, with.clone()).unwrap();
+    let slots: Vec<u32> = limited.hosts().map(|(_, _, slots)| slots).collect();
+    assert_eq!(slots, [3, 1, 4]);
+    assert!(
+        log.iter().any(|line| line.ends_with("9 slots per host on n2, the machine topology 4: 4 are used")),
+        "{log:?}"
+    );
+    // A number that is given counts more.
+    let mut with = with;
+    with["slots_per_host"] = json!(2);
+    let (limited, _) = run_on(&system, with).unwrap();
+    assert_eq!(limited.slots.len(), 6);
+}
+
+#[test]
 fn hosts_missing_from_the_machine_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let with = json!({ "free_file": file(folder.path(), "n1 idle\ngpu[1-4] idle\n") });
