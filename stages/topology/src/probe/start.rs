@@ -24,6 +24,8 @@ const TAIL_LINES: usize = 3;
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Time for all commands together to exit by themselves.
 const GRACE: Duration = Duration::from_secs(2);
+/// Time for all launchers together to withdraw what they have queued.
+const TIME_TO_REVOKE: Duration = Duration::from_secs(5);
 /// Once half of the agents are ready, the others have as long again, and at least this.
 const LATE: Duration = Duration::from_secs(5);
 /// Interval of checks for cancellation.
@@ -256,8 +258,15 @@ impl Drop for Started {
         }
         let deadline = Instant::now() + GRACE;
         for running in &mut self.running {
-            // Hanging processes are killed, since they do not respond.
             let _ = running.group.wait_until(deadline);
+        }
+        // A launcher that waits for a node reads no input. Told to end, `srun` takes its job out of the queue; killed, it would
+        // leave the job there, which takes the node when it returns.
+        let waiting = || self.running.iter().filter(|running| matches!(running.group.ended(), Ok(None)));
+        waiting().for_each(|running| running.group.terminate());
+        let deadline = Instant::now() + TIME_TO_REVOKE;
+        waiting().for_each(|running| drop(running.group.wait_until(deadline)));
+        for running in &mut self.running {
             let _ = running.group.end();
         }
     }
