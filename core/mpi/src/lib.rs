@@ -315,6 +315,15 @@ impl Rank {
         Self::from(&|name| variable(name).filter(|_| !["SLURM_PROCID", "RANK"].contains(&name)))
     }
 
+    /// The task of this process in a step of Slurm that was started without PMI: to MPI, each task is a program of its own.
+    #[must_use]
+    pub fn of_step_without_pmi() -> Option<Self> {
+        match Self::of_mpi_process() {
+            Some(_) => None,
+            None => Self::from(&|name| variable(name).filter(|_| name != "RANK")),
+        }
+    }
+
     fn from(variable: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.parse::<u32>().ok();
         let is_step = number("SLURM_STEP_ID").is_some_and(|step| step < LAST_STEP);

@@ -92,6 +92,10 @@ impl Command for RecordCommand {
         match (launcher, rank) {
             (None, Some(_)) => self.inside(cx, rank),
             (None, None) if self.inside => self.inside(cx, None),
+            (None, None) => match Rank::of_step_without_pmi().and_then(|rank| rank.size) {
+                Some(tasks) if tasks > 1 => Err(RecordError::NoPmi { tasks }.into()),
+                _ => self.outside(cx, None),
+            },
             (launcher, _) => self.outside(cx, launcher),
         }
     }

@@ -23,6 +23,18 @@ pub enum RecordError {
         /// The folder.
         path: PathBuf,
     },
+    /// A step of Slurm whose tasks do not know each other.
+    #[error("srun has started {tasks} tasks without PMI: for MPI, each is a program of one rank")]
+    #[diagnostic(
+        code(record::no_pmi),
+        help(
+            "add --mpi=pmi2 (MPICH, Intel MPI) or --mpi=pmix (Open MPI) to srun; `srun --mpi=list` shows what there is, and `hopmap record --inside` records all the same"
+        )
+    )]
+    NoPmi {
+        /// Their number.
+        tasks: u32,
+    },
     /// The folder is used for something else.
     #[error("{} has `{file}`, which is not of a recording", path.display())]
     #[diagnostic(code(record::not_empty), help("name a new folder with -o"))]
@@ -114,6 +126,7 @@ impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
         match error {
             RecordError::Exists { .. }
+            | RecordError::NoPmi { .. }
             | RecordError::NotEmpty { .. }
             | RecordError::Compiler(CompilerError::Mpicc { .. })
             | RecordError::Launcher { .. }
