@@ -170,7 +170,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         let command = launch_command(store, record, &shown(&path)).unwrap_or_default();
         format!("  {:<12} {command}", "start with")
     };
-    print_some(launch_files(report, store).into_iter(), MOST_COPIES, command, output);
+    print_some(launch_files(pipeline, report, store).into_iter(), MOST_COPIES, command, output);
     if let Some(placeholders) = placeholders(pipeline, store, report) {
         output.line(format!("  {:<12} {placeholders}", "hosts"));
     }
@@ -224,6 +224,9 @@ fn bound(record: &OutputRecord) -> Option<String> {
         Some((gain, reference)) => {
             format!("a placement gains at most {:.1} % of {reference:.6} s{contention}", 100.0 * gain)
         }
+        None if let Some(uncounted) = value("uncounted_s") => format!(
+            "what a placement gains is not bounded: up to {uncounted:.6} s for the handling of messages is left out"
+        ),
         None if seconds > 0.0 => format!("no run is shorter than {seconds:.6} s{contention}"),
         None => "the recording has no times: what a placement gains is not bounded".to_owned(),
     })

@@ -33,7 +33,7 @@ pub(crate) fn warnings(pipeline: &Pipeline, store: &Store, report: &RunReport) -
 
 /// A line if launch files name hosts that no cluster has.
 pub(crate) fn placeholders(pipeline: &Pipeline, store: &Store, report: &RunReport) -> Option<String> {
-    if launch_files(report, store).is_empty() {
+    if launch_files(pipeline, report, store).is_empty() {
         return None;
     }
     let has_file = |settled: &Settled| settled.outputs.values().any(|record| record.kind == LaunchFile::KIND);

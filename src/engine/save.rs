@@ -260,8 +260,9 @@ pub(super) fn hash_of(record: &OutputRecord, name: &str, store: &Store) -> Optio
     folder.description().files.get(name).cloned()
 }
 
-/// Launch files, where people find them: the copy if there is one, else the store.
+/// Launch files, where people find them: the copies that the pipeline saves; if it saves none, those in the store.
 pub(crate) fn launch_files<'a>(
+    pipeline: &Pipeline,
     report: &'a RunReport,
     store: &Store,
 ) -> Vec<(&'a str, &'a OutputRecord, PathBuf)> {
@@ -279,8 +280,9 @@ pub(crate) fn launch_files<'a>(
             files.push((port.as_str(), record, saved.unwrap_or_else(stored), is_saved));
         }
     }
-    // Of several, those that the user wants are saved.
-    let has_saved = files.iter().any(|(.., is_saved)| *is_saved);
+    // Of several, those that the user wants are saved, or would be if their stage had not failed.
+    let saves = |cell: &Cell| cell.saves.iter().any(|save| save.kind == LaunchFile::KIND);
+    let has_saved = pipeline.cells.iter().any(saves);
     let wanted = files.into_iter().filter(|(.., is_saved)| *is_saved || !has_saved);
     wanted.map(|(port, record, path, _)| (port, record, path)).collect()
 }

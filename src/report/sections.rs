@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use hopmap_model::{Artifact, Mapping, Metrics};
+use hopmap_model::{Artifact, MOST_GAIN, Mapping, Metrics, Trials};
+use hopmap_trials::comparisons;
 use hopmap_views::{DagNode, NodeState, comparison, dag};
 
 use super::page::{Field, Page, Results, cell_name, escape, number, prose, titled};
@@ -18,6 +19,8 @@ use crate::pipeline::Cell;
 /// Rows of the table of stages; a sweep can have a hundred thousand.
 const MOST_ROWS: usize = 2000;
 
+/// Trials that are summed up at the top.
+const MOST_VERDICTS: usize = 3;
 /// Failures that are listed.
 const MOST_ERRORS: usize = 20;
 /// Launch commands that are shown at once, and after a click.
@@ -31,6 +34,9 @@ pub(crate) fn summary(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Pat
     page.add(&format!("<h1>{}</h1>\n", escape(&results.pipeline.name)));
     if let Some(description) = &results.pipeline.description {
         page.add(&format!("<p class=\"lead\">{}</p>\n", prose(description)));
+    }
+    for sentence in verdicts(results) {
+        page.add(&format!("<p class=\"verdict\">{}</p>\n", escape(&sentence)));
     }
     let mut tiles = String::new();
     for state in State::ENDINGS.into_iter().filter(|&state| results.report.count(state) > 0) {
@@ -54,8 +60,35 @@ pub(crate) fn summary(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Pat
     launch(page, results, shown);
 }
 
+/// What came out, in a sentence for each of the first trials, or why nothing was tried.
+fn verdicts(results: Results<'_>) -> Vec<String> {
+    let cells = results.report.cells.iter().enumerate();
+    let has_trials = |settled: &Settled| settled.outputs.values().any(|record| record.kind == Trials::KIND);
+    let trials = cells.filter(|(_, settled)| has_trials(settled)).take(MOST_VERDICTS);
+    let trials = trials.filter_map(|(index, _)| results.own::<Trials>(index));
+    let sentences: Vec<String> = trials.flat_map(|trials| verdict(&trials)).collect();
+    if !sentences.is_empty() || results.report.count(State::NotWorthIt) == 0 {
+        return sentences;
+    }
+    let outputs = results.report.cells.iter().flat_map(|settled| settled.outputs.values());
+    let bounds = outputs.filter_map(|record| record.metrics.get(MOST_GAIN));
+    let bound = bounds.copied().reduce(f64::max);
+    bound
+        .into_iter()
+        .map(|most| format!("No placement gains more than {:.1} %: not worth it.", 100.0 * most))
+        .collect()
+}
+
+/// What a trial shows.
+fn verdict(trials: &Trials) -> Vec<String> {
+    match trials.mappings.len() {
+        0 | 1 => vec!["No other placement was tried than the first one.".to_owned()],
+        _ => comparisons(trials, false),
+    }
+}
+
 fn launch(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String) {
-    let files = launch_files(results.report, results.store).into_iter();
+    let files = launch_files(results.pipeline, results.report, results.store).into_iter();
     let command = |record: &OutputRecord, path: &Path| launch_command(results.store, record, &shown(path));
     let mut commands: Vec<String> = files.filter_map(|(_, record, path)| command(record, &path)).collect();
     commands.dedup();

@@ -71,6 +71,9 @@ fn minute() -> f64 {
 #[derive(Debug)]
 pub struct Check;
 
+/// Lines of a launch file that are quoted.
+const MOST_QUOTED: usize = 6;
+
 impl Stage for Check {
     type Params = CheckParams;
     const KIND: &'static str = "launch/check";
@@ -199,7 +202,8 @@ impl Started {
     /// Starts the ranks; returns where they were.
     fn run(mut self, timeout: Duration, cx: &Context<'_>) -> Result<(Self, Vec<Location>), CheckError> {
         let limits = Limits { time: Some(timeout), output: MOST_BYTES, stop: &|| cx.should_stop() };
-        let output = run(&mut self.command, &limits)?;
+        let output = run(&mut self.command, &limits)
+            .map_err(|error| CheckError::Run { error, lines: first_lines(&self.file.text) })?;
         let text = String::from_utf8_lossy(&output.stdout);
         let found: Vec<Location> = text.lines().filter_map(Location::parse).collect();
         if found.is_empty() {
@@ -217,6 +221,13 @@ impl Started {
     fn name(&self) -> String {
         self.place.as_deref().map_or_else(|| self.file.name.clone(), |place| place.display().to_string())
     }
+}
+
+/// The first lines of a launch file, to append to a message.
+fn first_lines(text: &str) -> String {
+    let more = if text.lines().count() > MOST_QUOTED { "\n  …" } else { "" };
+    let lines: Vec<String> = text.lines().take(MOST_QUOTED).map(|line| format!("  {line}")).collect();
+    lines.join("\n") + more
 }
 
 /// Rejects the launch file of another mapping.

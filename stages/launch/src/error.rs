@@ -66,9 +66,14 @@ pub enum CheckError {
     )]
     NoRanksProgram,
     /// The launcher failed.
-    #[error(transparent)]
-    #[diagnostic(code(launch::launcher), help("{}", help(&.0.cause)))]
-    Run(#[from] RunError),
+    #[error("{error}; its launch file, which is gone now:\n{lines}")]
+    #[diagnostic(code(launch::launcher), help("{}", help(&error.cause)))]
+    Run {
+        /// What it said.
+        error: RunError,
+        /// The first lines of the launch file.
+        lines: String,
+    },
     /// The command of the file starts the ranks of one host.
     #[error("the command of {file} starts the ranks of one host, and nothing here starts it on the others")]
     #[diagnostic(
@@ -131,7 +136,9 @@ pub enum CheckError {
 fn help(cause: &Cause) -> &'static str {
     match cause {
         Cause::Start(_) => "install the launcher, load its module, or name it in `launcher`",
-        Cause::Failed(_) => "run the command by hand; the message quotes its standard error",
+        Cause::Failed(_) => {
+            "the ranks were to print where they run; run the command by hand with another program, such as hostname"
+        }
         Cause::Time(_) => {
             "raise `timeout_s`; a launcher may wait for a host that does not answer, or for free slots of a job"
         }
