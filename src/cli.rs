@@ -9,6 +9,7 @@ mod fault;
 mod gates;
 mod import;
 mod init;
+mod job;
 mod locate;
 mod lock;
 mod open;

@@ -104,6 +104,7 @@ pub(crate) mod tests;
 mod writer;
 
 pub use crate::pipeline::STORE_FOLDER;
+pub(crate) use batch::time_left_of_job;
 pub(crate) use catalogue::by_matrix;
 pub use catalogue::{Catalogue, StageForm, StoredCell};
 pub use execute::{WriteError, write_outputs};
@@ -123,6 +124,7 @@ pub use plan::{TooLarge, check_memory, plan};
 pub use programs::{UnaskedCommands, missing_programs, unasked_commands};
 pub use record::PipelineId;
 pub use record::{Current, Ending, OutputRecord, OutputRecords, Partial, ResultRecord};
+pub(crate) use resources::SHARE_OF_EXPERIMENTS;
 pub use resources::{Limits, memory};
 pub use run::run;
 pub use save::InTheWay;

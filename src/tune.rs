@@ -18,6 +18,12 @@ pub enum MachineSource {
         uses: &'static str,
         /// Its path.
         path: String,
+        /// Slots of its hosts, where it has none.
+        slots: Option<u32>,
+        /// Latency in seconds of its links that have none.
+        latency: Option<String>,
+        /// Bandwidth in bytes per second, one for all links or a list by level, of those that have none.
+        bandwidth: Option<String>,
     },
     /// The shape of a network, latency and bandwidth of its links.
     Shape {
@@ -45,6 +51,8 @@ pub struct TuneFile {
     pub hosts: String,
     /// Slots of each host.
     pub slots: u32,
+    /// Host file with the slots of each, if they differ.
+    pub hosts_file: Option<String>,
     /// The machine.
     pub machine: MachineSource,
     /// File with the host of every recorded rank; none if the linear mapping stands for the default placement.
@@ -70,6 +78,12 @@ pub struct TuneFile {
 }
 
 impl TuneFile {
+    /// The text of a file with the machine alone.
+    #[must_use]
+    pub fn machine_text(&self) -> String {
+        format!("name = \"tune-machine\"\ndescription = \"The machine of a placement\"\n\n{}", self.machine())
+    }
+
     /// The text of the file. Paths are relative to its folder, which has the recording.
     #[must_use]
     pub fn text(&self) -> String {
@@ -185,12 +199,16 @@ save  = {{ launch = "rankfile" }}
     }
 
     fn machine(&self) -> String {
-        let (hosts, slots) = (quoted(&self.hosts), self.slots);
-        // A probe has measured exactly these hosts; the others name more, or are in another order.
-        let chosen = |stage: String| {
+        let hosts = quoted(&self.hosts);
+        // A probe has measured exactly these hosts; the others name more, have more slots, or are in another order.
+        let chosen = |network: String, rates: String| {
+            let free = match &self.hosts_file {
+                Some(path) => format!("with.free_file = {}\n", quoted(path)),
+                None => format!("with.free = {hosts}\nwith.slots_per_host = {}\n", self.slots),
+            };
             format!(
-                "{stage}\n[stages.machine]\nuses  = \"select/nodes\"\nneeds = {{ system = \"network\" }}\n\
-                 with  = {{ free = {hosts}, slots_per_host = {slots} }}\n"
+                "[stages.network]\n{network}\n[stages.machine]\nuses  = \"select/nodes\"\n\
+                 needs = {{ system = \"network\" }}\n{free}{rates}"
             )
         };
         match &self.machine {
@@ -198,21 +216,26 @@ save  = {{ launch = "rankfile" }}
                 let path = quoted(path);
                 format!("[stages.machine]\nuses = \"stored/system-graph\"\nwith = {{ path = {path} }}\n")
             }
-            MachineSource::File { uses, path } => {
-                let path = quoted(path);
-                chosen(format!(
-                    "[stages.network]
-uses = \"{uses}\"
-with = {{ path = {path} }}
-"
-                ))
+            MachineSource::File { uses, path, slots, latency, bandwidth } => {
+                let slots = slots.map(|slots| format!(", slots = {slots}")).unwrap_or_default();
+                let latency = latency.iter().map(|latency| format!("with.link_latency_s = {latency}\n"));
+                let bandwidth =
+                    bandwidth.iter().map(|rate| format!("with.link_bandwidth_bytes_per_s = {rate}\n"));
+                chosen(
+                    format!("uses = \"{uses}\"\nwith = {{ path = {}{slots} }}\n", quoted(path)),
+                    latency.chain(bandwidth).collect(),
+                )
             }
             MachineSource::Shape { shape, latency, bandwidth } => {
                 let shape = quoted(shape);
-                format!(
-                    "[stages.machine]\nuses = \"topology/synthetic\"\nwith.shape = {shape}\nwith.hosts = {hosts}\n\
+                let network = format!(
+                    "uses = \"topology/synthetic\"\nwith.shape = {shape}\nwith.hosts = {hosts}\n\
                      with.link_latency_s = {latency}\nwith.bandwidth_bytes_per_s = {bandwidth}\n"
-                )
+                );
+                match self.hosts_file {
+                    Some(_) => chosen(network, String::new()),
+                    None => format!("[stages.machine]\n{network}"),
+                }
             }
         }
     }
@@ -272,7 +295,13 @@ mod tests {
             latency: "[1e-6]".into(),
             bandwidth: "1e9".into(),
         };
-        let file = MachineSource::File { uses: "topology/import", path: "a \"b\"".into() };
+        let file = MachineSource::File {
+            uses: "topology/import",
+            path: "a \"b\"".into(),
+            slots: Some(4),
+            latency: Some("1e-6".into()),
+            bandwidth: Some("[1e9]".into()),
+        };
         for (machine, recorded_hosts) in
             [(shape, None), (file, Some("hosts".to_owned())), (MachineSource::Stored("machine".into()), None)]
         {
@@ -283,6 +312,7 @@ mod tests {
                 launcher: Some("srun -v".into()),
                 hosts: "n[1-2]".into(),
                 slots: 2,
+                hosts_file: recorded_hosts.clone(),
                 machine,
                 is_default_known: recorded_hosts.is_some(),
                 recorded_hosts,
@@ -298,7 +328,9 @@ mod tests {
             let file: toml::Table = tune.text().parse().unwrap();
             let trial = &file["stages"]["trial"]["with"];
             assert_eq!(trial["time_after"].as_str(), Some("time \"x\""));
-            assert_eq!(trial["time_s"].as_float(), Some(60.0));
+            assert_eq!((trial["time_s"].as_float(), trial["timeout_s"].as_float()), (Some(60.0), Some(90.0)));
+            let machine: toml::Table = tune.machine_text().parse().unwrap();
+            assert_eq!(machine["stages"]["machine"], file["stages"]["machine"]);
             assert_eq!(file["stages"]["best"]["with"]["allow_failures"].as_bool(), Some(true));
             assert_eq!(file["params"]["program"].as_str(), Some("./app 'a b'"));
             assert_eq!(

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
@@ -56,6 +56,9 @@ pub(crate) struct Arguments {
     /// Start the stage as MPI ranks with this command, such as "mpirun -n 4"; --jobs then sets the cores of each rank [default: 1].
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
+    /// When the stage has to deliver what it has.
+    #[arg(skip)]
+    pub(super) end: Option<Instant>,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
@@ -73,7 +76,13 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     check_place(entry, &out)?;
     let cancelled = on_interrupt()?;
     let observer = Notes { output, cancelled: &cancelled };
-    let place = Place { entry, out: &out, several: entry.ports(Direction::Out).count() > 1, output };
+    let place = Place {
+        end: arguments.end,
+        entry,
+        out: &out,
+        several: entry.ports(Direction::Out).count() > 1,
+        output,
+    };
     let is_feasible = match &launcher {
         None => run_here(configured, &inputs, arguments.jobs, &place, &observer)?,
         Some(launcher) => {
@@ -132,7 +141,7 @@ fn run_here(
         let value = kind.read(&input.path).map_err(Report::new)?;
         connected.connect(&input.port, value, input.digest.clone(), input.label.clone());
     }
-    let cx = Context::new(jobs, None, observer).with_scratch(place.scratch());
+    let cx = Context::new(jobs, place.end, observer).with_scratch(place.scratch());
     let (is_feasible, outputs) = match pool.install(|| configured.run(connected, &cx))? {
         Outcome::Done(outputs) | Outcome::Partial(outputs) => (true, outputs),
         Outcome::Infeasible(outputs) => (false, outputs),
@@ -148,7 +157,7 @@ fn run_here(
 /// Runs the stage as the processes that a launcher starts; returns whether a solution exists.
 fn run_launched(launch: &Launch<'_>, place: &Place<'_>, observer: &Notes<'_>) -> Result<bool> {
     let work = Staging::new(place.scratch()).map_err(Report::new)?;
-    let cx = Context::new(launch.threads, None, observer);
+    let cx = Context::new(launch.threads, place.end, observer);
     let Launched { done, outputs } = engine::launch(launch, work.path(), &cx)?;
     for (port, path) in outputs {
         let folder = Folder::open(&path).map_err(Report::new)?;
@@ -160,6 +169,8 @@ fn run_launched(launch: &Launch<'_>, place: &Place<'_>, observer: &Notes<'_>) ->
 
 /// Where the outputs go.
 struct Place<'a> {
+    /// When the stage has to deliver what it has.
+    end: Option<Instant>,
     entry: &'static StageEntry,
     out: &'a Path,
     several: bool,

@@ -169,7 +169,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let options: Vec<&str> =
         store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
     let quiet = Output::new(false, !output.is_talkative());
-    let exit = written::run(&file, &options, quiet)?;
+    let exit = written::run(&file, &options, None, quiet)?;
     if exit != Exit::Done && output.is_json() {
         return Err(Failure { exit, ..Failure::failed(NoAnswer { path: shown(&file) }) });
     }

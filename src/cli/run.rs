@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     memory: Option<u64>,
     /// Time limit of the whole run: searches then return their best solution so far.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
-    deadline: Option<Duration>,
+    pub(super) deadline: Option<Duration>,
     /// Search no placement that cannot gain this much of the run time, such as 2%, as a stage predict/bound knows it.
     #[arg(long, value_name = "GAIN", value_parser = gain, allow_hyphen_values = true)]
     worth: Option<f64>,

@@ -7,10 +7,12 @@ use std::time::Duration;
 use clap::Args;
 use hopmap_artifact::Folder;
 use hopmap_command::{Exit, Failure, refuse};
-use hopmap_formats::host_list;
+use hopmap_durable::replace_file;
 use hopmap_model::{Mapping, Trials};
 use hopmap_trials::{comparisons, fails, rival, summary};
+use miette::Report;
 
+use super::job::{End, HOSTS, Hosts};
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
 use super::run::{gain, some_time};
@@ -43,11 +45,11 @@ pub(crate) struct Arguments {
     /// The program and its arguments, without the launcher.
     #[arg(required = true, last = true, value_name = "PROGRAM")]
     program: Vec<String>,
-    /// Hosts of placements by name, such as node[1-4] [default: those of the first mapping].
+    /// Hosts of placements by name, such as node[1-4] [default: those of the first mapping, or of the Slurm job].
     #[arg(long, value_name = "LIST", requires = "slots")]
     hosts: Option<String>,
-    /// Slots of each of these hosts.
-    #[arg(long, value_name = "COUNT", requires = "hosts", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Slots of each of these hosts [default: the tasks per node of the job].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     slots: Option<u32>,
     /// Number of ranks of placements by name [default: that of the first mapping, or one for every slot].
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
@@ -64,7 +66,7 @@ pub(crate) struct Arguments {
     /// Most runs of a placement [default: 96].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(6..))]
     runs: Option<u32>,
-    /// Time of the whole trial: no runs are started that would not fit.
+    /// Time of the whole trial: no runs are started that would not fit [default: until the Slurm job ends].
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
     /// Take the run time from the standard output: the time after the last occurrence of this text, such as 12.5 (seconds), 12 ms,
@@ -88,6 +90,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
+    // The deadline ends the trial as planned, by `time_s`.
+    let end = End::new(None);
     let working = working_directory()?;
     let placements = placements(&arguments.placements)?;
     let text = pipeline(arguments, &placements, &working)?;
@@ -95,9 +99,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     written::write(&file, &text)?;
     let store = arguments.store.named(&working);
     let options: Vec<&str> = store.iter().flat_map(|store| ["--store", store.as_str()]).collect();
-    let exit = written::run(&file, &options, output)?;
-    let Some(trials) = written::newest::<Trials>(&file, &arguments.store, STAGE)? else { return Ok(exit) };
+    let exit = written::run(&file, &options, end.map(End::left), output)?;
+    let found = written::newest_or_partial::<Trials>(&file, &arguments.store, STAGE)?;
+    let Some((trials, is_partial)) = found else { return Ok(exit) };
     said(&trials, arguments.allow_failures).iter().for_each(|line| output.line(line));
+    if exit == Exit::Done && is_partial && end.is_some_and(|end| end.is_of_job) {
+        output.line("stopped early, because the job ends; the same command goes on in another job");
+        return Ok(Exit::Interrupted);
+    }
     let compared = [trials.mappings.first(), rival(&trials)];
     let fails = compared.iter().flatten().any(|mapping| fails(&trials, &mapping.name));
     Ok(if exit == Exit::Done && fails && !arguments.allow_failures { Exit::Failed } else { exit })
@@ -172,7 +181,7 @@ fn pipeline(arguments: &Arguments, placements: &[Placement], working: &Path) -> 
     let mut text = "name = \"trial\"\n".to_owned();
     let uses_hosts = placements.iter().any(|placement| matches!(placement.source, Source::Known(_)));
     if uses_hosts {
-        text += &machine(arguments, placements)?;
+        text += &machine(arguments, placements, working)?;
     }
     for Placement { name, source } in placements {
         let stage = match source {
@@ -232,17 +241,22 @@ fn parameters(arguments: &Arguments, placements: usize, working: &Path) -> Resul
 }
 
 /// Stages of the hosts and the ranks of placements by name.
-fn machine(arguments: &Arguments, placements: &[Placement]) -> Result<String> {
+fn machine(arguments: &Arguments, placements: &[Placement], working: &Path) -> Result<String> {
     let first = placements.iter().find_map(|placement| match &placement.source {
         Source::Folder(_, mapping) => Some(mapping),
         Source::Known(_) => None,
     });
-    let (hosts, slots) = match (&arguments.hosts, arguments.slots, first) {
-        (Some(hosts), Some(slots), _) => (host_list::expand(hosts).map_err(Failure::usage)?, slots),
-        (_, _, Some(mapping)) => hosts_of(mapping)?,
-        _ => return refuse("no hosts are given", "give them with --hosts 'node[1-4]' --slots 4"),
+    let hosts = match (&arguments.hosts, first) {
+        (None, Some(mapping)) => Some(Hosts::of_mapping(mapping)),
+        (hosts, _) => Hosts::new(hosts.as_deref(), arguments.slots)?,
     };
-    let all = hosts.len() as u64 * u64::from(slots);
+    let Some(hosts) = hosts else {
+        return refuse(
+            "no hosts are given, and this is not a Slurm job",
+            "give them with --hosts 'node[1-4]' --slots 4",
+        );
+    };
+    let all = hosts.slots();
     let ranks = arguments.ranks.or(first.map(|mapping| mapping.ranks.len() as u32));
     let ranks = ranks.map_or(all, u64::from);
     if ranks > all {
@@ -251,23 +265,24 @@ fn machine(arguments: &Arguments, placements: &[Placement]) -> Result<String> {
             "give fewer --ranks or more hosts",
         );
     }
-    let hosts: Vec<String> = hosts.iter().map(|host| string(host)).collect();
+    let (names, most) = (hosts.names(), hosts.most());
+    let names: Vec<String> = names.iter().map(|host| string(host)).collect();
+    let (names, equal) = (names.join(", "), hosts.are_equal());
+    let synthetic =
+        format!("uses = \"topology/synthetic\"\nwith = {{ hosts = [{names}], slots = {most} }}\n");
+    let machine = match equal {
+        true => format!("[stages.trial-hosts]\n{synthetic}"),
+        false => {
+            let path = working.join(&arguments.out).join(HOSTS);
+            replace_file(&path, hosts.host_file().as_bytes()).map_err(Report::from)?;
+            format!(
+                "[stages.trial-network]\n{synthetic}\n[stages.trial-hosts]\nuses = \"select/nodes\"\n\
+                 needs = {{ system = \"trial-network\" }}\nwith = {{ free_file = \"{HOSTS}\" }}\n"
+            )
+        }
+    };
     Ok(format!(
-        "\n[stages.trial-hosts]\nuses = \"topology/synthetic\"\nwith = {{ hosts = [{}], slots = {slots} }}\n\
-         \n# These placements depend on the number of ranks alone.\n\
+        "\n{machine}\n# These placements depend on the number of ranks alone.\n\
          [stages.trial-ranks]\nuses = \"instance/stencil\"\nwith = {{ shape = \"1x{ranks}\" }}\n",
-        hosts.join(", ")
     ))
-}
-
-/// The hosts of a mapping, and the slots of each.
-fn hosts_of(mapping: &Mapping) -> Result<(Vec<String>, u32)> {
-    let slots = mapping.hosts.first().map_or(0, |host| host.slots);
-    if mapping.hosts.iter().any(|host| host.slots != slots) {
-        return refuse(
-            "the hosts of the mapping have different numbers of slots",
-            "give --hosts and --slots",
-        );
-    }
-    Ok((mapping.hosts.iter().map(|host| host.host.clone()).collect(), slots))
 }

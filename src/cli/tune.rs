@@ -1,29 +1,35 @@
 //! `hopmap tune`: from a program to the measured gain of a placement. It records the program, measures the machine, writes a pipeline
 //! file and runs it, each by the command that a user would take.
 
+mod machine;
+
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command as Process;
 use std::time::Duration;
 
-use clap::{Args, FromArgMatches};
+use clap::Args;
 use hopmap_artifact::Folder;
 use hopmap_command::{CommandEntry, Exit, Failure, Mistake, refuse, shown};
 use hopmap_durable::{DurableError, adopt_folder, replace_file};
 use hopmap_formats::host_list;
 use hopmap_launchers::{Launch, default_options, launch_file};
 use hopmap_model::{Context, MOST_GAIN, Mapping, Metrics, Prediction, Trials};
+use hopmap_mpi_environment::LauncherKind;
 use hopmap_recording::{DESCRIPTION, Description, Recording};
 use hopmap_trials::{best, comparison, fails, gain as gain_of, rival};
 use miette::{Diagnostic, Report};
 
+use super::job::{End, HOSTS, Hosts};
 use super::open::{StoreArguments, on_interrupt, working_directory};
 use super::output::{Output, Result};
 use super::run::{gain, some_time};
 use super::{exec, written};
+use crate::engine::SHARE_OF_EXPERIMENTS;
 use crate::registry::COMMANDS;
 use crate::tune::{CHOOSE, MachineSource, TuneFile};
+use machine::{Machine, is_to_measure, machine, objectives};
 
 /// Names in the folder of the results.
 const PIPELINE: &str = "tune.toml";
@@ -38,8 +44,6 @@ const LEAST_PAIRS: u64 = 6;
 /// have failed.
 const LONGEST: f64 = 10.0;
 const START_S: f64 = 60.0;
-/// Part of the deadline that runs may take; the rest is for the recording, the machine and the search.
-const SHARE_OF_RUNS: f64 = 0.8;
 
 /// Arguments of `tune`.
 #[derive(Debug, Args)]
@@ -55,7 +59,7 @@ pub(crate) struct Arguments {
     /// Hosts, such as node[1-8] [default: those of the Slurm job].
     #[arg(long, value_name = "LIST", requires = "slots")]
     hosts: Option<String>,
-    /// Slots of each host [default: those of the Slurm job].
+    /// Slots of each host [default: the tasks per node of the Slurm job].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     slots: Option<u32>,
     /// Number of ranks [default: one for every slot].
@@ -80,11 +84,12 @@ pub(crate) struct Arguments {
     /// Take this shape of the network, such as tree:2x4x2, instead of measuring it.
     #[arg(long, requires_all = ["latency", "bandwidth"])]
     shape: Option<String>,
-    /// Latency of the links of --shape in seconds: a number, or a list by level such as [2e-6, 5e-6].
-    #[arg(long, value_name = "SECONDS", value_parser = numbers, requires = "shape")]
+    /// Latency in seconds of the links of --shape, or of those of --topology that have none: a number, or for --shape a list by
+    /// level such as [2e-6, 5e-6].
+    #[arg(long, value_name = "SECONDS", value_parser = numbers)]
     latency: Option<String>,
-    /// Bandwidth of the links of --shape in bytes per second, likewise.
-    #[arg(long, value_name = "RATE", value_parser = numbers, requires = "shape")]
+    /// Bandwidth of these links in bytes per second: a number, or a list by level.
+    #[arg(long, value_name = "RATE", value_parser = numbers)]
     bandwidth: Option<String>,
     /// Take the run time from the standard output: the time after the last occurrence of this text, such as 12.5 (seconds), 12 ms,
     /// 1:02:03 or 1m 2.5s [default: the time of the launcher].
@@ -99,8 +104,8 @@ pub(crate) struct Arguments {
     /// Files and folders of the working directory that runs change: they are as they are now before every run.
     #[arg(long, value_name = "FILES", value_delimiter = ',')]
     keep: Vec<PathBuf>,
-    /// Time for everything but the measurement of the machine; most of it is for runs. A run that hangs is stopped after ten times the
-    /// recorded time and a minute.
+    /// Time for everything; most of it is for runs [default: until the Slurm job ends]. A run that hangs is stopped after ten times
+    /// the recorded time and a minute.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
     /// Search no placement that cannot gain this much of the run time.
@@ -163,35 +168,79 @@ fn numbers(text: &str) -> std::result::Result<String, String> {
     }
 }
 
+/// The time was over before anything could be compared.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("the time was over before {what} had ended")]
+#[diagnostic(code(tune::deadline), help("{help}"))]
+struct OutOfTime {
+    what: &'static str,
+    help: &'static str,
+}
+
+impl OutOfTime {
+    /// The error of a step, if it is one: the end of a job is like an interrupt.
+    fn check(end: Option<End>, what: &'static str, help: &'static str) -> Result<()> {
+        match end.filter(|end| end.is_over()) {
+            Some(end) => {
+                let exit = if end.is_of_job { Exit::Interrupted } else { Exit::Failed };
+                Err(Failure::new(exit, [Self { what, help }.into()]))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
+    let end = End::new(arguments.deadline);
     let out = working_directory()?.join(&arguments.out);
     let place = Place::of(arguments)?;
     fs::create_dir_all(&out).map_err(DurableError::io("create", &out)).map_err(Failure::failed)?;
     check(arguments, &place, &out)?;
     let prepare = keep_inputs(arguments, &out)?;
-    let exit = record(arguments, &place, prepare.as_deref(), &out, output)?;
+    // A machine that is known, or a single host, may end all before the program has run.
+    let is_early = !is_to_measure(arguments, &out) || place.hosts.hosts.len() == 1;
+    let early = if is_early { Some(machine(arguments, &place, &out, end, output)?) } else { None };
+    if let Some(Machine { nothing_to_place: Some(reason), .. }) = &early {
+        output.line(reason);
+        return Ok(Exit::Done);
+    }
+    let exit = record(arguments, &place, prepare.as_deref(), &out, end, output)?;
     if exit != Exit::Done {
         output.line("the recorded run failed: nothing is tuned");
         return Ok(exit);
     }
     let recording = Recording::read(&out.join(RECORDING)).map_err(Failure::failed)?;
-    say_what_fits(arguments, &recording, output);
-    let exit = measure_machine(arguments, &place, &out, output)?;
-    if exit != Exit::Done {
-        return Ok(exit);
-    }
+    let machine = match early {
+        Some(machine) => machine,
+        None => machine(arguments, &place, &out, end, output)?,
+    };
+    say_what_fits(arguments, &recording, end, output);
     let recorded_hosts = write_recorded_hosts(&recording, &place, &out, output)?;
-    let tune = tune_file(arguments, &place, Some(&recording), recorded_hosts, prepare)?;
+    let mut tune = tune_file(arguments, &place, Some(&recording), recorded_hosts, prepare)?;
+    (tune.machine, tune.objectives) = (machine.source, objectives(arguments, &machine.system, output)?);
     let (text, is_default_known) = (tune.text(), tune.is_default_known);
+    let shares = shares_processors(&recording);
+    if shares {
+        output.note("the recorded ranks shared processors, which the bound leaves out: it ends nothing");
+    }
     let file = out.join(PIPELINE);
     written::write(&file, &text)?;
     let (worth, store) = (arguments.worth.to_string(), arguments.store.named(&working_directory()?));
-    let worth = if arguments.force || !is_default_known { Vec::new() } else { vec!["--worth", &worth] };
+    let is_bounded = is_default_known && !shares && !arguments.force;
+    let worth = if is_bounded { vec!["--worth", &worth] } else { Vec::new() };
     let store = store.iter().flat_map(|store| ["--store", store.as_str()]);
-    let exit = written::run(&file, &worth.into_iter().chain(store).collect::<Vec<_>>(), output)?;
-    conclude(arguments, &file, is_default_known, output)?;
-    if exit == Exit::Interrupted {
-        leave_best(arguments, &file, output)?;
+    let options: Vec<&str> = worth.into_iter().chain(store).collect();
+    let exit = written::run(&file, &options, end.map(End::left), output)?;
+    let trials = written::newest_or_partial::<Trials>(&file, &arguments.store, "trial")?;
+    let is_partial = trials.as_ref().is_some_and(|(_, is_partial)| *is_partial);
+    conclude(arguments, &file, (is_default_known, is_bounded), trials.map(|(trials, _)| trials), output)?;
+    match exit {
+        Exit::Interrupted => leave_best(arguments, &file, output)?,
+        Exit::Done if is_partial && end.is_some_and(|end| end.is_of_job) => {
+            output.line("stopped early, because the job ends; the same command goes on in another job");
+            return Ok(Exit::Interrupted);
+        }
+        _ => {}
     }
     Ok(exit)
 }
@@ -201,6 +250,28 @@ fn check(arguments: &Arguments, place: &Place, out: &Path) -> Result<()> {
     if let Some(path) = arguments.topology.as_ref().filter(|path| !path.exists()) {
         return refuse(format!("`--topology {}` does not exist", shown(path)), "check the path");
     }
+    let has_rates = arguments.latency.is_some() || arguments.bandwidth.is_some();
+    if has_rates && arguments.topology.is_none() && arguments.shape.is_none() {
+        return refuse(
+            "`--latency` and `--bandwidth` are those of a machine that is given",
+            "add --shape, such as tree:2x4x2, or --topology; without them, the machine is measured",
+        );
+    }
+    let is_list = |text: &String| text.starts_with('[');
+    if arguments.topology.is_some() && arguments.latency.as_ref().is_some_and(is_list) {
+        return refuse(
+            "`--latency` is one number with `--topology`",
+            "give the latency of links that have none",
+        );
+    }
+    if LauncherKind::of(&arguments.program[0]).is_some() {
+        let launcher = &arguments.program[0];
+        return refuse(
+            format!("`{launcher}` is a launcher, and tune starts the program by itself"),
+            format!("give the program without it, and its options with --launcher '{launcher} …'"),
+        );
+    }
+    check_cores(arguments, place)?;
     if out.join(RECORDING).exists() {
         return Ok(());
     }
@@ -209,46 +280,43 @@ fn check(arguments: &Arguments, place: &Place, out: &Path) -> Result<()> {
     written::check(&file)
 }
 
+/// Rejects more slots on this host than it has cores where the launcher binds every rank to a core: it would end without a word.
+fn check_cores(arguments: &Arguments, place: &Place) -> Result<()> {
+    let binds = matches!(arguments.launch, Launch::OpenMpi4 | Launch::OpenMpi5);
+    let cores = std::thread::available_parallelism().map_or(u32::MAX, |cores| cores.get() as u32);
+    let own = hopmap_mpi_environment::host_name();
+    let is_own = |name: &str| name == "localhost" || short(name) == short(&own);
+    match place.hosts.hosts.iter().find(|(name, slots)| binds && *slots > cores && is_own(name)) {
+        None => Ok(()),
+        Some((name, slots)) => refuse(
+            format!(
+                "`{name}` has {cores} cores, too few for {slots} slots: the rank files of Open MPI bind every rank to a core"
+            ),
+            format!("give --slots {cores}, or --launch open-mpi-hosts, which does not bind them"),
+        ),
+    }
+}
+
+/// The name of a host without its domain.
+fn short(name: &str) -> &str {
+    name.split('.').next().unwrap_or_default()
+}
+
 /// Where ranks run.
 struct Place {
-    hosts: Vec<String>,
-    slots: u32,
+    hosts: Hosts,
     ranks: u32,
-    /// Whether the launcher knows the hosts by itself.
-    is_job: bool,
 }
 
 impl Place {
     fn of(arguments: &Arguments) -> Result<Self> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.trim().is_empty());
-        let is_job = arguments.hosts.is_none();
-        let Some(list) = arguments.hosts.clone().or_else(|| variable("SLURM_JOB_NODELIST")) else {
+        let Some(hosts) = Hosts::new(arguments.hosts.as_deref(), arguments.slots)? else {
             return refuse(
                 "no hosts are given, and this is not a Slurm job",
                 "name them: --hosts 'node[1-8]' --slots 2, or start hopmap in a job",
             );
         };
-        let hosts = match host_list::expand(&list) {
-            Ok(hosts) => hosts,
-            Err(error) => {
-                return refuse(format!("hosts `{list}`: {error}"), "for example node[1-8] or a,b,c");
-            }
-        };
-        let mut seen = HashSet::new();
-        if let Some(host) = hosts.iter().find(|host| !seen.insert(*host)) {
-            return refuse(format!("hosts `{list}` has `{host}` twice"), "name every host once");
-        }
-        if hosts.is_empty() {
-            return refuse(format!("hosts `{list}` names no host"), "for example node[1-8] or a,b,c");
-        }
-        let of_job = || variable("SLURM_TASKS_PER_NODE").and_then(|text| tasks_per_node(&text));
-        let Some(slots) = arguments.slots.or_else(of_job) else {
-            return refuse(
-                "the number of slots per host is not known, or differs between hosts",
-                "give it with --slots",
-            );
-        };
-        let all = hosts.len() as u64 * u64::from(slots);
+        let all = hosts.slots();
         let ranks = arguments.ranks.map_or(all, u64::from);
         if ranks > all {
             return refuse(
@@ -256,12 +324,12 @@ impl Place {
                 "give fewer --ranks or more --slots",
             );
         }
-        Ok(Self { hosts, slots, ranks: u32::try_from(ranks).unwrap_or(u32::MAX), is_job })
+        Ok(Self { hosts, ranks: u32::try_from(ranks).unwrap_or(u32::MAX) })
     }
 
     /// The launcher and its options, under its default placement.
     fn launcher(&self, arguments: &Arguments) -> Result<Vec<String>> {
-        let hosts = if self.is_job { &[][..] } else { &self.hosts[..] };
+        let hosts = if self.hosts.is_job { Vec::new() } else { self.hosts.names() };
         let mut words = match &arguments.launcher {
             None => vec![arguments.launch.program().to_owned()],
             Some(text) => match shlex::split(text).filter(|words| !words.is_empty()) {
@@ -271,14 +339,9 @@ impl Place {
                 }
             },
         };
-        words.extend(default_options(arguments.launch, self.ranks, self.slots, hosts));
+        words.extend(default_options(arguments.launch, self.ranks, self.hosts.most(), &hosts));
         Ok(words)
     }
-}
-
-/// The number of tasks on every host, from `2(x4)`; none if it differs, as in `2(x3),1`.
-fn tasks_per_node(text: &str) -> Option<u32> {
-    text.split_once('(').map_or(text, |(number, _)| number).parse().ok().filter(|_| !text.contains(','))
 }
 
 /// Copies the files of `--keep`, unless that is done. Returns the command before every run, which restores them.
@@ -321,7 +384,14 @@ fn keep_inputs(arguments: &Arguments, out: &Path) -> Result<Option<String>> {
 }
 
 /// Records the program, unless that is done. A recording that was interrupted does not count.
-fn record(arguments: &Arguments, place: &Place, prepare: Option<&str>, out: &Path, output: Output) -> Result {
+fn record(
+    arguments: &Arguments,
+    place: &Place,
+    prepare: Option<&str>,
+    out: &Path,
+    end: Option<End>,
+    output: Output,
+) -> Result {
     let (recording, unfinished) = (out.join(RECORDING), out.join("recording.new"));
     if recording.exists() {
         let description = Description::read(&recording.join(DESCRIPTION)).map_err(Failure::failed)?;
@@ -343,8 +413,8 @@ fn record(arguments: &Arguments, place: &Place, prepare: Option<&str>, out: &Pat
     words.extend(arguments.mpicc.iter().flat_map(|mpicc| ["--mpicc", mpicc]));
     words.push("--");
     words.extend(launcher.iter().chain(&arguments.program).map(String::as_str));
-    let recorded = run_command(&words, output);
-    keep(recorded, &unfinished, &recording)
+    let recorded = run_command(&words, end, output);
+    keep(recorded, &unfinished, &recording, end, "the recorded run")
 }
 
 fn run_prepare(command: &str) -> Result<()> {
@@ -374,60 +444,40 @@ fn run_time(recording: &Recording) -> Option<f64> {
         .reduce(f64::max)
 }
 
-/// Says how long a run takes and how many fit into the deadline.
-fn say_what_fits(arguments: &Arguments, recording: &Recording, output: Output) {
+/// The time for runs, which ends a trial as planned: the deadline of all would stop it, with a wider interval. It depends on what is
+/// given and recorded alone, so that the next call writes the same file.
+fn runs_time(arguments: &Arguments, recording: &Recording) -> Option<f64> {
+    let recorded = run_time(recording).unwrap_or_default();
+    let time_s = |deadline: Duration| deadline.as_secs_f64() * SHARE_OF_EXPERIMENTS - recorded;
+    arguments.deadline.map(|deadline| time_s(deadline).max(1.0).round())
+}
+
+/// Says how long a run takes and how many fit into the time that is left.
+fn say_what_fits(arguments: &Arguments, recording: &Recording, end: Option<End>, output: Output) {
     let Some(seconds) = run_time(recording) else { return };
     let ranks = recording.processes.len();
-    let Some(time_s) = runs_time(arguments, recording) else {
+    let Some(end) = end else {
         return output.line(format!("a run of {ranks} ranks takes {seconds:.2} s"));
     };
+    let left_s = SHARE_OF_EXPERIMENTS * end.left().as_secs_f64();
+    let time_s = runs_time(arguments, recording).map_or(left_s, |time_s| time_s.min(left_s));
     let runs = (time_s / seconds.max(1e-3)) as u64;
     let candidates = u64::from(arguments.best).min(arguments.objectives.len() as u64);
     // One candidate needs no choice, only its warm-up and that of the default.
     let choice = (candidates + 1) * if candidates > 1 { u64::from(CHOOSE + 1) } else { 1 };
-    let pairs = runs.saturating_sub(choice) / 2;
-    output.line(format!(
-        "a run of {ranks} ranks takes {seconds:.2} s and the start of the launcher: at most {runs} runs fit into the deadline"
-    ));
-    if pairs < LEAST_PAIRS {
+    let least = choice + 2 * LEAST_PAIRS;
+    let before = if end.is_of_job { "before the job ends" } else { "before the deadline" };
+    output.line(format!("a run of {ranks} ranks takes {seconds:.2} s and the start of the launcher: about {runs} fit in {before}"));
+    if runs < least {
         output.line(format!(
-            "only {pairs} pairs of runs are left after {choice} runs that warm up and choose the candidate; an interval needs \
-             {LEAST_PAIRS}: give a longer --deadline or a shorter program"
+            "{least} are needed: {choice} to warm up and choose the candidate, {LEAST_PAIRS} pairs for an interval; give a longer \
+             --deadline or a shorter program"
         ));
     }
 }
 
-/// The time for runs. It depends on what is given and recorded alone, so that the next call writes the same file.
-fn runs_time(arguments: &Arguments, recording: &Recording) -> Option<f64> {
-    let recorded = run_time(recording).unwrap_or_default();
-    arguments.deadline.map(|deadline| ((deadline.as_secs_f64() * SHARE_OF_RUNS - recorded).max(1.0)).round())
-}
-
-/// Measures the machine, unless it is given or measured.
-fn measure_machine(arguments: &Arguments, place: &Place, out: &Path, output: Output) -> Result {
-    let (machine, unfinished) = (out.join(MACHINE), out.join("machine.new"));
-    if arguments.topology.is_some() || arguments.shape.is_some() || machine.exists() {
-        return Ok(Exit::Done);
-    }
-    let _ = fs::remove_dir_all(&unfinished);
-    let (launcher, folder) =
-        (command_line(place.launcher(arguments)?.iter()), unfinished.to_string_lossy().into_owned());
-    output.note(format!(
-        "measuring the machine: hopmap exec topology/probe --launcher {launcher:?} -p calibrate=true"
-    ));
-    // Quoted, or a name such as 1 would be a number.
-    let mpicc = arguments.mpicc.as_ref().map(|mpicc| format!("mpicc={}", toml::Value::from(mpicc.as_str())));
-    let words = ["exec", "topology/probe", "--launcher", &launcher, "-p", "calibrate=true", "-o", &folder];
-    let words = words.into_iter().chain(mpicc.iter().flat_map(|mpicc| ["-p", mpicc]));
-    let probe = exec::Arguments::augment_args(clap::Command::new("exec")).try_get_matches_from(words);
-    let probe = probe
-        .and_then(|matches| exec::Arguments::from_arg_matches(&matches))
-        .map_err(|error| usage(&error))?;
-    keep(exec::main(&probe, Output::new(false, true)), &unfinished, &machine)
-}
-
 /// A command of the registry, with `hopmap` as the first word.
-fn run_command(words: &[&str], output: Output) -> Result {
+fn run_command(words: &[&str], end: Option<End>, output: Output) -> Result {
     let hopmap = clap::Command::new("hopmap").subcommands(COMMANDS.iter().map(CommandEntry::definition));
     let matches = hopmap.try_get_matches_from(words);
     let command = matches
@@ -435,20 +485,24 @@ fn run_command(words: &[&str], output: Output) -> Result {
         .map_err(|error| usage(&error))?;
     let cancelled = on_interrupt()?;
     let observer = exec::Notes { output, cancelled: &cancelled };
-    Ok(command.run(&Context::new(1, None, &observer), &mut std::io::sink())?.exit)
+    Ok(command.run(&Context::new(1, end.map(|end| end.at), &observer), &mut std::io::sink())?.exit)
 }
 
 fn usage(error: &clap::Error) -> Failure {
     Mistake::new(error.to_string(), "`hopmap tune --help` lists the options").into()
 }
 
-/// Gives what a command has finished its name, and removes what it has not.
-fn keep(ended: Result, unfinished: &Path, place: &Path) -> Result {
-    match ended {
-        Ok(Exit::Done) => adopt_folder(unfinished, place).map_err(Failure::failed)?,
-        _ => drop(fs::remove_dir_all(unfinished)),
+/// Gives what a command has finished its name, and removes what it has not, as where it was out of time.
+fn keep(ended: Result, unfinished: &Path, place: &Path, end: Option<End>, what: &'static str) -> Result {
+    let help = "give a longer --deadline, or a shorter run of the program";
+    match (ended, OutOfTime::check(end, what, help)) {
+        (Ok(Exit::Done), Ok(())) => adopt_folder(unfinished, place).map_err(Failure::failed)?,
+        (ended, in_time) => {
+            drop(fs::remove_dir_all(unfinished));
+            return in_time.and(ended);
+        }
     }
-    ended
+    Ok(Exit::Done)
 }
 
 /// Writes the host of every recorded rank for `map/import`, if all are hosts of this call.
@@ -458,11 +512,10 @@ fn write_recorded_hosts(
     out: &Path,
     output: Output,
 ) -> Result<Option<String>> {
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-    let known: Vec<String> = place.hosts.iter().map(|host| short(host)).collect();
     let host_of = |host: &Option<String>| {
         let host = short(host.as_deref()?);
-        known.iter().position(|known| *known == host).map(|index| place.hosts[index].as_str())
+        let known = place.hosts.hosts.iter().find(|(known, _)| short(known) == host);
+        known.map(|(known, _)| known.as_str())
     };
     let hosts: Option<Vec<&str>> = recording.processes.iter().map(|process| host_of(&process.host)).collect();
     let Some(hosts) = hosts else {
@@ -477,11 +530,24 @@ fn write_recorded_hosts(
     Ok(Some(RECORDED_HOSTS.to_owned()))
 }
 
+/// Whether a host had more ranks than cores in the recorded run.
+fn shares_processors(recording: &Recording) -> bool {
+    let mut hosts: HashMap<&Option<String>, (usize, HashSet<u32>)> = HashMap::new();
+    for process in &recording.processes {
+        let (ranks, cores) = hosts.entry(&process.host).or_default();
+        *ranks += 1;
+        cores.extend(&process.cores);
+    }
+    hosts.into_values().any(|(ranks, cores)| !cores.is_empty() && ranks > cores.len())
+}
+
 /// Whether no host had more ranks than slots.
-fn fits(recording: &Recording, slots: u32) -> bool {
-    let mut ranks: HashMap<&Option<String>, u32> = HashMap::new();
-    recording.processes.iter().for_each(|process| *ranks.entry(&process.host).or_default() += 1);
-    ranks.into_values().all(|ranks| ranks <= slots)
+fn fits(recording: &Recording, hosts: &Hosts) -> bool {
+    let mut ranks: HashMap<&str, u32> = HashMap::new();
+    let names = recording.processes.iter().filter_map(|process| process.host.as_deref());
+    names.for_each(|name| *ranks.entry(short(name)).or_default() += 1);
+    let ranks_of = |name: &str| ranks.get(short(name)).copied().unwrap_or_default();
+    hosts.hosts.iter().all(|(name, slots)| ranks_of(name) <= *slots)
 }
 
 fn tune_file(
@@ -495,7 +561,17 @@ fn tune_file(
         (Some(path), _) => {
             let path = working_directory()?.join(path);
             let uses = if Folder::open(&path).is_ok() { "stored/system-graph" } else { "topology/import" };
-            MachineSource::File { uses, path: path.to_string_lossy().into_owned() }
+            let list = |rates: &String| match rates.starts_with('[') {
+                true => rates.clone(),
+                false => format!("[{rates}]"),
+            };
+            MachineSource::File {
+                uses,
+                path: path.to_string_lossy().into_owned(),
+                slots: None,
+                latency: arguments.latency.clone(),
+                bandwidth: arguments.bandwidth.as_ref().map(list),
+            }
         }
         (None, Some(shape)) => MachineSource::Shape {
             shape: shape.clone(),
@@ -504,16 +580,25 @@ fn tune_file(
         },
         (None, None) => MachineSource::Stored(format!("{MACHINE}/system")),
     };
+    let hosts_file = match place.hosts.are_equal() {
+        true => None,
+        false => {
+            let path = working_directory()?.join(&arguments.out).join(HOSTS);
+            replace_file(&path, place.hosts.host_file().as_bytes()).map_err(Report::from)?;
+            Some(HOSTS.to_owned())
+        }
+    };
     Ok(TuneFile {
         program: command_line(arguments.program.iter()),
         folder: working_directory()?.to_string_lossy().into_owned(),
         launch: arguments.launch,
         launcher: arguments.launcher.clone(),
-        hosts: host_list::compress(&place.hosts),
-        slots: place.slots,
+        hosts: host_list::compress(place.hosts.names()),
+        slots: place.hosts.most(),
+        hosts_file,
         machine,
         is_default_known: recorded_hosts.is_some()
-            && recording.is_some_and(|recording| fits(recording, place.slots)),
+            && recording.is_some_and(|recording| fits(recording, &place.hosts)),
         recorded_hosts,
         objectives: arguments.objectives.clone(),
         best: arguments.best,
@@ -527,10 +612,16 @@ fn tune_file(
 }
 
 /// Says what came out, in one sentence.
-fn conclude(arguments: &Arguments, file: &Path, is_default_known: bool, output: Output) -> Result<()> {
+fn conclude(
+    arguments: &Arguments,
+    file: &Path,
+    (is_default_known, is_bounded): (bool, bool),
+    trials: Option<Trials>,
+    output: Output,
+) -> Result<()> {
     let bound = written::newest::<Metrics>(file, &arguments.store, "bound")?;
     let most = bound.and_then(|bound| bound.summary.get(MOST_GAIN).copied());
-    if let Some(most) = most.filter(|most| is_default_known && *most < arguments.worth && !arguments.force) {
+    if let Some(most) = most.filter(|most| is_bounded && *most < arguments.worth) {
         output.line(format!("no placement gains more than {:.1} %: leave it", 100.0 * most));
         return Ok(());
     }
@@ -538,7 +629,7 @@ fn conclude(arguments: &Arguments, file: &Path, is_default_known: bool, output: 
         Ok(written::newest::<Prediction>(file, &arguments.store, cell)?
             .map(|prediction| prediction.seconds()))
     };
-    let Some(trials) = written::newest::<Trials>(file, &arguments.store, "trial")? else {
+    let Some(trials) = trials else {
         output.line("nothing was measured: the default placement stays");
         return Ok(());
     };
@@ -600,13 +691,6 @@ fn leave_best(arguments: &Arguments, file: &Path, output: Output) -> Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tasks_of_a_job_are_read_if_all_hosts_have_as_many() {
-        assert_eq!(tasks_per_node("2(x4)"), Some(2));
-        assert_eq!(tasks_per_node("16"), Some(16));
-        assert_eq!(tasks_per_node("2(x3),1"), None);
-    }
 
     #[test]
     fn rates_are_numbers_or_lists() {

@@ -1,6 +1,7 @@
 //! Pipeline files that commands write and run, such as `hopmap trial`: the command describes, the pipeline does the work.
 
 use std::path::Path;
+use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches as _};
 use hopmap_artifact::{Codec, Folder};
@@ -49,19 +50,28 @@ pub(crate) fn check(path: &Path) -> Result<()> {
     PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new()).open().map(drop)
 }
 
-/// Runs a pipeline file as `hopmap run` with these options does.
-pub(crate) fn run(path: &Path, options: &[&str], output: Output) -> Result {
+/// Runs a pipeline file as `hopmap run` with these options does, until a deadline if there is one.
+pub(crate) fn run(path: &Path, options: &[&str], deadline: Option<Duration>, output: Output) -> Result {
     let command = run::Arguments::augment_args(clap::Command::new("run").no_binary_name(true));
     let words = options.iter().copied().map(Into::into).chain(["--".into(), path.as_os_str().to_owned()]);
     let arguments = command.try_get_matches_from(words.collect::<Vec<std::ffi::OsString>>());
     let arguments = arguments.and_then(|matches| run::Arguments::from_arg_matches(&matches));
     let mut arguments = arguments.map_err(|error| Failure::usage(Report::msg(error.to_string())))?;
-    arguments.is_own = true;
+    (arguments.is_own, arguments.deadline) = (true, deadline);
     run::main(&arguments, output)
 }
 
 /// The newest artifact of a kind that a cell gave; that of a run that was stopped early is one, too.
 pub(crate) fn newest<A: Codec>(path: &Path, store: &StoreArguments, cell: &str) -> Result<Option<A>> {
+    Ok(newest_or_partial(path, store, cell)?.map(|(artifact, _)| artifact))
+}
+
+/// The same, and whether it is of a run that was stopped early.
+pub(crate) fn newest_or_partial<A: Codec>(
+    path: &Path,
+    store: &StoreArguments,
+    cell: &str,
+) -> Result<Option<(A, bool)>> {
     let arguments = PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new());
     let (pipeline, mut store) = (arguments.open()?, Store::load(&store.root(&arguments)?)?);
     // What was observed by the run is what its results depend on.
@@ -69,8 +79,10 @@ pub(crate) fn newest<A: Codec>(path: &Path, store: &StoreArguments, cell: &str) 
     let planned = engine::plan(&pipeline, &mut store);
     let cell = pipeline.cells.iter().position(|other| other.id == cell);
     let key = cell.and_then(|cell| planned.cells[cell].key.as_deref());
-    let record = key.and_then(|key| store.newest(key)?.0.values().find(|record| record.kind == A::KIND));
-    Ok(record.and_then(|record| Folder::read(&store.artifact(&record.digest)).ok()))
+    let Some((outputs, is_partial)) = key.and_then(|key| store.newest(key)) else { return Ok(None) };
+    let record = outputs.values().find(|record| record.kind == A::KIND);
+    let artifact = record.and_then(|record| Folder::read(&store.artifact(&record.digest)).ok());
+    Ok(artifact.map(|artifact| (artifact, is_partial)))
 }
 
 /// An artifact in the store of a pipeline file, by its digest.

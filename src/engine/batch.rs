@@ -38,7 +38,7 @@ use crate::ranks;
 use crate::ranks::{DONE, OUT};
 pub(crate) use job::Order;
 pub(crate) use manager::serve;
-pub(crate) use slurm::Slurm;
+pub(crate) use slurm::{Slurm, time_left_of_job};
 
 /// What we want of a batch system.
 pub(crate) trait BatchSystem: Sync {

@@ -10,7 +10,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use super::record::{PipelineId, ResultRecord};
 use super::store::Store;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Cell, Pipeline};
 
 /// What a run may use.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +46,8 @@ impl Resources {
 
 /// A stage that never ended here and is not a search is assumed to need this part of the time in all.
 const UNKNOWN: f64 = 0.05;
+/// The same of a stage that runs experiments, which all the others serve.
+pub(crate) const SHARE_OF_EXPERIMENTS: f64 = 0.75;
 /// Seconds, and at most a part of the time left, by which a search may be late without taking them from what runs behind it.
 const LATE: (f64, f64) = (0.2, 0.1);
 /// A cell that took less than this part of the time left when it last ran does not count among those that wait for cores.
@@ -81,8 +83,13 @@ impl Deadline {
         let identity = PipelineId::of(pipeline, store.root());
         let last = |id: &str| store.result(store.current(&identity, id)?).and_then(seconds);
         let took: Vec<Option<f64>> = pipeline.cells.iter().map(|cell| last(&cell.id)).collect();
-        let is_search: Vec<bool> = pipeline.cells.iter().map(|cell| cell.entry.distributed).collect();
-        let behind = behind(dependents, &took, &is_search, time.as_secs_f64());
+        let share = |cell: &Cell| match () {
+            () if cell.entry.distributed => None,
+            () if cell.entry.experiments => Some(SHARE_OF_EXPERIMENTS),
+            () => Some(UNKNOWN),
+        };
+        let shares: Vec<Option<f64>> = pipeline.cells.iter().map(share).collect();
+        let behind = behind(dependents, &took, &shares, time.as_secs_f64());
         Some(Self { end, took, behind })
     }
 
@@ -107,11 +114,12 @@ fn seconds(result: &ResultRecord) -> Option<f64> {
     result.seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
 }
 
-/// What has to run after each cell; cells come after those that they need.
-fn behind(dependents: &[Vec<usize>], took: &[Option<f64>], is_search: &[bool], time: f64) -> Vec<Behind> {
+/// What has to run after each cell; cells come after those that they need. `shares` are the parts of the time that cells need which
+/// never ended here, none for a search.
+fn behind(dependents: &[Vec<usize>], took: &[Option<f64>], shares: &[Option<f64>], time: f64) -> Vec<Behind> {
     let mut behind = vec![Behind::default(); dependents.len()];
     for cell in (0..dependents.len()).rev() {
-        let ways = dependents[cell].iter().map(|&next| behind[next].after(took[next], is_search[next], time));
+        let ways = dependents[cell].iter().map(|&next| behind[next].after(took[next], shares[next], time));
         let length = |way: &Behind| way.seconds + f64::from(way.searches) * time;
         behind[cell] = ways.max_by(|one, other| length(one).total_cmp(&length(other))).unwrap_or_default();
     }
@@ -120,11 +128,10 @@ fn behind(dependents: &[Vec<usize>], took: &[Option<f64>], is_search: &[bool], t
 
 impl Behind {
     /// The same with one more cell before it.
-    fn after(self, took: Option<f64>, is_search: bool, time: f64) -> Self {
-        let searches = u32::from(is_search && took.is_none());
-        let unknown = if is_search { 0.0 } else { UNKNOWN * time };
+    fn after(self, took: Option<f64>, share: Option<f64>, time: f64) -> Self {
+        let searches = u32::from(share.is_none() && took.is_none());
         Self {
-            seconds: self.seconds + took.unwrap_or(unknown),
+            seconds: self.seconds + took.unwrap_or(share.unwrap_or_default() * time),
             searches: self.searches + searches,
             cells: self.cells + 1,
         }
@@ -233,6 +240,8 @@ impl Cores {
 mod tests {
     use super::*;
 
+    const OTHER: Option<f64> = Some(UNKNOWN);
+
     fn close(one: f64, other: f64) -> bool {
         (one - other).abs() < 1e-6
     }
@@ -242,7 +251,7 @@ mod tests {
         // A search, then two stages side by side, then one that needs both.
         let dependents = [vec![1, 2], vec![3], vec![3], vec![]];
         let took = [None, Some(1.0), Some(3.0), Some(0.5)];
-        let all = behind(&dependents, &took, &[true, false, false, false], 100.0);
+        let all = behind(&dependents, &took, &[None, OTHER, OTHER, OTHER], 100.0);
         assert!(close(all[0].leaves(100.0), 96.3));
         assert!(close(all[0].leaves(90.0), 86.3));
         // Where there is not enough for all, an equal share.
@@ -253,10 +262,13 @@ mod tests {
     #[test]
     fn what_never_ran_counts_a_little_and_a_search_as_much_as_the_one_before() {
         let dependents = [vec![1], vec![2], vec![]];
-        let searches = behind(&dependents, &[None; 3], &[true, true, false], 100.0);
+        let searches = behind(&dependents, &[None; 3], &[None, None, OTHER], 100.0);
         assert!(close(searches[0].leaves(100.0), 47.4));
         assert!(close(searches[1].leaves(100.0), 94.8));
         assert!(close(searches[2].leaves(100.0), 100.0));
+        // An experiment behind a search takes nearly all.
+        let experiment = behind(&dependents, &[None; 3], &[None, Some(SHARE_OF_EXPERIMENTS), OTHER], 100.0);
+        assert!(close(experiment[0].leaves(100.0), 100.0 / 3.0) && close(experiment[1].leaves(70.0), 64.8));
     }
 
     #[test]

@@ -358,6 +358,35 @@ fn a_trial_starts_no_block_that_does_not_fit_into_its_time() {
     assert_eq!(order(&trial.trials().runs), [("linear", None), ("other", None)]);
 }
 
+/// The deadline of a run cut a trial in the middle of a run.
+#[test]
+fn the_deadline_of_a_run_ends_a_trial_between_its_runs_and_the_next_goes_on() {
+    let trial = Trial::new();
+    trial.script("app", "#!/bin/sh\necho run >> started\nsleep 0.3\necho time: 1\n");
+    trial.with("runs = 40, time_after = \"time:\"");
+    let seen = trial.0.seen(&["run", "t.toml", "--no-report", "--deadline", "4s"]);
+    assert!(seen.contains("a further block would not fit before the deadline"), "{seen}");
+    let trials = trial.trials();
+    assert!(trials.runs.len() > 4 && trials.runs.len().is_multiple_of(2), "{seen}");
+    assert!(trials.runs.iter().all(|run| run.complete), "{seen}");
+    let seen = trial.0.seen(&["run", "t.toml", "--no-report", "--deadline", "4s"]);
+    assert!(seen.contains("goes on after "), "{seen}");
+}
+
+/// The hosts were those of --hosts or of a mapping only.
+#[test]
+fn the_hosts_of_a_job_are_those_of_a_trial() {
+    let trial = Trial::new();
+    let command = "trial --launch open-mpi-hosts --launcher ./launcher --time-after time: --runs 6 linear rr=round-robin -- ./app x";
+    let mut command = trial.0.command(&command.split_whitespace().collect::<Vec<_>>());
+    let output =
+        command.env("SLURM_JOB_NODELIST", "a,b").env("SLURM_TASKS_PER_NODE", "3,1").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let best: Mapping = Folder::read(&trial.0.path().join("trial/best")).unwrap();
+    let slots: Vec<_> = best.hosts.iter().map(|host| (host.host.as_str(), host.slots)).collect();
+    assert_eq!(slots, [("a", 3), ("b", 1)]);
+}
+
 #[test]
 fn one_command_writes_a_pipeline_and_measures_placements() {
     let trial = Trial::new();

@@ -193,7 +193,7 @@ fn small_messages_and_much_computation_are_not_worth_it() {
     let output = lab.tune(&["--deadline", "5s"], pattern);
     let seen = text(&output);
     assert!(output.status.success(), "{seen}");
-    assert!(seen.contains("only 0 pairs of runs are left after 12 runs"), "{seen}");
+    assert!(seen.contains("24 are needed: 12 to warm up and choose the candidate"), "{seen}");
     assert!(seen.contains("no placement gains more than ") && seen.contains(" %: leave it"), "{seen}");
     assert!(!lab.sandbox.path().join("tune/rankfile").exists(), "{seen}");
 }
@@ -201,6 +201,7 @@ fn small_messages_and_much_computation_are_not_worth_it() {
 #[test]
 fn what_cannot_be_tuned_is_one_message() {
     let sandbox = Sandbox::new();
+    sandbox.write("slurm.conf", "SwitchName=s Nodes=n[1-2]\n");
     let refused = |arguments: &[&str]| {
         let output = sandbox.command(arguments).env_remove("SLURM_JOB_NODELIST").output().unwrap();
         assert!(!output.status.success());
@@ -232,13 +233,65 @@ fn what_cannot_be_tuned_is_one_message() {
             "`--topology none` does not exist",
         ),
         (
-            &["tune", "--hosts", "n1", "--slots", "2", "--prepare", "exit 3", "--", "./app"],
+            &["tune", "--hosts", "n[1-2]", "--slots", "2", "--prepare", "exit 3", "--", "./app"],
             "`exit 3` ended with exit status: 3",
+        ),
+        (
+            &["tune", "--hosts", "n[1-2]", "--slots", "2", "--", "/opt/bin/mpirun", "-n", "4", "./app"],
+            "`/opt/bin/mpirun` is a launcher",
+        ),
+        (
+            &["tune", "--hosts", "n[1-2]", "--slots", "2", "--latency", "1e-6", "--", "./app"],
+            "those of a machine that is given",
+        ),
+        (&["tune", "--hosts", "n1,localhost", "--slots", "9999", "--", "./app"], "too few for 9999 slots"),
+        // Machines are looked at before the program runs.
+        (
+            &["tune", "--hosts", "n[1-2]", "--slots", "2", "--topology", "slurm.conf", "--", "./app"],
+            "give --latency and --bandwidth",
+        ),
+        (
+            &["tune", "--hosts", "n[1-3]", "--slots", "2", "--topology", "slurm.conf", "--", "./app"],
+            "`n3` is not a host with slots in the machine topology",
         ),
     ] {
         let seen = refused(arguments);
         assert!(seen.contains(expected) && !seen.contains("recording "), "{expected}:\n{seen}");
     }
+}
+
+/// Failed after the recording, because the default objectives need links.
+#[test]
+fn one_host_with_one_level_ends_before_the_program_runs() {
+    let sandbox = Sandbox::new();
+    let rates = ["--latency", "1e-6", "--bandwidth", "1e9", "--launch", "open-mpi-hosts", "--", "./none"];
+    for (hosts, shape, expected) in [
+        (
+            "n1",
+            "tree:2",
+            "one host, whose 2 slots are equally far from each other: there is nothing to place",
+        ),
+        ("n[1-2]", "tree:1x2", "one rank: there is nothing to place"),
+    ] {
+        let ranks = if hosts == "n1" { "2" } else { "1" };
+        let words = ["tune", "--hosts", hosts, "--slots", "2", "-n", ranks, "--shape", shape];
+        let output = sandbox.output(&[&words[..], &rates].concat());
+        assert!(output.status.success() && text(&output).contains(expected), "{}", text(&output));
+    }
+}
+
+/// One deadline for all phases: it also ends a recording that takes too long, and the runs.
+#[test]
+fn a_deadline_ends_the_recording_too() {
+    let Some(lab) = Lab::new() else { return };
+    let begin = std::time::Instant::now();
+    let output = lab.tune(&["--deadline", "4s"], "stencil 1000 60 2000000");
+    let seen = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{seen}");
+    assert!(seen.contains("the time was over before the recorded run had ended"), "{seen}");
+    // The program takes two minutes.
+    assert!(begin.elapsed() < std::time::Duration::from_mins(1), "{seen}");
+    assert!(!lab.sandbox.path().join("tune/recording").exists());
 }
 
 #[test]

@@ -153,3 +153,72 @@ fn a_node_that_dies_ends_the_trial_and_keeps_what_was_measured() {
     let seen = text(&child.wait_with_output().unwrap());
     assert!(seen.contains("pairs"), "{seen}");
 }
+
+/// Said that the folder of the other tasks was used, or recorded the first one alone.
+#[test]
+fn a_step_without_pmi_is_no_recording() {
+    if !system_tests() {
+        return;
+    }
+    let job = Job::start();
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
+    let mut command = Command::new("timeout");
+    command
+        .args(["60", "srun", "-N2", "-n4", "--mpi=none"])
+        .arg(hopmap)
+        .args(["record", "-o", "out", "true"]);
+    command.current_dir(job.sandbox.path()).env("SLURM_CONF", job.cluster.configuration());
+    let output = command.output().unwrap();
+    let seen = text(&output);
+    assert!(!output.status.success() && seen.contains("srun has started 4 tasks without PMI"), "{seen}");
+    assert!(!job.sandbox.path().join("out").exists(), "{seen}");
+}
+
+/// Jobs of starts that waited for a node stayed in the queue, and took the node when it returned.
+#[test]
+fn a_refresh_with_a_node_down_leaves_no_job_in_the_queue() {
+    if !system_tests() {
+        return;
+    }
+    let job = Job::start();
+    let slurm = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program)
+            .args(arguments)
+            .env("SLURM_CONF", job.cluster.configuration())
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    slurm("scontrol", &["update", "nodename=n3", "state=down", "reason=test"]);
+    let hopmap = assert_cmd::cargo::cargo_bin!("hopmap");
+    let start = format!("start=srun -Q -N1 -n1 -w {{host}} '{}' agent", hopmap.display());
+    let refresh = ["topology", "refresh", "-p", "hosts=n[1-3]", "-p", &start, "-p", "inside=false"];
+    let mut command = Command::new("timeout");
+    command.arg("120").arg(hopmap).args(refresh).args(["-p", "bandwidth=none", "--publish", "machine"]);
+    command.current_dir(job.sandbox.path()).env("SLURM_CONF", job.cluster.configuration());
+    let seen = text(&command.output().unwrap());
+    assert!(seen.contains("3 hosts, 1 down"), "{seen}");
+    assert_eq!(slurm("squeue", &["--noheader"]), "", "{seen}");
+}
+
+/// With `HOPMAP_SOAK=1`, because no job is shorter than a minute. It ended as a success.
+#[test]
+fn a_job_that_ends_stops_the_trial_early() {
+    if !system_tests() || !soak() {
+        return;
+    }
+    let job = Job::start();
+    job.compile("mpicc.mpich");
+    let machine = ["--shape", "tree:2x2", "--latency", "5e-6", "--bandwidth", "1e9"];
+    let trial =
+        ["--force", "--objectives", "F", "--best", "1", "--precision", "0.001%", "--time-after", "time "];
+    let launch = ["tune", "--launch", "slurm", "--launcher", "srun --mpi=pmi2"];
+    let program = ["--", "./patterns", "stencil", "1000", "20", "20000", "shuffled"];
+    let mut command = job.hopmap(&[&launch[..], &machine, &trial, &program].concat());
+    command.env("SALLOC_TIMELIMIT", "1");
+    let output = command.output().unwrap();
+    let seen = text(&output);
+    assert!(seen.contains("stopped early, because the job ends"), "{seen}");
+    assert!(seen.contains(" pairs") && !seen.contains("failed in"), "{seen}");
+    assert_eq!(output.status.code(), Some(130), "{seen}");
+}

@@ -109,6 +109,14 @@ fn listed(jobs: &[u64]) -> String {
     jobs.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// The time left of a job, if Slurm has limited it.
+pub(crate) fn time_left_of_job(job: u64) -> Option<Duration> {
+    let mut command = Command::new("squeue");
+    // Its number as it stands, which for an element of an array is not `%i`.
+    command.args(["--noheader", "--format=%L", "--jobs", &job.to_string()]);
+    time(call(&mut command).ok()?.lines().next()?.trim())
+}
+
 /// The same for jobs that exist although the command failed.
 fn silent(error: &RunError) -> BatchError {
     BatchError::Silent(match complaint(error, "") {

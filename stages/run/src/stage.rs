@@ -129,7 +129,7 @@ impl Measurement<'_> {
             let gave_up = (0..self.names.len()).filter(|mapping| runner.gave_up(*mapping));
             gave_up.for_each(|mapping| decision.give_up(mapping));
             let was_choosing = decision.is_choosing();
-            let time = self.time_left(runner);
+            let (time, is_own) = self.time_left(runner, cx);
             let step = decision.next(time.as_ref());
             if let (true, Some(chosen)) = (was_choosing, decision.chosen()) {
                 cx.log(format_args!("{} had the best median and goes on alone", self.names[chosen]));
@@ -137,8 +137,9 @@ impl Measurement<'_> {
             let mappings = match step {
                 Step::Block(mappings) => mappings,
                 Step::End(ending) => {
-                    self.log(ending, cx);
-                    return Ok(!runner.lost_one());
+                    self.log(ending, is_own, cx);
+                    // The deadline of the run is no parameter: a trial that it ends can go on.
+                    return Ok(!runner.lost_one() && (is_own || ending != Ending::Time));
                 }
             };
             match runner.block(&mappings, decision.is_choosing(), cx)? {
@@ -150,17 +151,23 @@ impl Measurement<'_> {
         Ok(true)
     }
 
-    fn time_left(&self, runner: &Runner<'_>) -> Option<TimeLeft> {
-        let seconds = self.params.time_s? - self.begin.elapsed().as_secs_f64();
-        Some(TimeLeft { seconds, slowest: runner.slowest().to_vec() })
+    /// The time until `time_s` or the deadline of the run, and whether it is that of `time_s`.
+    fn time_left(&self, runner: &Runner<'_>, cx: &Context<'_>) -> (Option<TimeLeft>, bool) {
+        let own = self.params.time_s.map(|time| time - self.begin.elapsed().as_secs_f64());
+        let of_run = cx.deadline().map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
+        let is_own = own.is_some_and(|own| of_run.is_none_or(|of_run| own <= of_run));
+        let seconds = if is_own { own } else { of_run };
+        (seconds.map(|seconds| TimeLeft { seconds, slowest: runner.slowest().to_vec() }), is_own)
     }
 
-    fn log(&self, ending: Ending, cx: &Context<'_>) {
-        let time = self.params.time_s.unwrap_or_default();
-        match ending {
-            Ending::Time => cx.log(format_args!("a further block would not fit into {time} s")),
-            Ending::NoPair => cx.log("it ends, because there is nothing to compare"),
-            Ending::Blocks | Ending::Precise => {}
+    fn log(&self, ending: Ending, is_own: bool, cx: &Context<'_>) {
+        match (ending, self.params.time_s) {
+            (Ending::Time, Some(time)) if is_own => {
+                cx.log(format_args!("a further block would not fit into {time} s"));
+            }
+            (Ending::Time, _) => cx.log("a further block would not fit before the deadline"),
+            (Ending::NoPair, _) => cx.log("it ends, because there is nothing to compare"),
+            (Ending::Blocks | Ending::Precise, _) => {}
         }
     }
 }

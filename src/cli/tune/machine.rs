@@ -1,0 +1,154 @@
+//! The machine of `hopmap tune`: given, measured, or measured before; and what can be placed on it.
+
+use std::fs;
+use std::path::Path;
+
+use clap::{Args as _, FromArgMatches as _};
+use hopmap_command::{Exit, Failure, refuse};
+use hopmap_model::{Link, SystemGraph};
+
+use super::{Arguments, MACHINE, Place, command_line, keep, tune_file, usage};
+use crate::cli::job::End;
+use crate::cli::open::working_directory;
+use crate::cli::output::{Output, Result};
+use crate::cli::{exec, written};
+use crate::tune::{MachineSource, TuneFile};
+
+/// The file of a pipeline that consists of the machine.
+const PIPELINE: &str = "machine.toml";
+
+/// The machine on which ranks are placed.
+pub(super) struct Machine {
+    pub(super) source: MachineSource,
+    pub(super) system: SystemGraph,
+    /// Why all placements are alike, if they are.
+    pub(super) nothing_to_place: Option<String>,
+}
+
+/// The machine, measured unless it is given or has been measured; with the slots of this call, if its file has none.
+pub(super) fn machine(
+    arguments: &Arguments,
+    place: &Place,
+    out: &Path,
+    end: Option<End>,
+    output: Output,
+) -> Result<Machine> {
+    let exit = measure_machine(arguments, place, out, end, output)?;
+    if exit != Exit::Done {
+        return Err(Failure::new(exit, []));
+    }
+    let mut tune = tune_file(arguments, place, None, None, None)?;
+    let mut system = evaluated(arguments, out, &tune)?;
+    let ranks = place.ranks as usize;
+    if let MachineSource::File { slots: slots @ None, uses: "topology/import", .. } = &mut tune.machine
+        && system.slots.len() < ranks
+    {
+        *slots = Some(place.hosts.most());
+        system = evaluated(arguments, out, &tune)?;
+    }
+    if system.slots.len() < ranks {
+        let slots = system.slots.len();
+        return refuse(
+            format!("{ranks} ranks do not fit on the {slots} slots that the machine has on these hosts"),
+            "give fewer --ranks, or a machine with as many slots",
+        );
+    }
+    let is_known = |link: &Link| link.latency_s.is_some() && link.bandwidth_bytes_per_s.is_some();
+    let has_rates = !system.links.is_empty() && system.links.iter().all(is_known);
+    if !has_rates && system.calibration.is_empty() && system.hosts().count() > 1 {
+        return refuse(
+            "the machine has no latencies and bandwidths, so run times cannot be predicted",
+            "give --latency and --bandwidth of its links, or leave --topology out to measure the machine",
+        );
+    }
+    let nothing_to_place = nothing_to_place(&system, place);
+    Ok(Machine { source: tune.machine, system, nothing_to_place })
+}
+
+/// The machine of a pipeline that consists of nothing else.
+fn evaluated(arguments: &Arguments, out: &Path, tune: &TuneFile) -> Result<SystemGraph> {
+    let (file, store) = (out.join(PIPELINE), arguments.store.named(&working_directory()?));
+    written::write(&file, &tune.machine_text())?;
+    let options: Vec<&str> =
+        store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
+    let exit = written::run(&file, &options, None, Output::new(false, true))?;
+    match written::newest::<SystemGraph>(&file, &arguments.store, "machine")? {
+        Some(system) if exit == Exit::Done => Ok(system),
+        _ => Err(Failure::new(if exit == Exit::Done { Exit::Failed } else { exit }, [])),
+    }
+}
+
+/// Why no placement differs from another, if so: one rank, or a host whose slots are all equally far apart.
+fn nothing_to_place(system: &SystemGraph, place: &Place) -> Option<String> {
+    if place.ranks < 2 {
+        return Some("one rank: there is nothing to place".to_owned());
+    }
+    let (costs, slots) = (system.costs(), system.slots.len() as u32);
+    let mut pairs = (0..slots).flat_map(|a| (0..slots).filter(move |b| a != *b).map(move |b| (a, b)));
+    let is_one = system.hosts().count() == 1;
+    let first = costs.between(0, 1);
+    (is_one && pairs.all(|(a, b)| costs.between(a, b).to_bits() == first.to_bits())).then(|| {
+        format!("one host, whose {slots} slots are equally far from each other: there is nothing to place")
+    })
+}
+
+/// The objectives that the machine can have.
+pub(super) fn objectives(arguments: &Arguments, system: &SystemGraph, output: Output) -> Result<Vec<String>> {
+    let has_links = !system.links.is_empty();
+    let has_bandwidths = has_links && system.links.iter().all(|link| link.bandwidth_bytes_per_s.is_some());
+    let is_possible = |name: &&String| match name.as_str() {
+        "hop-bytes" | "max-link-load" => has_links,
+        "max-link-time" => has_bandwidths,
+        _ => true,
+    };
+    let (possible, others): (Vec<&String>, Vec<_>) = arguments.objectives.iter().partition(is_possible);
+    if possible.is_empty() {
+        return refuse(
+            "the machine has no links with rates, which all --objectives need",
+            "add F or predicted-time",
+        );
+    }
+    if !others.is_empty() {
+        let others: Vec<&str> = others.into_iter().map(String::as_str).collect();
+        output.note(format!(
+            "not searched, because the machine has no links with rates: {}",
+            others.join(", ")
+        ));
+    }
+    Ok(possible.into_iter().cloned().collect())
+}
+
+/// Whether the machine is neither given nor measured.
+pub(super) fn is_to_measure(arguments: &Arguments, out: &Path) -> bool {
+    arguments.topology.is_none() && arguments.shape.is_none() && !out.join(MACHINE).exists()
+}
+
+/// Measures the machine, unless it is given or measured.
+fn measure_machine(
+    arguments: &Arguments,
+    place: &Place,
+    out: &Path,
+    end: Option<End>,
+    output: Output,
+) -> Result {
+    let (machine, unfinished) = (out.join(MACHINE), out.join("machine.new"));
+    if !is_to_measure(arguments, out) {
+        return Ok(Exit::Done);
+    }
+    let _ = fs::remove_dir_all(&unfinished);
+    let (launcher, folder) =
+        (command_line(place.launcher(arguments)?.iter()), unfinished.to_string_lossy().into_owned());
+    output.note(format!(
+        "measuring the machine: hopmap exec topology/probe --launcher {launcher:?} -p calibrate=true"
+    ));
+    // Quoted, or a name such as 1 would be a number.
+    let mpicc = arguments.mpicc.as_ref().map(|mpicc| format!("mpicc={}", toml::Value::from(mpicc.as_str())));
+    let words = ["exec", "topology/probe", "--launcher", &launcher, "-p", "calibrate=true", "-o", &folder];
+    let words = words.into_iter().chain(mpicc.iter().flat_map(|mpicc| ["-p", mpicc]));
+    let probe = exec::Arguments::augment_args(clap::Command::new("exec")).try_get_matches_from(words);
+    let mut probe = probe
+        .and_then(|matches| exec::Arguments::from_arg_matches(&matches))
+        .map_err(|error| usage(&error))?;
+    probe.end = end.map(|end| end.at);
+    keep(exec::main(&probe, Output::new(false, true)), &unfinished, &machine, end, "the machine was measured")
+}
