@@ -282,7 +282,8 @@ fn check(arguments: &Arguments, place: &Place, out: &Path) -> Result<()> {
 
 /// Rejects more slots on this host than it has cores where the launcher binds every rank to a core: it would end without a word.
 fn check_cores(arguments: &Arguments, place: &Place) -> Result<()> {
-    let binds = matches!(arguments.launch, Launch::OpenMpi4 | Launch::OpenMpi5);
+    // A batch system gives no more slots than cores, and may have bound this process to few of them.
+    let binds = matches!(arguments.launch, Launch::OpenMpi4 | Launch::OpenMpi5) && !place.hosts.is_job;
     let cores = std::thread::available_parallelism().map_or(u32::MAX, |cores| cores.get() as u32);
     let own = hopmap_mpi_environment::host_name();
     let is_own = |name: &str| name == "localhost" || short(name) == short(&own);
