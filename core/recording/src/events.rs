@@ -47,6 +47,7 @@ mod file;
 mod records;
 
 pub use encode::{encode_events, seal_events};
+pub(crate) use file::cut_off;
 pub use file::{EventCommunicator, EventFile, event_files};
 pub use records::Events;
 

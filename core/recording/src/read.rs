@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::description::{Description, Method};
 use crate::error::RecordingError;
+use crate::events::cut_off;
 use crate::monitoring::{is_profiles, profiles};
 use crate::names::{DESCRIPTION, MONITORING};
 use crate::ranks::rank_files;
@@ -77,6 +78,7 @@ impl Recording {
         };
         let description = Description { ranks: recording.processes.len() as u32, ..description };
         description.write(folder)?;
-        Ok(Some(recording.with_reasons(description.incomplete().into_iter().collect())))
+        let cut = if description.events { cut_off(folder)? } else { None };
+        Ok(Some(recording.with_reasons(description.incomplete().into_iter().chain(cut).collect())))
     }
 }

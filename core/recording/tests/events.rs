@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use hopmap_recording::{
-    Call, CollectiveCall, CollectiveKind, Event, EventCommunicator, EventFile, Message, Mode, OtherCall,
-    RecordingError, encode_events, event_files, seal_events,
+    Call, CollectiveCall, CollectiveKind, Description, Event, EventCommunicator, EventFile, Message, Method,
+    Mode, OtherCall, Recording, RecordingError, encode_events, event_files, seal_events,
 };
 use hopmap_test_support::{Random, damage, seeds};
 use proptest::prelude::*;
 
-use crate::support::body;
+use crate::support::{body, recorded};
 
 fn communicators() -> Vec<EventCommunicator> {
     vec![EventCommunicator::new(77, (0..5).collect()), EventCommunicator::new(u64::MAX, vec![4, 2, 0])]
@@ -242,4 +242,26 @@ fn files_of_events_are_found_by_rank() {
     let files = event_files(folder.path()).unwrap();
     assert_eq!(files.iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), [9, 10]);
     assert!(event_files(Path::new("no/folder")).is_err());
+}
+
+#[test]
+fn a_recording_that_ends_says_which_files_of_events_are_cut_off() {
+    let folder = recorded(7);
+    let description = Description { events: true, ..Description::new(Method::Preload, 7) };
+    let finish = || Recording::finish(folder.path(), description.clone()).unwrap().unwrap().incomplete;
+    let write = |rank: u32, missing: usize| {
+        let bytes = encode_events(rank, 7, &communicators(), &sends(3));
+        fs::write(folder.path().join(format!("events-{rank}.bin")), &bytes[..bytes.len() - missing]).unwrap();
+    };
+    (0..7).for_each(|rank| write(rank, 0));
+    assert_eq!(finish(), None);
+    write(2, 1);
+    assert_eq!(finish().unwrap(), "`events-2.bin` is cut off");
+    // Without the last block, and without anything.
+    write(3, 48);
+    fs::write(folder.path().join("events-5.bin"), b"").unwrap();
+    assert_eq!(finish().unwrap(), "`events-2.bin`, `events-3.bin`, `events-5.bin` are cut off");
+    (0..7).for_each(|rank| write(rank, 60));
+    let all = "`events-0.bin`, `events-1.bin`, `events-2.bin`, `events-3.bin` and 3 other files of events are cut off";
+    assert_eq!(finish().unwrap(), all);
 }

@@ -75,7 +75,8 @@ typedef long long MPI_Count;
 #define CONSTANT(type, name) ((type) required_symbol_in(name, RTLD_DEFAULT))
 #define NULL_COMMUNICATOR CONSTANT(MPI_Comm, "ompi_mpi_comm_null")
 #define WORLD CONSTANT(MPI_Comm, "ompi_mpi_comm_world")
-static void *no_op;
+static void *no_op, *null_type;
+#define NULL_TYPE ((MPI_Datatype) (null_type ? null_type : (null_type = required_symbol_in("ompi_mpi_datatype_null", RTLD_DEFAULT))))
 #define IS_NO_OP(op) ((void *) (op) == (no_op ? no_op : (no_op = required_symbol_in("ompi_mpi_op_no_op", RTLD_DEFAULT))))
 #if MPI_VERSION >= 4
 MPI_SYMBOL(MPI_Session_f2c)
@@ -86,6 +87,7 @@ MPI_SYMBOL(MPI_Comm_f2c) MPI_SYMBOL(MPI_Type_f2c) MPI_SYMBOL(MPI_Request_f2c) MP
 #else
 #define NULL_COMMUNICATOR MPI_COMM_NULL
 #define WORLD MPI_COMM_WORLD
+#define NULL_TYPE MPI_DATATYPE_NULL
 #if MPI_VERSION >= 3
 #define IS_NO_OP(op) ((op) == MPI_NO_OP)
 #else
@@ -582,6 +584,7 @@ static int degree(struct thread *self, MPI_Comm comm)
 
 COLD static uint64_t new_type(struct thread *self, MPI_Datatype type)
 {
+    if (type == NULL_TYPE) return 0; /* MPI has not read it: asking for its size would end the program */
 #if MPI_VERSION >= 3
     MPI_Count size = 0;
     PMPI(MPI_Type_size_x)(type, &size);
@@ -601,6 +604,8 @@ static inline uint64_t bytes_with(struct thread *self, MPI_Count count, MPI_Data
     return (uint64_t) count * (is_known ? self->sizes[CACHE_SLOT(type)].size : new_type(self, type));
 }
 #define bytes_of(count, type) bytes_with(self, count, type)
+/* The arguments of a message to nobody are not read. */
+#define bytes_to(peer, count, type) ((peer) < 0 ? 0 : bytes_of(count, type))
 
 static inline struct entry *count_pair(struct thread *self, struct group *group, uint32_t kind, int destination, uint64_t bytes)
 {
@@ -614,6 +619,7 @@ static inline struct entry *count_pair(struct thread *self, struct group *group,
 /* Programs repeat their messages: most are found here. */
 static inline void count_message(struct thread *self, MPI_Comm comm, int dest, MPI_Count count, MPI_Datatype type)
 {
+    if (dest < 0) return; /* MPI_PROC_NULL */
     refresh(self);
     struct recent *recent = &self->recent[((unsigned) dest * 7 + (unsigned) count) % CACHE_SIZE];
     int is_same = recent->entry && recent->comm == (uintptr_t) comm && recent->type == (uintptr_t) type;
@@ -629,8 +635,8 @@ static inline void count_message(struct thread *self, MPI_Comm comm, int dest, M
 
 static void count_one_sided(struct thread *self, MPI_Win win, uint32_t kind, int target, uint64_t bytes)
 {
-    struct group *group = cached_group(self, (uintptr_t) win);
-    count_pair(self, group ? group : new_window(self, win), kind, target, bytes);
+    struct group *group = target < 0 ? NULL : cached_group(self, (uintptr_t) win);
+    if (target >= 0) count_pair(self, group ? group : new_window(self, win), kind, target, bytes);
 }
 
 static int is_root(struct group *group, int root) { return group->is_inter ? root == MPI_ROOT : root == group->rank; }
@@ -651,11 +657,13 @@ static void count_collective(struct thread *self, struct group *group, uint32_t 
     count_entry(self, (uint64_t) 1 << 63 | (uint64_t) group->index << 40 | (uint64_t) kind << 32 | member, bytes);
 }
 
+/* MPI reads the arguments of a collective operation only where they are needed: `bytes` are computed only where the process
+ * sends. */
 #define SUM(length, term) ({ uint64_t sum_ = 0; for (int i = 0; i < (length); i++) sum_ += (term); sum_; })
 #define IS_IN_PLACE (sbuf == MPI_IN_PLACE)
 #define SEND_BYTES bytes_of(count, type)
 #define COLLECTIVE(kind, has_root, root, bytes) do { \
-    struct group *g = group_of(self, comm); \
+    struct group *g = (has_root) && (root) == MPI_PROC_NULL ? NULL : group_of(self, comm); \
     if (g) count_collective(self, g, kind, has_root, root, bytes); \
 } while (0)
 #define ROOTED(kind, bytes) COLLECTIVE(kind, 1, root, bytes)
@@ -663,15 +671,16 @@ static void count_collective(struct thread *self, struct group *group, uint32_t 
 #define NEIGHBOURS(kind, bytes) do { \
     int degree_ = degree(self, comm); \
     struct group *g = group_of(self, comm); \
-    for (int i = 0; g && i < degree_; i++) count_pair(self, g, NEIGHBOUR, g->neighbours[i], bytes); \
+    for (int i = 0; g && i < degree_; i++) \
+        if (g->neighbours[i] >= 0) count_pair(self, g, NEIGHBOUR, g->neighbours[i], bytes); \
     if (g) count_collective(self, g, kind, 0, 0, SUM(degree_, g->neighbours[i] < 0 ? 0 : bytes)); \
 } while (0)
 
 /* The counts of each kind of procedure, with the arguments under the names of the table. */
 #define COUNT_send count_message(self, comm, dest, count, type)
-#define COUNT_partitioned count_pair(self, group_of(self, comm), POINT_TO_POINT, dest, bytes_of(partitions * elements, type))
-#define COUNT_put count_one_sided(self, win, PUT, target, SEND_BYTES)
-#define COUNT_get count_one_sided(self, win, GET, target, SEND_BYTES)
+#define COUNT_partitioned count_pair(self, group_of(self, comm), POINT_TO_POINT, dest, bytes_to(dest, partitions * elements, type))
+#define COUNT_put count_one_sided(self, win, PUT, target, bytes_to(target, count, type))
+#define COUNT_get count_one_sided(self, win, GET, target, bytes_to(target, count, type))
 #define COUNT_barrier ROOTLESS(KIND_barrier, 0)
 #define COUNT_bcast ROOTED(KIND_bcast, is_root(g, root) ? SEND_BYTES : 0)
 #define COUNT_gather ROOTED(KIND_gather, root == MPI_ROOT ? 0 : IS_IN_PLACE ? bytes_of(rcount, rtype) : SEND_BYTES)
@@ -702,11 +711,11 @@ static void count_collective(struct thread *self, struct group *group, uint32_t 
     if (!IS_NO_OP(op)) count_one_sided(self, win, PUT, target, sent_bytes); \
     count_one_sided(self, win, GET, target, returned_bytes); \
 } while (0)
-#define COUNT_update UPDATE(SEND_BYTES, bytes_of(rcount, rtype))
-#define COUNT_fetch UPDATE(bytes_of(1, type), bytes_of(1, type))
+#define COUNT_update UPDATE(bytes_to(target, count, type), bytes_to(target, rcount, rtype))
+#define COUNT_fetch UPDATE(bytes_to(target, 1, type), bytes_to(target, 1, type))
 #define COUNT_swap do { \
-    count_one_sided(self, win, PUT, target, 2 * bytes_of(1, type)); \
-    count_one_sided(self, win, GET, target, bytes_of(1, type)); \
+    count_one_sided(self, win, PUT, target, 2 * bytes_to(target, 1, type)); \
+    count_one_sided(self, win, GET, target, bytes_to(target, 1, type)); \
 } while (0)
 
 #define COUNT_communicator bind_communicator(*newcomm, *newcomm)

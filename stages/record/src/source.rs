@@ -278,12 +278,14 @@ fn converted(name: &str, kind: &str) -> String {
         "request" => pointer("Request"),
         "counts" | "rcounts" => format!("    const MPI_Fint *{name} = {name}_f; (void) {name};\n"),
         "sbuf" => "    const void *sbuf = buffer_of(sbuf_f); (void) sbuf;\n".to_owned(),
-        // Not read with MPI_IN_PLACE: then it may be shorter.
+        // Those that are not read may be shorter.
         "types" => format!(
             "    MPI_Datatype *types = sbuf == MPI_IN_PLACE ? NULL : types_of(self, 0, types_f, {length}); (void) types;\n"
         ),
         "rtypes" => {
-            format!("    MPI_Datatype *rtypes = types_of(self, 1, rtypes_f, {length}); (void) rtypes;\n")
+            format!(
+                "    MPI_Datatype *rtypes = sbuf == MPI_IN_PLACE ? types_of(self, 1, rtypes_f, {length}) : NULL; (void) rtypes;\n"
+            )
         }
         "requests" => "    MPI_Request *requests = requests_of(self, requests_f, n);\n".to_owned(),
         _ => String::new(),

@@ -38,7 +38,7 @@ fn program(ending: &str) -> String {
 /// Runs it; its exit status, output and recording.
 fn ended(folder: &Path, mpi: &str, ending: &str) -> (i32, String, Recording) {
     let binary = program_of(folder, &format!("mpicc.{mpi}"), &program(ending), &[]);
-    let output = record(folder, &format!("-o to -- mpirun.{mpi} -n 2 {}", binary.display()));
+    let output = record(folder, &format!("--events -o to -- mpirun.{mpi} -n 2 {}", binary.display()));
     let text = text(&output);
     let recording = Recording::read(&folder.join("to")).unwrap_or_else(|error| panic!("{error}: {text}"));
     (output.status.code().unwrap(), text, recording)
@@ -102,6 +102,8 @@ fn a_killed_rank_leaves_the_record_of_the_others() {
     assert_ne!(status, 0, "{text}");
     assert_eq!((messages(&recording), recording.processes.len()), (0, 2));
     assert!(recording.incomplete.is_some());
+    let said = text.lines().find(|line| line.contains("incomplete:")).unwrap_or_default();
+    assert!(said.contains("`events-1.bin` is cut off"), "{text}");
 }
 
 /// A program with its own handler goes on after a signal.

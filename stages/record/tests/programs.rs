@@ -1,10 +1,12 @@
 //! Every procedure counts exactly once, in C and in all forms of Fortran.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::process::Command;
 
+use hopmap_record::table::procedures;
 use hopmap_recording::{Kind, Recording};
 
-use crate::support::{compiled, mpis, of_rank, program_of, record, recorded, text};
+use crate::support::{compiled, mpis, of_rank, prepared, program_of, record, recorded, said, text};
 
 /// Messages or calls, and bytes.
 type Counts = BTreeMap<String, (u64, u64)>;
@@ -25,6 +27,7 @@ fn expected(said: &str) -> Counts {
                 add(&mut counts, format!("{kind} {peer} {length}"), 1, bytes);
             }
             ["collective", kind, bytes] => add(&mut counts, kind.into(), 1, bytes.parse().unwrap()),
+            ["returned", ..] => {}
             _ => panic!("{line}"),
         }
     }
@@ -54,7 +57,7 @@ fn every(source: &str, compiler: &str, options: &[&str]) {
     for mpi in mpis() {
         let folder = tempfile::tempdir().unwrap();
         let program = compiled(folder.path(), &format!("{compiler}.{mpi}"), source, options);
-        let (said, recording) = recorded(folder.path(), mpi, &program);
+        let (said, recording) = recorded(folder.path(), mpi, 2, &program);
         for (rank, said) in (0..).zip(&said) {
             let expected = expected(said);
             assert!(expected.len() > 20, "{said}");
@@ -86,6 +89,43 @@ fn every_procedure_of_the_module_mpi_counts_once() {
 #[test]
 fn every_procedure_of_mpi_f08_counts_once() {
     every("every.F90", "mpifort", &[FORTRAN[0], FORTRAN[1], "-DMODULE=mpi_f08", "-DF08"]);
+}
+
+/// Arguments that MPI does not read are not read: such as those of other ranks than the root. Correct programs give null
+/// types and wild pointers there.
+#[test]
+fn a_recorded_program_does_what_it_does_alone() {
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compiled(folder.path(), &format!("mpicc.{mpi}"), "ignored.c", &[]);
+        let mut launcher = Command::new(format!("mpirun.{mpi}"));
+        let ended = prepared(launcher.current_dir(folder.path()).args(["-n", "3"]).arg(&program).arg("said"));
+        let ended = ended.output().unwrap();
+        assert!(ended.status.success(), "{mpi}: {}", text(&ended));
+        let alone = said(folder.path(), 3);
+        let (said, recording) = recorded(folder.path(), mpi, 3, &program);
+        assert_eq!(said, alone, "{mpi}");
+        for (rank, said) in (0..).zip(&said) {
+            assert_eq!(found(&recording, rank), expected(said), "{mpi}, rank {rank}");
+        }
+    }
+}
+
+/// Those of every procedure of the table that does not read some of its arguments.
+#[test]
+fn every_procedure_is_called_with_arguments_that_it_does_not_read() {
+    let program = include_str!("programs/ignored.c");
+    let words: HashSet<&str> = program.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let ignores = ["dest", "source", "target", "root", "sbuf", "requests", "message"];
+    // They read all that they are given: no peer may be MPI_PROC_NULL, and without a root all take part.
+    let reads =
+        |kind: &str| kind.ends_with("scan") || kind == "allreduce" || kind.starts_with("reduce_scatter");
+    for procedure in procedures() {
+        let is_there =
+            words.contains(procedure.name.trim_end_matches("_init")) || words.contains(procedure.name);
+        let ignores = ignores.iter().any(|argument| procedure.has(argument)) && !reads(procedure.kind);
+        assert!(is_there || !ignores, "MPI_{}", procedure.name);
+    }
 }
 
 /// With `MPI_IN_PLACE`, the types of what is sent are not read: here they cannot be.

@@ -69,15 +69,19 @@ pub(crate) fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// Runs a compiled program with two ranks and the recorder; what it has printed per rank, and the recording.
-pub(crate) fn recorded(folder: &Path, mpi: &str, program: &Path) -> (Vec<String>, Recording) {
-    let arguments = format!("-o to -- mpirun.{mpi} -n 2 {} said", program.display());
+/// Runs a compiled program with these ranks and the recorder; what it has printed per rank, and the recording.
+pub(crate) fn recorded(folder: &Path, mpi: &str, ranks: u32, program: &Path) -> (Vec<String>, Recording) {
+    let arguments = format!("--events -o to -- mpirun.{mpi} -n {ranks} {} said", program.display());
     let output = record(folder, &arguments);
     assert!(output.status.success(), "{}", text(&output));
-    let said = (0..2).map(|rank| std::fs::read_to_string(folder.join(format!("said-{rank}"))).unwrap());
     let recording = Recording::read(&folder.join("to")).unwrap();
     assert_eq!(recording.incomplete, None);
-    (said.collect(), recording)
+    (said(folder, ranks), recording)
+}
+
+/// What each rank of a program has printed to `said-RANK`.
+pub(crate) fn said(folder: &Path, ranks: u32) -> Vec<String> {
+    (0..ranks).map(|rank| std::fs::read_to_string(folder.join(format!("said-{rank}"))).unwrap()).collect()
 }
 
 /// The calls of one rank.

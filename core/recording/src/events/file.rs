@@ -354,3 +354,33 @@ fn check_header(header: &[u8], path: &Path, rank: u32, ranks: u32) -> Result<(),
 pub fn event_files(folder: &Path) -> Result<Vec<(u32, PathBuf)>, RecordingError> {
     numbered_files(folder, EVENTS)
 }
+
+/// Files whose names a message has at most.
+const MOST_NAMES: usize = 4;
+
+/// Which files of events in a recording have no end, if some do not: the program was ended while they were written.
+pub(crate) fn cut_off(folder: &Path) -> Result<Option<String>, RecordingError> {
+    let mut cut = Vec::new();
+    for (_, path) in event_files(folder)? {
+        if !has_end(&path).map_err(|error| FileError::unreadable(&path, &error))? {
+            cut.push(format!("`{}`", path.file_name().unwrap_or_default().display()));
+        }
+    }
+    let others = cut.len().saturating_sub(MOST_NAMES);
+    let names = cut[..cut.len() - others].join(", ");
+    Ok(match (cut.len(), others) {
+        (0, _) => None,
+        (1, _) => Some(format!("{names} is cut off")),
+        (_, 0) => Some(format!("{names} are cut off")),
+        (_, others) => Some(format!("{names} and {others} other files of events are cut off")),
+    })
+}
+
+/// Whether the last block of a file is its end.
+fn has_end(path: &Path) -> std::io::Result<bool> {
+    let file = hopmap_model::open_input(path)?;
+    let Some(offset) = file.metadata()?.len().checked_sub(BLOCK_HEADER as u64) else { return Ok(false) };
+    let mut last = [0; BLOCK_HEADER];
+    file.read_exact_at(&mut last, offset)?;
+    Ok(Header::of(&last).kind == END && Checksum::of(&last).fits(&[]))
+}
