@@ -54,6 +54,11 @@ impl Nested {
         }
     }
 
+    /// Time at which the outermost was entered that was left last, if none is open.
+    pub(crate) fn closed_since(&self) -> Option<u64> {
+        (self.depth == 0).then_some(self.since)
+    }
+
     /// Ticks until a time.
     pub(crate) fn until(&self, time: u64) -> u64 {
         // Clock corrections may wrap around.

@@ -34,6 +34,7 @@ mod import;
 mod matching;
 mod matrix;
 mod numbering;
+mod order;
 mod otf1;
 mod otf2;
 mod params;

@@ -3,7 +3,8 @@
 //! A message keeps both ends at their places: a nonblocking receive is posted where the trace says so, and
 //! completed where it was received. What has no counterpart is left out at both ends. A nonblocking
 //! collective operation blocks where it completes, or where a later one of its communicator completes if that
-//! is earlier, so that all members keep the order in which MPI requires them to start.
+//! is earlier, so that all members keep the order in which MPI requires them to start; [`order`](crate::order) moves it if
+//! its members would wait for each other there.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use crate::archive::{check_stop, log_count};
 use crate::matching::{
     At, Joint, Matched, Meeting, Members, Moment, Part, Unmatched, What, match_collectives, match_messages,
 };
+use crate::order::{Event, Events, Meetings, ordered};
 
 /// The records of all processes.
 pub(crate) struct Records<'a> {
@@ -38,7 +40,7 @@ pub(crate) struct Lacking {
     pub(crate) unmatched: Unmatched,
     /// Collective operations whose sizes contradict each other.
     pub(crate) contradictory: u64,
-    /// Nonblocking collective operations, which block where they complete.
+    /// Nonblocking collective operations, which block where they complete or before.
     pub(crate) nonblocking: u64,
     /// Time of the first operation of each rank that is left out.
     pub(crate) since: BTreeMap<u32, u64>,
@@ -56,7 +58,7 @@ impl Lacking {
         let contradictory =
             "warning: collective operations with contradictory sizes, which are not in the program";
         log_count(cx, contradictory, self.contradictory);
-        let nonblocking = "warning: nonblocking collective operations, which block where they complete";
+        let nonblocking = "warning: nonblocking collective operations, which block where they complete, or earlier if ranks would wait for each other";
         log_count(cx, nonblocking, self.nonblocking);
         let mut since = self.since.clone();
         for (rank, cut) in cut {
@@ -81,21 +83,6 @@ impl Lacking {
     }
 }
 
-/// An operation of a rank that is a part of the program.
-#[derive(Debug, Clone, Copy)]
-enum Event {
-    /// Sends a message, by number.
-    Send(u32),
-    /// A nonblocking send completes.
-    Sent(u32),
-    /// Posts the receive of a message.
-    Post(u32),
-    /// Receives a message whose receive was posted before, or that blocks.
-    Receive(u32),
-    /// A collective operation, by number.
-    Collective(u32),
-}
-
 /// The program, and what is left out of it. `inconsistent` gives the error of operations that contradict each other.
 pub(crate) fn build(
     records: &Records<'_>,
@@ -104,7 +91,7 @@ pub(crate) fn build(
 ) -> Result<(Program, Lacking), TraceError> {
     let mut lacking = Lacking::default();
     let messages = match_messages(records.ranks, records.members, &mut lacking.unmatched, cx)?;
-    let mut events: Vec<Vec<(u32, Event)>> = vec![Vec::new(); records.ranks.len()];
+    let mut events: Vec<Events> = vec![Events::new(); records.ranks.len()];
     for (number, message) in (0..).zip(&messages) {
         check_stop(number as usize, cx)?;
         let Matched { source, sent, posted, destination, .. } = *message;
@@ -125,8 +112,18 @@ pub(crate) fn build(
     })?;
     for (events, called) in events.iter_mut().zip(called) {
         check_stop(0, cx)?;
-        lacking.nonblocking += add_collectives(called, events);
+        lacking.nonblocking += add_collectives(&called, events);
         events.sort_by_key(|(moment, _)| *moment);
+    }
+    if lacking.nonblocking > 0 {
+        let found = ordered(events, &messages, &builder.meetings, records.groups, cx)?;
+        events = found.ok_or_else(|| {
+            let problem = "ranks wait for each other wherever the nonblocking collective operations block";
+            TraceError::refused(
+                problem,
+                "the trace lacks calls, or has them in another order than the program",
+            )
+        })?;
     }
     for (rank, events) in (0..).zip(events) {
         if let Some(time) = builder.rank(rank, &events, cx)? {
@@ -137,18 +134,15 @@ pub(crate) fn build(
 }
 
 /// Adds the collective operations of a rank to its events. Gives the number of nonblocking ones.
-fn add_collectives(mut called: Vec<(Part, u32)>, events: &mut Vec<(u32, Event)>) -> u64 {
-    called.sort_by_key(|(part, _)| part.begun);
-    let mut latest: HashMap<u32, u32> = HashMap::new();
+fn add_collectives(called: &[(Part, u32)], events: &mut Events) -> u64 {
     let mut nonblocking = 0;
-    let first = events.len();
-    for (part, number) in called.into_iter().rev() {
-        nonblocking += u64::from(part.begun != part.complete);
-        let latest = latest.entry(part.joint.group).or_insert(part.complete);
-        *latest = part.complete.min(*latest);
-        events.push((*latest, Event::Collective(number)));
+    for (part, call) in called {
+        if part.begun != part.complete {
+            nonblocking += 1;
+            events.push((part.begun, Event::Begin(*call)));
+        }
+        events.push((part.complete, Event::Collective(*call)));
     }
-    events[first..].reverse();
     nonblocking
 }
 
@@ -163,6 +157,7 @@ struct Builder<'a> {
     of_messages: HashMap<(u32, u32, u32), u32>,
     /// Collective operations of single ranks, with their bytes.
     calls: Vec<(Collective, u64)>,
+    meetings: Meetings,
 }
 
 /// Identifies a communicator of the program.
@@ -185,6 +180,7 @@ impl<'a> Builder<'a> {
             communicators: world.map(|(group, _)| (Through::Group(group), 0)).into_iter().collect(),
             of_messages: HashMap::new(),
             calls: Vec::new(),
+            meetings: Meetings::default(),
         }
     }
 
@@ -219,9 +215,12 @@ impl<'a> Builder<'a> {
         };
         let communicator = self.group(group);
         let collective = Collective { communicator, operation, root: operation.has_root().then_some(root) };
+        let number = self.meetings.list.len() as u32;
+        self.meetings.list.push((self.calls.len() as u32, group));
         for ((rank, part), bytes) in meeting.members.iter().zip(meeting.parts).zip(blocks) {
             called[*rank as usize].push((*part, self.calls.len() as u32));
             self.calls.push((collective, bytes));
+            self.meetings.of_call.push(number);
         }
     }
 
@@ -266,6 +265,7 @@ impl<'a> Builder<'a> {
                 let (collective, bytes) = self.calls[number as usize];
                 return self.program.collective(rank, collective, bytes);
             }
+            Event::Begin(_) => return,
         };
         let key = (number, is_send);
         if let Event::Sent(_) | Event::Receive(_) = event
@@ -283,7 +283,7 @@ impl<'a> Builder<'a> {
             Event::Send(_) => drop(requests.insert(key, program.isend(rank, envelope, bytes))),
             Event::Post(_) => drop(requests.insert(key, program.irecv(rank, envelope, bytes))),
             Event::Receive(_) => program.recv(rank, envelope, bytes),
-            Event::Sent(_) | Event::Collective(_) => {}
+            Event::Sent(_) | Event::Begin(_) | Event::Collective(_) => {}
         }
     }
 

@@ -181,7 +181,8 @@ impl Stage for Dag {
 /// sends and receives, blocking or with a request; waits; and collective operations with the bytes of a
 /// block. Messages are matched as in `trace/dag`, so receives name the message that they received, and what
 /// has no counterpart is left out with a warning. Remote memory accesses are left out. Nonblocking collective
-/// operations block where they complete. In a recording or an OTF2 archive a test or wait for several requests is one wait
+/// operations block where they complete, or where all ranks have started them if ranks would wait for each other.
+/// Recordings whose threads call MPI at the same time are refused. In a recording or an OTF2 archive a test or wait for several requests is one wait
 /// for each request that completes.
 ///
 /// The actions of a time-independent trace of SimGrid mean what `smpirun -replay` does. A `task-dag` becomes
@@ -193,7 +194,7 @@ impl Stage for ProgramStage {
     type Params = ProgramParams;
     const KIND: &'static str = "trace/program";
     const SUMMARY: &'static str = "List what every rank of a program computes, sends and receives, in order";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const { &[Port::optional::<TaskDag>("task-dag"), Port::output::<Program>("program")] }

@@ -210,7 +210,7 @@ fn nonblocking_collective_operations_keep_the_order_in_which_they_start() {
         "compute 3, bcast 100 from 0 in 0, barrier 0 in 0, compute 15",
     ];
     assert_eq!(found.unwrap(), expected);
-    let warning = "warning: nonblocking collective operations, which block where they complete: 4";
+    let warning = "warning: nonblocking collective operations, which block where they complete, or earlier if ranks would wait for each other: 4";
     assert!(log.iter().any(|line| line == warning), "{log:?}");
 }
 
@@ -468,4 +468,23 @@ fn invalid_parameters_are_rejected() {
     };
     assert_eq!(of(|params| params.flops_per_s = 0.0), "`flops_per_s` is 0");
     assert_eq!(of(|params| params.allow_loss = 2.0), "`allow_loss` is 2");
+}
+
+/// Rank 0 receives in two threads: one after the other, or the second one while the first one waits.
+#[test]
+fn calls_of_threads_are_one_sequence_if_they_are_one_after_the_other() {
+    let written = |begin: u64| {
+        let mut archive = ranks(2);
+        let first = archive.thread(1, 0).enter(0, 1);
+        first.enter(1, 2).any(8, RECV, &receive(1, 500)).leave(10, 2).leave(30, 1);
+        let second = archive.thread(5, 0).enter(begin, 2);
+        second.any(20, RECV, &receive(1, 500)).leave(22, 2);
+        let sender = archive.thread(2, 1).enter(0, 1).enter(1, 2);
+        sender.send(2, 0, 0, 500).send(3, 0, 0, 500).leave(4, 2).leave(30, 1);
+        read_written(&archive, |_| ()).0
+    };
+    assert!(written(11).unwrap()[0].contains("recv 1 500"));
+    let refused =
+        "`ARCHIVE` has calls of several threads of rank 0 at the same time: their order cannot be known";
+    assert_eq!(written(9).unwrap_err(), refused);
 }

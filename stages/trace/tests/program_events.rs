@@ -31,6 +31,15 @@ impl Events {
         self
     }
 
+    /// A call of a thread, by its milliseconds from the begin of the program.
+    fn of_thread(&mut self, thread: u32, [enter, leave]: [u32; 2], call: Call) -> &mut Self {
+        let [enter, leave] = [enter, leave].map(|time| f64::from(time) * 1e-3);
+        let before = self.all.iter().rev().find(|event| event.thread == thread);
+        let outside = before.map_or(0.0, |before| enter - before.leave);
+        self.all.push(Event { thread, enter, leave, outside, continues: false, call });
+        self
+    }
+
     /// Another part of the call before.
     fn part(&mut self, call: Call) -> &mut Self {
         let before = *self.all.last().unwrap();
@@ -122,7 +131,7 @@ fn events_become_operations() {
     assert_eq!(found.communicators, [vec![0, 1], vec![1, 0]]);
     for warning in [
         "warning: calls of one-sided communication, which are not in the program: 1 (0.001000 s in them)",
-        "warning: nonblocking collective operations, which block where they complete: 1",
+        "warning: nonblocking collective operations, which block where they complete, or earlier if ranks would wait for each other: 1",
     ] {
         assert!(log.iter().any(|line| line == warning), "{log:?}");
     }
@@ -181,4 +190,100 @@ fn missing_and_damaged_files_are_named() {
             }
         }
     }
+}
+
+/// The operations of two ranks with these events.
+fn operations(ranks: &[Events; 2]) -> Result<Vec<String>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), ranks);
+    Ok(shown(&read(folder.path(), |_| ()).0?))
+}
+
+fn standard(message: Message) -> Call {
+    Call::Send { mode: Mode::Standard, message }
+}
+
+/// Rank 0 sends after its wait, rank 1 waits after it has received.
+#[test]
+fn a_nonblocking_collective_blocks_where_all_ranks_have_started_it() {
+    let allreduce = || Call::Icollective { operation: collective("allreduce", None, 8), request: 0 };
+    let mut first = Events::default();
+    first.call(1, allreduce()).call(2, Call::Wait).part(Call::Sent { request: 0 });
+    first.call(3, standard(message(1, 0, 9))).call(0, Call::Finalize);
+    let mut second = Events::default();
+    second.call(4, allreduce()).call(5, Call::Recv { message: message(0, 0, 9) });
+    second.call(6, Call::Wait).part(Call::Sent { request: 0 }).call(0, Call::Finalize);
+    let expected = [
+        "compute 3, allreduce 8 in 1, compute 3, send 1 9",
+        "compute 9, allreduce 8 in 1, recv 0 9, compute 6",
+    ];
+    assert_eq!(operations(&[first, second]).unwrap(), expected);
+}
+
+/// Rank 0 waits at once, rank 1 after a send that waits for rank 0 to receive it after its wait; and the collective operation
+/// that it has started before has to block before, too.
+#[test]
+fn nonblocking_collectives_of_a_communicator_keep_their_order() {
+    let barrier = |request| Call::Icollective { operation: collective("barrier", None, 0), request };
+    let bcast =
+        |request, bytes| Call::Icollective { operation: collective("bcast", Some(0), bytes), request };
+    let mut first = Events::default();
+    first.call(1, barrier(0)).call(0, bcast(1, 0)).call(0, Call::Wait).part(Call::Sent { request: 1 });
+    first.call(0, Call::Recv { message: message(1, 0, 9) });
+    first.call(0, Call::Wait).part(Call::Sent { request: 0 }).call(0, Call::Finalize);
+    let mut second = Events::default();
+    second.call(1, barrier(0)).call(0, bcast(1, 7)).call(2, standard(message(0, 0, 9)));
+    second
+        .call(3, Call::Wait)
+        .part(Call::Sent { request: 1 })
+        .part(Call::Sent { request: 0 })
+        .call(0, Call::Finalize);
+    let expected = [
+        "compute 1, barrier 0 in 1, bcast 7 from 0 in 1, recv 1 9",
+        "compute 3, barrier 0 in 1, bcast 7 from 0 in 1, send 0 9, compute 3",
+    ];
+    assert_eq!(operations(&[first, second]).unwrap(), expected);
+}
+
+#[test]
+fn threads_that_take_turns_are_one_sequence() {
+    let receive = || Call::Recv { message: message(1, 0, 9) };
+    let mut first = Events::default();
+    first.of_thread(0, [0, 1], Call::Other(OtherCall::Local)).of_thread(1, [3, 4], receive());
+    // A thread that asks in vain meanwhile changes nothing.
+    first.of_thread(2, [4, 30], Call::Polls { calls: 7, outside: 0.0 });
+    first.of_thread(0, [9, 10], receive()).of_thread(1, [16, 17], receive()).of_thread(
+        1,
+        [20, 21],
+        receive(),
+    );
+    first.of_thread(0, [29, 29], Call::Finalize);
+    let mut second = Events::default();
+    for _ in 0..4 {
+        second.call(1, standard(message(0, 0, 9)));
+    }
+    second.call(0, Call::Finalize);
+    let expected = [
+        "compute 3, recv 1 9, compute 5, recv 1 9, compute 6, recv 1 9, compute 3, recv 1 9, compute 8",
+        "compute 1, send 0 9, compute 1, send 0 9, compute 1, send 0 9, compute 1, send 0 9",
+    ];
+    assert_eq!(operations(&[first, second]).unwrap(), expected);
+}
+
+#[test]
+fn threads_that_call_mpi_at_the_same_time_are_refused() {
+    let receive = |bytes| Call::Recv { message: message(1, 0, bytes) };
+    let mut first = Events::default();
+    first.of_thread(0, [1, 9], receive(1)).of_thread(3, [5, 6], receive(2)).of_thread(
+        0,
+        [9, 9],
+        Call::Finalize,
+    );
+    let mut second = Events::default();
+    second.call(1, standard(message(0, 0, 2))).call(1, standard(message(0, 0, 1))).call(0, Call::Finalize);
+    assert_eq!(
+        operations(&[first, second]).unwrap_err(),
+        "`RECORDING/events-0.bin` has calls of several threads at the same time, first of threads 0 and 3 after 0.005000 s: \
+         their order cannot be known"
+    );
 }

@@ -28,6 +28,8 @@ pub(super) struct Purpose {
     pub(super) allow_loss: f64,
     /// What the moments become, for messages.
     pub(super) into: &'static str,
+    /// Whether the calls of the threads of a process must be one after the other.
+    pub(super) in_turns: bool,
 }
 
 /// The moments of all processes.
@@ -52,8 +54,8 @@ pub(super) struct Recorded {
     pub(super) cut: BTreeMap<u32, u64>,
 }
 
-/// The moments of a location, and the counters of skipped events.
-type Followings = (Visited, Vec<Moment>, Skipped);
+/// The moments of a location, begin and end of its calls of MPI with moments, and the counters of skipped events.
+type Followings = (Visited, Vec<Moment>, Vec<(u64, u64)>, Skipped);
 
 impl Recorded {
     /// Reads the moments of an archive, and logs what is ignored.
@@ -73,13 +75,14 @@ impl Recorded {
             communicators: &program.communicators,
             groups: &numbers,
             ranked: program.processes.ranked,
+            in_turns: purpose.in_turns && program.processes.have_threads(),
         };
         let followings = read_by(purpose.reader, cx, |way| {
             let visitor = |location| Moments::new(followed, program.processes.rank(location));
             program.visit(way, cx, visitor, |visited, mut moments| {
                 let main = program.processes.is_main(visited.location);
                 moments.finish(visited.span.unwrap_or_default(), main);
-                Ok((visited, moments.recorded, moments.skipped))
+                Ok((visited, moments.recorded, moments.calls, moments.skipped))
             })
         })?;
         report(&program, &followings, purpose.into, ticks_per_second, cx);
@@ -98,7 +101,11 @@ impl Recorded {
                 .filter(|(visited, _)| visited.is_cut())
                 .filter_map(|(visited, end)| Some((rank(visited)?, end)))
                 .collect(),
-            ranks: by_rank(&program, followings),
+            ranks: by_rank(&program, followings).map_err(|rank| {
+                let problem = format!("has calls of several threads of rank {rank} at the same time: their order cannot be known");
+                let help = "only programs whose threads call MPI one after the other can be predicted; search with objectives that need no program, such as F, and measure with `hopmap trial`";
+                TraceError::of(path, problem, help)
+            })?,
             groups,
             communicators: numbers.into_iter().filter_map(communicator).collect(),
             members: members(&program),
@@ -146,16 +153,36 @@ fn members(program: &Program) -> Members {
     ids.filter_map(of).collect()
 }
 
-/// The moments of every rank in order, merged over its locations.
-fn by_rank(program: &Program, followings: Vec<Followings>) -> Vec<Vec<Moment>> {
+/// The moments of every rank in order, merged over its locations. Fails with a rank whose calls overlap.
+fn by_rank(program: &Program, followings: Vec<Followings>) -> Result<Vec<Vec<Moment>>, u32> {
     let mut locations: BTreeMap<u32, Vec<Vec<Moment>>> = BTreeMap::new();
-    for (visited, moments, _) in followings {
+    let mut calls: BTreeMap<u32, Vec<Vec<(u64, u64)>>> = BTreeMap::new();
+    for (visited, moments, of_location, _) in followings {
         if let Some(rank) = program.processes.rank(visited.location).filter(|_| !moments.is_empty()) {
             locations.entry(rank).or_default().push(moments);
+            calls.entry(rank).or_default().push(of_location);
         }
     }
+    if let Some((rank, _)) = calls.into_iter().find(|(_, calls)| overlap(calls)) {
+        return Err(rank);
+    }
     let of_rank = |rank| merge(locations.remove(&rank).unwrap_or_default());
-    (0..program.processes.list.len() as u32).map(of_rank).collect()
+    Ok((0..program.processes.list.len() as u32).map(of_rank).collect())
+}
+
+/// Whether calls of different locations are at the same time.
+fn overlap(calls: &[Vec<(u64, u64)>]) -> bool {
+    let of_location = |(location, calls): (usize, &Vec<(u64, u64)>)| -> Vec<(u64, u64, usize)> {
+        calls.iter().map(|(begin, end)| (*begin, *end, location)).collect()
+    };
+    let mut all: Vec<_> = calls.iter().enumerate().flat_map(of_location).collect();
+    all.sort_unstable();
+    let mut last = (0, 0);
+    all.into_iter().any(|(begin, end, location)| {
+        let overlaps = location != last.1 && begin < last.0;
+        last = last.max((end, location));
+        overlaps
+    })
 }
 
 /// Merges the moments of locations by time; those of one location keep their order, even if its clock runs
@@ -228,6 +255,8 @@ struct Followed<'a> {
     groups: &'a HashMap<Through, u32>,
     /// Whether processes are ranks that can send.
     ranked: bool,
+    /// Whether begin and end of calls are needed.
+    in_turns: bool,
 }
 
 /// Counters of what is left out.
@@ -262,6 +291,10 @@ struct Moments<'a> {
     exchanging: u32,
     /// Moments, with the ticks in communication so far in place of the computation.
     recorded: Vec<Moment>,
+    /// Begin and end of calls with moments, if needed.
+    calls: Vec<(u64, u64)>,
+    /// Whether the open call has moments.
+    is_call: bool,
     bad_event: Option<BadEvent>,
     skipped: Skipped,
 }
@@ -277,6 +310,8 @@ impl<'a> Moments<'a> {
             communicating: Nested::default(),
             exchanging: 0,
             recorded: Vec::new(),
+            calls: Vec::new(),
+            is_call: false,
             bad_event: None,
             skipped: Skipped::default(),
         }
@@ -300,6 +335,7 @@ impl<'a> Moments<'a> {
     }
 
     fn add(&mut self, what: What, time: u64) {
+        self.is_call |= self.followed.in_turns && what != What::End;
         self.recorded.push(Moment { time, compute: self.communicating.until(time), what });
     }
 
@@ -382,6 +418,12 @@ impl Visitor for Moments<'_> {
                 communicating.turn(false, &time);
             }
         });
+        if self.is_call
+            && let Some(since) = self.communicating.closed_since()
+        {
+            self.calls.push((since, time()));
+            self.is_call = false;
+        }
     }
 
     fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {

@@ -121,6 +121,11 @@ impl Processes {
         self.ranks.get(&location).copied()
     }
 
+    /// Whether a process has several locations.
+    pub(super) fn have_threads(&self) -> bool {
+        self.ranks.len() > self.list.len()
+    }
+
     /// Whether a location is the main one of its process.
     pub(super) fn is_main(&self, location: u64) -> bool {
         self.rank(location).is_some_and(|rank| self.list[rank as usize].main == Some(location))

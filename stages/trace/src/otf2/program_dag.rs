@@ -16,7 +16,7 @@ use crate::{DagParams, ProgramParams, TraceError, dag, program};
 pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDag, Error> {
     let path = params.path.path();
     let &DagParams { reader, allow_truncated, allow_loss, .. } = params;
-    let purpose = Purpose { reader, allow_truncated, allow_loss, into: "the DAG" };
+    let purpose = Purpose { reader, allow_truncated, allow_loss, into: "the DAG", in_turns: false };
     let Recorded { ranks, groups, members, convention, ticks_per_second, longest_s, .. } =
         Recorded::read(path, purpose, cx)?;
     let tiny = (params.tiny_s * ticks_per_second) as u64;
@@ -48,7 +48,7 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
 /// Reads an archive as a program.
 pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> Result<Program, Error> {
     let &ProgramParams { reader, allow_truncated, allow_loss, .. } = params;
-    let purpose = Purpose { reader, allow_truncated, allow_loss, into: "the program" };
+    let purpose = Purpose { reader, allow_truncated, allow_loss, into: "the program", in_turns: true };
     let recorded = Recorded::read(path, purpose, cx)?;
     let Recorded { ranks, groups, communicators, members, convention, ticks_per_second, .. } = &recorded;
     let (convention, ticks_per_second) = (*convention, *ticks_per_second);

@@ -1,8 +1,10 @@
 //! The program of a recording with the events of every rank (`hopmap record --events`).
 //!
-//! Computation is the time that the first thread of a rank spends outside MPI. Ranks have clocks of their own,
-//! of which only differences matter. The recorder names the message that every receive received, so messages
-//! are matched exactly, in the order in which their sends and receives were posted.
+//! Computation is the time that the thread that communicates spends outside MPI. If threads take turns, it is
+//! the time in which none of them communicates. Calls of several threads at the same time are refused: in the one
+//! sequence that a program has per rank, they would wait for each other. Ranks have clocks of their own, of which
+//! only differences matter. The recorder names the message that every receive received, so messages are matched
+//! exactly, in the order in which their sends and receives were posted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -145,6 +147,21 @@ struct Reading {
     cut: BTreeMap<u32, u64>,
 }
 
+/// Whether other ranks may depend on the order of this call among those of its rank.
+fn is_part(call: &Call) -> bool {
+    !matches!(call, Call::Other(_) | Call::Polls { .. } | Call::Wait | Call::Test | Call::Freed { .. })
+}
+
+/// The error of an event during which another thread communicates.
+fn threads(path: &Path, event: &Event, other: u32) -> TraceError {
+    let problem = format!(
+        "has calls of several threads at the same time, first of threads {other} and {} after {:.6} s: their order cannot be known",
+        event.thread, event.enter
+    );
+    let help = "only programs whose threads call MPI one after the other (MPI_THREAD_SERIALIZED) can be predicted; the messages are recorded: search with objectives that need no program, such as F, and measure with `hopmap trial`";
+    TraceError::of(path, problem, help)
+}
+
 fn ticks(seconds: f64) -> u64 {
     // The conversion saturates, and negative times are zero.
     (seconds * TICKS_PER_SECOND) as u64
@@ -173,7 +190,8 @@ impl Reading {
             left_out: &mut self.left_out,
             recorded: Vec::new(),
             collectives: HashMap::new(),
-            main: None,
+            outside: HashMap::new(),
+            last: (0, 0.0),
             compute: 0,
             time: 0,
         };
@@ -183,7 +201,10 @@ impl Reading {
                 return Err(TraceError::refused(problem, ""));
             }
             match event {
-                Ok(event) => moments.event(&event),
+                Ok(event) => match moments.overlap(&event) {
+                    None => moments.event(&event),
+                    Some(other) => return Err(threads(path, &event, other)),
+                },
                 Err(damage) if allow_truncated => {
                     cx.log(format_args!("warning: only the events before the damage count: {damage}"));
                     self.cut.insert(rank, 0);
@@ -192,7 +213,7 @@ impl Reading {
                 Err(damage) => return Err(damage.into()),
             }
         }
-        moments.add(What::End);
+        moments.end();
         let (recorded, time) = (moments.recorded, moments.time);
         self.end = self.end.max(time);
         if let Some(cut) = self.cut.get_mut(&rank) {
@@ -220,8 +241,10 @@ struct RankMoments<'a> {
     recorded: Vec<Moment>,
     /// Active nonblocking collective operations by request; `None` for those that are left out.
     collectives: HashMap<u32, Option<Joint>>,
-    /// The first thread, which computes.
-    main: Option<u32>,
+    /// Ticks of computation of every thread since it communicated.
+    outside: HashMap<u32, u64>,
+    /// The thread that communicated last, and until when in seconds; first, the one that the recording begins with.
+    last: (u32, f64),
     /// Ticks of computation since the last moment.
     compute: u64,
     time: u64,
@@ -233,15 +256,38 @@ impl RankMoments<'_> {
         self.recorded.push(Moment { time: self.time, compute, what });
     }
 
+    /// The thread that communicates at the same time as this event, if another one does.
+    fn overlap(&self, event: &Event) -> Option<u32> {
+        let (thread, until) = self.last;
+        (is_part(&event.call) && thread != event.thread && event.enter < until).then_some(thread)
+    }
+
+    /// Counts the computation before an event.
+    fn count(&mut self, event: &Event) {
+        let outside = self.outside.entry(event.thread).or_default();
+        *outside = outside.saturating_add(ticks(event.outside));
+        if let Call::Polls { outside: between, .. } = event.call {
+            *outside = outside.saturating_add(ticks(between));
+            self.left_out.polling += if event.thread == self.last.0 { between } else { 0.0 };
+        }
+        if is_part(&event.call) {
+            let own = std::mem::take(outside);
+            let (thread, until) = self.last;
+            let since = if thread == event.thread { own } else { ticks(event.enter - until) };
+            self.compute = self.compute.saturating_add(since);
+            self.last = (event.thread, event.leave.max(until));
+        }
+    }
+
+    fn end(&mut self) {
+        let outside = self.outside.remove(&self.last.0).unwrap_or(0);
+        self.compute = self.compute.saturating_add(outside);
+        self.add(What::End);
+    }
+
     fn event(&mut self, event: &Event) {
         self.time = self.time.max(ticks(event.enter));
-        if *self.main.get_or_insert(event.thread) == event.thread {
-            self.compute = self.compute.saturating_add(ticks(event.outside));
-            if let Call::Polls { outside, .. } = event.call {
-                self.compute = self.compute.saturating_add(ticks(outside));
-                self.left_out.polling += outside;
-            }
-        }
+        self.count(event);
         let request = |request: u32| u64::from(request);
         match event.call {
             Call::Other(call) => self.other(call, event.leave - event.enter),
