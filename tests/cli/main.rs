@@ -62,6 +62,7 @@ mod query;
 mod rank_order;
 mod rank_order_network;
 mod record;
+mod record_random;
 mod report;
 mod report_sweep;
 mod route;

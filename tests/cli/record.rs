@@ -9,20 +9,20 @@ use hopmap_test_support::{program, system_tests};
 use crate::sandbox::{Sandbox, project};
 
 /// An MPI by the ending of its programs.
-const MPIS: [&str; 2] = ["openmpi", "mpich"];
+pub(crate) const MPIS: [&str; 2] = ["openmpi", "mpich"];
 
 /// Messages and bytes by source and destination.
 type Matrix = BTreeMap<(u32, u32), (u64, u64)>;
 
 /// The arguments of `hopmap record` outside of `mpirun` or inside.
 #[derive(Clone, Copy)]
-enum Form {
+pub(crate) enum Form {
     Outside,
     Inside,
 }
 
 /// What all commands of these tests need; the recorders are built once for all.
-fn prepared(mut command: Command, sandbox: &Sandbox) -> Command {
+pub(crate) fn prepared(mut command: Command, sandbox: &Sandbox) -> Command {
     command
         .current_dir(sandbox.path())
         .envs(hopmap_mpi_environment::AS_ROOT)
@@ -37,7 +37,7 @@ fn prepared(mut command: Command, sandbox: &Sandbox) -> Command {
 }
 
 /// Compiles a program of the tests.
-fn compile(sandbox: &Sandbox, compiler: &str, source: &Path, options: &[&str]) -> PathBuf {
+pub(crate) fn compile(sandbox: &Sandbox, compiler: &str, source: &Path, options: &[&str]) -> PathBuf {
     let binary = sandbox.path().join(source.file_stem().unwrap());
     let mut command = Command::new(compiler);
     command.args(["-O1", "-w"]).args(options).arg("-o").arg(&binary).arg(source);
@@ -45,7 +45,7 @@ fn compile(sandbox: &Sandbox, compiler: &str, source: &Path, options: &[&str]) -
     binary
 }
 
-fn shared(name: &str) -> PathBuf {
+pub(crate) fn shared(name: &str) -> PathBuf {
     project().join("tests/support/programs").join(name)
 }
 
@@ -62,7 +62,13 @@ fn succeeded(output: &Output) -> String {
 }
 
 /// `hopmap record` into the folder `to`.
-fn record(sandbox: &Sandbox, form: Form, options: &[&str], launcher: &[&str], program: &[&str]) -> Output {
+pub(crate) fn record(
+    sandbox: &Sandbox,
+    form: Form,
+    options: &[&str],
+    launcher: &[&str],
+    program: &[&str],
+) -> Output {
     let command = match form {
         Form::Outside => {
             let mut command = sandbox.command(&["record", "-o", "to"]);
