@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -115,8 +116,8 @@ pub fn is_leftover(name: &str) -> bool {
     name.starts_with('.') && name.strip_suffix(".tmp").is_some()
 }
 
-/// Removes temporary files of killed processes next to `place`. Errors are ignored: a leftover only wastes
-/// space.
+/// Removes temporary files of killed processes next to `place`, if it is known that they are gone: not those of another host, another
+/// boot or another PID namespace, where a process of the same number may be alive. Errors are ignored: a leftover only wastes space.
 fn clear_abandoned(place: &Path) {
     // Each folder is listed once, because it may receive thousands of copies; later leftovers are not of
     // interest.
@@ -138,11 +139,10 @@ fn clear_abandoned(place: &Path) {
     }
 }
 
-/// The process that created a temporary file next to the place of a name, from the name that [`unique_name`]
-/// gave it.
+/// The process of this machine that created a temporary file next to the place of a name, from the name that [`unique_name`] gave it.
 fn maker_of(found: &str, name: &str) -> Option<Pid> {
     let numbers = found.strip_prefix('.')?.strip_prefix(name)?.strip_prefix('.')?.strip_suffix(".tmp")?;
-    let (process, count) = numbers.split_once('-')?;
+    let (process, count) = numbers.strip_prefix(MACHINE.as_str())?.strip_prefix('-')?.split_once('-')?;
     count.parse::<u64>().ok()?;
     Pid::from_raw(process.parse().ok().filter(|&process| process > 0)?)
 }
@@ -213,12 +213,26 @@ fn parent_of(place: &Path) -> &Path {
     }
 }
 
-/// A hidden name that is unique among threads and processes.
+/// Where the numbers of processes are unique: the host, its boot, and the PID namespace, as eight hexadecimal digits.
+static MACHINE: LazyLock<String> = LazyLock::new(|| {
+    let read = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    digits(&read("hostname"), &read("random/boot_id"), &namespace)
+});
+
+fn digits(host: &str, boot: &str, namespace: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    (host, boot, namespace).hash(&mut hasher);
+    format!("{:08x}", hasher.finish() as u32)
+}
+
+/// A hidden name that is unique among threads and processes, also of several hosts.
 fn unique_name(name: &OsStr) -> OsString {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut unique = OsString::from(".");
     unique.push(name);
-    unique.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+    let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    unique.push(format!(".{}-{process}-{count}.tmp", *MACHINE));
     unique
 }
 
@@ -259,11 +273,18 @@ mod tests {
         let mut ended = std::process::Command::new("true").spawn().unwrap();
         ended.wait().unwrap();
         let (gone, here) = (ended.id(), std::process::id());
-        let stays = [format!(".a.{here}-7.tmp"), format!(".a.b.{gone}-0.tmp"), ".a.tmp".to_owned()];
+        let machine = MACHINE.as_str();
+        let stays = [
+            format!(".a.{machine}-{here}-7.tmp"),
+            format!(".a.b.{machine}-{gone}-0.tmp"),
+            ".a.tmp".to_owned(),
+            // Of another machine, or PID namespace: there the process may be alive.
+            format!(".a.{}-{gone}-0.tmp", digits("other", "", Path::new(""))),
+        ];
         for name in &stays {
             fs::write(folder.path().join(name), "").unwrap();
         }
-        let left = |number: u32| folder.path().join(format!(".a.{gone}-{number}.tmp"));
+        let left = |number: u32| folder.path().join(format!(".a.{machine}-{gone}-{number}.tmp"));
         fs::write(left(0), "").unwrap();
         fs::create_dir_all(left(1).join("folder")).unwrap();
         drop(Staging::beside(&folder.path().join("a")).unwrap());
@@ -273,6 +294,18 @@ mod tests {
         let mut stays = stays.to_vec();
         stays.sort();
         assert_eq!(names, stays);
+    }
+
+    #[test]
+    fn host_boot_and_namespace_tell_processes_of_one_number_apart() {
+        let (host, boot, namespace) = ("a", "b", Path::new("c"));
+        let here = digits(host, boot, namespace);
+        assert_eq!(here, digits("a", "b", Path::new("c")));
+        for other in
+            [digits("x", boot, namespace), digits(host, "x", namespace), digits(host, boot, Path::new("x"))]
+        {
+            assert_ne!(here, other);
+        }
     }
 
     #[test]
