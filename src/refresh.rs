@@ -30,7 +30,7 @@
 //! `core/changes` compares two snapshots by names; switches with generated names, and groups of a level, correspond if they have most
 //! hosts in common. Data that a source lacks for a host that is down come from the published machine (`keep_down`).
 //!
-//! A consumer that outlives a killed refresh continues; the next refresh runs it again, possibly at the same time.
+//! A consumer ends with a refresh that is killed; the next refresh runs it again. What it has left behind goes on.
 
 mod compare;
 mod publication;

@@ -416,6 +416,29 @@ fn one_command_writes_a_pipeline_and_measures_placements() {
     );
 }
 
+/// After `kill -9`, the ranks of a trial ran on beside those of the next one.
+#[test]
+fn a_trial_that_is_killed_takes_its_run_with_it_before_the_next_one_runs() {
+    let trial = Trial::new();
+    trial.with("runs = 1, warm_up = 0");
+    // A rank that does not hear SIGTERM.
+    let app = "#!/bin/sh\n[ -f first ] && { grep -v ') Z ' /proc/$(cat first)/stat >> beside; exit 0; }\n\
+               trap '' TERM\necho $$ > first\nwhile :; do sleep 0.1; done\n";
+    trial.script("app", app);
+    let run = ["run", "t.toml", "--no-report", "--quiet"];
+    let mut killed = trial.0.command(&run).spawn().unwrap();
+    let since = Instant::now();
+    while !trial.0.path().join("first").exists() && since.elapsed() < Duration::from_mins(1) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Time for the group to be noted.
+    std::thread::sleep(Duration::from_millis(500));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    trial.0.stdout(&run);
+    assert_eq!(trial.0.read("beside"), "");
+}
+
 /// `hopmap trial` of two placements whose program prints a time.
 fn command_with(trial: &Trial, app: &str, options: &str) -> std::process::Output {
     trial.script("app", &format!("#!/bin/sh\necho run >> started\n{app}"));

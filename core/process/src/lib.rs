@@ -1,7 +1,10 @@
 //! Runs other programs in their own process groups and never leaves a process behind. See the `README.md`.
 //!
 //! [`on_path`] finds a program, [`run`] runs one command to its end, [`Group`] is a program as the leader of a process group; [`Capture`]
-//! and [`for_each_line`] read output, so that programs never block on a full pipe.
+//! and [`for_each_line`] read output, so that programs never block on a full pipe. If this process is killed, its groups end as well; what
+//! is left nevertheless, [`end_survivors`] ends in a later process.
+
+mod survivors;
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -15,6 +18,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+pub use survivors::end_survivors;
 
 /// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
@@ -182,7 +187,15 @@ impl Group {
     /// Starts a program as the leader of a new group. A Ctrl-C in the terminal then reaches only hopmap,
     /// which decides what happens to the program.
     pub fn start(command: &mut Command) -> io::Result<Self> {
-        Ok(Self { leader: command.process_group(0).spawn()?, is_over: false })
+        survivors::prepare();
+        let leader = command.process_group(0).spawn()?;
+        survivors::watch(Pid::from_child(&leader), true);
+        Ok(Self { leader, is_over: false })
+    }
+
+    /// Notes in a file by what [`end_survivors`] finds the group. Errors are ignored.
+    pub fn note(&self, file: &Path) {
+        survivors::note(Pid::from_child(&self.leader), file);
     }
 
     /// Takes the program's standard input, if it is a pipe.
@@ -284,9 +297,13 @@ impl Group {
         self.leave()
     }
 
-    /// Waits for the leader only: the processes that it started may go on.
+    /// Waits for the leader only: the processes that it started may go on, also without this one.
     pub fn leave(&mut self) -> io::Result<ExitStatus> {
         self.is_over = true;
+        let group = Pid::from_child(&self.leader);
+        // Before it is reaped: afterwards its number may be that of another group.
+        retry_on_intr(|| waitid(WaitId::Pid(group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT))?;
+        survivors::watch(group, false);
         self.leader.wait()
     }
 }

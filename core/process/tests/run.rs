@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hopmap_process::{Cause, Group, Limits, Output, RunError, run};
+use hopmap_process::{Cause, Group, Limits, Output, RunError, end_survivors, run};
 
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -111,6 +111,84 @@ fn grandchildren_end_with_the_command() {
     // Only an explicit request leaves a process behind.
     let leave = |script: &str| assert!(Group::start(&mut shell(script)).unwrap().leave().unwrap().success());
     assert!(!grandchild_ends("exit 0", Duration::from_millis(100), leave));
+}
+
+/// Waits until a file has a line.
+fn line_of(file: &Path) -> String {
+    let until = Instant::now() + Duration::from_mins(1);
+    loop {
+        let text = fs::read_to_string(file).unwrap_or_default();
+        if text.ends_with('\n') || Instant::now() > until {
+            return text.trim().to_owned();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// As another process, starts a group whose leader ends and leaves a grandchild, and waits for it; `None` in that process.
+fn other_process(name: &str, folder: &Path) -> Option<std::process::Child> {
+    let variable = "HOPMAP_TEST_FOLDER";
+    let Some(folder) = std::env::var_os(variable) else {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", name]).env(variable, folder).stdout(Stdio::null());
+        return Some(command.spawn().unwrap());
+    };
+    let folder = Path::new(&folder);
+    let script =
+        format!("(trap '' TERM; sleep 300 & echo $! > {}; wait) & wait", folder.join("rank").display());
+    let group = Group::start(&mut shell(&script)).unwrap();
+    group.note(&folder.join("group"));
+    fs::write(folder.join("noted"), "\n").unwrap();
+    group.wait(|| None::<()>).unwrap();
+    None
+}
+
+/// A killed trial left its ranks running beside those of the next one.
+#[test]
+fn groups_end_with_a_process_that_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut other) = other_process("groups_end_with_a_process_that_is_killed", folder.path()) else {
+        return;
+    };
+    let rank = line_of(&folder.path().join("rank"));
+    line_of(&folder.path().join("noted"));
+    other.kill().unwrap();
+    other.wait().unwrap();
+    let until = Instant::now() + Duration::from_mins(1);
+    while !is_gone(&rank) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(is_gone(&rank), "{rank} is alive");
+}
+
+#[test]
+fn a_group_that_was_left_is_found_and_no_other_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut other) = other_process("a_group_that_was_left_is_found_and_no_other_one", folder.path())
+    else {
+        return;
+    };
+    let rank = line_of(&folder.path().join("rank"));
+    line_of(&folder.path().join("noted"));
+    let file = folder.path().join("group");
+    let left = fs::read_to_string(&file).unwrap();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    let words: Vec<&str> = left.split(' ').collect();
+    let with = |place: usize, word: &str| {
+        let mut words = words.clone();
+        words[place] = word;
+        words.join(" ")
+    };
+    let others = [with(0, "boot"), with(1, "pid:[1]"), with(2, "1"), String::new()];
+    let ends = |noted: &String| {
+        fs::write(&file, noted).unwrap();
+        end_survivors(&file, Duration::ZERO)
+    };
+    assert!(!others.iter().any(ends));
+    assert!(!is_gone(&rank));
+    assert!(ends(&left) && !file.exists());
+    assert!(is_gone(&rank));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use hopmap_model::{Context, FileSet, TIMED_OUT, TrialMapping, TrialRun, Trials, open_input};
-use hopmap_process::{Capture, Group};
+use hopmap_process::{Capture, Group, end_survivors};
 use hopmap_trials::Order;
 use tempfile::TempDir;
 
@@ -311,12 +311,20 @@ impl<'a> Runner<'a> {
         let timeout = self.params.timeout_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let begin = Instant::now();
         let mut group = Group::start(command)?;
-        let (end, stopped) = group.wait_for_end(|| match timeout {
-            _ if cx.should_stop() => Some(Ending::Stopped),
-            Some(timeout) if begin.elapsed() >= timeout => Some(Ending::Timeout),
-            _ => None,
+        let mut is_noted = false;
+        let (end, stopped) = group.wait_for_end(|| {
+            // Asked only of a run that lasts, so that nothing delays the end of a short one.
+            if !std::mem::replace(&mut is_noted, true) {
+                cx.state().inspect(|file| group.note(file));
+            }
+            match timeout {
+                _ if cx.should_stop() => Some(Ending::Stopped),
+                Some(timeout) if begin.elapsed() >= timeout => Some(Ending::Timeout),
+                _ => None,
+            }
         })?;
         let status = if stopped.is_some() { group.stop(GRACE) } else { group.end() }?;
+        let _ = cx.state().map(fs::remove_file);
         Ok((end.duration_since(begin).as_secs_f64(), stopped.unwrap_or(Ending::Exited(status))))
     }
 
@@ -371,6 +379,13 @@ impl Block {
     /// Whether a mapping can be compared with the first.
     fn has_pair(&self) -> bool {
         self.times.first().is_some_and(Option::is_some) && self.ran() > 1
+    }
+}
+
+/// Ends the run of an earlier trial that was killed: its ranks would disturb this one. Its group is in the file of the state.
+pub(crate) fn end_earlier_run(cx: &Context<'_>) {
+    if cx.state().is_some_and(|file| end_survivors(file, GRACE)) {
+        cx.log("the run of a trial that was killed went on, and was stopped");
     }
 }
 

@@ -11,7 +11,7 @@ use hopmap_trials::{Decision, Ending, Step, TimeLeft, add_metrics, summary};
 use crate::candidates::candidates;
 use crate::command::program_file;
 use crate::params::words;
-use crate::runner::{Block, RECORDING_WORD};
+use crate::runner::{Block, RECORDING_WORD, end_earlier_run};
 use crate::{Runner, TrialError, TrialParams};
 
 /// `run/trial`: measures the run time of a program under several mappings.
@@ -66,6 +66,7 @@ impl Stage for TrialStage {
 
     fn run(params: TrialParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let begin = Instant::now();
+        end_earlier_run(cx);
         let (mappings, predictions) = (inputs.many("mappings")?, inputs.many("predictions")?);
         let candidates = candidates(mappings, &predictions, params.best, cx)?;
         let mut runner = Runner::new(&params, &candidates, &cx.scratch())?;
