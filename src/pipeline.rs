@@ -69,8 +69,9 @@ pub use problem::{LocatedProblem, Problem, Problems, Source};
 pub use project::{EMBEDDED, Embedded, Parameter, SCHEMA_FILE, parameters};
 use project::{default_in, find_samples, give_your_own, is_embedded};
 use settings::configure_settings;
-pub use template::Folders;
+pub(crate) use template::without_references;
 use template::{Base, Lookup, Reference, Resolved, SchemaView, Scope, Template};
+pub use template::{Folders, literal};
 
 impl Pipeline {
     /// The parameters of a cell, with the folders of artifacts filled in.

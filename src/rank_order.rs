@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::pipeline::literal as quoted;
+
 /// Hosts whose best order is proven, and the nodes of the search trees for these and for more hosts: of 13 orders of 16 hosts the
 /// proof took at most 695 nodes, and of 24 to 40 hosts often more than a minute.
 const MOST_PROVEN: usize = 16;
@@ -168,11 +170,6 @@ save  = {{ torch = "{file}" }}
         );
         text
     }
-}
-
-/// A text as a TOML string.
-fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
 }
 
 #[cfg(test)]

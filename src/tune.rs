@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use hopmap_launchers::Launch;
 
+use crate::pipeline::literal as quoted;
+
 /// Blocks in which all candidates run, before the best goes on alone.
 pub(crate) const CHOOSE: u32 = 3;
 
@@ -272,11 +274,6 @@ save  = {{ launch = "rankfile" }}
         }
         lines
     }
-}
-
-/// A text as a TOML string.
-fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
 }
 
 /// The name of a launcher in pipeline files.

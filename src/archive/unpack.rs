@@ -15,7 +15,7 @@ use super::read::Archive;
 use super::{ARTIFACTS, ArchiveError, REQUEST, RESULTS, imported, inputs};
 use crate::engine::{PipelineId, STORE_FOLDER, Store, Writer};
 use crate::lock::Request;
-use crate::pipeline::{Node, NodeValue, Problems, Sink, Table, as_toml, plain};
+use crate::pipeline::{Node, NodeValue, Problems, Sink, Table, as_toml, plain, without_references};
 
 /// What an archive was unpacked to; removed when dropped.
 #[derive(Debug)]
@@ -210,7 +210,7 @@ impl Layout {
             let value = as_toml(value, default.node.text().is_some());
             let line = format!("value = {value}");
             let own = edited(&line, &|path| self.path(path, &self.working));
-            edits.push((default.node.span.clone(), own["value = ".len()..].to_owned()));
+            edits.push((default.node.span.clone(), without_references(&own["value = ".len()..])));
         }
         let absolute = |path: &str| self.path(path, "").filter(|_| path.starts_with('/'));
         for (span, new) in texts_of(&table, &absolute) {

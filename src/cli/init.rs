@@ -15,7 +15,9 @@ use super::open::{pairs, working_directory};
 use super::output::{Output, Result};
 use super::stages::pipeline_schema;
 use crate::accepted::relative;
-use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source, parameters};
+use crate::pipeline::{
+    EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source, parameters, without_references,
+};
 
 /// Arguments of `init`.
 #[derive(Debug, Args)]
@@ -111,7 +113,7 @@ fn defaults(arguments: &Arguments, embedded: &Embedded, folder: &Path) -> Result
         let message = format!("the pipeline `{}` has no parameter `{name}`", embedded.name);
         return refuse(message, format!("its parameters: {}", known.join(", ")));
     }
-    Ok(given.into_iter().map(|(name, value)| (name, value.to_string())).collect())
+    Ok(given.into_iter().map(|(name, value)| (name, without_references(&value.to_string()))).collect())
 }
 
 /// Names and contents of the files of a project.

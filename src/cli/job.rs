@@ -11,7 +11,7 @@ use super::output::Result;
 use crate::engine::time_left_of_job;
 
 /// Host file that a command writes for hosts with different numbers of slots.
-pub(super) const HOSTS: &str = "job.hosts";
+pub(super) const HOST_FILE: &str = "job.hosts";
 /// A command has to be done this long before the job ends, which kills everything.
 const MARGIN: Duration = Duration::from_secs(5);
 

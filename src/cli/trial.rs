@@ -12,16 +12,20 @@ use hopmap_model::{Mapping, Trials};
 use hopmap_trials::{comparisons, fails, rival, summary};
 use miette::Report;
 
-use super::job::{End, HOSTS, Hosts};
+use super::job::{End, HOST_FILE, Hosts};
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
 use super::run::{gain, some_time};
-use super::written::{self, string};
-use crate::pipeline::is_name;
+use super::written;
+use crate::pipeline::{is_name, literal};
 
-/// The pipeline file in the folder of the results, and its stage that measures.
+/// The pipeline file in the folder of the results, its stage that measures, and its other stages.
 const FILE: &str = "trial.toml";
 const STAGE: &str = "trial";
+const BEST: &str = "trial-best";
+const HOSTS: &str = "trial-hosts";
+const RANKS: &str = "trial-ranks";
+const NETWORK: &str = "trial-network";
 /// Blocks that choose the best of several placements.
 const CHOOSE: u32 = 6;
 /// Placements by name.
@@ -155,7 +159,7 @@ fn placement(text: &str) -> Result<Placement> {
         None => (None, text),
     };
     if KNOWN.contains(&source) {
-        let name = name.unwrap_or(source).to_owned();
+        let name = checked_name(name.unwrap_or(source))?;
         return Ok(Placement { name, source: Source::Known(source.to_owned()) });
     }
     let folder = working_directory()?.join(source);
@@ -166,14 +170,17 @@ fn placement(text: &str) -> Result<Placement> {
     }
     let mapping = Folder::read::<Mapping>(&folder).map_err(Failure::usage)?;
     let own = || folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let name = name.map_or_else(own, str::to_owned);
-    if !is_name(&name) || name == STAGE {
-        return refuse(
-            format!("`{name}` cannot be the name of a placement"),
-            "give it another one: NAME=FOLDER",
-        );
-    }
+    let name = checked_name(&name.map_or_else(own, str::to_owned))?;
     Ok(Placement { name, source: Source::Folder(folder, mapping) })
+}
+
+/// The name of a placement is that of a stage, beside those of the trial.
+fn checked_name(name: &str) -> Result<String> {
+    if is_name(name) && ![STAGE, BEST, HOSTS, RANKS, NETWORK].contains(&name) {
+        return Ok(name.to_owned());
+    }
+    let message = format!("`{name}` cannot be the name of a placement");
+    refuse(message, "give it another one: NAME=PLACEMENT")
 }
 
 /// The pipeline: mappings, the trial, and the mapping to use.
@@ -188,16 +195,16 @@ fn pipeline(arguments: &Arguments, placements: &[Placement], working: &Path) -> 
             Source::Folder(folder, _) => {
                 format!(
                     "uses = \"stored/mapping\"\nwith = {{ path = {} }}\n",
-                    string(&folder.to_string_lossy())
+                    literal(&folder.to_string_lossy())
                 )
             }
             Source::Known(known) => format!(
-                "uses  = \"map/{known}\"\nneeds = {{ task-graph = \"trial-ranks\", system = \"trial-hosts\" }}\n"
+                "uses  = \"map/{known}\"\nneeds = {{ task-graph = \"{RANKS}\", system = \"{HOSTS}\" }}\n"
             ),
         };
         write!(text, "\n[stages.{name}]\n{stage}").ok();
     }
-    let names: Vec<String> = placements.iter().map(|placement| string(&placement.name)).collect();
+    let names: Vec<String> = placements.iter().map(|placement| literal(&placement.name)).collect();
     let names = names.join(", ");
     let parameters = parameters(arguments, placements.len(), working)?;
     write!(
@@ -208,7 +215,7 @@ fn pipeline(arguments: &Arguments, placements: &[Placement], working: &Path) -> 
     let allowed = if arguments.allow_failures { "with  = { allow_failures = true }\n" } else { "" };
     write!(
         text,
-        "\n[stages.trial-best]\nuses  = \"run/best\"\nneeds = {{ trials = \"{STAGE}\", mappings = [{names}] }}\n\
+        "\n[stages.{BEST}]\nuses  = \"run/best\"\nneeds = {{ trials = \"{STAGE}\", mappings = [{names}] }}\n\
          {allowed}save  = {{ mapping = \"best\" }}\n"
     )
     .ok();
@@ -221,12 +228,12 @@ fn parameters(arguments: &Arguments, placements: usize, working: &Path) -> Resul
         return refuse("the program has a NUL in its arguments", "leave it out");
     };
     let mut parameters = vec![
-        ("program", string(&program)),
-        ("folder", string(&working.to_string_lossy())),
-        ("launch", string(&arguments.launch)),
+        ("program", literal(&program)),
+        ("folder", literal(&working.to_string_lossy())),
+        ("launch", literal(&arguments.launch)),
         ("precision", toml::Value::from(arguments.precision).to_string()),
     ];
-    let text = |text: &Option<String>| text.as_deref().map(string);
+    let text = |text: &Option<String>| text.as_deref().map(literal);
     let optional = [
         ("launcher", text(&arguments.launcher)),
         ("time_after", text(&arguments.time_after)),
@@ -266,23 +273,23 @@ fn machine(arguments: &Arguments, placements: &[Placement], working: &Path) -> R
         );
     }
     let (names, most) = (hosts.names(), hosts.most());
-    let names: Vec<String> = names.iter().map(|host| string(host)).collect();
+    let names: Vec<String> = names.iter().map(|host| literal(host)).collect();
     let (names, equal) = (names.join(", "), hosts.are_equal());
     let synthetic =
         format!("uses = \"topology/synthetic\"\nwith = {{ hosts = [{names}], slots = {most} }}\n");
     let machine = match equal {
-        true => format!("[stages.trial-hosts]\n{synthetic}"),
+        true => format!("[stages.{HOSTS}]\n{synthetic}"),
         false => {
-            let path = working.join(&arguments.out).join(HOSTS);
+            let path = working.join(&arguments.out).join(HOST_FILE);
             replace_file(&path, hosts.host_file().as_bytes()).map_err(Report::from)?;
             format!(
-                "[stages.trial-network]\n{synthetic}\n[stages.trial-hosts]\nuses = \"select/nodes\"\n\
-                 needs = {{ system = \"trial-network\" }}\nwith = {{ free_file = \"{HOSTS}\" }}\n"
+                "[stages.{NETWORK}]\n{synthetic}\n[stages.{HOSTS}]\nuses = \"select/nodes\"\n\
+                 needs = {{ system = \"{NETWORK}\" }}\nwith = {{ free_file = \"{HOST_FILE}\" }}\n"
             )
         }
     };
     Ok(format!(
         "\n{machine}\n# These placements depend on the number of ranks alone.\n\
-         [stages.trial-ranks]\nuses = \"instance/stencil\"\nwith = {{ shape = \"1x{ranks}\" }}\n",
+         [stages.{RANKS}]\nuses = \"instance/stencil\"\nwith = {{ shape = \"1x{ranks}\" }}\n",
     ))
 }

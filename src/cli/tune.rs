@@ -21,7 +21,7 @@ use hopmap_recording::{DESCRIPTION, Description, Recording};
 use hopmap_trials::{best, comparison, fails, gain as gain_of, rival};
 use miette::{Diagnostic, Report};
 
-use super::job::{End, HOSTS, Hosts};
+use super::job::{End, HOST_FILE, Hosts};
 use super::open::{StoreArguments, on_interrupt, working_directory};
 use super::output::{Output, Result};
 use super::run::{gain, some_time};
@@ -584,9 +584,9 @@ fn tune_file(
     let hosts_file = match place.hosts.are_equal() {
         true => None,
         false => {
-            let path = working_directory()?.join(&arguments.out).join(HOSTS);
+            let path = working_directory()?.join(&arguments.out).join(HOST_FILE);
             replace_file(&path, place.hosts.host_file().as_bytes()).map_err(Report::from)?;
-            Some(HOSTS.to_owned())
+            Some(HOST_FILE.to_owned())
         }
     };
     Ok(TuneFile {

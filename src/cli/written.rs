@@ -91,8 +91,3 @@ pub(crate) fn artifact<A: Codec>(path: &Path, store: &StoreArguments, digest: &s
     let store = Store::load(&store.root(&arguments)?)?;
     Folder::read(&store.artifact(digest)).map_err(Failure::failed)
 }
-
-/// A text in TOML.
-pub(crate) fn string(text: &str) -> String {
-    toml::Value::from(text).to_string()
-}

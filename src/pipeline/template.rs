@@ -109,6 +109,17 @@ impl Reference {
     }
 }
 
+/// A text as a value of a pipeline file, of which nothing is a reference.
+#[must_use]
+pub fn literal(text: &str) -> String {
+    without_references(&toml::Value::from(text).to_string())
+}
+
+/// A value in TOML as a pipeline file has it, of which nothing is a reference.
+pub(crate) fn without_references(toml: &str) -> String {
+    toml.replace("${", "$${")
+}
+
 /// How references are written, for messages.
 pub(crate) const REFERENCES: &str =
     "references: ${params.NAME}, ${matrix.NAME}, ${stages.NAME.path}; $${ is a literal ${";
@@ -332,6 +343,7 @@ impl<'a> SchemaView<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn resolve(text: &str) -> Result<Resolved, Problem> {
         let parameters = [
@@ -362,6 +374,17 @@ mod tests {
     fn a_path_from_the_command_line_is_relative_to_the_working_directory() {
         assert_eq!(resolve("${params.dir}/x").unwrap().base, Base::WorkingDirectory);
         assert_eq!(resolve("x/${params.dir}").unwrap().base, Base::File);
+    }
+
+    proptest! {
+        /// A program that was given `${HOME}` failed, and one that was given `$${HOME}` got `${HOME}`.
+        #[test]
+        fn a_literal_text_is_read_as_it_is(parts in prop::collection::vec("(\\$|\\{|\\}|\\$\\{params.n\\}|\"|'|\\\\|\n|[ -~])", 0..12)) {
+            let text = parts.concat();
+            let file: toml::Table = format!("value = {}", literal(&text)).parse().unwrap();
+            let read = resolve(file["value"].as_str().unwrap());
+            prop_assert_eq!(read.unwrap().value, Json::from(text));
+        }
     }
 
     #[test]

@@ -416,6 +416,26 @@ fn one_command_writes_a_pipeline_and_measures_placements() {
     );
 }
 
+/// Arguments with `${…}` were taken for references, and names of placements met those of other stages.
+#[test]
+fn arguments_reach_the_program_as_they_were_typed_and_names_meet_no_stage() {
+    let trial = Trial::new();
+    trial.script("app", "#!/bin/sh\nprintf '%s\\n' \"$@\" > arguments\necho '${t} 1.0'\n");
+    let typed = ["${HOME}", "$${HOME}", "$$$${a", "a\"'b\\c", "${params.x}", "}$"];
+    let options =
+        ["--hosts", "a,b", "--slots", "2", "--launch", "open-mpi-hosts", "--launcher", "./launcher '${v}'"];
+    let options =
+        [&["trial", "-o", "o ${x}"][..], &options, &["--time-after", "${t}", "--runs", "6"]].concat();
+    let placements = ["linear", "rr=round-robin", "--", "./app"];
+    trial.0.stdout(&[&options[..], &placements, &typed].concat());
+    assert_eq!(trial.0.read("arguments").lines().collect::<Vec<_>>(), typed);
+    for name in ["trial", "trial-best", "trial-hosts", "trial-ranks"] {
+        let placement = format!("{name}=round-robin");
+        let seen = trial.0.seen(&[&options[..], &["linear", &placement, "--", "./app"]].concat());
+        assert!(seen.contains(&format!("`{name}` cannot be the name of a placement")), "{seen}");
+    }
+}
+
 /// After `kill -9`, the ranks of a trial ran on beside those of the next one.
 #[test]
 fn a_trial_that_is_killed_takes_its_run_with_it_before_the_next_one_runs() {

@@ -12,6 +12,7 @@ use crate::cli::job::End;
 use crate::cli::open::working_directory;
 use crate::cli::output::{Output, Result};
 use crate::cli::{exec, written};
+use crate::pipeline::literal;
 use crate::tune::{MachineSource, TuneFile};
 
 /// The file of a pipeline that consists of the machine.
@@ -142,7 +143,7 @@ fn measure_machine(
         "measuring the machine: hopmap exec topology/probe --launcher {launcher:?} -p calibrate=true"
     ));
     // Quoted, or a name such as 1 would be a number.
-    let mpicc = arguments.mpicc.as_ref().map(|mpicc| format!("mpicc={}", toml::Value::from(mpicc.as_str())));
+    let mpicc = arguments.mpicc.as_ref().map(|mpicc| format!("mpicc={}", literal(mpicc)));
     let words = ["exec", "topology/probe", "--launcher", &launcher, "-p", "calibrate=true", "-o", &folder];
     let words = words.into_iter().chain(mpicc.iter().flat_map(|mpicc| ["-p", mpicc]));
     let probe = exec::Arguments::augment_args(clap::Command::new("exec")).try_get_matches_from(words);
