@@ -23,7 +23,7 @@
 //! | observed machine | action |
 //! |---|---|
 //! | equal to the published one, which is accepted | a line in the log, nothing else |
-//! | equal to the published one, and the consumer has yet to run (`pending`, or `current` is not `accepted`) | run the consumer, then accept |
+//! | equal to the published one, and the consumer has yet to run (`pending`, or `current` is not `accepted`) | run the consumer, then accept; without `--consumer` it stays pending |
 //! | equal to the accepted one, but another one is published | set `current` back, run the consumer |
 //! | different | new entry, `current`, consumer, `accepted.json`, in this order |
 //!
@@ -139,7 +139,7 @@ impl Record {
             }
             _ => Outcome::Failed,
         };
-        self.error = Some(error.to_string());
+        self.error = Some(error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": "));
     }
 }
 
@@ -247,7 +247,8 @@ impl Attempt<'_> {
         let changes = self.publication.pending().filter(|changes| changes.is_file());
         let changes = changes.unwrap_or_else(|| self.publication.folder(current).join(CHANGES));
         self.hand_over(current, &changes)?;
-        Ok(Outcome::Consumed)
+        let is_told = self.settings.consumer.is_some();
+        Ok(if is_told { Outcome::Consumed } else { Outcome::Unchanged })
     }
 
     /// The machine is as it was when it was last accepted, and something else is published.
@@ -264,13 +265,19 @@ impl Attempt<'_> {
 
     /// Publishes an entry and hands it over.
     fn publish(&self, entry: &Entry, changes: &Path) -> Result<(), RefreshError> {
-        self.publication.set_pending(changes)?;
+        if self.settings.consumer.is_some() || self.publication.pending().is_some() {
+            self.publication.set_pending(changes)?;
+        }
         self.publication.point_to(entry)?;
         self.hand_over(entry, changes)
     }
 
-    /// Runs the consumer and accepts the entry.
+    /// Runs the consumer and accepts the entry. Without a consumer, it is accepted unless one has yet to hear of it: that of an earlier
+    /// refresh.
     fn hand_over(&self, entry: &Entry, changes: &Path) -> Result<(), RefreshError> {
+        if self.settings.consumer.is_none() && self.publication.pending().is_some() {
+            return Ok(());
+        }
         if let Some(consumer) = &self.settings.consumer {
             let log: PathBuf = self.publication.state().join("consumer.log");
             let topology = self.publication.current_link();
@@ -535,5 +542,29 @@ mod tests {
         assert_eq!(record.outcome, Outcome::Published);
         assert_eq!(record.changes.len(), 2, "{:?}", record.changes);
         assert!(!publication.is_pending());
+    }
+
+    /// A refresh without a consumer said that the consumer had succeeded, and accepted what nobody had heard of.
+    #[test]
+    fn a_refresh_without_a_consumer_leaves_what_a_consumer_has_yet_to_hear_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let publication = Publication::at(folder.path().join("pub"));
+        let accepted = || publication.accepted().unwrap();
+        refreshed(&publication, &[[100.0, 100.0]], None);
+        let first = accepted();
+        assert!(first.is_some() && !publication.is_pending());
+        refreshed(&publication, &[[200.0, 100.0]; 3], Some("false"));
+        for (look, outcome) in [
+            ([200.0, 100.0], Outcome::Unchanged),
+            // Further changes join those that are pending, and so does their end.
+            ([200.0, 400.0], Outcome::Published),
+            ([100.0, 100.0], Outcome::Reverted),
+        ] {
+            assert_eq!(refreshed(&publication, &[look; 3], None).outcome, outcome);
+            assert!(publication.is_pending() && accepted() == first, "{outcome:?}");
+        }
+        let told = format!("cat \"$HOPMAP_CHANGES\" > {}", folder.path().join("told").display());
+        assert_eq!(refreshed(&publication, &[[100.0, 100.0]; 3], Some(&told)).outcome, Outcome::Consumed);
+        assert!(folder.path().join("told").is_file() && !publication.is_pending());
     }
 }

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::open::{duration, working_directory};
 use super::output::{Output, Result};
 use crate::refresh::{Entry, Publication, Record, RefreshError, last_success, read_machine, read_records};
-use refresh::drift;
+use refresh::{PENDING, drift};
 
 /// Arguments of `topology`.
 #[derive(Debug, Args)]
@@ -228,7 +228,7 @@ fn print(status: &Status, publication: &Publication, output: Output) {
         row("last refresh", format!("{}: {}", last.time, last.error.as_deref().unwrap_or("failed")));
     }
     if status.is_pending {
-        row("consumer", "has not succeeded yet: the next refresh runs it again".to_owned());
+        row("pending", PENDING.to_owned());
     }
     status.history.iter().rev().take(ENTRIES).for_each(|entry| row("history", entry.0.clone()));
     if status.history.len() > ENTRIES {

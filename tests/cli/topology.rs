@@ -171,6 +171,12 @@ fn a_consumer_that_failed_runs_again_until_it_succeeds() {
     assert_eq!(accepted.unwrap().0, first);
     let status = site.sandbox.seen(&["topology", "status", "--publish", "pub"]);
     assert!(status.contains("has not succeeded yet"), "{status}");
+    // Once that had "now succeeded" which nobody had run.
+    assert_snapshot!(site.refresh(&[]), @r"
+    unchanged: 8 hosts
+    the consumer has not succeeded yet: the next refresh with --consumer runs it
+    ");
+    assert_eq!(site.sound().1.unwrap().0, first);
     assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"unchanged; the consumer has now succeeded: 8 hosts");
     assert_eq!(site.sound().1.unwrap().0, published);
     site.refresh(&["--consumer", COUNT]);

@@ -299,6 +299,7 @@ fn finish(arguments: &Arguments, publication: &Publication, updated: Updated, ou
         return Err(failure(error));
     }
     written?;
+    let is_pending = publication.is_pending();
     output.json(&json!({
         "outcome": record.outcome,
         "entry": record.entry,
@@ -306,13 +307,21 @@ fn finish(arguments: &Arguments, publication: &Publication, updated: Updated, ou
         "hosts": record.hosts,
         "down": record.down,
         "coverage": record.coverage,
+        "pending": is_pending,
         "confirmations": record.confirmations,
         "seconds": record.seconds,
     }));
     output.line(headline(&record, publication));
+    if is_pending {
+        output.line(PENDING);
+    }
     let has_changed = !matches!(record.outcome, Outcome::Unchanged | Outcome::Consumed | Outcome::Baseline);
     Ok(if has_changed && arguments.exit_code { Exit::Different } else { Exit::Done })
 }
+
+/// What is to be said as long as nobody has taken what is published.
+pub(super) const PENDING: &str =
+    "the consumer has not succeeded yet: the next refresh with --consumer runs it";
 
 fn headline(record: &Record, publication: &Publication) -> String {
     let place = shown(&publication.current_link());
