@@ -128,7 +128,7 @@ pub(crate) use resources::SHARE_OF_EXPERIMENTS;
 pub use resources::{Limits, memory};
 pub use run::run;
 pub use save::InTheWay;
-pub use save::{hold_back, save_all, save_file};
+pub use save::{hold_back, save_all, save_file, save_texts};
 pub(crate) use save::{launch_command, launch_files, only_an_artifact};
 pub(crate) use seen::look_again;
 pub use seen::{Hashes, InputFault, SeenFile};

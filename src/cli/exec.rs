@@ -279,8 +279,14 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<()> {
 
 /// Rejects a folder that contains more than an artifact, and one whose files were changed.
 fn only_artifact(path: &Path) -> Result<()> {
-    let Ok(folder) = Folder::open(path) else { return Ok(()) };
     let help = "move your files elsewhere, or name another folder";
+    let Ok(folder) = Folder::open(path) else {
+        return match engine::entries(path).map_err(Failure::failed)?.is_empty() {
+            true => Ok(()),
+            // Such as a file of the user that has the name of a description.
+            false => refuse(format!("{} is not an artifact", shown(path)), help),
+        };
+    };
     let refused = |message: String| Failure::from(Mistake::new(message, help));
     engine::only_an_artifact(&folder)
         .map_err(|error| refused(error.to_string().replace("`save`", "`exec`")))?;

@@ -3,16 +3,14 @@
 
 mod hosts;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_artifact::Folder;
 use hopmap_command::{Exit, Failure, refuse, shown};
-use hopmap_durable::{DurableError, replace_file};
 use hopmap_formats::host_list;
 use hopmap_model::{Mapping, Metrics, Prediction, SystemGraph};
-use miette::{Diagnostic, Report};
+use miette::Diagnostic;
 use serde::Serialize;
 
 use super::open::{StoreArguments, working_directory};
@@ -155,16 +153,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         Hosts::new(arguments.hosts.as_deref(), arguments.hosts_file.as_deref(), arguments.gpus)?;
     let job = Job::new(arguments, &hosts, gpus)?;
     check_slots(&working.join(&arguments.topology), &hosts, gpus)?;
-    fs::create_dir_all(&out).map_err(DurableError::io("create", &out)).map_err(Failure::failed)?;
-    for result in RESULTS.map(|name| out.join(name)).iter().filter(|result| result.is_file()) {
-        fs::remove_file(result).map_err(DurableError::io("remove", result)).map_err(Failure::failed)?;
-    }
+    let _lock = written::lock(&out)?;
     let lines = hosts[..job.hosts].iter().map(|host| format!("{host}:{gpus}\n"));
     let text: String = std::iter::once("# hosts in their present order\n".to_owned()).chain(lines).collect();
-    replace_file(&out.join(PRESENT), text.as_bytes()).map_err(Report::from)?;
     let file = out.join(PIPELINE);
     let pipeline = pipeline(arguments, &hosts, &job, &working);
     written::write(&file, &pipeline.text())?;
+    let own: Vec<_> = RESULTS.map(|name| (name, None)).into_iter().chain([(PRESENT, Some(&*text))]).collect();
+    written::save(&file, &arguments.store, &own)?;
     let store = arguments.store.named(&working);
     let options: Vec<&str> =
         store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();

@@ -7,10 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use hopmap_artifact::Folder;
 use hopmap_command::{Exit, Failure, refuse};
-use hopmap_durable::replace_file;
 use hopmap_model::{Mapping, Trials};
 use hopmap_trials::{comparisons, fails, rival, summary};
-use miette::Report;
 
 use super::job::{End, HOST_FILE, Hosts};
 use super::open::{StoreArguments, working_directory};
@@ -98,9 +96,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let end = End::new(None);
     let working = working_directory()?;
     let placements = placements(&arguments.placements)?;
-    let text = pipeline(arguments, &placements, &working)?;
-    let file = working.join(&arguments.out).join(FILE);
+    let (text, host_file) = pipeline(arguments, &placements, &working)?;
+    let out = working.join(&arguments.out);
+    let _lock = written::lock(&out)?;
+    let file = out.join(FILE);
     written::write(&file, &text)?;
+    if let Some(hosts) = &host_file {
+        written::save(&file, &arguments.store, &[(HOST_FILE, Some(hosts))])?;
+    }
     let store = arguments.store.named(&working);
     let options: Vec<&str> = store.iter().flat_map(|store| ["--store", store.as_str()]).collect();
     let exit = written::run(&file, &options, end.map(End::left), output)?;
@@ -184,11 +187,17 @@ fn checked_name(name: &str) -> Result<String> {
 }
 
 /// The pipeline: mappings, the trial, and the mapping to use.
-fn pipeline(arguments: &Arguments, placements: &[Placement], working: &Path) -> Result<String> {
-    let mut text = "name = \"trial\"\n".to_owned();
+fn pipeline(
+    arguments: &Arguments,
+    placements: &[Placement],
+    working: &Path,
+) -> Result<(String, Option<String>)> {
+    let (mut text, mut host_file) = ("name = \"trial\"\n".to_owned(), None);
     let uses_hosts = placements.iter().any(|placement| matches!(placement.source, Source::Known(_)));
     if uses_hosts {
-        text += &machine(arguments, placements, working)?;
+        let (machine, hosts) = machine(arguments, placements)?;
+        text += &machine;
+        host_file = hosts;
     }
     for Placement { name, source } in placements {
         let stage = match source {
@@ -219,7 +228,7 @@ fn pipeline(arguments: &Arguments, placements: &[Placement], working: &Path) -> 
          {allowed}save  = {{ mapping = \"best\" }}\n"
     )
     .ok();
-    Ok(text)
+    Ok((text, host_file))
 }
 
 /// The parameters of the trial.
@@ -247,8 +256,8 @@ fn parameters(arguments: &Arguments, placements: usize, working: &Path) -> Resul
     Ok(parameters.into_iter().fold(String::new(), |text, (name, value)| text + name + " = " + &value + "\n"))
 }
 
-/// Stages of the hosts and the ranks of placements by name.
-fn machine(arguments: &Arguments, placements: &[Placement], working: &Path) -> Result<String> {
+/// Stages of the hosts and the ranks of placements by name, and a host file if hosts have different numbers of slots.
+fn machine(arguments: &Arguments, placements: &[Placement]) -> Result<(String, Option<String>)> {
     let first = placements.iter().find_map(|placement| match &placement.source {
         Source::Folder(_, mapping) => Some(mapping),
         Source::Known(_) => None,
@@ -277,19 +286,19 @@ fn machine(arguments: &Arguments, placements: &[Placement], working: &Path) -> R
     let (names, equal) = (names.join(", "), hosts.are_equal());
     let synthetic =
         format!("uses = \"topology/synthetic\"\nwith = {{ hosts = [{names}], slots = {most} }}\n");
-    let machine = match equal {
-        true => format!("[stages.{HOSTS}]\n{synthetic}"),
-        false => {
-            let path = working.join(&arguments.out).join(HOST_FILE);
-            replace_file(&path, hosts.host_file().as_bytes()).map_err(Report::from)?;
+    let (machine, host_file) = match equal {
+        true => (format!("[stages.{HOSTS}]\n{synthetic}"), None),
+        false => (
             format!(
                 "[stages.{NETWORK}]\n{synthetic}\n[stages.{HOSTS}]\nuses = \"select/nodes\"\n\
                  needs = {{ system = \"{NETWORK}\" }}\nwith = {{ free_file = \"{HOST_FILE}\" }}\n"
-            )
-        }
+            ),
+            Some(hosts.host_file()),
+        ),
     };
-    Ok(format!(
+    let text = format!(
         "\n{machine}\n# These placements depend on the number of ranks alone.\n\
          [stages.{RANKS}]\nuses = \"instance/stencil\"\nwith = {{ shape = \"1x{ranks}\" }}\n",
-    ))
+    );
+    Ok((text, host_file))
 }

@@ -1,25 +1,25 @@
 //! `hopmap tune`: from a program to the measured gain of a placement. It records the program, measures the machine, writes a pipeline
 //! file and runs it, each by the command that a user would take.
 
+mod kept;
 mod machine;
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::time::Duration;
 
 use clap::Args;
 use hopmap_artifact::Folder;
 use hopmap_command::{CommandEntry, Exit, Failure, Mistake, refuse, shown};
-use hopmap_durable::{DurableError, adopt_folder, replace_file};
+use hopmap_durable::{Staging, adopt_folder};
 use hopmap_formats::host_list;
 use hopmap_launchers::{Launch, default_options, launch_file};
 use hopmap_model::{Context, MOST_GAIN, Mapping, Metrics, Prediction, Trials};
 use hopmap_mpi_environment::LauncherKind;
 use hopmap_recording::{DESCRIPTION, Description, Recording};
 use hopmap_trials::{best, comparison, fails, gain as gain_of, rival};
-use miette::{Diagnostic, Report};
+use miette::Diagnostic;
 
 use super::job::{End, HOST_FILE, Hosts};
 use super::open::{StoreArguments, on_interrupt, working_directory};
@@ -29,6 +29,7 @@ use super::{exec, written};
 use crate::engine::SHARE_OF_EXPERIMENTS;
 use crate::registry::COMMANDS;
 use crate::tune::{CHOOSE, MachineSource, TuneFile};
+use kept::Kept;
 use machine::{Machine, is_to_measure, machine, objectives};
 
 /// Names in the folder of the results.
@@ -37,7 +38,6 @@ const RECORDING: &str = "recording";
 const RECORDED_HOSTS: &str = "default.hosts";
 const MACHINE: &str = "machine";
 const BEST_SO_FAR: &str = "best-so-far";
-const KEPT: &str = "kept";
 /// Pairs of runs that an interval needs.
 const LEAST_PAIRS: u64 = 6;
 /// A run is stopped after this multiple of the recorded time and the time of a launcher to start: some launchers wait forever for ranks that
@@ -194,9 +194,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let end = End::new(arguments.deadline);
     let out = working_directory()?.join(&arguments.out);
     let place = Place::of(arguments)?;
-    fs::create_dir_all(&out).map_err(DurableError::io("create", &out)).map_err(Failure::failed)?;
-    check(arguments, &place, &out)?;
-    let prepare = keep_inputs(arguments, &out)?;
+    let _lock = written::lock(&out)?;
+    let kept = Kept::new(&arguments.keep, &out)?;
+    let restores = kept.as_ref().map(Kept::command).into_iter().chain(arguments.prepare.clone());
+    let prepare = restores.reduce(|restore, own| format!("{restore} && {own}"));
+    check(arguments, &place, &out, prepare.clone())?;
     // A machine that is known, or a single host, may end all before the program has run.
     let is_early = !is_to_measure(arguments, &out) || place.hosts.hosts.len() == 1;
     let early = if is_early { Some(machine(arguments, &place, &out, end, output)?) } else { None };
@@ -204,7 +206,21 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         output.line(reason);
         return Ok(Exit::Done);
     }
-    let exit = record(arguments, &place, prepare.as_deref(), &out, end, output)?;
+    kept.as_ref().map_or(Ok(()), Kept::put_aside)?;
+    let exit = tune(arguments, &place, early, prepare, (&out, end), output);
+    kept.as_ref().map_or(Ok(()), Kept::note_left)?;
+    exit
+}
+
+fn tune(
+    arguments: &Arguments,
+    place: &Place,
+    early: Option<Machine>,
+    prepare: Option<String>,
+    (out, end): (&Path, Option<End>),
+    output: Output,
+) -> Result {
+    let exit = record(arguments, place, prepare.as_deref(), out, end, output)?;
     if exit != Exit::Done {
         output.line("the recorded run failed: nothing is tuned");
         return Ok(exit);
@@ -212,11 +228,12 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let recording = Recording::read(&out.join(RECORDING)).map_err(Failure::failed)?;
     let machine = match early {
         Some(machine) => machine,
-        None => machine(arguments, &place, &out, end, output)?,
+        None => machine(arguments, place, out, end, output)?,
     };
     say_what_fits(arguments, &recording, end, output);
-    let recorded_hosts = write_recorded_hosts(&recording, &place, &out, output)?;
-    let mut tune = tune_file(arguments, &place, Some(&recording), recorded_hosts, prepare)?;
+    let hosts = recorded_hosts(&recording, place, output);
+    let recorded_hosts = hosts.as_ref().map(|_| RECORDED_HOSTS.to_owned());
+    let mut tune = tune_file(arguments, place, Some(&recording), recorded_hosts, prepare)?;
     (tune.machine, tune.objectives) = (machine.source, objectives(arguments, &machine.system, output)?);
     let (text, is_default_known) = (tune.text(), tune.is_default_known);
     let shares = shares_processors(&recording);
@@ -225,6 +242,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     }
     let file = out.join(PIPELINE);
     written::write(&file, &text)?;
+    if let Some(hosts) = &hosts {
+        written::save(&file, &arguments.store, &[(RECORDED_HOSTS, Some(hosts))])?;
+    }
     let (worth, store) = (arguments.worth.to_string(), arguments.store.named(&working_directory()?));
     let is_bounded = is_default_known && !shares && !arguments.force;
     let worth = if is_bounded { vec!["--worth", &worth] } else { Vec::new() };
@@ -246,7 +266,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 }
 
 /// Checks options before the program is recorded, which may take long: as a pipeline file, but for what a recording is needed for.
-fn check(arguments: &Arguments, place: &Place, out: &Path) -> Result<()> {
+fn check(arguments: &Arguments, place: &Place, out: &Path, prepare: Option<String>) -> Result<()> {
     if let Some(path) = arguments.topology.as_ref().filter(|path| !path.exists()) {
         return refuse(format!("`--topology {}` does not exist", shown(path)), "check the path");
     }
@@ -276,7 +296,7 @@ fn check(arguments: &Arguments, place: &Place, out: &Path) -> Result<()> {
         return Ok(());
     }
     let file = out.join(PIPELINE);
-    written::write(&file, &tune_file(arguments, place, None, None, None)?.text())?;
+    written::write(&file, &tune_file(arguments, place, None, None, prepare)?.text())?;
     written::check(&file)
 }
 
@@ -345,45 +365,6 @@ impl Place {
     }
 }
 
-/// Copies the files of `--keep`, unless that is done. Returns the command before every run, which restores them.
-fn keep_inputs(arguments: &Arguments, out: &Path) -> Result<Option<String>> {
-    if arguments.keep.is_empty() {
-        return Ok(arguments.prepare.clone());
-    }
-    let is_inside = |path: &PathBuf| path.components().all(|part| matches!(part, Component::Normal(_)));
-    if let Some(path) = arguments.keep.iter().find(|path| !is_inside(path)) {
-        return refuse(
-            format!("`--keep`: {} is not below the working directory", shown(path)),
-            "name files as the program does; for others, use --prepare",
-        );
-    }
-    let (kept, unfinished) = (out.join(KEPT), out.join("kept.new"));
-    if !kept.exists() {
-        let _ = fs::remove_dir_all(&unfinished);
-        fs::create_dir_all(&unfinished)
-            .map_err(DurableError::io("create", &unfinished))
-            .map_err(Failure::failed)?;
-        let copied = Process::new("cp")
-            .args(["-a", "--parents", "--"])
-            .args(&arguments.keep)
-            .arg(&unfinished)
-            .output();
-        let fault = match copied {
-            Ok(output) if output.status.success() => None,
-            Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-            Err(error) => Some(error.to_string()),
-        };
-        if let Some(fault) = fault {
-            return refuse(format!("`--keep`: {fault}"), "name files of the working directory");
-        }
-        adopt_folder(&unfinished, &kept).map_err(Failure::failed)?;
-    }
-    let restore = command_line(
-        ["cp".to_owned(), "-a".to_owned(), format!("{}/.", kept.display()), ".".to_owned()].iter(),
-    );
-    Ok(Some(arguments.prepare.iter().fold(restore, |restore, own| format!("{restore} && {own}"))))
-}
-
 /// Records the program, unless that is done. A recording that was interrupted does not count.
 fn record(
     arguments: &Arguments,
@@ -393,7 +374,7 @@ fn record(
     end: Option<End>,
     output: Output,
 ) -> Result {
-    let (recording, unfinished) = (out.join(RECORDING), out.join("recording.new"));
+    let recording = out.join(RECORDING);
     if recording.exists() {
         let description = Description::read(&recording.join(DESCRIPTION)).map_err(Failure::failed)?;
         let launcher = place.launcher(arguments)?;
@@ -403,12 +384,13 @@ fn record(
         }
         return Ok(Exit::Done);
     }
-    let _ = fs::remove_dir_all(&unfinished);
     if let Some(command) = prepare {
         run_prepare(command)?;
     }
     let launcher = place.launcher(arguments)?;
     output.note(format!("recording {}", command_line(launcher.iter().chain(&arguments.program))));
+    let staging = Staging::beside(&recording).map_err(Failure::failed)?;
+    let unfinished = staging.path().join(RECORDING);
     let folder = unfinished.to_string_lossy().into_owned();
     let mut words = vec!["hopmap", "record", "--events", "-o", &folder];
     words.extend(arguments.mpicc.iter().flat_map(|mpicc| ["--mpicc", mpicc]));
@@ -493,26 +475,20 @@ fn usage(error: &clap::Error) -> Failure {
     Mistake::new(error.to_string(), "`hopmap tune --help` lists the options").into()
 }
 
-/// Gives what a command has finished its name, and removes what it has not, as where it was out of time.
+/// Gives what a command has finished its name, unless somebody else has taken it meanwhile. What was out of time has not finished.
 fn keep(ended: Result, unfinished: &Path, place: &Path, end: Option<End>, what: &'static str) -> Result {
-    let help = "give a longer --deadline, or a shorter run of the program";
-    match (ended, OutOfTime::check(end, what, help)) {
-        (Ok(Exit::Done), Ok(())) => adopt_folder(unfinished, place).map_err(Failure::failed)?,
-        (ended, in_time) => {
-            drop(fs::remove_dir_all(unfinished));
-            return in_time.and(ended);
+    OutOfTime::check(end, what, "give a longer --deadline, or a shorter run of the program")?;
+    if matches!(ended, Ok(Exit::Done)) {
+        if place.exists() {
+            return refuse(format!("{} is there already", shown(place)), "move it away if it is yours");
         }
+        adopt_folder(unfinished, place).map_err(Failure::failed)?;
     }
-    Ok(Exit::Done)
+    ended
 }
 
-/// Writes the host of every recorded rank for `map/import`, if all are hosts of this call.
-fn write_recorded_hosts(
-    recording: &Recording,
-    place: &Place,
-    out: &Path,
-    output: Output,
-) -> Result<Option<String>> {
+/// The host of every recorded rank for `map/import`, if all are hosts of this call.
+fn recorded_hosts(recording: &Recording, place: &Place, output: Output) -> Option<String> {
     let host_of = |host: &Option<String>| {
         let host = short(host.as_deref()?);
         let known = place.hosts.hosts.iter().find(|(known, _)| short(known) == host);
@@ -524,11 +500,9 @@ fn write_recorded_hosts(
             "the recorded hosts are not those of this call: the linear mapping stands for the default placement, which is not \
              known, and the bound is compared with linear",
         );
-        return Ok(None);
+        return None;
     };
-    let text = format!("# hosts of the recorded ranks\n{}\n", hosts.join("\n"));
-    replace_file(&out.join(RECORDED_HOSTS), text.as_bytes()).map_err(Report::from)?;
-    Ok(Some(RECORDED_HOSTS.to_owned()))
+    Some(format!("# hosts of the recorded ranks\n{}\n", hosts.join("\n")))
 }
 
 /// Whether a host had more ranks than cores in the recorded run.
@@ -581,14 +555,6 @@ fn tune_file(
         },
         (None, None) => MachineSource::Stored(format!("{MACHINE}/system")),
     };
-    let hosts_file = match place.hosts.are_equal() {
-        true => None,
-        false => {
-            let path = working_directory()?.join(&arguments.out).join(HOST_FILE);
-            replace_file(&path, place.hosts.host_file().as_bytes()).map_err(Report::from)?;
-            Some(HOST_FILE.to_owned())
-        }
-    };
     Ok(TuneFile {
         program: command_line(arguments.program.iter()),
         folder: working_directory()?.to_string_lossy().into_owned(),
@@ -596,7 +562,7 @@ fn tune_file(
         launcher: arguments.launcher.clone(),
         hosts: host_list::compress(place.hosts.names()),
         slots: place.hosts.most(),
-        hosts_file,
+        hosts_file: (!place.hosts.are_equal()).then(|| HOST_FILE.to_owned()),
         machine,
         is_default_known: recorded_hosts.is_some()
             && recording.is_some_and(|recording| fits(recording, &place.hosts)),
@@ -683,7 +649,7 @@ fn leave_best(arguments: &Arguments, file: &Path, output: Output) -> Result<()> 
     let mapping = written::artifact::<Mapping>(file, &arguments.store, &best.digest)?;
     let launch = launch_file(&mapping, &best.digest, arguments.launch).map_err(Failure::failed)?;
     let path = file.with_file_name(BEST_SO_FAR);
-    replace_file(&path, launch.text.as_bytes()).map_err(Report::from)?;
+    written::save(file, &arguments.store, &[(BEST_SO_FAR, Some(&launch.text))])?;
     let command = launch.command.replace("{file}", &shown(&path)).replace("{program}", "PROGRAM");
     output.line(format!("stopped early: the best placement so far is `{command}`; the same command goes on"));
     Ok(())

@@ -1,48 +1,77 @@
-//! Pipeline files that commands write and run, such as `hopmap trial`: the command describes, the pipeline does the work.
+//! Pipeline files that commands write and run, such as `hopmap trial`: the command describes, the pipeline does the work. In their folders
+//! they replace nothing but what they wrote and nobody has changed.
 
 use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches as _};
 use hopmap_artifact::{Codec, Folder};
-use hopmap_command::{Failure, shown};
-use hopmap_durable::{DurableError, replace_file};
+use hopmap_command::{Exit, Failure, holder, shown};
+use hopmap_durable::{DurableError, Lock, replace_file};
 use miette::{Diagnostic, Report};
 
 use super::open::{PipelineArguments, StoreArguments};
 use super::output::{Output, Result};
 use super::run;
-use crate::engine::{self, Store};
+use crate::engine::{self, Store, Writer};
 
-/// The first line of such a file.
-const FIRST_LINE: &str = "# Written by hopmap, which overwrites it: copy it, and change the copy.";
+/// The first line of such a file, before the digits of its text.
+const FIRST_LINE: &str = "# Written by hopmap, which replaces it unless it was edited: ";
 
-/// A file that hopmap did not write has the name of a pipeline that it would write.
+/// What has the name of a pipeline that hopmap would write is not as it was written.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("{path} is not a pipeline that hopmap wrote")]
+#[error("{path} is not a pipeline that hopmap wrote, or it was edited")]
 #[diagnostic(
     code(cli::not_written),
-    help("name another folder with --out, or run it with `hopmap run {path}`")
+    help("name another folder with --out, move it away, or run it with `hopmap run {path}`")
 )]
 struct NotWritten {
     path: String,
 }
 
-/// Writes a pipeline file. One without the first line of such files is not overwritten.
+/// Another command works in the folder.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("another hopmap works in {path}")]
+#[diagnostic(code(cli::in_use), help("wait until it ends, or name another folder with --out"))]
+struct InUse {
+    path: String,
+}
+
+/// Makes the folder of a command, in which no other one works until the lock is dropped.
+pub(crate) fn lock(folder: &Path) -> Result<Lock> {
+    std::fs::create_dir_all(folder).map_err(DurableError::io("create", folder)).map_err(Failure::failed)?;
+    Lock::of_folder(folder).map_err(|error| match error {
+        DurableError::Busy { .. } => Failure::new(Exit::Locked, [Report::new(InUse { path: shown(folder) })]),
+        error => Failure::failed(error),
+    })
+}
+
+/// Writes a pipeline file. One that was edited, or that hopmap did not write, is not replaced.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    let text = format!("{FIRST_LINE}\n\n{text}");
+    let digits = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
+    let is_own = |there: &[u8]| {
+        let there = std::str::from_utf8(there).ok().and_then(|there| there.strip_prefix(FIRST_LINE));
+        there.and_then(|there| there.split_once("\n\n")).is_some_and(|(found, text)| found == digits(text))
+    };
+    let text = format!("{FIRST_LINE}{}\n\n{text}", digits(text));
     match std::fs::read(path) {
         Ok(there) if there == text.as_bytes() => return Ok(()),
-        Ok(there) if !there.starts_with(FIRST_LINE.as_bytes()) => {
-            return Err(Failure::usage(NotWritten { path: shown(path) }));
-        }
-        _ => {}
-    }
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| Failure::failed(DurableError::io("create", folder)(error)))?;
+        Ok(there) if is_own(&there) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        _ => return Err(Failure::usage(NotWritten { path: shown(path) })),
     }
     Ok(replace_file(path, text.as_bytes()).map_err(Report::from)?)
+}
+
+/// Writes files beside a pipeline file, or removes those without a text, by the rule of its `save`.
+pub(crate) fn save(path: &Path, store: &StoreArguments, files: &[(&str, Option<&str>)]) -> Result<()> {
+    let arguments = PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new());
+    let pipeline = arguments.open()?;
+    let root = store.root(&arguments)?;
+    let mut writer = Writer::open(&root, &holder(&pipeline.name))?;
+    let mut store = Store::load(&root)?;
+    let files: Vec<_> = files.iter().map(|(name, text)| (path.with_file_name(name), *text)).collect();
+    Ok(engine::save_texts(&files, &pipeline, &mut store, &mut writer)?)
 }
 
 /// Checks a pipeline file, and the parameters of its stages.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
-use hopmap_durable::{Staging, copy_file, is_leftover};
+use hopmap_durable::{DurableError, Staging, copy_file, is_leftover, replace_file};
 use hopmap_model::{Artifact, LaunchFile, TextFile};
 use miette::{Diagnostic, Report};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
@@ -69,6 +69,37 @@ pub fn save_file(
     let standing = copies.look_at_file(path, Some(&blake3))?;
     copies.put(made, path, &blake3, standing)?;
     Ok(())
+}
+
+/// Writes texts to files beside a pipeline as a `save` of it would, or removes the files without a text. If one of them is in the way,
+/// none is touched.
+pub fn save_texts(
+    files: &[(PathBuf, Option<&str>)],
+    pipeline: &Pipeline,
+    store: &mut Store,
+    writer: &mut Writer,
+) -> Result<(), Report> {
+    let id = PipelineId::of(pipeline, store.root());
+    let mut copies = Copies { id: &id, store: &mut *store, writer: Some(&mut *writer) };
+    let mut looked = Vec::new();
+    for (path, text) in files {
+        let blake3 = text.map(|text| blake3::hash(text.as_bytes()).to_hex().to_string()).unwrap_or_default();
+        looked.push((copies.look_at_file(path, Some(&blake3))?, blake3));
+    }
+    for ((path, text), (standing, blake3)) in files.iter().zip(looked) {
+        match text {
+            Some(text) => {
+                copies.note_saved(path, &blake3)?;
+                if standing != Standing::Same {
+                    replace_file(path, text.as_bytes())?;
+                    copies.mark(path, path, &blake3);
+                }
+            }
+            None if standing == Standing::Free => {}
+            None => fs::remove_file(path).map_err(DurableError::io("remove", path))?,
+        }
+    }
+    Ok(writer.sync(store)?)
 }
 
 impl Copies<'_> {

@@ -52,6 +52,7 @@ mod lock;
 mod markdown;
 mod matrix;
 mod mpi;
+mod outputs;
 mod packaging;
 mod pages;
 mod plan;

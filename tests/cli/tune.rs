@@ -349,6 +349,16 @@ fn inputs_that_a_run_changes_are_restored_before_the_next_one() {
     }
     assert_eq!(sandbox.read("seen"), "original\noriginal\n");
     assert!(run("../other").contains("is not below the working directory"));
+    // An old copy replaced what the user had edited since the last call.
+    sandbox.write("in/input", "edited for an hour\n");
+    let seen = run("in/input");
+    assert!(seen.contains("in/input was changed since it was kept"), "{seen}");
+    assert_eq!(sandbox.read("in/input"), "edited for an hour\n");
+    // A longer list was ignored.
+    sandbox.write("in/input", "original\n");
+    sandbox.write("more", "more\n");
+    assert!(run("in/input,more").contains("has not these files: in/input, more"));
+    assert!(run("in/input").contains("no rank has left a file"));
     std::fs::remove_dir_all(sandbox.path().join("tune")).unwrap();
     assert!(run("none").contains("none"));
 }
@@ -375,7 +385,53 @@ fn a_program_or_a_launcher_that_fails_leaves_no_recording() {
     ] {
         let seen = run(launcher, program);
         assert!(seen.contains(expected), "{expected}:\n{seen}");
-        assert!(!sandbox.path().join("tune/recording").exists());
-        assert!(!sandbox.path().join("tune/recording.new").exists());
+        let left = std::fs::read_dir(sandbox.path().join("tune")).unwrap().flatten();
+        let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+        assert_eq!(left, ["tune.toml"]);
     }
+}
+
+/// `tune` replaced whatever had a name that it uses, and two calls mixed their recordings.
+#[test]
+fn files_of_a_user_and_of_another_tune_stay() {
+    let Some(lab) = Lab::new() else { return };
+    let options = ["--objectives", "F", "--best", "1", "--deadline", "5s"];
+    let pattern = "stencil 1000 1 20";
+    let mine = ["recording.new/a", "machine.new/a", "kept.new/a", "best-so-far", "rankfile"];
+    let place = |name: &str| format!("tune/{name}");
+    for name in mine.iter().chain(&["default.hosts"]) {
+        lab.sandbox.write(&place(name), "mine\n");
+    }
+    let seen = text(&lab.tune(&options, pattern));
+    assert!(seen.contains("default.hosts was not written by a `save` of this pipeline"), "{seen}");
+    std::fs::remove_file(lab.sandbox.path().join("tune/default.hosts")).unwrap();
+    let seen = text(&lab.tune(&options, pattern));
+    assert!(seen.contains("rankfile was not written by a `save` of this pipeline"), "{seen}");
+    for name in mine {
+        assert_eq!(lab.sandbox.read(&place(name)), "mine\n", "{name}");
+    }
+    std::fs::remove_dir_all(lab.sandbox.path().join("tune")).unwrap();
+    let [one, other] = std::thread::scope(|scope| {
+        [0, 1].map(|_| scope.spawn(|| lab.tune(&options, pattern))).map(|call| call.join().unwrap())
+    });
+    let seen = [text(&one), text(&other)];
+    assert_eq!(seen.iter().filter(|seen| seen.contains("another hopmap works in")).count(), 1, "{seen:?}");
+    assert!(one.status.success() || other.status.success(), "{seen:?}");
+}
+
+/// The program got other arguments than were typed, or the command ended after the recording.
+#[test]
+fn arguments_of_generated_pipelines_are_as_they_were_typed() {
+    let tune = |options: &[&str]| {
+        let here =
+            ["tune", "--hosts", "n[1-2]", "--slots", "1", "--launcher", "hopmap-${none}", "-o", "a ${b}"];
+        let sandbox = Sandbox::new();
+        let seen = sandbox.seen(&[&here[..], options, &["--", "sh", "-c", "echo ${HOME} $${HOME}"]].concat());
+        (seen, sandbox.read("a ${b}/tune.toml"))
+    };
+    let (seen, _) = tune(&["--prepare", "test ${HOME} = $HOME", "--time-after", "${x"]);
+    assert!(seen.contains("hopmap-${none}") && !seen.contains("reference"), "{seen}");
+    // The check before the recording left it out.
+    let (_, file) = tune(&["--prepare", "mkdir ${HOME}/x; false"]);
+    assert!(file.contains("with.prepare = \"mkdir $${HOME}/x; false\""), "{file}");
 }

@@ -29,6 +29,14 @@ impl Lock {
 }
 
 impl Lock {
+    /// Takes the exclusive lock of a folder, which needs no file in it, or fails at once. Who holds it is not said. On NFS it holds only
+    /// within a host.
+    pub fn of_folder(path: &Path) -> Result<Self, DurableError> {
+        let file = File::open(path).map_err(DurableError::io("open", path))?;
+        file.try_lock().map_err(|error| refused(path, error))?;
+        Ok(Self { _file: file })
+    }
+
     /// Takes a shared lock or fails at once. `None` if the file system does not support locks: operations
     /// that need an exclusive lock are rejected there anyway.
     pub fn try_shared(path: &Path) -> Result<Option<Self>, DurableError> {
@@ -108,6 +116,16 @@ mod tests {
         assert!(matches!(&error, DurableError::Busy { holder, .. } if holder == "process 7"));
         drop(lock);
         Lock::try_shared(&path).unwrap();
+    }
+
+    #[test]
+    fn a_folder_is_locked_without_a_file_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = Lock::of_folder(folder.path()).unwrap();
+        assert!(matches!(Lock::of_folder(folder.path()), Err(DurableError::Busy { .. })));
+        drop(lock);
+        Lock::of_folder(folder.path()).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! The machine of `hopmap tune`: given, measured, or measured before; and what can be placed on it.
 
-use std::fs;
 use std::path::Path;
 
 use clap::{Args as _, FromArgMatches as _};
 use hopmap_command::{Exit, Failure, refuse};
+use hopmap_durable::Staging;
 use hopmap_model::{Link, SystemGraph};
 
 use super::{Arguments, MACHINE, Place, command_line, keep, tune_file, usage};
-use crate::cli::job::End;
+use crate::cli::job::{End, HOST_FILE};
 use crate::cli::open::working_directory;
 use crate::cli::output::{Output, Result};
 use crate::cli::{exec, written};
@@ -39,13 +39,13 @@ pub(super) fn machine(
         return Err(Failure::new(exit, []));
     }
     let mut tune = tune_file(arguments, place, None, None, None)?;
-    let mut system = evaluated(arguments, out, &tune)?;
+    let mut system = evaluated(arguments, place, out, &tune)?;
     let ranks = place.ranks as usize;
     if let MachineSource::File { slots: slots @ None, uses: "topology/import", .. } = &mut tune.machine
         && system.slots.len() < ranks
     {
         *slots = Some(place.hosts.most());
-        system = evaluated(arguments, out, &tune)?;
+        system = evaluated(arguments, place, out, &tune)?;
     }
     if system.slots.len() < ranks {
         let slots = system.slots.len();
@@ -67,9 +67,12 @@ pub(super) fn machine(
 }
 
 /// The machine of a pipeline that consists of nothing else.
-fn evaluated(arguments: &Arguments, out: &Path, tune: &TuneFile) -> Result<SystemGraph> {
+fn evaluated(arguments: &Arguments, place: &Place, out: &Path, tune: &TuneFile) -> Result<SystemGraph> {
     let (file, store) = (out.join(PIPELINE), arguments.store.named(&working_directory()?));
     written::write(&file, &tune.machine_text())?;
+    if !place.hosts.are_equal() {
+        written::save(&file, &arguments.store, &[(HOST_FILE, Some(&place.hosts.host_file()))])?;
+    }
     let options: Vec<&str> =
         store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
     let exit = written::run(&file, &options, None, Output::new(false, true))?;
@@ -132,11 +135,12 @@ fn measure_machine(
     end: Option<End>,
     output: Output,
 ) -> Result {
-    let (machine, unfinished) = (out.join(MACHINE), out.join("machine.new"));
+    let machine = out.join(MACHINE);
     if !is_to_measure(arguments, out) {
         return Ok(Exit::Done);
     }
-    let _ = fs::remove_dir_all(&unfinished);
+    let staging = Staging::beside(&machine).map_err(Failure::failed)?;
+    let unfinished = staging.path().join(MACHINE);
     let (launcher, folder) =
         (command_line(place.launcher(arguments)?.iter()), unfinished.to_string_lossy().into_owned());
     output.note(format!(
@@ -151,5 +155,11 @@ fn measure_machine(
         .and_then(|matches| exec::Arguments::from_arg_matches(&matches))
         .map_err(|error| usage(&error))?;
     probe.end = end.map(|end| end.at);
-    keep(exec::main(&probe, Output::new(false, true)), &unfinished, &machine, end, "the machine was measured")
+    keep(
+        exec::main(&probe, Output::new(false, true)),
+        &unfinished,
+        &machine,
+        end,
+        "the measurement of the machine",
+    )
 }

@@ -1,0 +1,182 @@
+//! `--keep`: files that runs change are put aside, and restored before every run. A file that anybody else has changed since then is not
+//! replaced.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::process::Command;
+
+use hopmap_command::{Failure, refuse, shown};
+use hopmap_durable::{DurableError, Staging, replace_file};
+use miette::{Diagnostic, Report};
+use serde::{Deserialize, Serialize};
+
+use crate::cli::output::Result;
+
+/// Names in the folder of the results: the copies, and what is known of them.
+const KEPT: &str = "kept";
+const FILES: &str = "files";
+const LIST: &str = "kept.json";
+
+/// A file to restore is neither as it was kept nor as the last run left it.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("`--keep`: {path} was changed since it was kept in {kept}")]
+#[diagnostic(
+    code(tune::kept_changed),
+    help(
+        "a run would replace it: remove {kept}, so that the files are kept as they are now; or restore them: `cp -a {kept}/files/. .`"
+    )
+)]
+struct Changed {
+    path: String,
+    kept: String,
+}
+
+/// What is in the way was kept of other files, or is no work of `--keep`.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("`--keep`: {kept} has not these files: {names}")]
+#[diagnostic(
+    code(tune::other_kept),
+    help("name another folder with --out, or remove it, so that the files are kept as they are now")
+)]
+struct OtherKept {
+    kept: String,
+    names: String,
+}
+
+/// What was kept.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct List {
+    /// The files and folders as they were named.
+    names: Vec<String>,
+    /// What the last call left in the place of each file.
+    left: BTreeMap<String, String>,
+}
+
+/// The files of `--keep` of a call.
+pub(super) struct Kept {
+    paths: Vec<PathBuf>,
+    folder: PathBuf,
+}
+
+impl Kept {
+    pub(super) fn new(paths: &[PathBuf], out: &Path) -> Result<Option<Self>> {
+        let is_inside = |path: &PathBuf| path.components().all(|part| matches!(part, Component::Normal(_)));
+        if let Some(path) = paths.iter().find(|path| !is_inside(path)) {
+            return refuse(
+                format!("`--keep`: {} is not below the working directory", shown(path)),
+                "name files as the program does; for others, use --prepare",
+            );
+        }
+        let kept = Self { paths: paths.to_vec(), folder: out.join(KEPT) };
+        Ok(Some(kept).filter(|kept| !kept.paths.is_empty()))
+    }
+
+    /// The command that restores the files before a run.
+    pub(super) fn command(&self) -> String {
+        let copies = format!("{}/.", self.folder.join(FILES).display());
+        format!("cp -a {} .", shlex::try_quote(&copies).unwrap_or_default())
+    }
+
+    /// Copies the files; if that is done, looks whether they may be restored.
+    pub(super) fn put_aside(&self) -> Result<()> {
+        if fs::symlink_metadata(&self.folder).is_ok() {
+            return self.look();
+        }
+        let staging = Staging::beside(&self.folder).map_err(Failure::failed)?;
+        let files = staging.path().join(FILES);
+        fs::create_dir(&files).map_err(DurableError::io("create", &files)).map_err(Failure::failed)?;
+        let copied =
+            Command::new("cp").args(["-a", "--parents", "--"]).args(&self.paths).arg(&files).output();
+        let fault = match copied {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(fault) = fault {
+            return refuse(format!("`--keep`: {fault}"), "name files of the working directory");
+        }
+        write(staging.path(), &List { names: self.names(), ..List::default() })?;
+        staging.commit(&self.folder).map_err(Failure::failed)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
+    fn list(&self) -> Option<List> {
+        serde_json::from_slice(&fs::read(self.folder.join(LIST)).ok()?).ok()
+    }
+
+    fn look(&self) -> Result<()> {
+        let kept = shown(&self.folder);
+        let Some(list) = self.list().filter(|list| list.names == self.names()) else {
+            return Err(Failure::usage(OtherKept { kept, names: self.names().join(", ") }));
+        };
+        for (name, was_kept) in self.files()? {
+            let is_ours = |now: &String| *now == was_kept || list.left.get(&name) == Some(now);
+            if let Some(path) = state(Path::new(&name))?.filter(|now| !is_ours(now)).map(|_| name.clone()) {
+                return Err(Failure::usage(Changed { path, kept }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers what the last run left in the place of the files.
+    pub(super) fn note_left(&self) -> Result<()> {
+        let mut left = BTreeMap::new();
+        for name in self.files()?.into_keys() {
+            left.extend(state(Path::new(&name))?.map(|now| (name, now)));
+        }
+        write(&self.folder, &List { names: self.names(), left })
+    }
+
+    /// The kept files and their states by path.
+    fn files(&self) -> Result<BTreeMap<String, String>> {
+        let mut found = BTreeMap::new();
+        let root = self.folder.join(FILES);
+        let mut folders = vec![root.clone()];
+        while let Some(folder) = folders.pop() {
+            let failed = || DurableError::io("read", &folder);
+            for entry in fs::read_dir(&folder).map_err(failed()).map_err(Failure::failed)? {
+                let path = entry.map_err(failed()).map_err(Failure::failed)?.path();
+                if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+                    folders.push(path);
+                } else if let (Ok(name), Some(state)) = (path.strip_prefix(&root), state(&path)?) {
+                    found.insert(name.to_string_lossy().into_owned(), state);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What is at a path: the BLAKE3 of a file, the target of a link, or something else; none if it is nothing.
+fn state(path: &Path) -> Result<Option<String>> {
+    let read = || -> io::Result<String> {
+        let found = fs::symlink_metadata(path)?;
+        if found.is_symlink() {
+            return Ok(format!("link to {}", fs::read_link(path)?.display()));
+        }
+        if !found.is_file() {
+            return Ok("no file".to_owned());
+        }
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(File::open(path)?)?;
+        Ok(hasher.finalize().to_hex().to_string())
+    };
+    match read() {
+        Ok(state) => Ok(Some(state)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(Failure::failed(DurableError::io("read", path)(error))),
+    }
+}
+
+fn write(folder: &Path, list: &List) -> Result<()> {
+    // Plain data with text keys always has a form in JSON.
+    let text = serde_json::to_string_pretty(list).unwrap_or_default();
+    Ok(replace_file(&folder.join(LIST), text.as_bytes()).map_err(Report::from)?)
+}

@@ -1,0 +1,144 @@
+//! Commands that fill a folder replace nothing in it but what they wrote and nobody has changed: as a class, for every name that each of
+//! them creates. `hopmap tune` is in `tune.rs`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::sandbox::Sandbox;
+
+/// The folder that all commands fill.
+const OUT: &str = "out";
+/// Names of a kind that are tried: manual pages are many.
+const MOST: usize = 12;
+
+/// Two calls of a command with other results.
+const COMMANDS: &[[&str; 2]] = &[
+    [
+        "rank-order --topology labels.csv --hosts node[0-7] --gpus 2 --tp 2 --dp 2 --pp 4 -o out",
+        "rank-order --topology labels.csv --hosts node[7,0,6,1,5,2,4,3] --gpus 2 --tp 2 --dp 4 --pp 2 -o out",
+    ],
+    [
+        "trial --hosts a,b --slots 2 --launch open-mpi-hosts --launcher ./launcher --runs 6 -o out linear round-robin -- ./app 1",
+        "trial --hosts a,b --slots 2 --launch open-mpi-hosts --launcher ./launcher --runs 6 -o out round-robin linear -- ./app 2",
+    ],
+    [
+        "exec topology/synthetic -p shape=tree:2x2 -p hosts=h[0-1] -o out",
+        "exec topology/synthetic -p shape=mesh:2 -p hosts=h[0-1] -o out",
+    ],
+    ["init out --from place", "init out --from route"],
+    ["import ring.zip out", "import ring.zip out"],
+];
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with_ring();
+    sandbox.edit("ring.toml", "out/rankfile", "rankfile");
+    let mut labels = "host,leaf,spine\n".to_owned();
+    for host in 0..8 {
+        writeln!(labels, "node{host},leaf{},spine{}", host % 4, host % 4 / 2).unwrap();
+    }
+    sandbox.write("labels.csv", labels);
+    script(&sandbox, "app", "#!/bin/sh\nexit 0\n");
+    script(&sandbox, "launcher", "#!/bin/sh\nwhile [ \"$1\" != ./app ]; do shift; done\nexec \"$@\"\n");
+    sandbox
+}
+
+fn script(sandbox: &Sandbox, name: &str, text: &str) {
+    sandbox.write(name, text);
+    std::fs::set_permissions(sandbox.path().join(name), Permissions::from_mode(0o755)).unwrap();
+}
+
+fn command(sandbox: &Sandbox, words: &str) -> Command {
+    if words.starts_with("import") && !sandbox.path().join("ring.zip").exists() {
+        sandbox.stdout(&["run", "ring.toml", "--no-report"]);
+        sandbox.stdout(&["export", "ring.toml", "-o", "ring.zip"]);
+    }
+    let mut command = sandbox.command(&words.split_whitespace().collect::<Vec<_>>());
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Runs it, whatever comes of it.
+fn run(sandbox: &Sandbox, words: &str) -> String {
+    let output = command(sandbox, words).output().unwrap();
+    let seen =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    assert!(output.status.code().is_some() && !seen.contains("panicked"), "{words}:\n{seen}");
+    seen
+}
+
+/// The files below a folder by their names, without those of stores.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match entry.file_type().unwrap().is_dir() {
+            true if path.ends_with(".hopmap") => {}
+            true => found.extend(files(&path)),
+            false => drop(found.insert(path.clone(), std::fs::read(&path).unwrap())),
+        }
+    }
+    found
+}
+
+fn names(sandbox: &Sandbox) -> Vec<String> {
+    let out = sandbox.path().join(OUT);
+    files(&out)
+        .into_keys()
+        .map(|path| path.strip_prefix(&out).unwrap().to_str().unwrap().to_owned())
+        .collect()
+}
+
+fn assert_no_file_is_replaced([words, other]: [&str; 2]) {
+    let first = sandbox();
+    let seen = run(&first, words);
+    let mut names = names(&first);
+    assert!(!names.is_empty(), "{seen}");
+    names.truncate(MOST);
+    for name in &names {
+        let place = format!("{OUT}/{name}");
+        let sandbox = sandbox();
+        sandbox.write(&place, "mine\n");
+        let seen = run(&sandbox, words);
+        assert_eq!(sandbox.read(&place), "mine\n", "{words}: {name}:\n{seen}");
+    }
+    // What is not as its artifact says is damaged, not edited, and written again.
+    let is_of_artifact = |name: &&String| name.ends_with(".parquet") || name.ends_with("provenance.json");
+    for name in names.iter().filter(|name| !is_of_artifact(name)) {
+        let sandbox = sandbox();
+        run(&sandbox, words);
+        let place = sandbox.path().join(OUT).join(name);
+        let mut edited = std::fs::read(&place).unwrap();
+        edited.extend_from_slice(b"# edited\n");
+        std::fs::write(&place, &edited).unwrap();
+        let seen = run(&sandbox, other);
+        assert_eq!(std::fs::read(&place).unwrap(), edited, "{other}: {name}:\n{seen}");
+    }
+}
+
+#[test]
+fn no_file_of_a_user_is_replaced() {
+    for command in COMMANDS {
+        assert_no_file_is_replaced(*command);
+    }
+}
+
+#[test]
+fn two_calls_at_once_leave_what_one_leaves() {
+    for [words, other] in COMMANDS {
+        let sandbox = sandbox();
+        let children = [words, other].map(|words| {
+            command(&sandbox, words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+        });
+        for mut child in children {
+            assert!([0, 1, 2, 75].contains(&child.wait().unwrap().code().unwrap()), "{words}");
+        }
+        let seen = run(&sandbox, words);
+        assert!(!seen.contains("damaged") && !seen.contains("truncated"), "{words}:\n{seen}");
+        let left = names(&sandbox);
+        assert!(left.iter().all(|name| !name.contains(".tmp")), "{words}: {left:?}");
+    }
+}
