@@ -64,6 +64,7 @@
 //!   states/KEY          what a search goes on with that was killed, failed or was cut short
 //!   hashes.log          BLAKE3 of input files with what stat said
 //!   runs/TIME/          journal.jsonl (wall times live here and nowhere else), request.json (what was asked for), logs/CELL.log
+//!   requests/DIGITS.json what was asked for when each pipeline ran last, by its file
 //!   verify-PID-N/       the second store of `hopmap verify`, while it runs
 //!   reports/NAME.html   the newest report of a pipeline
 //!   lock  format  work/
@@ -135,4 +136,5 @@ pub use seen::{Hashes, InputFault, SeenFile};
 pub(crate) use store::entries;
 pub use store::{Store, StoreError};
 pub use writer::Writer;
+pub(crate) use writer::requests;
 pub use writer::{Garbage, Policy, collect, find_garbage, keep_runs};

@@ -28,7 +28,7 @@ pub use measured::write_published;
 use page::{Page, Results, Stamp};
 use searches::Colours;
 
-/// Path of the report of a pipeline: its name, with a digest where another pipeline has the same name.
+/// Path of the report of the last run of a pipeline: its name, with a digest where another pipeline has the same name.
 #[must_use]
 pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
     let safe: String = pipeline
@@ -43,6 +43,25 @@ pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
         Some(other) if other.pipeline != digits => folder.join(format!("{safe}-{digits}.html")),
         _ => place,
     }
+}
+
+/// The same, with a digest also where the last run had other parameters.
+#[must_use]
+pub fn place_of_parameters(store: &Store, pipeline: &Pipeline) -> PathBuf {
+    let last = place(store, pipeline);
+    match Stamp::read(&last) {
+        Some(there) if there.has_others(pipeline) => {
+            last.with_extension(format!("{}.html", Stamp::parameters_of(pipeline)))
+        }
+        _ => last,
+    }
+}
+
+/// Whether at a path is a report of other parameters, or of another pipeline.
+#[must_use]
+pub fn is_of_others(path: &Path, pipeline: &Pipeline, store: &Store) -> bool {
+    let digits = PipelineId::of(pipeline, store.root()).digits();
+    Stamp::read(path).is_some_and(|there| there.pipeline != digits || there.has_others(pipeline))
 }
 
 /// Whether the report at a path is up to date, that is, shows the same results.

@@ -228,7 +228,7 @@ Examples:
 pub(crate) struct ArchiveArguments {
     /// Pipeline, or the name of a run from `hopmap runs` [default: the newest run].
     run: Option<String>,
-    /// Set a parameter of the pipeline; paths are relative to the working directory.
+    /// Set a parameter of the pipeline; paths are relative to the working directory [default: those of its last run].
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
     /// Write the archive to this file.
@@ -245,7 +245,7 @@ pub(crate) struct ArchiveArguments {
 }
 
 pub(crate) fn export(arguments: &ArchiveArguments, output: Output) -> Result {
-    let (request, root, wanted) = request(arguments)?;
+    let (request, root, wanted) = request(arguments, output)?;
     let pipeline = request.open()?;
     let mut store = Store::load(&existing(root)?)?;
     let runs = engine::read_runs(&store)?;
@@ -285,13 +285,13 @@ pub(crate) fn export(arguments: &ArchiveArguments, output: Output) -> Result {
 }
 
 /// The request to pack, the store, and the name of the run, if one was given.
-fn request(arguments: &ArchiveArguments) -> Result<(Request, PathBuf, Option<String>)> {
+fn request(arguments: &ArchiveArguments, output: Output) -> Result<(Request, PathBuf, Option<String>)> {
     if let Some(name) = &arguments.run
         && (Path::new(name).is_file() || EMBEDDED.iter().any(|embedded| embedded.name == *name))
     {
         let pipeline = PipelineArguments::new(name.clone(), arguments.parameters.clone());
         let root = arguments.store.root(&pipeline)?;
-        return Ok((pipeline.request()?, root, None));
+        return Ok((pipeline.as_last_run(&root, output)?, root, None));
     }
     let root = existing(arguments.store.root_here()?)?;
     if !arguments.parameters.is_empty() {

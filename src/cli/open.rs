@@ -14,7 +14,7 @@ use hopmap_text::closest;
 use miette::Report;
 
 use super::fault::SystemError;
-use super::output::Result;
+use super::output::{Output, Result};
 use crate::engine::{Store, StoreError, Writer};
 use crate::lock::Request;
 use crate::pipeline::{EMBEDDED, Pipeline, Source};
@@ -57,6 +57,19 @@ impl PipelineArguments {
         let (source, folder) = self.source(&working)?;
         let (pipeline, text) = (source.name().to_owned(), source.text().to_owned());
         Ok(Request { pipeline, text, folder, working, root: None, parameters, jobs: None })
+    }
+
+    /// The same; without parameters, with those of the last run of the pipeline in a store, which it says.
+    pub(crate) fn as_last_run(&self, root: &Path, output: Output) -> Result<Request> {
+        let request = self.request()?;
+        let last = request.last(root).filter(|last| !last.parameters.is_empty());
+        let Some(last) = last.filter(|_| self.parameters.is_empty()) else { return Ok(request) };
+        let quoted = |text| shlex::try_quote(text).unwrap_or_default();
+        let words = last.parameters.iter().map(|(name, value)| format!(" -p {name}={}", quoted(value)));
+        output.note(format!("with the parameters of the last run:{}", words.collect::<String>()));
+        // Paths of a bundled pipeline are relative to where it ran.
+        let folder = if Path::new(&self.pipeline).is_file() { request.folder } else { last.folder };
+        Ok(Request { parameters: last.parameters, working: last.working, folder, ..request })
     }
 
     /// The text of the pipeline and the folder its paths are relative to.

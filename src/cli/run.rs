@@ -135,6 +135,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     };
     engine::check_memory(&pipeline, &mut store, limits.memory).map_err(Failure::usage)?;
     allow_commands(arguments, &request, &pipeline, &mut store)?;
+    request.remember(&root).map_err(StoreError::from)?;
     let cancelled = on_interrupt()?;
     let progress = Progress::new(output, &pipeline, limits.jobs);
     let mut report = engine::run(&pipeline, &mut store, &mut writer, limits, &cancelled, &progress)?;
@@ -314,8 +315,7 @@ pub(crate) struct ReportArguments {
 }
 
 pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result {
-    let mut pipeline = arguments.pipeline.open()?;
-    let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
+    let (mut pipeline, mut store) = opened(&arguments.pipeline, &arguments.store, output)?;
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
     let timeline = arguments.timeline.as_ref();
     let timeline = timeline.map(|path| write_timeline(path, &pipeline, &store)).transpose()?;
@@ -329,7 +329,11 @@ pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result {
         return Err(problems.into());
     }
     let problems = summary::ask(&pipeline, &mut store, None, &mut planned);
-    let place = place_or(arguments.out.as_ref(), || report::place(&store, &pipeline))?;
+    let place = place_or(arguments.out.as_ref(), || report::place_of_parameters(&store, &pipeline))?;
+    if report::is_of_others(&place, &pipeline, &store) {
+        let message = format!("{} is a report of other parameters or another pipeline", shown(&place));
+        return refuse(message, "name another file with --out, or remove this one");
+    }
     report::write(&place, &pipeline, &store, &planned, &shown)?;
     output.json(&json!({ "report": place, "timeline": timeline }));
     if let Some(timeline) = &timeline {
@@ -340,6 +344,12 @@ pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result {
         Some(problems) if planned.is_success() => Err(problems.into()),
         _ => Ok(Exit::Done),
     }
+}
+
+/// A pipeline with the parameters that are given, else with those of its last run; and its store.
+fn opened(pipeline: &PipelineArguments, store: &StoreArguments, output: Output) -> Result<(Pipeline, Store)> {
+    let root = store.root(pipeline)?;
+    Ok((pipeline.as_last_run(&root, output)?.open()?, Store::load(&root)?))
 }
 
 /// Writes the last run of the pipeline as trace events.
@@ -373,8 +383,7 @@ pub(crate) struct PlanArguments {
 }
 
 pub(crate) fn plan(arguments: &PlanArguments, output: Output) -> Result {
-    let mut pipeline = arguments.pipeline.open()?;
-    let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
+    let (mut pipeline, mut store) = opened(&arguments.pipeline, &arguments.store, output)?;
     summary::warn(&pipeline, &store, output);
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
     engine::check_saves(&pipeline, &mut store)?;
@@ -431,13 +440,12 @@ pub(crate) struct WhyArguments {
 }
 
 pub(crate) fn why(arguments: &WhyArguments, output: Output) -> Result {
-    let pipeline = arguments.pipeline.open()?;
+    let (pipeline, mut store) = opened(&arguments.pipeline, &arguments.store, output)?;
     let cells = locate::in_pipeline(&arguments.stage, &pipeline)?;
     if cells.is_empty() {
         let file = shown(pipeline.source.name().as_ref());
         return Err(locate::unknown_stage(&file, &pipeline, &arguments.stage).into());
     }
-    let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
     let report = engine::plan(&pipeline, &mut store);
     let as_json = |&index: &usize| as_json(&pipeline.cells[index], &report.cells[index]);
     output.json(&cells.iter().map(as_json).collect::<Vec<_>>());
@@ -529,10 +537,13 @@ pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result {
 pub(crate) struct GraphArguments {
     #[command(flatten)]
     pipeline: PipelineArguments,
+    #[command(flatten)]
+    store: StoreArguments,
 }
 
 pub(crate) fn graph(arguments: &GraphArguments, output: Output) -> Result {
-    let pipeline = arguments.pipeline.open()?;
+    let root = arguments.store.root(&arguments.pipeline)?;
+    let pipeline = arguments.pipeline.as_last_run(&root, output)?.open()?;
     if output.is_json() {
         let edge = |(from, to, port)| json!({ "from": from, "to": to, "port": port });
         let edges: Vec<_> = edges(&pipeline).into_iter().map(edge).collect();

@@ -319,11 +319,14 @@ impl PipelineId {
     /// What the store in a folder knows a pipeline by.
     #[must_use]
     pub fn of(pipeline: &Pipeline, root: &Path) -> Self {
-        let file = match pipeline.file() {
-            Some(file) => beside(root, &file),
-            None => format!("{EMBEDDED_PLACE}{}", pipeline.source.name()),
-        };
-        Self { name: pipeline.name.clone(), file }
+        Self::of_file(&pipeline.name, pipeline.file(), pipeline.source.name(), root)
+    }
+
+    /// The same of a name and a file; without one, of what comes with hopmap as `embedded`.
+    #[must_use]
+    pub fn of_file(name: &str, file: Option<PathBuf>, embedded: &str, root: &Path) -> Self {
+        let file = file.map_or_else(|| format!("{EMBEDDED_PLACE}{embedded}"), |file| beside(root, &file));
+        Self { name: name.to_owned(), file }
     }
 
     /// What an older version knew it by.

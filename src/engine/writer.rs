@@ -35,6 +35,11 @@ const BETWEEN_SYNCS: Duration = Duration::from_secs(30);
 /// Beyond this number of artifacts the whole file system is synced at once; fewer do not wait for what other programs write.
 const MANY: usize = 100;
 
+/// Folder of what was asked for when each pipeline ran last.
+pub(crate) fn requests(root: &Path) -> PathBuf {
+    root.join("requests")
+}
+
 /// Removes files that killed processes were writing in a folder.
 pub(super) fn clear_leftovers(folder: &Path) -> Result<(), DurableError> {
     for entry in entries(folder)? {
@@ -61,6 +66,7 @@ impl Writer {
         let lock = lock_within(wait, stop, || Lock::try_exclusive(&path, holder))?;
         check_format(root)?;
         clear_leftovers(root)?;
+        clear_leftovers(&requests(root))?;
         let format = root.join("format");
         if !format.exists() {
             let ignore = root.join(".gitignore");

@@ -12,8 +12,8 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use super::file::{Ending, Lock, LockedCell, LockedFile};
-use crate::engine::{self, Hashes, RunReport, Settled, State, Store};
-use crate::pipeline::{Cell, Extreme, Folders, Need, Origin, Pipeline, Problems, Source};
+use crate::engine::{self, Hashes, PipelineId, RunReport, Settled, State, Store};
+use crate::pipeline::{Cell, EMBEDDED, Extreme, Folders, Need, Origin, Pipeline, Problems, Source};
 use crate::registry::Configured;
 
 /// A cell before it runs.
@@ -337,11 +337,35 @@ impl Request {
         if name.ends_with(".toml") { name.into_owned() } else { format!("{name}.toml") }
     }
 
+    /// The file in a store that remembers what was asked for when the same pipeline ran last.
+    fn last_in(&self, root: &Path) -> PathBuf {
+        let file = self.folder.join(Path::new(&self.pipeline).file_name().unwrap_or_default());
+        let is_embedded = EMBEDDED.iter().any(|embedded| embedded.name == self.pipeline);
+        let file = Some(file).filter(|file| !is_embedded || file.is_file());
+        let digits = PipelineId::of_file("", file, &self.pipeline, root).digits();
+        engine::requests(root).join(format!("{digits}.json"))
+    }
+
+    /// What was asked for when the same pipeline ran last in a store.
+    #[must_use]
+    pub fn last(&self, root: &Path) -> Option<Self> {
+        Self::read_file(&self.last_in(root))
+    }
+
+    /// Remembers it as what was asked for last.
+    pub fn remember(&self, root: &Path) -> Result<(), DurableError> {
+        if self.last(root).as_ref() == Some(self) { Ok(()) } else { self.write_file(&self.last_in(root)) }
+    }
+
     /// Remembers it in the folder of a run.
     pub fn write(&self, run: &Path) -> Result<(), DurableError> {
+        self.write_file(&run.join(REQUEST))
+    }
+
+    fn write_file(&self, file: &Path) -> Result<(), DurableError> {
         // Plain data with text keys, but for paths that are not UTF-8: such a request is not remembered.
         match serde_json::to_string_pretty(self) {
-            Ok(text) => replace_file(&run.join(REQUEST), format!("{text}\n").as_bytes()),
+            Ok(text) => replace_file(file, format!("{text}\n").as_bytes()),
             Err(_) => Ok(()),
         }
     }
@@ -349,6 +373,10 @@ impl Request {
     /// What was asked for in a run; none if it was killed, or ran in a version that remembered nothing.
     #[must_use]
     pub fn read(run: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(run.join(REQUEST)).ok()?).ok()
+        Self::read_file(&run.join(REQUEST))
+    }
+
+    fn read_file(file: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(file).ok()?).ok()
     }
 }

@@ -12,7 +12,7 @@ use super::matrix::Extreme;
 use super::matrix::{Combination, show};
 use super::problem::Table;
 use super::problem::{LocatedProblem, Source};
-use super::template::{Folders, Resolved, Scope};
+use super::template::{Base, Folders, Resolved, Scope};
 use crate::gates::Gate;
 use crate::query::TableQuestion;
 use crate::registry::{Configured, STAGES, StageEntry};
@@ -39,6 +39,14 @@ pub struct Pipeline {
     pub warnings: Vec<LocatedProblem>,
     pub(super) folders: Folders,
     pub(super) parameters: Vec<(String, Resolved)>,
+}
+
+impl Pipeline {
+    /// The parameters that came from the command line.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&str, &Json)> {
+        let given = self.parameters.iter().filter(|(_, resolved)| resolved.base == Base::WorkingDirectory);
+        given.map(|(name, resolved)| (name.as_str(), &resolved.value))
+    }
 }
 
 /// One run of a stage: a stage without a matrix has one cell, others have one for each combination.

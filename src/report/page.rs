@@ -326,6 +326,8 @@ pub(super) struct Stamp {
     pub(super) pipeline: String,
     /// BLAKE3 of its results, verdicts and answers.
     results: String,
+    /// Digits of the parameters that were given; none in reports of older versions.
+    pub(super) parameters: String,
 }
 
 impl Stamp {
@@ -340,7 +342,19 @@ impl Stamp {
         Self {
             pipeline: PipelineId::of(pipeline, store.root()).digits(),
             results: blake3::hash(results.as_bytes()).to_hex().to_string(),
+            parameters: Self::parameters_of(pipeline),
         }
+    }
+
+    /// Eight digits that distinguish parameters of the command line.
+    pub(super) fn parameters_of(pipeline: &Pipeline) -> String {
+        let parameters = json!(pipeline.given().collect::<Vec<_>>()).to_string();
+        blake3::hash(parameters.as_bytes()).to_hex()[..8].to_owned()
+    }
+
+    /// Whether it is known that other parameters were given.
+    pub(super) fn has_others(&self, pipeline: &Pipeline) -> bool {
+        !self.parameters.is_empty() && self.parameters != Self::parameters_of(pipeline)
     }
 
     /// The stamp of a report; none if there is no report, or one of an older version.
@@ -349,14 +363,15 @@ impl Stamp {
         File::open(place).ok()?.take(1024).read_to_end(&mut head).ok()?;
         let head = String::from_utf8_lossy(&head);
         let (stamp, _) = head.split_once(BEGIN)?.1.split_once('"')?;
-        let (pipeline, results) = stamp.split_once(' ')?;
-        Some(Self { pipeline: pipeline.to_owned(), results: results.to_owned() })
+        let mut words = stamp.split(' ').map(str::to_owned);
+        let (pipeline, results) = (words.next()?, words.next()?);
+        Some(Self { pipeline, results, parameters: words.next().unwrap_or_default() })
     }
 }
 
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{BEGIN}{} {}\">", self.pipeline, self.results)
+        writeln!(f, "{BEGIN}{} {} {}\">", self.pipeline, self.results, self.parameters)
     }
 }
 

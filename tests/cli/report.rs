@@ -146,3 +146,37 @@ fn a_report_shows_the_results_of_the_run() {
     report(&[]);
     assert_eq!(modified(), before);
 }
+
+/// The defaults of a pipeline were evaluated after a run with parameters, and a good report was replaced by a failed one.
+#[test]
+fn commands_take_the_parameters_of_the_last_run_and_keep_reports_of_others() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.edit("ring.toml", "\"ring.csv\"", "\"none.csv\"");
+    sandbox.write("other.csv", ring(6));
+    sandbox.stdout(&["run", "ring.toml", "-p", "ranks=ring.csv"]);
+    sandbox.stdout(&["run", "ring.toml", "-p", "ranks=other.csv"]);
+    // All of it is there already, but it is the last run.
+    sandbox.stdout(&["run", "ring.toml", "-p", "ranks=ring.csv"]);
+    let default = ".hopmap/reports/ring.html";
+    let good = sandbox.read(default);
+    let note = "with the parameters of the last run: -p ranks=ring.csv\n";
+    for command in [
+        &["report", "ring.toml"][..],
+        &["why", "placement", "ring.toml"],
+        &["export", "ring.toml", "-o", "ring.zip"],
+        &["plan", "ring.toml"],
+        &["graph", "ring.toml"],
+    ] {
+        let seen = sandbox.seen(command);
+        assert!(seen.contains(note) && !seen.contains("exit code") && !seen.contains("failed"), "{seen}");
+    }
+    assert_eq!(sandbox.read(default), good);
+    sandbox.stdout(&["report", "ring.toml", "--out", "mine.html"]);
+    // Those of other parameters have another name, or none.
+    let others = ["report", "ring.toml", "-p", "ranks=other.csv"];
+    let seen = sandbox.seen(&others);
+    assert!(seen.starts_with(".hopmap/reports/ring.") && !seen.starts_with(default), "{seen}");
+    let seen = sandbox.seen(&[&others[..], &["--out", "mine.html"]].concat());
+    assert!(seen.contains("mine.html is a report of other parameters"), "{seen}");
+    assert_eq!((sandbox.read(default), sandbox.read("mine.html")), (good.clone(), good));
+}
