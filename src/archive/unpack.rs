@@ -104,20 +104,32 @@ impl Archive {
         ArchiveError::Damaged { path: self.path.clone(), place: place.to_owned(), reason }
     }
 
-    /// Where the files of a project go. A name that would get into a store is refused.
+    /// Where the files of a project go. Names that only hopmap gives, and two files in one place, are refused.
     fn layout(&self, packed: &PackedRequest) -> Result<Layout, ArchiveError> {
+        let refused = |name: &str, reason: &str| {
+            let (path, place, reason) = (self.path.clone(), name.to_owned(), reason.to_owned());
+            Err(ArchiveError::Refused { path, place, reason })
+        };
         let names: BTreeSet<String> =
             self.entries.keys().filter(|name| inputs::is_input(name)).cloned().collect();
-        let folders = [&packed.folder, &packed.working].map(String::as_str);
-        let all = names.iter().map(String::as_str).chain(folders).chain([packed.pipeline.as_str()]);
-        for name in all {
-            let is_store = name.split('/').any(|part| part == STORE_FOLDER);
-            if let Some(reason) = super::flaw(name).or(is_store.then_some("it would be part of a store")) {
-                let (path, place, reason) = (self.path.clone(), name.to_owned(), reason.to_owned());
-                return Err(ArchiveError::Refused { path, place, reason });
+        let others = [&packed.folder, &packed.working, &packed.pipeline, &packed.lock];
+        for name in names.iter().chain(others) {
+            if let Some(reason) = super::flaw(name) {
+                return refused(name, reason);
+            }
+            if name.split('/').any(imported::is_reserved) {
+                return refused(name, "only hopmap gives this name");
             }
         }
-        Ok(Layout::new(packed, names))
+        if packed.lock.contains('/') {
+            return refused(&packed.lock, "a lock file is beside the pipeline file");
+        }
+        let layout = Layout::new(packed, names);
+        let mut places = BTreeSet::new();
+        match layout.names.iter().find(|name| !places.insert(layout.place(name))) {
+            None => Ok(layout),
+            Some(name) => refused(name, "another file has the same place in the project"),
+        }
     }
 
     /// Writes the artifacts into the store of a folder, and the inputs where `place` says; gives the number of these.
@@ -125,8 +137,8 @@ impl Archive {
         let store = folder.join(STORE_FOLDER);
         let mut inputs = 0;
         for (name, entry) in self.entries.clone() {
-            let place = match name.strip_prefix(ARTIFACTS) {
-                Some(rest) => store.join(ARTIFACTS).join(rest.trim_start_matches('/')),
+            let place = match name.strip_prefix(ARTIFACTS).and_then(|rest| rest.strip_prefix('/')) {
+                Some(rest) => store.join(ARTIFACTS).join(rest),
                 None => match Some(&name).filter(|name| inputs::is_input(name)).map(|name| place(name)) {
                     Some(place) => {
                         inputs += 1;

@@ -21,7 +21,7 @@ use super::open::{
 };
 use super::output::{Output, Result};
 use super::progress::Progress;
-use super::{gates, locate, summary};
+use super::{consent, gates, locate, summary};
 use crate::archive::ImportedProject;
 use crate::engine::{
     Limits, RunReport, Settled, State, Store, StoreError, Writer, check_saves, missing_programs,
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     /// Keep journals and logs of the newest COUNT runs only; results are kept.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     keep_runs: Option<u32>,
-    /// Let the pipeline of an imported archive start its commands, in this run and later ones.
+    /// Let the pipeline of an imported archive start its commands and save outside of its project, in this run and later ones.
     #[arg(long)]
     allow_programs: bool,
     /// Whether hopmap wrote the pipeline for this call: the user has typed its commands.
@@ -134,7 +134,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         worth: arguments.worth,
     };
     engine::check_memory(&pipeline, &mut store, limits.memory).map_err(Failure::usage)?;
-    allow_commands(arguments, &request, &pipeline, &mut store)?;
+    match ImportedProject::of(&request.folder).filter(|_| !arguments.is_own) {
+        Some(project) if arguments.allow_programs => project.allow().map_err(StoreError::from)?,
+        Some(_) => consent::ask(&request.folder, &pipeline, &mut store).map_err(Failure::usage)?,
+        None => {}
+    }
     request.remember(&root).map_err(StoreError::from)?;
     let cancelled = on_interrupt()?;
     let progress = Progress::new(output, &pipeline, limits.jobs);
@@ -165,25 +169,6 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 /// Whether a search of the pipeline depends on a bound.
 fn has_bound(pipeline: &Pipeline) -> bool {
     pipeline.cells.iter().flat_map(|cell| &cell.needs).any(|need| need.port.name == BOUND_PORT)
-}
-
-/// Rejects commands of an imported project that the user has not allowed.
-fn allow_commands(
-    arguments: &Arguments,
-    request: &Request,
-    pipeline: &Pipeline,
-    store: &mut Store,
-) -> Result<()> {
-    let Some(project) = ImportedProject::of(&request.folder).filter(|_| !arguments.is_own) else {
-        return Ok(());
-    };
-    if arguments.allow_programs {
-        return Ok(project.allow().map_err(StoreError::from)?);
-    }
-    let unasked = engine::unasked_commands(pipeline, &engine::plan(pipeline, store));
-    // Those that depend on results are not known yet.
-    store.refuse_commands();
-    unasked.map_or(Ok(()), |unasked| Err(Failure::usage(unasked)))
 }
 
 /// What a run was asked for.

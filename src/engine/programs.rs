@@ -3,12 +3,16 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use hopmap_launchers::COMMAND_OF_FILE;
+use hopmap_model::{Artifact as _, LaunchFile};
 use hopmap_process::on_path;
 use miette::{Diagnostic, Report};
 
 use super::launch::ranks_program;
 use super::outcome::{RunReport, Settled, State};
-use crate::pipeline::{Cell, Pipeline};
+use super::save::launch_command;
+use super::store::Store;
+use crate::pipeline::{Cell, Origin, Pipeline};
 
 /// A launcher, or a program that the parameters of a stage name, is missing.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -40,38 +44,71 @@ pub fn missing_programs(pipeline: &Pipeline) -> Vec<Report> {
 }
 
 /// The commands of the user that a cell starts: its launcher, and those of its stage.
-fn commands(pipeline: &Pipeline, cell: &Cell) -> Vec<String> {
-    // Commands do not depend on artifacts.
+fn commands(pipeline: &Pipeline, cell: &Cell, planned: &RunReport, store: &Store) -> Vec<String> {
+    // Commands depend on no artifacts but launch files.
     let no_folder = |_, _: &str| PathBuf::new();
     let of_stage = pipeline.with_parameters(cell, &no_folder, |configured| configured.commands());
-    let launcher = cell.launcher.iter().map(|launcher| launcher.with(&[]));
-    launcher.chain(of_stage.unwrap_or_default()).collect()
+    let known = of_launch_files(cell, planned, store).join("; ");
+    let shown = |command: String| match known.is_empty() {
+        true => command,
+        false => command.replace(COMMAND_OF_FILE, &known),
+    };
+    let of_stage = of_stage.unwrap_or_default().into_iter().map(shown);
+    cell.launcher.iter().map(|launcher| launcher.with(&[])).chain(of_stage).collect()
 }
 
-/// Commands of a pipeline that somebody else may have written.
+/// The commands of the launch files that a cell gets, as far as these have been made.
+fn of_launch_files(cell: &Cell, planned: &RunReport, store: &Store) -> Vec<String> {
+    let needs = cell.needs.iter().filter(|need| need.port.kind == LaunchFile::KIND);
+    let records = |origin: &'_ Origin| {
+        let (Origin::Cell { output, .. } | Origin::Best { output, .. }) = origin;
+        let of_cell = |cell: &usize| planned.cells.get(*cell)?.outputs.get(*output);
+        origin.cells().iter().filter_map(of_cell).collect::<Vec<_>>()
+    };
+    let records = needs.flat_map(|need| &need.origins).flat_map(records);
+    records.filter_map(|record| launch_command(store, record, "FILE")).collect()
+}
+
+/// What a pipeline that somebody else may have written starts, and where it writes.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("this project was imported from an archive, and its pipeline starts commands:{listed}")]
+#[error("this project was imported from an archive, and its pipeline{listed}")]
 #[diagnostic(
     code(engine::unasked_commands),
-    help("if you trust all of them, add --allow-programs: they may then run in this project, now and later")
+    help(
+        "if you trust all of this, add --allow-programs to `hopmap run`: it is then allowed in this project, now and later"
+    )
 )]
 pub struct UnaskedCommands {
     listed: String,
 }
 
-/// The commands that a run would start, given what a plan says of its cells; none is started.
+/// The commands that a run would start, given what a plan says of its cells, and the copies that would be written outside of the
+/// project.
 #[must_use]
-pub fn unasked_commands(pipeline: &Pipeline, planned: &RunReport) -> Option<UnaskedCommands> {
+pub fn unasked_commands(
+    pipeline: &Pipeline,
+    planned: &RunReport,
+    store: &Store,
+    outside: &[&Path],
+) -> Option<UnaskedCommands> {
     let mut listed = String::new();
     let mut seen = HashSet::new();
     let runs = |settled: &Settled| !matches!(settled.state, State::Cached | State::Infeasible);
     let cells = pipeline.cells.iter().zip(&planned.cells).filter(|(_, settled)| runs(settled));
-    for (cell, command) in
-        cells.flat_map(|(cell, _)| commands(pipeline, cell).into_iter().map(move |one| (cell, one)))
-    {
+    for (cell, command) in cells.flat_map(|(cell, _)| {
+        commands(pipeline, cell, planned, store).into_iter().map(move |one| (cell, one))
+    }) {
         if seen.insert((&cell.stage, command.clone())) {
+            if listed.is_empty() {
+                listed.push_str(" starts commands:");
+            }
             listed.push_str(&format!("\n  stage `{}`: {}", cell.stage, visible(&command)));
         }
+    }
+    if !outside.is_empty() {
+        let before = if listed.is_empty() { "" } else { "\nand" };
+        listed.push_str(&format!("{before} writes outside of the project:"));
+        outside.iter().for_each(|path| listed.push_str(&format!("\n  {}", visible(&path.to_string_lossy()))));
     }
     (!listed.is_empty()).then_some(UnaskedCommands { listed })
 }

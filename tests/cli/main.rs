@@ -38,6 +38,7 @@ mod gc;
 mod given_data;
 mod graph;
 mod graphhunter;
+mod hostile;
 mod import;
 mod imports;
 mod init;

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use miette::Report;
 use serde_json::json;
 
+use crate::cli::consent;
 use crate::cli::open::{PipelineArguments, duration, on_interrupt, working_directory};
 use crate::cli::output::{Output, Result};
 use crate::cli::progress::Progress;
@@ -184,7 +185,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let publication =
         arguments.publishing.publish.as_ref().map(|folder| Publication::at(working.join(folder)));
     let given = PipelineArguments::new(arguments.pipeline.clone(), arguments.parameters.clone());
-    let pipeline = given.open()?;
+    let request = given.request()?;
+    let pipeline = request.open()?;
     let limits = Limits {
         jobs: arguments.jobs.map_or_else(all_cores, usize::from),
         memory: crate::engine::memory(),
@@ -195,7 +197,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let cancelled = on_interrupt()?;
     // Cron mails whatever is printed: what stages do is shown on a terminal, and is in the log of the store.
     let shown = if output.is_interactive() { output } else { Output::new(false, true) };
-    let source = Source::new(&pipeline, arguments.stage.as_deref(), limits, &cancelled, shown)?;
+    let source =
+        Source::new(&request.folder, &pipeline, arguments.stage.as_deref(), limits, &cancelled, shown)?;
     let (store, is_ours) = match (&arguments.publishing.store, &publication) {
         (Some(store), _) => (Place::Kept(working.join(store)), false),
         (None, Some(publication)) if !arguments.dry_run && !arguments.health => {
@@ -362,6 +365,8 @@ fn write_metrics(file: &Path, publication: &Publication, record: &Record) -> Res
 
 /// A pipeline and which of its outputs are the machine.
 pub(super) struct Source<'a> {
+    /// The folder of the pipeline file.
+    pub(super) folder: &'a Path,
     pub(super) pipeline: &'a Pipeline,
     pub(super) system: (usize, &'static str),
     pub(super) measurements: Option<(usize, &'static str)>,
@@ -374,6 +379,7 @@ impl<'a> Source<'a> {
     /// The machine is the system graph of the last cell that has one, or of the given stage; measurements are those of the last
     /// cell that has some.
     pub(super) fn new(
+        folder: &'a Path,
         pipeline: &'a Pipeline,
         stage: Option<&str>,
         limits: Limits,
@@ -395,13 +401,14 @@ impl<'a> Source<'a> {
             return refuse(message, help);
         };
         let measurements = last(Measurements::KIND, None);
-        Ok(Self { pipeline, system, measurements, limits, cancelled, output })
+        Ok(Self { folder, pipeline, system, measurements, limits, cancelled, output })
     }
 
     /// Runs out-of-date stages in a store that is locked meanwhile.
     pub(super) fn look(&self, root: &Path, is_ours: bool) -> Result<Machine, Report> {
         let mut writer = Writer::open(root, &holder("topology refresh")).map_err(Report::new)?;
         let mut store = Store::load(root).map_err(Report::new)?;
+        consent::ask(self.folder, self.pipeline, &mut store)?;
         let progress = Progress::new(self.output, self.pipeline, self.limits.jobs);
         let mut report =
             engine::run(self.pipeline, &mut store, &mut writer, self.limits, self.cancelled, &progress)?;

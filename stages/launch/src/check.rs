@@ -13,7 +13,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use hopmap_launchers::{
-    CRAY_FILE, CommandWords, PROGRAM_WORD, heading, hosts_of_ranks, short_name, with_variables,
+    COMMAND_OF_FILE, CRAY_FILE, CommandWords, PROGRAM_WORD, heading, hosts_of_ranks, short_name,
+    with_variables,
 };
 use hopmap_model::{
     Context, Error, InputPath, Inputs, LaunchFile, Mapping, Metrics, OutOfRange, Outcome, Outputs, Placement,
@@ -120,7 +121,7 @@ impl Stage for Check {
 
     fn commands(params: &CheckParams) -> Vec<String> {
         let is_of_file = params.command.is_none() && params.launcher.is_none();
-        let of_file = is_of_file.then(|| "the command of its launch file".to_owned());
+        let of_file = is_of_file.then(|| COMMAND_OF_FILE.to_owned());
         let given = [&params.command, &params.launcher, &params.program].into_iter().flatten().cloned();
         of_file.into_iter().chain(given).map(|command| with_variables(&params.env, &command)).collect()
     }
