@@ -53,6 +53,7 @@ mod lock;
 mod markdown;
 mod matrix;
 mod mpi;
+mod numbers;
 mod outputs;
 mod packaging;
 mod pages;

@@ -4,6 +4,9 @@
 //! metrics), one `TABLE.parquet` per table, and `files/`. The BLAKE3 of `artifact.json` is the digest of the
 //! artifact, so the digest covers all contents. The same value always gives the same bytes.
 
+// What is read is untrusted: a number that does not fit is an error and not another number.
+#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 mod codec;
 mod columns;
 mod error;

@@ -6,6 +6,9 @@
 //! [`parus`]: measurements of PARUS between the processes of a job. [`netcdf`]: classic netCDF files.
 //! [`natural_key`]: natural sort order of names.
 
+// What is read is untrusted: a number that does not fit is an error and not another number.
+#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 pub mod host_file;
 pub mod host_list;
 pub mod host_names;

@@ -107,7 +107,8 @@ impl<'a> Netcdf<'a> {
         for record in 0..records {
             let start = record.checked_mul(self.stride).and_then(|offset| offset.checked_add(variable.begin));
             let end = start.and_then(|start| start.checked_add(size));
-            let range = start.zip(end).map(|(start, end)| start as usize..end as usize);
+            let place = |offset: u64| usize::try_from(offset).ok();
+            let range = start.zip(end).and_then(|(start, end)| Some(place(start)?..place(end)?));
             let bytes = range.and_then(|range| self.bytes.get(range)).ok_or_else(|| {
                 damaged(format!("the file ends inside `{}`, in record {record}", variable.name))
             })?;
@@ -179,6 +180,7 @@ impl Type {
     }
 
     /// Decodes a big-endian number.
+    #[expect(clippy::cast_possible_truncation, reason = "a number has as many bits as its type")]
     fn number(self, bytes: &[u8]) -> f64 {
         let bits = bytes.iter().fold(0_u64, |bits, &byte| bits << 8 | u64::from(byte));
         match self {
@@ -253,8 +255,8 @@ impl<'a> Rest<'a> {
 
     /// `count` bytes, padded to a multiple of four.
     fn padded(&mut self, count: u64) -> Result<&'a [u8], FileError> {
-        let padded = usize::try_from(count.next_multiple_of(4)).unwrap_or(usize::MAX);
-        Ok(&self.take(padded)?[..count as usize])
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        Ok(&self.take(count.checked_next_multiple_of(4).unwrap_or(usize::MAX))?[..count])
     }
 
     fn name(&mut self) -> Result<String, FileError> {

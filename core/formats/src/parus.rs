@@ -202,11 +202,12 @@ fn read_netcdf(bytes: &[u8]) -> Result<NetworkFile, FileError> {
     // All are below 2^31, so nothing overflows. Without a step there is one length.
     let expected_lengths = end.saturating_sub(begin).div_ceil(step.max(1));
     let most = if step > 0 { usize::MAX } else { 1 };
-    let area = (processes * processes).max(1) as usize;
+    let processes = usize::try_from(processes).unwrap_or(usize::MAX);
+    let area = processes.saturating_mul(processes).max(1);
     let seconds: Vec<Vec<f64>> = numbers.chunks_exact(area).take(most).map(<[f64]>::to_vec).collect();
     let lengths = (0..seconds.len() as u64).map(|index| begin + step * index).collect();
     NetworkFile {
-        processes: processes as usize,
+        processes,
         hosts: Vec::new(),
         test: named(&file, "test_type", TESTS)?,
         kind: Kind::named(&named(&file, "data_type", KINDS)?),
@@ -218,6 +219,11 @@ fn read_netcdf(bytes: &[u8]) -> Result<NetworkFile, FileError> {
 }
 
 /// A non-negative integer.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an `Int` of 32 bits, not negative"
+)]
 fn integer(file: &Netcdf<'_>, name: &str) -> Result<u64, FileError> {
     let missing =
         || FileError::new(format!("missing number `{name}`"), "network-tests2 writes it into every file");
@@ -237,5 +243,6 @@ fn named(file: &Netcdf<'_>, name: &str, names: &str) -> Result<String, FileError
         return file.text(variable);
     }
     let number = integer(file, name)?;
-    Ok(names.split(' ').nth(number as usize).map_or_else(|| number.to_string(), str::to_owned))
+    let known = usize::try_from(number).ok().and_then(|number| names.split(' ').nth(number));
+    Ok(known.map_or_else(|| number.to_string(), str::to_owned))
 }

@@ -2,7 +2,7 @@
 //!
 //! `HOPMAP_SOAK=1` runs thousands of cases instead of some hundred; `HOPMAP_SEED=N` repeats one.
 
-use hopmap_test_support::{Random, damage, seeds};
+use hopmap_test_support::{Random, damage, has_little_memory, seeds, with_extreme_numbers};
 
 use crate::support::body;
 
@@ -23,5 +23,13 @@ fn damaged_lists_end_in_names_or_an_error() {
         let mut bytes = SAMPLES[random.below(SAMPLES.len())].as_bytes().to_vec();
         damage(&mut bytes, &mut random, TELLING);
         body::hosts(&bytes);
+    }
+}
+
+#[test]
+fn extreme_numbers_end_in_names_or_an_error_in_little_memory() {
+    if has_little_memory() {
+        let samples = SAMPLES.iter().flat_map(|sample| with_extreme_numbers(sample.as_bytes()));
+        samples.for_each(|bytes| body::hosts(&bytes));
     }
 }

@@ -2,6 +2,8 @@
 
 use miette::Diagnostic;
 
+use crate::faults::{is_bandwidth, is_cost};
+
 /// A cost of messages that are longer than `above_bytes`, up to the next row of the same cost:
 /// `value + per_byte · bytes`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,19 +62,16 @@ impl CostName {
 #[error("calibrated cost {0} is invalid, out of order or a duplicate")]
 #[diagnostic(
     code(model::calibration),
-    help(
-        "costs are finite and non-negative, factors and bandwidths above 0; rows are sorted by cost and bytes"
-    )
+    help("costs are from 0 to 1e30, factors and bandwidths from 1e-9; rows are sorted by cost and bytes")
 )]
 pub struct CalibrationError(pub usize);
 
 /// Checks the calibration of a machine.
 pub(crate) fn check(costs: &[CalibratedCost]) -> Result<(), CalibrationError> {
     let is_valid = |cost: &CalibratedCost| {
-        let is_number = |value: f64| value.is_finite() && value >= 0.0;
-        is_number(cost.value)
-            && is_number(cost.per_byte)
-            && (cost.value > 0.0 || !cost.cost.must_be_positive())
+        is_cost(cost.value)
+            && is_cost(cost.per_byte)
+            && (is_bandwidth(cost.value) || !cost.cost.must_be_positive())
     };
     if let Some(index) = costs.iter().position(|cost| !is_valid(cost)) {
         return Err(CalibrationError(index));

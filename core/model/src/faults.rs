@@ -5,6 +5,31 @@ use std::panic::Location;
 
 use miette::Diagnostic;
 
+/// Whether a number of seconds can be a time: above 30,000 years, sums of times could be no numbers.
+#[must_use]
+pub fn is_time(seconds: f64) -> bool {
+    (0.0..=1e12).contains(&seconds)
+}
+
+/// Whether a number of seconds, bytes or a factor can be a cost of messages.
+#[must_use]
+pub fn is_cost(value: f64) -> bool {
+    (0.0..=1e30).contains(&value)
+}
+
+/// Whether a number of bytes per second can be a bandwidth: bytes divided by it are times.
+#[must_use]
+pub fn is_bandwidth(bytes_per_s: f64) -> bool {
+    (1e-9..=1e30).contains(&bytes_per_s)
+}
+
+/// A number of things in memory, such as ranks: below 2^32 by contract, and as 2^32 of them fit in no memory. Beyond, it is the
+/// number of nothing, and not of another thing as after `as`.
+#[must_use]
+pub fn to_u32(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
 /// A parameter whose value is not in its range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("`{name}` = {value} is out of range")]

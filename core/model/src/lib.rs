@@ -33,7 +33,9 @@ pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, Col
 pub use context::{Communicator, Context, Error, Launcher, Observer, seed_stream};
 pub use costs::{Costs, CostsError};
 pub use deltas::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
-pub use faults::{InternalError, OutOfRange, require, require_above_zero};
+pub use faults::{
+    InternalError, OutOfRange, is_bandwidth, is_cost, is_time, require, require_above_zero, to_u32,
+};
 pub use files::{
     CheckpointSeries, CheckpointStore, FileSet, Keeper, LaunchFile, StoredCheckpoint, TextFile, TraceArchive,
 };

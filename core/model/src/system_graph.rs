@@ -9,6 +9,7 @@ use miette::Diagnostic;
 
 use crate::Artifact;
 use crate::calibration::{self, CalibratedCost, CalibrationError};
+use crate::faults::{is_bandwidth, is_time};
 
 /// A machine topology: nodes connected by directed links, slots on its hosts, and the cost between slots.
 #[derive(Debug, Clone, PartialEq)]
@@ -262,7 +263,13 @@ impl SystemGraph {
                 return Err(SystemGraphError::NoSuchNode { what: "link", index, node, nodes });
             }
         }
-        Ok(())
+        let is_rate = |link: &Link| {
+            link.latency_s.is_none_or(is_time) && link.bandwidth_bytes_per_s.is_none_or(is_bandwidth)
+        };
+        match self.links.iter().position(|link| !is_rate(link)) {
+            Some(index) => Err(SystemGraphError::Rate { index }),
+            None => Ok(()),
+        }
     }
 
     fn check_slots(&self) -> Result<(), SystemGraphError> {
@@ -530,6 +537,18 @@ pub enum SystemGraphError {
     #[error("the costs inside hosts do not form trees over their slots with non-decreasing costs")]
     #[diagnostic(code(model::inside))]
     Inside,
+    /// A link has a rate that no link has.
+    #[error(
+        "link {index} has a latency that is negative or above 1e12 s, or a bandwidth below 1e-9 or above 1e30 B/s"
+    )]
+    #[diagnostic(
+        code(model::impossible_rate),
+        help("check the numbers and units of the file of the machine")
+    )]
+    Rate {
+        /// The link.
+        index: usize,
+    },
     /// A link lacks the attribute that counts.
     #[error("the cost model uses {metric}, but link {index} lacks the attributes for it")]
     #[diagnostic(code(model::unknown_link))]

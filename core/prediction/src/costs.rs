@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use hopmap_model::{CalibratedCost, CostName};
+use hopmap_model::{CalibratedCost, CostName, is_cost};
 use miette::Diagnostic;
 
 /// Costs of messages at both ends: overheads, protocols, and factors of the network by length. By default
@@ -202,7 +202,7 @@ fn parse(text: &str) -> Result<Vec<(u64, Vec<f64>)>, CostsSyntaxError> {
     let part = |part: &str| {
         let mut fields = part.split(':').map(str::trim);
         let above = fields.next().and_then(|field| field.parse().ok())?;
-        let value = |field: &str| field.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0);
+        let value = |field: &str| field.parse().ok().filter(|value| is_cost(*value));
         Some((above, fields.map(value).collect::<Option<Vec<f64>>>()?))
     };
     text.split(';').filter(|part| !part.trim().is_empty()).map(|text| part(text).ok_or_else(wrong)).collect()

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use hopmap_model::{CostModel, Paths, SystemGraph};
+use hopmap_model::{CostModel, Paths, SystemGraph, is_bandwidth, is_time};
 use miette::Diagnostic;
 
 /// Latency and bandwidth of a link or of a pair of slots.
@@ -24,10 +24,7 @@ impl Rate {
 
     fn is_valid(&self) -> bool {
         let Self { latency_s, bandwidth_bytes_per_s } = *self;
-        latency_s.is_finite()
-            && latency_s >= 0.0
-            && bandwidth_bytes_per_s.is_finite()
-            && bandwidth_bytes_per_s > 0.0
+        is_time(latency_s) && is_bandwidth(bandwidth_bytes_per_s)
     }
 }
 
@@ -70,7 +67,7 @@ pub enum NetworkError {
     },
     /// A rate is not a number in its range.
     #[error(
-        "latencies must be finite and non-negative, bandwidths finite and positive: {latency_s} s, {bandwidth_bytes_per_s} B/s"
+        "latencies must be from 0 to 1e12 s, bandwidths from 1e-9 to 1e30 B/s: {latency_s} s, {bandwidth_bytes_per_s} B/s"
     )]
     #[diagnostic(code(prediction::invalid_rate))]
     InvalidRate {

@@ -34,6 +34,7 @@ const NAMES: [&str; 22] = [
 
 impl CollectiveKind {
     /// All operations, in order of their numbers.
+    #[expect(clippy::cast_possible_truncation, reason = "a constant of few")]
     pub const ALL: [Self; NAMES.len()] = {
         let mut all = [Self(0); NAMES.len()];
         let mut number = 0;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopmap_collectives::{self as collectives, Algorithm, Algorithms, Call, Collective, Convention};
 use hopmap_model::{
-    CollectiveCalls, CollectiveOperation as Operation, CollectiveTable, Process, SizeBin, TaskGraph,
+    CollectiveCalls, CollectiveOperation as Operation, CollectiveTable, Process, SizeBin, TaskGraph, to_u32,
 };
 
 use crate::collective::CollectiveKind;
@@ -90,7 +90,7 @@ impl Recording {
             if last.replace(communicator) != Some(communicator) {
                 table.communicators.push(self.communicators[communicator as usize].clone());
             }
-            let communicator = table.communicators.len() as u32 - 1;
+            let communicator = to_u32(table.communicators.len()) - 1;
             table.calls.push(CollectiveCalls { communicator, operation, root, bytes, calls, uneven });
         }
         table
@@ -204,7 +204,7 @@ impl<'a> Expansion<'a> {
         let witness = members[witness(operation, root, members.len())];
         let rows = by_rank().find(|rows| rows[0].rank == witness);
         let rows = rows.or_else(|| by_rank().find(|rows| calls_of(rows) == calls)).unwrap_or_default();
-        let processes = members.len() as u32;
+        let processes = to_u32(members.len());
         for row in rows.iter().filter(|row| row.calls > 0) {
             let bytes = block(operation, row.bytes.div_ceil(row.calls), processes);
             let call = Call { operation, processes, root, bytes };

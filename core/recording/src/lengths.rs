@@ -86,6 +86,11 @@ pub(crate) fn edges(rows: &[SizeBin]) -> Vec<Edge> {
 
 /// Bytes of the messages of a pair by length, from their number by length and the bytes of all. They lie at
 /// the same fraction between both ends of every length class, and add up.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of bytes is at most all"
+)]
 pub(crate) fn shared(classes: &[(u32, u64)], bytes: u64) -> Vec<u64> {
     let least = |&(class, messages): &(u32, u64)| u128::from(messages) * u128::from(at_least(class));
     let room = |&(class, messages): &(u32, u64)| {

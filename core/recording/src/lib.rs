@@ -39,6 +39,9 @@
 //! communicators of its collective operations are listed. Communicators of the same members in the same order
 //! are one in the merged recording.
 
+// What is read is untrusted: a number that does not fit is an error and not another number.
+#![deny(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+
 mod collective;
 mod description;
 mod error;

@@ -1,5 +1,6 @@
 //! `rank-N.bin`, the file of a rank; the module of the crate describes the format.
 
+use hopmap_model::to_u32;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -167,7 +168,7 @@ impl<'a> Cursor<'a> {
         list: &mut Vec<T>,
         mut item: impl FnMut(&mut Self) -> Result<T, Stop>,
     ) -> Result<(), Stop> {
-        list.reserve_exact(length.min((self.rest.len() / size) as u64) as usize);
+        list.reserve_exact(usize::try_from(length).unwrap_or(usize::MAX).min(self.rest.len() / size));
         (0..length).try_for_each(|_| {
             let rest = self.rest;
             // The offset of an error is that of the item.
@@ -324,10 +325,10 @@ impl RankFile {
         }
         let (seconds, inside) = self.times.unwrap_or_default();
         bytes.extend([seconds, inside].into_iter().flat_map(f64::to_le_bytes));
-        bytes.extend((self.host.len() as u32).to_le_bytes());
+        bytes.extend((to_u32(self.host.len())).to_le_bytes());
         bytes.extend(self.host.bytes());
         bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes.extend((self.cores.len() as u32).to_le_bytes());
+        bytes.extend((to_u32(self.cores.len())).to_le_bytes());
         bytes.extend(self.cores.iter().flat_map(|core| core.to_le_bytes()));
         bytes.extend((self.pairs.len() as u64).to_le_bytes());
         self.pairs.iter().for_each(|pair| pair.encode(&mut bytes));
@@ -336,7 +337,7 @@ impl RankFile {
         bytes.extend((self.communicators.len() as u64).to_le_bytes());
         for Communicator { number, members } in &self.communicators {
             bytes.extend(number.to_le_bytes());
-            bytes.extend((members.len() as u32).to_le_bytes());
+            bytes.extend((to_u32(members.len())).to_le_bytes());
             bytes.extend(members.iter().flat_map(|rank| rank.to_le_bytes()));
         }
         let checksum = fnv_1a(&bytes);
@@ -397,7 +398,7 @@ fn repeated(pairs: &[Pair]) -> Option<usize> {
     if pairs.is_sorted_by(|one, next| key(one) < key(next)) {
         return None;
     }
-    let mut keys: Vec<_> = pairs.iter().map(key).zip(0..pairs.len() as u32).collect();
+    let mut keys: Vec<_> = pairs.iter().map(key).zip(0..to_u32(pairs.len())).collect();
     keys.sort_unstable();
     let twice = keys.windows(2).filter(|two| two[0].0 == two[1].0);
     twice.map(|two| two[1].1 as usize).min()

@@ -1,5 +1,6 @@
 //! Merging the files of all ranks.
 
+use hopmap_model::to_u32;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -95,7 +96,7 @@ impl Part {
         for communicator in file.communicators {
             let members = communicator.members.into_boxed_slice();
             let mut all = communicators.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = all.len() as u32;
+            let next = to_u32(all.len());
             let number = *all.entry(members).or_insert(next);
             numbers.insert(communicator.number, number);
         }

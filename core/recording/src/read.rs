@@ -1,5 +1,6 @@
 //! Reading a folder of `hopmap record`.
 
+use hopmap_model::to_u32;
 use std::path::{Path, PathBuf};
 
 use crate::description::{Description, Method};
@@ -76,7 +77,7 @@ impl Recording {
             Method::Openmpi if !is_profiles(&monitoring) => return Ok(None),
             Method::Openmpi => Self::of_profiles(&monitoring, None)?,
         };
-        let description = Description { ranks: recording.processes.len() as u32, ..description };
+        let description = Description { ranks: to_u32(recording.processes.len()), ..description };
         description.write(folder)?;
         let cut = if description.events { cut_off(folder)? } else { None };
         Ok(Some(recording.with_reasons(description.incomplete().into_iter().chain(cut).collect())))

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use hopmap_recording::RankFile;
-use hopmap_test_support::{Random, damage, seeds};
+use hopmap_test_support::{Random, damage, has_little_memory, seeds, with_extreme_numbers};
 use proptest::prelude::*;
 
 use crate::support::{body, file, recorded};
@@ -26,11 +26,35 @@ fn damaged_recordings_are_read_or_refused() {
 }
 
 #[test]
+fn extreme_numbers_are_read_or_refused_in_little_memory() {
+    if !has_little_memory() {
+        return;
+    }
+    let folder = recorded(4);
+    for name in ["record.json", "rank-1.bin"] {
+        let path = folder.path().join(name);
+        let original = fs::read(&path).unwrap();
+        for bytes in with_extreme_numbers(&original) {
+            fs::write(&path, bytes).unwrap();
+            body::recording(folder.path());
+        }
+        fs::write(path, original).unwrap();
+    }
+    for bytes in with_extreme_numbers(PROFILE.as_bytes()) {
+        fs::write(folder.path().join("x.0.prof"), bytes).unwrap();
+        body::profiles(folder.path());
+    }
+}
+
+const PROFILE: &str =
+    "# POINT TO POINT\nE\t0\t1\t10000 bytes\t100 msgs sent\t5,0,0,15\nR\t0\t2\t32 bytes\t1 msgs sent\n";
+
+#[test]
 fn damaged_profiles_are_read_or_refused() {
     let folder = tempfile::tempdir().unwrap();
     for seed in seeds(2000, 100_000) {
         let mut random = Random(seed);
-        let mut bytes = b"# POINT TO POINT\nE\t0\t1\t10000 bytes\t100 msgs sent\t5,0,0,15\nR\t0\t2\t32 bytes\t1 msgs sent\n".to_vec();
+        let mut bytes = PROFILE.as_bytes().to_vec();
         damage(&mut bytes, &mut random, b"0129\t\n, bytesmgCDR#");
         fs::write(folder.path().join("x.0.prof"), bytes).unwrap();
         body::profiles(folder.path());

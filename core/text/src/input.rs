@@ -19,6 +19,34 @@ pub(crate) const LONGEST: usize = 64 << 20;
 /// Magic number of gzip files (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
+/// Bytes that a packed file may become for each of its own, unless they are few: traces and graphs become 10 to 25.
+const MOST_GROWTH: u64 = 50;
+const FEW: u64 = 64 << 20;
+
+/// A file that is packed with gzip. One of a few kilobytes could become any number of gigabytes: that ends in an error.
+pub fn unpacked(packed: impl BufRead, bytes: u64) -> impl Read {
+    let left = bytes.saturating_mul(MOST_GROWTH).max(FEW);
+    Unpacked { inner: MultiGzDecoder::new(packed), left }
+}
+
+struct Unpacked<R> {
+    inner: MultiGzDecoder<R>,
+    left: u64,
+}
+
+impl<R: BufRead> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        let left = self.left.checked_sub(read as u64);
+        self.left = left.ok_or_else(|| {
+            io::Error::other(format!(
+                "it unpacks to more than {MOST_GROWTH} times its size; unpack it first if it is right"
+            ))
+        })?;
+        Ok(read)
+    }
+}
+
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A file read sequentially, and its buffer.
@@ -46,12 +74,10 @@ impl<'a> Input<'a> {
     pub(crate) fn open_packed(path: &Path, help: &'static str) -> Result<Self, FileError> {
         let failed = |error| FileError::unreadable(path, &error);
         let mut file = BufReader::with_capacity(BUFFER, open_input(path).map_err(failed)?);
+        let total = file.get_ref().metadata().map_or(0, |metadata| metadata.len());
         Ok(match file.fill_buf().map_err(failed)?.starts_with(&GZIP) {
-            true => Self::of(path, MultiGzDecoder::new(file), help),
-            false => {
-                let total = file.get_ref().metadata().map_or(0, |metadata| metadata.len());
-                Self { total, ..Self::of(path, file, help) }
-            }
+            true => Self::of(path, unpacked(file, total), help),
+            false => Self { total, ..Self::of(path, file, help) },
         })
     }
 
@@ -167,3 +193,23 @@ fn not_text(bytes: &[u8], error: &Utf8Error) -> FileError {
 /// Problem and hint for bytes that are not UTF-8.
 pub(crate) const NOT_TEXT: (&str, &str) =
     ("not valid UTF-8 text", "check whether the file is damaged, compressed, or in another encoding");
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::read::GzEncoder;
+
+    use super::*;
+
+    #[test]
+    fn a_packed_file_does_not_become_any_number_of_bytes() {
+        for (bytes, is_read) in [(FEW, true), (FEW + 1, false)] {
+            let mut packed = Vec::new();
+            GzEncoder::new(io::repeat(b'x').take(bytes), Compression::fast())
+                .read_to_end(&mut packed)
+                .unwrap();
+            let copied = io::copy(&mut unpacked(packed.as_slice(), packed.len() as u64), &mut io::sink());
+            assert_eq!(copied.is_ok(), is_read, "{copied:?}");
+        }
+    }
+}

@@ -10,6 +10,6 @@ mod words;
 
 pub use counts::{bytes, counted};
 pub use error::FileError;
-pub use input::{read, read_text, utf8};
+pub use input::{read, read_text, unpacked, utf8};
 pub use lines::{Line, Lines, lines_of};
 pub use words::{Words, closest, shown};

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use hopmap_collectives::Algorithms;
-use hopmap_model::{Error, SystemGraph, require};
+use hopmap_model::{Error, SystemGraph, is_bandwidth, is_time, require};
 use hopmap_prediction::{Costs, CostsSyntaxError, Options, PairRates, Rate, Sharing, has_rates};
 use miette::Diagnostic;
 use schemars::JsonSchema;
@@ -133,12 +133,12 @@ impl BoundParams {
         self.costs.replace(Costs::default())?;
         let latencies = self.levels.iter().map(|level| level.latency_s).chain(self.memory_latency_s);
         for latency in latencies {
-            require(latency.is_finite() && latency >= 0.0, "latency_s", latency, "0 or more")?;
+            require(is_time(latency), "latency_s", latency, "0 to 1e12")?;
         }
         let bandwidths = self.levels.iter().map(|level| level.bandwidth_bytes_per_s);
         for bandwidth in bandwidths.chain(self.memory_bandwidth_bytes_per_s) {
-            let is_right = bandwidth.is_finite() && bandwidth > 0.0;
-            require(is_right, "bandwidth_bytes_per_s", bandwidth, "more than 0")?;
+            let is_right = is_bandwidth(bandwidth);
+            require(is_right, "bandwidth_bytes_per_s", bandwidth, "1e-9 to 1e30")?;
         }
         Ok(self.algorithms.check()?)
     }

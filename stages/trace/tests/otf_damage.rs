@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::support::{Copy, read_otf, sample};
 use hopmap_model::Context;
-use hopmap_test_support::{Random, damage};
+use hopmap_test_support::{Random, damage, has_little_memory, with_extreme_numbers};
 
 /// Bytes with a meaning in archives.
 const TELLING: &[u8] = b"\n\n0f9*SELRDPGMNC\",:#XT \0\xff";
@@ -29,5 +29,21 @@ fn damaged_archives_end_in_an_error_or_a_graph() {
             fs::write(file, original).unwrap();
         }
         read_otf(copy.path(), &Context::detached()).unwrap();
+    }
+}
+
+#[test]
+fn extreme_numbers_end_in_an_error_or_a_graph_in_little_memory() {
+    if !has_little_memory() {
+        return;
+    }
+    let copy = Copy::of(&sample("otf-ring-4").join("plain"));
+    for file in copy.files() {
+        let original = fs::read(&file).unwrap();
+        for bytes in with_extreme_numbers(&original) {
+            fs::write(&file, bytes).unwrap();
+            crate::support::body::otf(copy.path());
+        }
+        fs::write(file, original).unwrap();
     }
 }

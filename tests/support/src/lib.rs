@@ -1,8 +1,9 @@
-//! Shared test helpers: skips, timed loops over seeds, random damage and programs, processes, a cluster.
+//! Shared test helpers: skips, timed loops over seeds, random damage and programs, extreme numbers, processes, a cluster.
 
 mod cluster;
 mod damage;
 mod impatient;
+mod numbers;
 mod processes;
 mod programs;
 mod seeds;
@@ -14,6 +15,7 @@ mod user;
 pub use cluster::{Cluster, NODES};
 pub use damage::{Random, damage};
 pub use impatient::Impatient;
+pub use numbers::{has_little_memory, with_extreme_numbers};
 pub use processes::on_processes;
 pub use programs::{programs, small_programs};
 pub use seeds::{Seeds, only_seed, seeds, soak};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{
     ConvergencePoint, HostSlots, Mapping, Metrics, Placement, PlacementMetrics, PlacementOrigin, Processor,
-    Schedule, ScheduledTask,
+    Schedule, ScheduledTask, to_u32,
 };
 
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
@@ -15,7 +15,7 @@ impl Codec for Mapping {
 
     fn encode(&self) -> Contents {
         let ranks = Table::new("ranks")
-            .u32("rank", 0..self.ranks.len() as u32)
+            .u32("rank", 0..to_u32(self.ranks.len()))
             .u32("slot", self.ranks.iter().map(|placement| placement.slot))
             .text("host", (0..self.ranks.len()).map(|rank| self.host_of(rank)))
             .optional_u32("core", self.ranks.iter().map(|placement| placement.core));
@@ -31,7 +31,7 @@ impl Codec for Mapping {
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let hosts = decode_hosts(&folder.table("hosts")?)?;
         let index: BTreeMap<&str, u32> =
-            hosts.iter().enumerate().map(|(index, host)| (host.host.as_str(), index as u32)).collect();
+            hosts.iter().enumerate().map(|(index, host)| (host.host.as_str(), to_u32(index))).collect();
         let table = folder.table("ranks")?;
         table.index("rank")?;
         let (slots, names, cores) = (table.u32("slot")?, table.text("host")?, table.optional_u32("core")?);
@@ -99,7 +99,7 @@ impl Codec for Schedule {
 
     fn encode(&self) -> Contents {
         let tasks = Table::new("tasks")
-            .u32("task", 0..self.tasks.len() as u32)
+            .u32("task", 0..to_u32(self.tasks.len()))
             .u32("processor", self.tasks.iter().map(|task| task.processor))
             .u32("turn", self.tasks.iter().map(|task| task.turn))
             .f64("start", self.tasks.iter().map(|task| task.start))
@@ -115,7 +115,7 @@ impl Codec for Schedule {
                 .optional_u32("segment", self.segments()),
             false => tasks,
         };
-        let processors = Table::new("processors").u32("processor", 0..self.processors.len() as u32);
+        let processors = Table::new("processors").u32("processor", 0..to_u32(self.processors.len()));
         Contents::new()
             .table(tasks)
             .table(encode_processors(processors, &self.processors))

@@ -1,6 +1,6 @@
 //! `prediction`: tables `ranks`, `links` and, if requested, `intervals`.
 
-use hopmap_model::{Activity, Interval, LinkUse, Prediction, RankTimes};
+use hopmap_model::{Activity, Interval, LinkUse, Prediction, RankTimes, to_u32};
 
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
@@ -11,7 +11,7 @@ impl Codec for Prediction {
     const SCHEMA: u32 = 1;
 
     fn encode(&self) -> Contents {
-        let ranks = Table::new("ranks").u32("rank", 0..self.ranks.len() as u32);
+        let ranks = Table::new("ranks").u32("rank", 0..to_u32(self.ranks.len()));
         let contents = Contents::new()
             .table(encode_ranks(ranks, &self.ranks))
             .table(encode_links(Table::new("links"), &self.links))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hopmap_model::{
     Action, Collective, CollectiveOperation, Envelope, Interned, Operation, OperationKind, Program,
-    ProgramTotals,
+    ProgramTotals, to_u32,
 };
 
 use super::task_graph::{decode_communicators, encode_communicators};
@@ -111,7 +111,7 @@ impl Row {
 
 /// The rows of operations at these places.
 fn operations(program: &Program, places: Range<usize>) -> Table {
-    let rank_of = |place| (program.starts.partition_point(|start| *start <= place) - 1) as u32;
+    let rank_of = |place| to_u32(program.starts.partition_point(|start| *start <= place) - 1);
     let mut rank = if places.is_empty() { 0 } else { rank_of(places.start) };
     let mut ranks = Vec::with_capacity(places.len());
     for place in places.clone() {

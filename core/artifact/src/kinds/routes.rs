@@ -1,7 +1,7 @@
 //! `routes`: tables `routes`, `streams`, `hops` and `cycle`; `tables`: table `entries`; `diagnosis`: table `causes`; `failures`: table
 //! `failures`.
 
-use hopmap_model::{Cause, Diagnosis, Failure, Failures, Part, Route, Routes, TableEntry, Tables};
+use hopmap_model::{Cause, Diagnosis, Failure, Failures, Part, Route, Routes, TableEntry, Tables, to_u32};
 
 use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
 
@@ -19,11 +19,11 @@ impl Codec for Routes {
         Contents::new()
             .table(
                 Table::new("routes")
-                    .u32("route", 0..self.routes.len() as u32)
+                    .u32("route", 0..to_u32(self.routes.len()))
                     .u32("source", self.routes.iter().map(|route| route.source))
                     .u32("destination", self.routes.iter().map(|route| route.destination))
                     .f64("bandwidth_bytes_per_s", self.routes.iter().map(|route| route.bandwidth_bytes_per_s))
-                    .u32("hops", self.routes.iter().map(|route| route.links.len() as u32)),
+                    .u32("hops", self.routes.iter().map(|route| to_u32(route.links.len()))),
             )
             .table(
                 Table::new("streams")

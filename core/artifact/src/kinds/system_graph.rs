@@ -6,7 +6,7 @@
 use hopmap_model::{
     CalibratedCost, Call, CallTime, CostModel, CostName, Endpoint, Fit, Forward, Levels, Link, LinkState,
     Matrix, Measurements, Node, NodeKind, NodeState, ProbePhase, RouteCosts, RouteMetric, Routing, Sample,
-    Slot, StreamRate, SystemGraph, Ties,
+    Slot, StreamRate, SystemGraph, Ties, to_u32,
 };
 
 use super::traits::{decode_traits, encode_traits};
@@ -17,7 +17,7 @@ impl Codec for SystemGraph {
 
     fn encode(&self) -> Contents {
         let nodes = Table::new("nodes")
-            .u32("id", 0..self.nodes.len() as u32)
+            .u32("id", 0..to_u32(self.nodes.len()))
             .text("name", self.nodes.iter().map(|node| &node.name))
             .text("kind", self.nodes.iter().map(|node| Table::name_of(&KINDS, node.kind)));
         let nodes = encode_states(nodes, &self.nodes);
@@ -31,7 +31,7 @@ impl Codec for SystemGraph {
             .optional_f64("latency_s", self.links.iter().map(|link| link.latency_s))
             .optional_f64("bandwidth_bytes_per_s", self.links.iter().map(|link| link.bandwidth_bytes_per_s));
         let links = encode_ports(links, &self.links);
-        let slots = Table::new("slots").u32("slot", 0..self.slots.len() as u32);
+        let slots = Table::new("slots").u32("slot", 0..to_u32(self.slots.len()));
         let contents = Contents::new()
             .table(nodes)
             .table(links)
@@ -108,13 +108,13 @@ fn encode_states(table: Table, nodes: &[Node]) -> Table {
 fn encode_levels(contents: Contents, levels: &Levels) -> Contents {
     let flat = || {
         levels.groups.iter().enumerate().flat_map(|(level, groups)| {
-            groups.iter().enumerate().map(move |(slot, &group)| (level as u32, slot as u32, group))
+            groups.iter().enumerate().map(move |(slot, &group)| (to_u32(level), to_u32(slot), group))
         })
     };
     contents
         .table(
             Table::new("levels")
-                .u32("level", 0..levels.costs.len() as u32)
+                .u32("level", 0..to_u32(levels.costs.len()))
                 .f64("cost", levels.costs.iter().copied()),
         )
         .table(
@@ -145,7 +145,8 @@ fn decode_levels(folder: &Folder, slots: usize) -> Result<Levels, ArtifactError>
 }
 
 fn encode_matrix(contents: Contents, matrix: &Matrix, slots: usize) -> Contents {
-    let pairs = || (0..slots as u32).flat_map(|a| (0..slots as u32).map(move |b| (a, b)));
+    let slots = to_u32(slots);
+    let pairs = || (0..slots).flat_map(|a| (0..slots).map(move |b| (a, b)));
     contents.attribute("cost", "matrix".into()).table(
         Table::new("costs")
             .u32("source", pairs().map(|pair| pair.0))
@@ -295,7 +296,7 @@ impl Codec for Measurements {
     const SCHEMA: u32 = 1;
 
     fn encode(&self) -> Contents {
-        let endpoints = Table::new("endpoints").u32("endpoint", 0..self.endpoints.len() as u32);
+        let endpoints = Table::new("endpoints").u32("endpoint", 0..to_u32(self.endpoints.len()));
         let mut contents = Contents::new()
             .table(encode_endpoints(endpoints, &self.endpoints))
             .table(encode_samples(Table::new("samples"), &self.samples))
@@ -315,6 +316,11 @@ impl Codec for Measurements {
         contents
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bytes; a cast of a float saturates"
+    )]
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let endpoints = folder.table("endpoints")?;
         endpoints.index("endpoint")?;

@@ -11,7 +11,7 @@
 
 use hopmap_model::{
     CollectiveCalls, CollectiveOperation, CollectiveTable, Dependency, Edge, Events, Phase, PhaseSummary,
-    Process, RankSummary, SizeBin, Task, TaskDag, TaskGraph, TraceSummary, WorkUnit,
+    Process, RankSummary, SizeBin, Task, TaskDag, TaskGraph, TraceSummary, WorkUnit, to_u32,
 };
 
 use super::traits::{decode_demands, encode_demands};
@@ -21,7 +21,7 @@ impl Codec for TaskGraph {
     const SCHEMA: u32 = 2;
 
     fn encode(&self) -> Contents {
-        let processes = Table::new("processes").u32("rank", 0..self.processes.len() as u32);
+        let processes = Table::new("processes").u32("rank", 0..to_u32(self.processes.len()));
         let mut contents = Contents::new()
             .table(encode_processes(processes, &self.processes))
             .table(encode_edges(Table::new("edges"), &self.edges))
@@ -100,7 +100,7 @@ rows!(encode_sizes, decode_sizes: SizeBin {
 fn encode_phases(contents: Contents, phases: &[Phase]) -> Contents {
     let numbered = || (0..).zip(phases);
     let list = Table::new("phases")
-        .u32("phase", 0..phases.len() as u32)
+        .u32("phase", 0..to_u32(phases.len()))
         .optional_text("name", phases.iter().map(|phase| phase.name.as_deref()))
         .optional_f64("begin_s", phases.iter().map(|phase| phase.begin_s))
         .optional_f64("end_s", phases.iter().map(|phase| phase.end_s));
@@ -206,7 +206,7 @@ impl Codec for TaskDag {
     const SCHEMA: u32 = 1;
 
     fn encode(&self) -> Contents {
-        let tasks = Table::new("tasks").u32("task", 0..self.tasks.len() as u32);
+        let tasks = Table::new("tasks").u32("task", 0..to_u32(self.tasks.len()));
         let bytes: u128 = self.dependencies.iter().map(|edge| u128::from(edge.bytes)).sum();
         let contents = Contents::new()
             .table(encode_tasks(tasks, &self.tasks))
@@ -284,7 +284,7 @@ impl Codec for TraceSummary {
     const SCHEMA: u32 = 1;
 
     fn encode(&self) -> Contents {
-        let ranks = Table::new("ranks").u32("rank", 0..self.ranks.len() as u32);
+        let ranks = Table::new("ranks").u32("rank", 0..to_u32(self.ranks.len()));
         let contents = Contents::new()
             .table(encode_ranks(ranks, &self.ranks))
             .table(encode_edges(Table::new("heaviest"), &self.heaviest))
@@ -292,7 +292,7 @@ impl Codec for TraceSummary {
         if self.phases.is_empty() {
             return contents;
         }
-        let phases = Table::new("phases").u32("phase", 0..self.phases.len() as u32);
+        let phases = Table::new("phases").u32("phase", 0..to_u32(self.phases.len()));
         contents.table(encode_summaries(phases, &self.phases))
     }
 

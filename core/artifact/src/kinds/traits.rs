@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopmap_model::{Demands, Node, ProcessDemand, Stream, SwitchType};
+use hopmap_model::{Demands, Node, ProcessDemand, Stream, SwitchType, to_u32};
 
 use crate::{ArtifactError, Columns, Contents, Folder, Table};
 
@@ -22,7 +22,7 @@ pub(super) fn encode_traits(contents: Contents, nodes: &[Node]) -> Contents {
     let contents = match nodes.iter().any(has_any) {
         true => contents.table(
             Table::new("traits")
-                .u32("node", 0..nodes.len() as u32)
+                .u32("node", 0..to_u32(nodes.len()))
                 .optional_f64("performance", nodes.iter().map(|node| node.traits.performance))
                 .optional_u32("switch_type", nodes.iter().map(switch_type)),
         ),
@@ -71,7 +71,7 @@ pub(super) fn encode_demands(contents: Contents, demands: &Demands) -> Contents 
         true => contents,
         false => contents.table(
             Table::new("demands")
-                .u32("rank", 0..processes.len() as u32)
+                .u32("rank", 0..to_u32(processes.len()))
                 .text("name", processes.iter().map(|demand| &demand.name))
                 .f64("performance", processes.iter().map(|demand| demand.performance))
                 .optional_text("host", processes.iter().map(|demand| demand.host.as_deref())),
@@ -85,7 +85,7 @@ pub(super) fn encode_demands(contents: Contents, demands: &Demands) -> Contents 
     match streams.is_empty() {
         true => contents,
         false => contents
-            .table(encode_streams(Table::new("streams").u32("stream", 0..streams.len() as u32), streams)),
+            .table(encode_streams(Table::new("streams").u32("stream", 0..to_u32(streams.len())), streams)),
     }
 }
 

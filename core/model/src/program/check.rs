@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Action, Collective, Envelope, Operation, OperationProblem, Program, ProgramError};
+use crate::faults::is_time;
 
 /// Source, destination, tag and communicator of messages.
 type Channel = (u32, u32, u32, u32);
@@ -142,7 +143,7 @@ impl Check<'_> {
         action: Action,
     ) -> Result<(), OperationProblem> {
         match action {
-            Action::Compute { seconds } if seconds.is_finite() && seconds >= 0.0 => Ok(()),
+            Action::Compute { seconds } if is_time(seconds) => Ok(()),
             Action::Compute { seconds } => Err(OperationProblem::Seconds(seconds)),
             Action::Send { envelope, .. } => self.message(state, envelope, true),
             Action::Recv { envelope, .. } => self.message(state, envelope, false),

@@ -81,8 +81,8 @@ pub enum ProgramError {
 /// What is wrong with an operation.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum OperationProblem {
-    /// Negative or non-finite seconds.
-    #[error("it computes for {0} seconds")]
+    /// Seconds that are no time: negative, or above 1e12.
+    #[error("it computes for {0:?} seconds")]
     Seconds(f64),
     /// The index of an envelope or collective operation is too high.
     #[error("it refers to an envelope or collective operation that does not exist")]

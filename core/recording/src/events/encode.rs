@@ -1,4 +1,9 @@
 //! Writing events, for tests and tools: the recorder writes its files in C.
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "what is written was counted here"
+)]
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
 //! Header, blocks and communicators of a file of events.
 
+use hopmap_model::to_u32;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -147,7 +148,8 @@ impl EventFile {
         let length = file.metadata().map_err(unreadable)?.len();
         let mut header = [0; HEADER];
         let is_whole = length >= HEADER as u64;
-        file.read_exact_at(&mut header[..length.min(HEADER as u64) as usize], 0).map_err(unreadable)?;
+        file.read_exact_at(&mut header[..usize::try_from(length).unwrap_or(usize::MAX).min(HEADER)], 0)
+            .map_err(unreadable)?;
         if is_whole {
             check_header(&header, path, rank, ranks)?;
         }
@@ -317,7 +319,7 @@ impl EventFile {
             return Err(self.damaged(offset, what));
         }
         let index = self.communicators.len();
-        if index == MOST_COMMUNICATORS || self.indices.insert(header.thread, index as u32).is_some() {
+        if index == MOST_COMMUNICATORS || self.indices.insert(header.thread, to_u32(index)).is_some() {
             return Err(self.damaged(offset, format!("communicator {} is there again", header.thread)));
         }
         self.communicators.push(EventCommunicator {

@@ -139,8 +139,8 @@ impl<'a> Thread<'a> {
     fn call(&mut self, kind: u8) -> Result<Call, String> {
         Ok(match kind {
             0 => {
-                let class = self.number()? as usize;
-                let found = OtherCall::ALL.get(class);
+                let class = self.number()?;
+                let found = usize::try_from(class).ok().and_then(|class| OtherCall::ALL.get(class));
                 Call::Other(*found.ok_or_else(|| format!("unknown class {class} of calls"))?)
             }
             1 => {
@@ -196,7 +196,8 @@ impl<'a> Thread<'a> {
 
     fn request(&mut self) -> Result<u32, String> {
         let number = self.number()?;
-        if number < MOST_REQUESTS { Ok(number as u32) } else { Err(format!("request {number} is too large")) }
+        let request = u32::try_from(number).ok().filter(|_| number < MOST_REQUESTS);
+        request.ok_or_else(|| format!("request {number} is too large"))
     }
 
     fn message(&mut self, communicator: u32) -> Result<Message, String> {
@@ -212,10 +213,11 @@ impl<'a> Thread<'a> {
         let found = u32::try_from(kind).ok().and_then(CollectiveKind::of_number);
         let kind = found.ok_or_else(|| format!("unknown collective operation {kind}"))?;
         let root = match root.checked_sub(1) {
-            Some(root) if root < self.file.communicators()[communicator as usize].members.len() as u64 => {
-                Some(root as u32)
+            Some(root) => {
+                let members = self.file.communicators()[communicator as usize].members.len();
+                let known = u32::try_from(root).ok().filter(|root| (*root as usize) < members);
+                Some(known.ok_or_else(|| format!("the root {root} is not in its communicator"))?)
             }
-            Some(root) => return Err(format!("the root {root} is not in its communicator")),
             None => None,
         };
         Ok(CollectiveCall { communicator, kind, root, bytes })

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{Context, Edge, TaskGraph, open_input};
+use hopmap_model::{Context, Edge, TaskGraph, open_input, to_u32};
 use hopmap_text::{FileError, shown};
 
 use super::reader::{self, Reader};
@@ -254,7 +254,7 @@ impl Content {
     }
 
     fn place(&mut self, place: Place) -> u32 {
-        let next = self.places.len() as u32;
+        let next = to_u32(self.places.len());
         *self.places.entry(place).or_insert(next)
     }
 

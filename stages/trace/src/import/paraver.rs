@@ -13,7 +13,7 @@
 
 use std::path::Path;
 
-use hopmap_model::{Context, Edge, TaskGraph};
+use hopmap_model::{Context, Edge, TaskGraph, to_u32};
 use hopmap_text::{FileError, Line, Lines, shown};
 
 use super::reader::{self, Reader};
@@ -167,7 +167,7 @@ fn thread<'l>(
     fields: &mut impl Iterator<Item = &'l str>,
 ) -> Result<Thread, FileError> {
     fields.next();
-    let applications = header.firsts.len() as u32;
+    let applications = to_u32(header.firsts.len());
     let application = line.below(fields.next(), "application", applications)? as usize;
     let task = line.whole(fields.next(), "task")?;
     let number = line.whole(fields.next(), "thread")?;

@@ -16,7 +16,7 @@ mod program;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{Context, Edge, InputPath, TaskGraph};
+use hopmap_model::{Context, Edge, InputPath, TaskGraph, to_u32};
 use hopmap_text::{FileError, Line, Lines, numbers, shown};
 
 use super::reader::Reader;
@@ -83,7 +83,7 @@ fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, 
     }
     survey.log(cx);
     let graph = accumulator.into_graph();
-    survey.check_ranks(graph.ranks() as u32, path)?;
+    survey.check_ranks(to_u32(graph.ranks()), path)?;
     Ok(graph)
 }
 

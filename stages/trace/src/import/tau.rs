@@ -17,7 +17,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph};
+use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph, to_u32};
 use hopmap_text::{FileError, Line, Lines, shown};
 
 use super::reader::{self, Reader};
@@ -87,7 +87,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let nodes: BTreeSet<u32> = profiles.iter().map(|profile| profile.node).collect();
     let collectives = sums.collectives;
     let graph = sums.into_graph();
-    if let Some(missing) = (0..graph.ranks() as u32).find(|node| !nodes.contains(node)) {
+    if let Some(missing) = (0..to_u32(graph.ranks())).find(|node| !nodes.contains(node)) {
         return Err(refuse(format!("`profile.{missing}.0.0` is missing")));
     }
     reader::warn_of_collectives(collectives, cx);

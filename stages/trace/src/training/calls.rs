@@ -1,6 +1,7 @@
 //! What a rank of a job does: its calls, and when it computes.
 
 use hopmap_model::CollectiveOperation as Operation;
+use hopmap_model::to_u32;
 
 /// What a rank communicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +87,7 @@ impl Rank {
     /// An all-to-all in which this rank receives that number of bytes.
     pub(super) fn receiving(&mut self, bytes: u64) -> Split {
         self.splits.push(bytes);
-        Split::Received(self.splits.len() as u32 - 1)
+        Split::Received(to_u32(self.splits.len()) - 1)
     }
 
     /// The bytes that this rank receives, if nothing better is known.
@@ -99,7 +100,7 @@ impl Rank {
 
     /// Lists what every member of a group gets of some bytes, in proportion to weights.
     pub(super) fn list(&mut self, sent: u64, weights: &[u64]) -> Split {
-        let start = self.splits.len() as u32;
+        let start = to_u32(self.splits.len());
         self.splits.extend(shares(sent, weights));
         Split::Listed(start)
     }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{Context, InputPath};
+use hopmap_model::{Context, InputPath, to_u32};
 use hopmap_text::FileError;
 use prost::Message;
 use serde::Deserialize;
@@ -161,7 +161,7 @@ pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, TraceError> {
 pub(crate) fn read(path: &Path, timed: bool, cx: &Context<'_>) -> Result<Checked, TraceError> {
     let files = by_rank(path, ENDINGS)?;
     let mut reading =
-        Reading { job: Job::default(), groups: HashMap::new(), all: (0..files.len() as u32).collect() };
+        Reading { job: Job::default(), groups: HashMap::new(), all: (0..to_u32(files.len())).collect() };
     let groups = path.join(GROUPS);
     if groups.is_file() {
         let seed = std::marker::PhantomData::<BTreeMap<String, Vec<u32>>>;
@@ -170,7 +170,7 @@ pub(crate) fn read(path: &Path, timed: bool, cx: &Context<'_>) -> Result<Checked
             reading.groups.insert(name, group);
         }
     }
-    let size = files.len() as u32;
+    let size = to_u32(files.len());
     for (rank, file) in files {
         let read = reading.rank(&file, rank, timed, cx)?;
         reading.job.add(rank, read, &file)?;
@@ -209,7 +209,7 @@ impl Reading {
             };
             let call = what.map(|what| {
                 calls.push(what);
-                calls.len() as u32 - 1
+                to_u32(calls.len()) - 1
             });
             if timed {
                 let resource = match what {
@@ -247,7 +247,10 @@ impl Reading {
 
     /// The communication of a node.
     fn what(&mut self, node: &Node, rank: u32, file: &Path) -> Result<What, String> {
-        let tag = || Ok::<u32, String>(node.number("comm_tag")?.unwrap_or(0) as u32);
+        let tag = || match node.attribute("comm_tag") {
+            Some(_) => node.required("comm_tag"),
+            None => Ok(0),
+        };
         let name = match node.attribute("pg_name") {
             Some(Value::Text(name)) => name.clone(),
             Some(number) => number.number().to_string(),
@@ -287,7 +290,7 @@ impl Reading {
             }
             None => return Err(format!("has an operation of group `{name}`, which is not in `{GROUPS}`")),
         };
-        let processes = self.job.groups[group as usize].len() as u32;
+        let processes = to_u32(self.job.groups[group as usize].len());
         let root = node.number("comm_root")?.and_then(|root| u32::try_from(root).ok());
         let root = operation.has_root().then(|| root.filter(|root| *root < processes).unwrap_or(0));
         Ok(What::Collective { group, operation, root, sent, split: Split::Even })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use hopmap_collectives::Call as Blocks;
-use hopmap_model::{CollectiveOperation as Operation, Context};
+use hopmap_model::{CollectiveOperation as Operation, Context, to_u32};
 
 use super::agreement::{Doubts, Groups};
 use super::calls::{Rank, What};
@@ -53,7 +53,7 @@ impl Job {
         if let Some(rank) = sorted.last().filter(|rank| **rank >= MAX_RANKS) {
             return Err(damaged(path, format!("has a group with rank {rank}, above {}", MAX_RANKS - 1)));
         }
-        let number = self.groups.len() as u32;
+        let number = to_u32(self.groups.len());
         self.numbers.insert(key, number);
         self.groups.push(members);
         self.kinds.push(kind);
@@ -191,7 +191,7 @@ impl Checked {
 
     /// The call of a group with the bytes of a block.
     pub(super) fn blocks(&self, group: u32, operation: Operation, root: Option<u32>, sent: u64) -> Blocks {
-        let processes = self.groups[group as usize].len() as u32;
+        let processes = to_u32(self.groups[group as usize].len());
         let divided =
             [Operation::AllToAll, Operation::AllToAllV, Operation::ReduceScatterBlock, Operation::Scatter]
                 .contains(&operation);

@@ -4,9 +4,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::marker::PhantomData;
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
 use hopmap_model::{Context, open_input};
-use hopmap_text::FileError;
+use hopmap_text::{FileError, unpacked};
 use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -43,7 +42,7 @@ pub(super) fn open<'a>(path: &Path, cx: &Context<'a>) -> Result<Box<dyn BufRead 
     let observed = Observed { inner: file, cx: *cx, done: 0, total };
     let mut packed = BufReader::with_capacity(BUFFER, observed);
     Ok(match packed.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]) {
-        true => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(packed))),
+        true => Box::new(BufReader::with_capacity(BUFFER, unpacked(packed, total))),
         false => Box::new(packed),
     })
 }

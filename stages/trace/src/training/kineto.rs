@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use hopmap_model::{CollectiveOperation as Operation, Context};
+use hopmap_model::{CollectiveOperation as Operation, Context, to_u32};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -27,6 +27,9 @@ use crate::TraceError;
 
 /// Endings of the files.
 pub(crate) const ENDINGS: &[&str] = &[".json", ".json.gz"];
+
+/// Spans that are merged before more memory is reserved for them.
+const MANY_SPANS: usize = 1 << 16;
 
 #[derive(Debug, Deserialize)]
 struct Event {
@@ -132,7 +135,9 @@ pub(crate) fn recognises(head: &str) -> bool {
 pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
     let mut job = Job::default();
     let mut size = None;
-    for path in files_ending(path, ENDINGS)? {
+    let files = files_ending(path, ENDINGS)?;
+    let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
+    for path in files {
         let file = json::read(&path, cx, Document)?;
         let rank = file.information.rank.or_else(|| rank_of_name(&path));
         let rank = rank.ok_or_else(|| {
@@ -143,7 +148,7 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
             )
         })?;
         size = size.max(file.information.world_size);
-        let rank_of = file.rank(&mut job, &path)?;
+        let rank_of = file.rank(&mut job, count, &path)?;
         job.add(rank, rank_of, &path)?;
     }
     job.checked(size, path)
@@ -198,6 +203,9 @@ impl File {
         if is_kernel {
             let is_communication = event.args.collective.is_some() || event.name.contains("nccl");
             let spans = if is_communication { &mut self.communicating } else { &mut self.computing };
+            if spans.len() == spans.capacity() && spans.len() > MANY_SPANS {
+                *spans = merged(std::mem::take(spans));
+            }
             spans.push(span);
         }
         if is_kernel || is_operator {
@@ -206,8 +214,8 @@ impl File {
         Ok(())
     }
 
-    /// What the rank of the file does.
-    fn rank(mut self, job: &mut Job, path: &Path) -> Result<Rank, TraceError> {
+    /// What the rank of the file does, which is one of `files`.
+    fn rank(mut self, job: &mut Job, files: u32, path: &Path) -> Result<Rank, TraceError> {
         let has_kernels = self.raw.iter().any(|raw| raw.is_kernel);
         self.raw.retain(|raw| raw.is_kernel == has_kernels);
         self.raw.sort_by(|one, other| one.span.0.total_cmp(&other.span.0));
@@ -221,7 +229,8 @@ impl File {
         let configured = std::mem::take(&mut self.information.pg_config).into_iter();
         let known: HashMap<String, Group> =
             configured.filter_map(|group| Some((name(&group)?, group))).collect();
-        let all: Vec<u32> = (0..self.information.world_size.unwrap_or(0)).collect();
+        // A job of more ranks than files is refused when all are read: nothing is reserved for it.
+        let all: Vec<u32> = (0..self.information.world_size.unwrap_or(0).min(files)).collect();
         let span = self.span.unwrap_or_default();
         let seconds = |time: f64| (time - span.0) / 1e6;
         let (mut rank, mut spans) = (Rank::default(), Vec::new());
@@ -238,7 +247,7 @@ impl File {
                     // PyTorch writes an empty list for the group of all ranks.
                     let members = if members.is_empty() { all.clone() } else { members };
                     let group = job.group(members, kind, path)?;
-                    let processes = job.groups[group as usize].len() as u32;
+                    let processes = to_u32(job.groups[group as usize].len());
                     let root =
                         operation.has_root().then(|| root.filter(|root| *root < processes).unwrap_or(0));
                     let split = match splits {

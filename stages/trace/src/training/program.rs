@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use hopmap_collectives::{Algorithms, Rules};
 use hopmap_model::{
-    Collective, CollectiveOperation as Operation, Context, Envelope, Program, ProgramBuilder,
+    Collective, CollectiveOperation as Operation, Context, Envelope, Program, ProgramBuilder, to_u32,
 };
 
 use super::calls::{Moment, Rank, What};
@@ -35,7 +35,7 @@ pub(crate) fn program(job: &Checked, cx: &Context<'_>) -> Result<Program, TraceE
             overlapped.entry(*number).and_modify(|most| *most = sent.max(*most));
         }
     }
-    let mut builder = ProgramBuilder::new(job.ranks.len() as u32);
+    let mut builder = ProgramBuilder::new(to_u32(job.ranks.len()));
     let communicators = job.groups.iter().map(|members| builder.communicator(members.clone())).collect();
     let mut building = Building { job, overlapped, communicators, exchanges: HashMap::new(), builder };
     for (rank, timeline) in (0..).zip(&timelines) {

@@ -9,7 +9,7 @@ use hopmap_trace::Format;
 use super::paraver::{HEADER, RECORDS};
 use super::simgrid::{INDEX, TAGGED};
 use super::{Files, clog2, import_path, ipm, record, tau, training};
-use hopmap_test_support::{Random, damage};
+use hopmap_test_support::{Random, damage, has_little_memory, with_extreme_numbers};
 
 /// A sample, bytes with a meaning in it, and its format.
 struct Sample {
@@ -78,5 +78,34 @@ fn damaged_files_end_in_an_error_or_a_graph() {
         (0..cases)
             .filter(|seed| only.is_none_or(|only| only == *seed))
             .for_each(|seed| fuzz_import(&sample, seed));
+    }
+}
+
+/// One file of a sample has an extreme number, or all of them have it in the same place.
+#[test]
+fn extreme_numbers_end_in_an_error_or_a_graph_in_little_memory() {
+    if !has_little_memory() {
+        return;
+    }
+    for sample in samples() {
+        let paths: Vec<_> = sample.files.names.iter().map(|name| sample.files.path(name)).collect();
+        let original: Vec<_> = paths.iter().map(|path| fs::read(path).unwrap()).collect();
+        let changed: Vec<_> = original.iter().map(|bytes| with_extreme_numbers(bytes)).collect();
+        let read = |what: &str| {
+            eprintln!("{}, {what}", sample.name);
+            crate::support::body::import(&sample.files.trace(), sample.format);
+        };
+        for (file, path) in paths.iter().enumerate() {
+            for (index, bytes) in changed[file].iter().enumerate() {
+                fs::write(path, bytes).unwrap();
+                read(&format!("{}: change {index}", sample.files.names[file]));
+            }
+            fs::write(path, &original[file]).unwrap();
+        }
+        let least = changed.iter().map(Vec::len).min().unwrap_or_default();
+        for index in (0..least).filter(|_| paths.len() > 1) {
+            paths.iter().zip(&changed).for_each(|(path, changed)| fs::write(path, &changed[index]).unwrap());
+            read(&format!("all files: change {index}"));
+        }
     }
 }

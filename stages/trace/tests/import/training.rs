@@ -6,6 +6,7 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hopmap_model::{Action, Context, InputPath, Inputs, Outcome, Program, Stage};
+use hopmap_test_support::has_little_memory;
 use hopmap_trace::{Format, ProgramParams, ProgramStage};
 
 use super::Files;
@@ -272,6 +273,33 @@ fn abbreviated_groups_need_the_list_of_members() {
     let configured = "\"world_size\":2,\"pg_config\":[{\"pg_name\":\"5\",\"ranks\":[0,1]}]";
     let [first, second] = abbreviated.map(|text| text.replace("\"world_size\":2", configured));
     assert_eq!(sums(&Files::new(&[("a.json", first), ("b.json", second)])), sums(&kineto()));
+}
+
+/// Once 17 GB were reserved for ranks that have no trace.
+#[test]
+fn a_job_of_more_ranks_than_files_is_refused_in_little_memory() {
+    if has_little_memory() {
+        let [first, second] =
+            [0, 1].map(|rank| kineto_rank(rank).replace("\"world_size\":2", "\"world_size\":4294967295"));
+        let problem = refused(&Files::new(&[("a.json", first), ("b.json", second)]));
+        assert!(
+            problem.contains("has no trace of rank 2 and 4294967292 others, of 4294967295 ranks"),
+            "{problem}"
+        );
+    }
+}
+
+/// Once tags that differ by 2^32 were the same.
+#[test]
+fn a_tag_above_32_bits_is_an_error() {
+    let message = |tag: u64| {
+        let between = [attribute("comm_src", UINT64, 0), attribute("comm_dst", UINT64, 1)];
+        let rest = [attribute("comm_size", UINT64, 8), attribute("comm_tag", UINT64, tag)];
+        node(1, SEND, &[], 0, &[between, rest].concat())
+    };
+    let files = chakra_of(&[trace(&[message(3), message((1 << 32) + 3)]), trace(&[])], "{}");
+    let problem = refused(&files);
+    assert!(problem.contains("has the impossible `comm_tag` 4294967299 at node 1"), "{problem}");
 }
 
 /// Once packed Chakra traces beside others were missing ranks.

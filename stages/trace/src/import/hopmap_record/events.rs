@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use hopmap_collectives::Operation;
-use hopmap_model::{Context, Error, InputPath, Program};
+use hopmap_model::{Context, Error, InputPath, Program, to_u32};
 use hopmap_recording::{
     Call, CollectiveCall, Description, Event, EventCommunicator, EventFile, Message, OtherCall, event_files,
 };
@@ -41,10 +41,10 @@ pub(crate) fn program(folder: &Path, params: &ProgramParams, cx: &Context<'_>) -
     let paths = event_paths(folder)?;
     for (rank, path) in (0..).zip(&paths) {
         cx.progress(u64::from(rank), paths.len() as u64);
-        ranks.push(reading.rank(path, (rank, paths.len() as u32), params.allow_truncated, cx)?);
+        ranks.push(reading.rank(path, (rank, to_u32(paths.len())), params.allow_truncated, cx)?);
     }
     let groups = reading.groups;
-    let numbers = || (0..groups.len() as u32).map(|number| (number, number));
+    let numbers = || (0..to_u32(groups.len())).map(|number| (number, number));
     let records = Records {
         ranks: &ranks,
         groups: &groups,
@@ -85,7 +85,7 @@ fn event_paths(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let description = folder.join("record.json");
     let described = description.is_file().then(|| Description::read(&description)).transpose()?;
     let files = event_files(folder)?;
-    let ranks = described.map_or(files.len() as u32, |description| description.ranks);
+    let ranks = described.map_or(to_u32(files.len()), |description| description.ranks);
     if files.is_empty() {
         let problem = "has no events of calls";
         return Err(TraceError::of(
@@ -224,7 +224,7 @@ impl Reading {
 
     /// The number of a communicator, and whether it has two groups.
     fn communicator(&mut self, known: &EventCommunicator) -> (u32, bool) {
-        let next = self.groups.len() as u32;
+        let next = to_u32(self.groups.len());
         let number = *self.numbers.entry((known.id, known.members.clone())).or_insert(next);
         if number == next {
             self.groups.push(known.members.clone());

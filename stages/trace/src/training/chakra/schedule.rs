@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use hopmap_model::Context;
+use hopmap_model::{Context, to_u32};
 
 use super::super::calls::{Moment, Rank, What};
 use super::super::spans::merged;
@@ -46,11 +46,11 @@ impl Nodes {
     ) {
         let number = *self.resources.entry(resource).or_insert_with(|| {
             self.kinds.push(resource);
-            self.kinds.len() as u32 - 1
+            to_u32(self.kinds.len()) - 1
         });
-        self.ids.push((id, self.all.len() as u32));
+        self.ids.push((id, to_u32(self.all.len())));
         self.all.push((number, seconds as f32, call.unwrap_or(NONE)));
-        self.starts.push(self.dependencies.len() as u32);
+        self.starts.push(to_u32(self.dependencies.len()));
         self.dependencies.extend(dependencies);
     }
 
@@ -73,7 +73,7 @@ impl Nodes {
             moments: Vec::new(),
             computing: Vec::new(),
         };
-        for node in (0..self.all.len() as u32).filter(|node| waiting[*node as usize] == 0) {
+        for node in (0..to_u32(self.all.len())).filter(|node| waiting[*node as usize] == 0) {
             state.make_ready(node);
         }
         loop {
@@ -108,7 +108,7 @@ impl Nodes {
         }
         let dependencies = std::mem::take(&mut self.dependencies);
         let mut starts = std::mem::take(&mut self.starts);
-        starts.push(dependencies.len() as u32);
+        starts.push(to_u32(dependencies.len()));
         let find = |id: u64| match self.ids.binary_search_by_key(&id, |(id, _)| *id) {
             Ok(place) => Ok(self.ids[place].1),
             Err(_) => Err(format!("has a node that depends on node {id}, which does not exist")),
