@@ -7,11 +7,18 @@
 //! problem. If groups are alike, and slots below a switch cost the same to each other and to those below another
 //! switch, the costs differ by a constant, so the optimum of one problem is that of the other. Otherwise exchanges
 //! below the switches follow, and the bound is that of the problem without borders.
+//!
+//! Where groups have several sizes, equal places for all of them may be too few. Then bin packing finds places, exchanges below
+//! the switches follow, and the bound is that of the problem without borders.
+
+mod packing;
 
 use std::collections::BTreeMap;
 
 use hopmap_model::{Context, Error, SystemGraph, TaskGraph, Weight};
 use hopmap_objective::{Assignment, Objective, Problem};
+
+use packing::{Packing, Regions, pack};
 
 use crate::blocks::{Contraction, Host, block_of, contracted, hosts_alone};
 use crate::exact::{BOUND, PROVEN};
@@ -130,8 +137,27 @@ impl<'a> Bordered<'a> {
         (objective, weight): (&Objective, Weight),
         cx: &Context<'_>,
     ) -> Result<SearchResult, Error> {
-        let Some((border, outer)) = borders.split_first() else { return mapper.map(self.problem, cx) };
-        let cells = Clustering::new(self, border)?;
+        match self.contract(mapper, borders, (objective, weight), cx)? {
+            Some(found) => Ok(found),
+            None => self.packed(mapper, borders, cx),
+        }
+    }
+
+    /// Maps ranks by contraction; none if a level has too few equal places.
+    fn contract(
+        &self,
+        mapper: &impl Mapper,
+        borders: &[Border],
+        (objective, weight): (&Objective, Weight),
+        cx: &Context<'_>,
+    ) -> Result<Option<SearchResult>, Error> {
+        let Some((border, outer)) = borders.split_first() else {
+            return Ok(Some(mapper.map(self.problem, cx)?));
+        };
+        let cells = Clustering::new(self, border);
+        if cells.cells.len() < cells.clusters.len() {
+            return Ok(None);
+        }
         let graph = contracted(self.graph, &cells.clusters)?;
         let system = hosts_alone(self.system, &cells.places(self.system));
         let problem = Problem::with_objective(&graph, &system, weight, objective)?;
@@ -144,7 +170,9 @@ impl<'a> Bordered<'a> {
             first_ranks: cells.clusters.iter().map(first_rank).collect(),
             slot: (self.slot.0, self.slot.1 * cells.size),
         };
-        let mut found = smaller.solve(mapper, &outer, (objective, weight), cx)?;
+        let Some(mut found) = smaller.contract(mapper, &outer, (objective, weight), cx)? else {
+            return Ok(None);
+        };
         let between = problem.real(problem.cost(&found.slots));
         found.slots = cells.expand(&found.slots);
         let inside = self.problem.real(self.problem.cost(&found.slots)) - between;
@@ -155,33 +183,60 @@ impl<'a> Bordered<'a> {
             found.metrics.retain(|name, _| ![BOUND.name, PROVEN.name].contains(&name.as_str()));
             cells.improve(self.problem, &mut found, cx)?;
             if is_bounded {
-                self.bound(mapper, borders, &mut found, cx)?;
+                self.bound(mapper.map(self.problem, &cx.without_state())?, borders, &mut found);
             }
         }
+        Ok(Some(found))
+    }
+
+    /// Maps ranks by bin packing and exchanges.
+    fn packed(
+        &self,
+        mapper: &impl Mapper,
+        borders: &[Border],
+        cx: &Context<'_>,
+    ) -> Result<SearchResult, Error> {
+        let Some((border, outer)) = borders.split_first() else { return mapper.map(self.problem, cx) };
+        let mut packed = Clustering::new(self, border);
+        let sizes: Vec<usize> = packed.clusters.iter().map(Vec::len).collect();
+        let regions = |border: &Border| {
+            let classes = clusters(packed.clusters.len(), &border.contracted(&packed.cluster_of).groups);
+            let area = |slots: &Vec<u32>| border.areas[self.system.slots[slots[0] as usize].host as usize];
+            Regions { of_clusters: block_of(&classes), of_areas: packed.below.iter().map(area).collect() }
+        };
+        let regions: Vec<Regions> = outer.iter().map(regions).collect();
+        let areas = match pack(&sizes, packed.below.iter().map(Vec::len).collect(), &regions) {
+            Packing::Found(areas) => areas,
+            Packing::Impossible => return Err(packed.refused(self, borders, true).into()),
+            Packing::Unknown => return Err(packed.refused(self, borders, false).into()),
+        };
+        let mut free: Vec<&[u32]> = packed.below.iter().map(Vec::as_slice).collect();
+        let mut cell = |(size, area): (&usize, &usize)| {
+            let (cell, rest) = free[*area].split_at(*size);
+            free[*area] = rest;
+            cell.to_vec()
+        };
+        packed.cells = sizes.iter().zip(&areas).map(&mut cell).collect();
+        let all: Vec<u32> = (0..packed.cells.len() as u32).collect();
+        let mut found = SearchResult::at_once(packed.expand(&all));
+        packed.improve(self.problem, &mut found, cx)?;
+        self.bound(mapper.map(self.problem, cx)?, borders, &mut found);
         Ok(found)
     }
 
     /// Bounds the result by that of the problem without borders, which is the result itself if it keeps them.
-    fn bound(
-        &self,
-        mapper: &impl Mapper,
-        borders: &[Border],
-        found: &mut SearchResult,
-        cx: &Context<'_>,
-    ) -> Result<(), Error> {
-        let free = mapper.map(self.problem, &cx.without_state())?;
+    fn bound(&self, free: SearchResult, borders: &[Border], found: &mut SearchResult) {
         let cost = |slots: &[u32]| self.problem.cost(slots);
         let is_kept = borders.iter().all(|border| border.is_kept(&free.slots, self.system));
         if is_kept && cost(&free.slots) <= cost(&found.slots) {
             found.slots = free.slots;
         }
-        let bound = free.metrics.get(BOUND.name).copied().unwrap_or(0.0);
-        let is_optimal = self.problem.real(cost(&found.slots)) <= bound;
         found.evaluations += free.evaluations;
         found.complete &= free.complete;
+        let Some(&bound) = free.metrics.get(BOUND.name) else { return };
+        let is_optimal = self.problem.real(cost(&found.slots)) <= bound;
         found.metrics.insert(BOUND.name.to_owned(), bound);
         found.metrics.insert(PROVEN.name.to_owned(), f64::from(u8::from(is_optimal)));
-        Ok(())
     }
 }
 
@@ -199,7 +254,7 @@ struct Clustering {
 }
 
 impl Clustering {
-    fn new(of: &Bordered<'_>, border: &Border) -> Result<Self, MapError> {
+    fn new(of: &Bordered<'_>, border: &Border) -> Self {
         let clusters = clusters(of.graph.ranks(), &border.groups);
         let cluster_of = block_of(&clusters);
         let size = clusters.iter().map(Vec::len).max().unwrap_or(1);
@@ -213,12 +268,12 @@ impl Clustering {
             below.iter().flat_map(|slots| slots.chunks_exact(size).map(<[u32]>::to_vec)).collect();
         // A machine has the slots of a host together.
         cells.sort_by_key(|cell| cell[0]);
-        let found = Self { clusters, cluster_of, size, below, cells };
-        if found.cells.len() < found.clusters.len() { Err(found.refused(of, border)) } else { Ok(found) }
+        Self { clusters, cluster_of, size, below, cells }
     }
 
-    /// Why the clusters do not fit.
-    fn refused(&self, of: &Bordered<'_>, Border { level, kinds, .. }: &Border) -> MapError {
+    /// Why the clusters do not fit; whether that is proven.
+    fn refused(&self, of: &Bordered<'_>, borders: &[Border], is_proven: bool) -> MapError {
+        let Border { level, kinds, .. } = &borders[0];
         let ((unit, scale), largest) = (of.slot, self.below.iter().map(Vec::len).max().unwrap_or(0));
         let needed = self.size * scale;
         let problem = if largest < self.size {
@@ -229,12 +284,24 @@ impl Clustering {
                 "the group of {kinds} with rank {first} needs {needed} {unit}, but no switch of level {level} has more than {} below it",
                 largest * scale
             )
-        } else {
-            let up_to = if self.is_uniform() { "" } else { "up to " };
+        } else if is_proven && self.is_uniform() && borders.len() == 1 {
             format!(
-                "{} groups of {kinds} of {up_to}{needed} {unit} must not cross switches of level {level}, below which there is room for {}",
+                "{} groups of {kinds} of {needed} {unit} must not cross switches of level {level}, below which there is room for {}",
                 self.clusters.len(),
-                self.cells.len()
+                self.below.iter().map(|slots| slots.len() / self.size).sum::<usize>()
+            )
+        } else {
+            let rooms: Vec<String> =
+                self.below.iter().map(|slots| (slots.len() * scale).to_string()).collect();
+            let borders: Vec<String> =
+                borders.iter().map(|border| format!("{} level {}", border.kinds, border.level)).collect();
+            let found = if is_proven { "there is no placement" } else { "no placement was found" };
+            format!(
+                "{found} in which no group crosses its switches ({}): {} groups and single ranks, the largest of {needed} {unit}, go below \
+                 switches of level {level} with {} {unit}",
+                borders.join(", "),
+                self.clusters.len(),
+                rooms.join(", ")
             )
         };
         MapError::new(

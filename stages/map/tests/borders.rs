@@ -7,6 +7,7 @@ use hopmap_map::{
     LinearStage, PROVEN, Pin,
 };
 use hopmap_model::{Context, Edge, Mapping, Phase, Process, Stage, SystemGraph, TaskGraph, Weight};
+use hopmap_test_support::soak;
 use proptest::prelude::*;
 
 use crate::common::{double_sums, graph, inputs, run, switches};
@@ -69,6 +70,63 @@ fn least(graph: &TaskGraph, shape: &[u32], groups: &[&[u32]], below: u32, slots:
 }
 
 const PAIRS: [&[u32]; 3] = [&[0, 3], &[1, 4], &[2, 5]];
+
+/// Whether ranks can be put into areas of so many slots, with the groups of each border in one of its areas, by enumeration.
+fn is_possible(ranks: usize, borders: &[(Vec<Vec<u32>>, u32)], slots: &mut Vec<u32>, all: u32) -> bool {
+    if slots.len() == ranks {
+        let kept = |(groups, below): &(Vec<Vec<u32>>, u32)| {
+            groups.iter().all(|group| {
+                group.iter().all(|rank| slots[*rank as usize] / below == slots[group[0] as usize] / below)
+            })
+        };
+        return borders.iter().all(kept);
+    }
+    (0..all).any(|slot| {
+        if slots.contains(&slot) {
+            return false;
+        }
+        slots.push(slot);
+        let is_possible = is_possible(ranks, borders, slots, all);
+        slots.pop();
+        is_possible
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if soak() { 5000 } else { 60 }))]
+    #[test]
+    fn a_refusal_of_borders_means_that_an_enumeration_finds_nothing(
+        ranks in 3usize..8,
+        shape in prop::sample::select(vec![&[1, 2, 2, 2][..], &[1, 3, 2], &[1, 4, 2], &[1, 2, 4], &[2, 1, 3]]),
+        inner in prop::collection::vec(0usize..5, 7),
+        outer in prop::collection::vec(0usize..4, 7),
+    ) {
+        let all: u32 = shape.iter().product();
+        let ranks = ranks.min(all as usize);
+        // Group 0 is none.
+        let groups = |of: &[usize]| -> Vec<Vec<u32>> {
+            let group = |group| (0..ranks as u32).filter(|rank| of[*rank as usize] == group).collect();
+            (1..5).map(group).filter(|group: &Vec<u32>| group.len() > 1).collect()
+        };
+        let (inner, outer) = (groups(&inner), groups(&outer));
+        prop_assume!(!inner.is_empty() && !outer.is_empty());
+        let below = shape[0] * shape[1];
+        let mut graph = grouped(graph(ranks, [(0, 1, 5), (1, 2, 7)]), "in", &inner);
+        let (mut borders, mut named) = (vec![(inner, below)], border("in", 1));
+        if shape.len() == 4 {
+            graph = grouped(graph, "out", &outer);
+            named.extend(border("out", 2));
+            borders.push((outer, below * shape[2]));
+        }
+        let system = switches(shape);
+        let found = ExactStage::run(exact(&named), inputs(&graph, &system), &Context::detached());
+        let is_expected = is_possible(ranks, &borders, &mut Vec::new(), all);
+        match found {
+            Ok(_) => prop_assert!(is_expected),
+            Err(error) => prop_assert!(!is_expected, "{error}"),
+        }
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]

@@ -2,7 +2,7 @@
 //!
 //! `HOPMAP_SOAK=1` runs many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
-use hopmap_test_support::{Random, damage, seeds};
+use hopmap_test_support::{Random, damage, has_little_memory, seeds, with_extreme_numbers};
 
 use crate::support::body;
 
@@ -31,4 +31,14 @@ fn intact_answers_are_read() {
         hopmap_map::Answer::read(text.as_bytes(), n, hopmap_map::Numbering::Auto, "rank").unwrap();
     }
     body::answer(b"", 0);
+}
+
+#[test]
+fn extreme_numbers_give_an_error_or_a_permutation_in_little_memory() {
+    if !has_little_memory() {
+        return;
+    }
+    for (text, n) in ANSWERS {
+        with_extreme_numbers(text.as_bytes()).iter().for_each(|bytes| body::answer(bytes, n));
+    }
 }
