@@ -5,6 +5,8 @@
 pub mod agent;
 pub mod export;
 mod fit;
+// A number of a file that does not fit is an error, and not another number.
+#[cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 pub mod import;
 pub mod levels;
 mod params;

@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use hopmap_test_support::{Random, damage, seeds};
+use hopmap_test_support::{Random, damage, has_little_memory, seeds, with_extreme_numbers};
 use hopmap_topology::import::{Format, ImportParams, read};
 
 const CONF: &str = "# tree\nSwitchName=s0 Nodes=n[0-3] LinkSpeed=4\nswitchname=s1 Nodes=\"n[4-5],m1\" \\\n \nSwitchName=t Switches=s[0-1]\n";
@@ -111,6 +111,22 @@ fn damaged_descriptions_end_in_an_error_or_a_machine() {
         match read(file.path(), &params) {
             Ok(imported) => imported.system.check().unwrap(),
             Err(error) => assert!((1..5000).contains(&error.to_string().len()), "{seed}"),
+        }
+    }
+}
+
+#[test]
+fn extreme_numbers_end_in_an_error_or_a_machine_in_little_memory() {
+    if !has_little_memory() {
+        return;
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let samples: std::collections::BTreeMap<String, Format> =
+        (0..200).map(|seed| sample(&mut Random(seed))).map(|(format, text)| (text, format)).collect();
+    for (text, format) in samples {
+        for bytes in with_extreme_numbers(text.as_bytes()) {
+            fs::write(file.path(), &bytes).unwrap();
+            crate::support::description::description(file.path(), format);
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use hopmap_model::Paths;
-use hopmap_test_support::{Random, damage, seeds};
+use hopmap_test_support::{Random, damage, has_little_memory, seeds, with_extreme_numbers};
 use hopmap_topology::import::{Format, ImportParams, files, read, recognise};
 
 const TELLING: &[u8] = b"0123456789abcdefSHRCA\"'[](),:-#=; \t\n{}<>/\x00\xff";
@@ -145,12 +145,19 @@ impl Folder {
 
     /// Writes a sample, optionally with one damaged file.
     fn write(&self, sample: &Sample, damaged: Option<&mut Random>) -> PathBuf {
+        self.write_with(sample, |files| {
+            if let Some(random) = damaged {
+                let place = random.below(files.len());
+                damage(&mut files[place].1, random, TELLING);
+            }
+        })
+    }
+
+    /// Writes a sample with some of its files changed.
+    fn write_with(&self, sample: &Sample, change: impl FnOnce(&mut Vec<(PathBuf, Vec<u8>)>)) -> PathBuf {
         let mut files: Vec<(PathBuf, Vec<u8>)> =
             sample.files.iter().map(|(name, text)| (self.0.join(name), text.as_bytes().to_vec())).collect();
-        if let Some(random) = damaged {
-            let place = random.below(files.len());
-            damage(&mut files[place].1, random, TELLING);
-        }
+        change(&mut files);
         for (path, bytes) in files {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, bytes).unwrap();
@@ -200,5 +207,21 @@ fn undamaged_samples_are_machines() {
         let imported = read(&path, &ImportParams::of(&path)).unwrap();
         assert_eq!(imported.system.nodes.len(), 3, "{number}");
         assert_eq!(Paths::new(&imported.system).unwrap().hops(0, 1), Some(2), "{number}");
+    }
+}
+
+#[test]
+fn extreme_numbers_end_in_an_error_or_a_machine_in_little_memory() {
+    if !has_little_memory() {
+        return;
+    }
+    for sample in SAMPLES {
+        let folder = Folder::new("numbers");
+        for (file, (_, text)) in sample.files.iter().enumerate() {
+            for bytes in with_extreme_numbers(text.as_bytes()) {
+                let path = folder.write_with(sample, |files| files[file].1 = bytes);
+                try_all(&path, sample.format);
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use hopmap_test_support::{Random, damage, only_seed, seeds};
+use hopmap_test_support::{Random, damage, has_little_memory, only_seed, seeds, with_extreme_numbers};
 use hopmap_topology::CostMetric;
 use hopmap_topology::import::{Format, ImportParams, files, read, recognise};
 
@@ -16,6 +16,7 @@ fn damaged(format: Format, name: &str, sample: &[u8], telling: &[u8], params: &I
     std::fs::write(&path, sample).unwrap();
     assert_eq!(recognise(&path).unwrap(), format);
     read(&path, params).unwrap().system.check().unwrap();
+    with_extreme_numbers(sample).iter().for_each(|bytes| _ = is_valid(&path, bytes, format, params));
     let mut valid = 0;
     for seed in seeds(1000, 100_000) {
         let mut random = Random(seed);
@@ -183,4 +184,21 @@ fn damaged_netcdf_of_parus() {
         b"\x00\x01\x02\x04\x06\x0b\x7f\x80\xff",
         &ImportParams::default(),
     );
+}
+
+#[test]
+fn extreme_numbers_end_in_an_error_or_a_machine_in_little_memory() {
+    if !has_little_memory() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (format, name, sample, params) in [
+        (Format::Hwloc, "n1.xml", TOPOLOGY.as_bytes().to_vec(), ImportParams::default()),
+        (Format::ParusNetcdf, "p.nc", netcdf(), timed()),
+    ] {
+        let path = folder.path().join(name);
+        for bytes in with_extreme_numbers(&sample) {
+            is_valid(&path, &bytes, format, &params);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! `HOPMAP_SOAK=1` runs many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
-use hopmap_test_support::{Random, damage, only_seed, seeds};
+use hopmap_test_support::{Random, damage, has_little_memory, only_seed, seeds, with_extreme_numbers};
 use hopmap_topology::import::{Format, ImportParams, read};
 
 const TELLING: &[u8] = b" \n\t:0123.-+ehtwDX#";
@@ -47,4 +47,18 @@ fn damaged_targets_end_in_an_error_or_a_machine() {
     }
     std::fs::remove_file(&file).unwrap();
     assert!(only_seed().is_some() || (read_well > 0 && refused > 0), "{read_well} read, {refused} refused");
+}
+
+#[test]
+fn extreme_numbers_end_in_an_error_or_a_machine_in_little_memory() {
+    if !has_little_memory() {
+        return;
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for (format, sample) in SAMPLES {
+        for bytes in with_extreme_numbers(sample.as_bytes()) {
+            std::fs::write(file.path(), bytes).unwrap();
+            crate::support::description::description(file.path(), *format);
+        }
+    }
 }

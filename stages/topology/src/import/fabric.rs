@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hopmap_formats::natural_key;
-use hopmap_model::{Forward, Link, LinkState, Node, NodeKind, NodeState, Routing};
+use hopmap_model::{Forward, Link, LinkState, Node, NodeKind, NodeState, Routing, to_u32};
 
 use super::finish::{Parts, machine};
 use super::format::note;
@@ -93,9 +93,9 @@ impl Fabric {
         let links = links.collect();
         let forward = |entry: Forward| {
             Some(Forward {
-                node: node_place[entry.node as usize]? as u32,
-                last: link_place[entry.last as usize]? as u32,
-                link: link_place[entry.link as usize]? as u32,
+                node: to_u32(node_place[entry.node as usize]?),
+                last: to_u32(link_place[entry.last as usize]?),
+                link: to_u32(link_place[entry.link as usize]?),
             })
         };
         let forwarding = self.forwarding.into_iter().filter_map(forward).collect();
@@ -183,7 +183,7 @@ impl Names {
         let mut place = vec![0; fabric.len()];
         let mut nodes = Vec::with_capacity(self.hosts.len() + self.switches.len());
         for (name, adapters) in &self.hosts {
-            adapters.iter().for_each(|&adapter| place[adapter] = nodes.len() as u32);
+            adapters.iter().for_each(|&adapter| place[adapter] = to_u32(nodes.len()));
             let is_up = adapters.iter().any(|&adapter| fabric[adapter].state == NodeState::Up);
             nodes.push(Node {
                 state: if is_up { NodeState::Up } else { NodeState::Down },
@@ -192,7 +192,7 @@ impl Names {
             });
         }
         for (name, switch) in &self.switches {
-            place[*switch] = nodes.len() as u32;
+            place[*switch] = to_u32(nodes.len());
             let state = fabric[*switch].state;
             nodes.push(Node { state, address: fabric[*switch].address(), ..Node::switch(name.clone()) });
         }
@@ -364,9 +364,9 @@ impl<'a> PathTables<'a> {
         let pairs = adapters.saturating_mul(adapters.saturating_sub(1));
         note(notes, "ordered pairs of adapters without a path in the file", pairs.saturating_sub(self.paths));
         let entry = |((node, last), (link, _)): ((usize, usize), (usize, usize))| Forward {
-            node: node as u32,
-            last: last as u32,
-            link: link as u32,
+            node: to_u32(node),
+            last: to_u32(last),
+            link: to_u32(link),
         };
         self.entries.into_iter().map(entry).collect()
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{
     CostModel, Levels, Link, Node, NodeKind, RouteCosts, RouteMetric, Routing, Slot, SystemGraph, fill_rates,
+    to_u32,
 };
 
 use super::format::malformed;
@@ -176,7 +177,7 @@ fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels)> {
             let first = *next;
             match level.checked_sub(missing) {
                 Some(own) => groups.extend(shape.groups[own].iter().map(|group| first + group)),
-                None => groups.extend((0..shape.cores.len() as u32).map(|core| first + core)),
+                None => groups.extend((0..to_u32(shape.cores.len())).map(|core| first + core)),
             }
             let own = &groups[groups.len() - shape.cores.len()..];
             *next = own.iter().max().map_or(first, |most| most + 1);

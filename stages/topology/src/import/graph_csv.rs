@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
-use hopmap_model::Link;
+use hopmap_model::{Link, to_u32};
 
 use super::finish::machine;
 use super::format::{Sample, malformed};
@@ -114,7 +114,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         .trim(Trim::All)
         .from_reader(text.as_bytes());
     let wrong = |error: csv::Error| {
-        let line = error.position().map(|position| position.line() as usize);
+        let line = error.position().and_then(|position| usize::try_from(position.line()).ok());
         malformed(line, error.to_string(), HELP)
     };
     let header = reader.headers().map_err(wrong)?.clone();
@@ -128,7 +128,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     };
     for record in reader.records() {
         let record = record.map_err(wrong)?;
-        let line = record.position().map_or(0, |position| position.line() as usize);
+        let line = record.position().and_then(|position| usize::try_from(position.line()).ok()).unwrap_or(0);
         table.row(line, &record)?;
     }
     let Table { graph, unused, .. } = table;
@@ -202,7 +202,7 @@ impl Table<'_> {
             return Ok(());
         }
         let destination = self.node(number, names[1], &ends[1])?;
-        let mut link = Link::new(source as u32, destination as u32);
+        let mut link = Link::new(to_u32(source), to_u32(destination));
         let mut both = None;
         for (column, text) in self.columns.iter().zip(record) {
             match column {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use hopmap_model::{
     CostModel, Forward, Levels, Link, LinkState, Matrix, Node, NodeKind, NodeState, NodeTraits, RouteCosts,
-    RouteMetric, Routing, Slot, SwitchType, SystemGraph, Ties, fill_rates,
+    RouteMetric, Routing, Slot, SwitchType, SystemGraph, Ties, fill_rates, to_u32,
 };
 use serde_json::{Map, Value};
 
@@ -206,7 +206,7 @@ impl Reading {
                 return Err(wrong_item("links", index, "is not an object"));
             };
             let (source, destination) = self.ends(index, object, nodes)?;
-            let mut link = Link::new(source as u32, destination as u32);
+            let mut link = Link::new(to_u32(source), to_u32(destination));
             link.source_port = self.port(object, &["source_port", "src_port", "sourcePort"]);
             link.destination_port =
                 self.port(object, &["destination_port", "target_port", "dst_port", "targetPort"]);

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::str::Lines;
 
-use hopmap_model::{CostModel, Matrix, Node, Routing, Slot, SystemGraph};
+use hopmap_model::{CostModel, Matrix, Node, Routing, Slot, SystemGraph, to_u32};
 
 use super::format::{Sample, malformed};
 use super::{ImportError, ImportParams, Imported, Result};
@@ -40,7 +40,7 @@ impl Measured {
             .map(|(host, _)| {
                 *hosts.entry(host).or_insert_with(|| {
                     known.push(Node::host(host.clone()));
-                    known.len() as u32 - 1
+                    to_u32(known.len()) - 1
                 })
             })
             .collect();

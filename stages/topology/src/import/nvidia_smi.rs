@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use hopmap_model::Node;
+use hopmap_model::{Node, to_u32};
 
 use super::finish::{HostShape, Parts, machine};
 use super::format::{Sample, malformed, note};
@@ -168,7 +168,7 @@ pub(super) fn host(
         let kinds = kinds.iter().map(Connection::to_string).collect::<Vec<_>>().join(", ");
         notes.push(format!("connections that join GPUs, one level each, innermost first: {kinds}"));
     }
-    let shape = HostShape { cores: (0..rows.len() as u32).collect(), groups };
+    let shape = HostShape { cores: (0..to_u32(rows.len())).collect(), groups };
     let parts = Parts {
         nodes: vec![Node::host(HOST)],
         shapes: [(HOST.to_owned(), shape)].into(),
@@ -193,7 +193,7 @@ fn groups(rows: &[Vec<Connection>], notes: &mut Vec<String>) -> (Vec<Connection>
     all.sort_unstable_by_key(|connection| connection.slowness());
     all.dedup();
     all.retain(|connection| *connection != Connection::Same);
-    let mut group: Vec<u32> = (0..rows.len() as u32).collect();
+    let mut group: Vec<u32> = (0..to_u32(rows.len())).collect();
     let (mut kinds, mut levels, mut unlike) = (Vec::new(), Vec::new(), 0);
     for &connection in &all {
         let before = group.clone();
@@ -227,10 +227,10 @@ fn groups(rows: &[Vec<Connection>], notes: &mut Vec<String>) -> (Vec<Connection>
 fn numbered(groups: &[u32]) -> Vec<u32> {
     let mut known: Vec<u32> = Vec::new();
     let number = |group: &u32| {
-        known.iter().position(|other| other == group).unwrap_or_else(|| {
+        to_u32(known.iter().position(|other| other == group).unwrap_or_else(|| {
             known.push(*group);
             known.len() - 1
-        }) as u32
+        }))
     };
     groups.iter().map(number).collect()
 }

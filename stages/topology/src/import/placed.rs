@@ -170,7 +170,7 @@ pub(super) fn read_list(text: &str, params: &ImportParams) -> Result<Imported> {
     let help = "the first line names the columns: `host,accelerator,leaf,spine`";
     let mut reader = ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(text.as_bytes());
     let fault = |error: &csv::Error| {
-        let line = error.position().map(|position| position.line() as usize);
+        let line = error.position().and_then(|position| usize::try_from(position.line()).ok());
         malformed(line, format!("not a CSV file: {error}"), help)
     };
     let header = reader.headers().map_err(|error| fault(&error))?.clone();
@@ -182,7 +182,7 @@ pub(super) fn read_list(text: &str, params: &ImportParams) -> Result<Imported> {
     let mut hosts = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| fault(&error))?;
-        let line = record.position().map(|position| position.line() as usize);
+        let line = record.position().and_then(|position| usize::try_from(position.line()).ok());
         let mut host = PlacedHost { line, ..PlacedHost::default() };
         for (column, cell) in columns.iter().zip(&record) {
             match column {

@@ -19,7 +19,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hopmap_model::{CostModel, Levels, Link, Matrix, Node, Routing, Slot, SystemGraph, Ties};
+use hopmap_model::{CostModel, Levels, Link, Matrix, Node, Routing, Slot, SystemGraph, Ties, to_u32};
 use hopmap_text::Words;
 
 use super::finish::{MOST_SLOTS, Parts};
@@ -141,7 +141,7 @@ pub(super) fn tree(branches: &[u32], costs: &[f64], params: &ImportParams) -> Re
     let made = synthetic(&SyntheticParams {
         shape: format!("tree:{}", if shape.is_empty() { "1" } else { &shape }),
         costs: if costs.is_empty() { vec![0.0] } else { costs.to_vec() },
-        host_level: Some(if slots == 1 { 0 } else { host_level as u32 }),
+        host_level: Some(if slots == 1 { 0 } else { to_u32(host_level) }),
         host_prefix: "host".into(),
         ..SyntheticParams::default()
     });
@@ -169,14 +169,14 @@ fn numbered_tree(levels: &[(u32, f64)], numbers: &[u32], params: &ImportParams) 
     let mut system = tree(&branches, &costs, params)?;
     let count = system.slots.len();
     if numbers.is_empty() {
-        return Ok((system, (0..count as u32).map(|slot| vec![slot]).collect()));
+        return Ok((system, (0..to_u32(count)).map(|slot| vec![slot]).collect()));
     }
     let period = numbers.len();
     let number = |slot: usize| slot - slot % period + numbers.get(slot % period).map_or(0, |&n| n as usize);
     let mut terminals = vec![Vec::new(); count];
     (0..count).for_each(|slot| {
         if let Some(terminal) = terminals.get_mut(number(slot)) {
-            *terminal = vec![slot as u32];
+            *terminal = vec![to_u32(slot)];
         }
     });
     let slots = params.slots.unwrap_or(1) as usize;
@@ -187,7 +187,7 @@ fn numbered_tree(levels: &[(u32, f64)], numbers: &[u32], params: &ImportParams) 
         }
     } else if slots.is_multiple_of(period) {
         for (slot, place) in system.slots.iter_mut().enumerate() {
-            place.core = (number(slot) % slots) as u32;
+            place.core = to_u32(number(slot) % slots);
         }
     } else {
         let help = "omit it; every leaf is then a host";
@@ -247,8 +247,8 @@ fn weighted(
     notes: &mut Vec<String>,
     most: usize,
 ) -> Result<Weighted> {
-    let slots_of_one = u64::from(params.slots.unwrap_or(1));
-    let total: u64 = terminals.iter().map(|&(_, weight)| u64::from(weight) * slots_of_one).sum();
+    let slots_of_one = params.slots.unwrap_or(1);
+    let total: u64 = terminals.iter().map(|&(_, weight)| u64::from(weight) * u64::from(slots_of_one)).sum();
     if total > most as u64 {
         return Err(malformed(
             None,
@@ -263,9 +263,9 @@ fn weighted(
     let hosts = hosts(terminals.iter().map(|terminal| terminal.0), largest);
     let (mut slots, mut by_terminal) = (Vec::new(), Vec::new());
     for (host, &(_, weight)) in (0..).zip(terminals) {
-        let first = slots.len() as u32;
-        slots.extend((0..weight * slots_of_one as u32).map(|core| Slot { host, core }));
-        by_terminal.push((first..slots.len() as u32).collect());
+        let first = to_u32(slots.len());
+        slots.extend((0..weight * slots_of_one).map(|core| Slot { host, core }));
+        by_terminal.push((first..to_u32(slots.len())).collect());
     }
     Ok(Weighted { hosts, slots, terminals: by_terminal })
 }

@@ -7,7 +7,9 @@ mod shapes;
 
 use std::collections::{BTreeMap, HashMap};
 
-use hopmap_model::{CostModel, Forward, Matrix, NodeKind, Paths, Routing as Routes, SystemGraph, Ties};
+use hopmap_model::{
+    CostModel, Forward, Matrix, NodeKind, Paths, Routing as Routes, SystemGraph, Ties, to_u32,
+};
 
 use super::finish::{HostShape, Parts, machine};
 use super::format::{Sample, malformed};
@@ -217,7 +219,7 @@ fn matrix(params: &ImportParams, platform: &Platform, router: &Router<'_>) -> Re
             format!("no network of links has these routes, and {count} slots are too many for a cost matrix");
         return Err(malformed(None, problem, format!("a cost matrix has at most {MOST_MATRIX} slots")));
     }
-    let mut costs = system.costs().block(&(0..count as u32).collect::<Vec<u32>>());
+    let mut costs = system.costs().block(&(0..to_u32(count)).collect::<Vec<u32>>());
     let by_node: HashMap<u32, usize> = (0..platform.points.len())
         .filter(|&point| platform.points[point].is_host)
         .map(|point| (platform.points[point].leave, point))

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use hopmap_formats::host_list::{MAX_NAMES, expand};
 use hopmap_formats::natural_key;
-use hopmap_model::{Link, Node};
+use hopmap_model::{Link, Node, to_u32};
 
 use super::Result;
 use super::finish::Parts;
@@ -85,7 +85,7 @@ pub(super) fn parts(switches: &[Switch]) -> Result<(Parts, Vec<String>)> {
         (height[switch], natural_key(name), name)
     });
     let mut place = vec![0; switches.len()];
-    (hosts.len() as u32..).zip(&order).for_each(|(number, &switch)| place[switch] = number);
+    (to_u32(hosts.len())..).zip(&order).for_each(|(number, &switch)| place[switch] = number);
     let uplinks = (0..).zip(&hosts).map(|(number, host)| (number, place[above[host]]));
     let mut ends: Vec<(u32, u32)> = uplinks.collect();
     for (switch, children) in below.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! XML as a tree of elements with line numbers. External entities are never fetched, and files must not
 //! declare entities.
 
+use hopmap_model::to_u32;
 use hopmap_text::FileError;
 use memchr::{memchr_iter, memmem};
 use roxmltree::{Document, Node, ParsingOptions, TextPos};
@@ -40,7 +41,7 @@ impl<'t> Xml<'t> {
             let message = error.to_string();
             // An unclosed element has no position: the text ends in its last line.
             let place = match error {
-                roxmltree::Error::UnclosedRootNode => TextPos::new(text.lines().count() as u32, 1),
+                roxmltree::Error::UnclosedRootNode => TextPos::new(to_u32(text.lines().count()), 1),
                 error => error.pos(),
             };
             // The message ends with the position, too.

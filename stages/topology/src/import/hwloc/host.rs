@@ -1,5 +1,6 @@
 //! Parses the processors of a host from hwloc XML.
 
+use hopmap_model::to_u32;
 use hopmap_text::shown;
 
 use super::kind::{Cpuset, Kind};
@@ -82,7 +83,7 @@ impl Host {
         for Object { range: (first, end), .. } in &mut self.objects {
             (*first, *end) = (slot[*first as usize], slot[*end as usize - 1] + 1);
         }
-        self.slots = cores.len() as u32;
+        self.slots = to_u32(cores.len());
     }
 }
 
@@ -157,7 +158,7 @@ impl Walk {
     /// An object and its children. The recursion is bounded by the depth of the XML.
     fn object(&mut self, element: Element<'_>, around: Option<usize>, kinds: &mut Vec<Kind>) -> Result<()> {
         let kind = Kind::of(element, kinds);
-        let (place, first) = (self.objects.len(), self.threads.len() as u32);
+        let (place, first) = (self.objects.len(), to_u32(self.threads.len()));
         if kind.is_thread() {
             self.thread(element)?;
         }
@@ -171,7 +172,7 @@ impl Walk {
             self.object(child, holder, kinds)?;
         }
         kinds.pop();
-        let end = self.threads.len() as u32;
+        let end = to_u32(self.threads.len());
         self.objects[place].range.1 = end;
         if kind.is_numa_node() && end == first {
             self.memory.push(Memory {
@@ -220,7 +221,7 @@ impl Walk {
             };
             let mut found = near(first..end);
             if found.len() < (end - first) as usize {
-                found = near(0..self.threads.len() as u32);
+                found = near(0..to_u32(self.threads.len()));
             }
             // Memory without local processors forms no group.
             let (Some(&first), Some(&last)) = (found.first(), found.last()) else { continue };

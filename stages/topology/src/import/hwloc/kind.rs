@@ -32,7 +32,7 @@ impl Kind {
     pub(super) fn of(element: Element<'_>, around: &[Self]) -> Self {
         let what = What::of(element);
         let nested = around.iter().filter(|kind| kind.what == what).count();
-        Self { what, nested: nested as u16 }
+        Self { what, nested: u16::try_from(nested).unwrap_or(u16::MAX) }
     }
 
     pub(super) fn is_thread(self) -> bool {

@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{Forward, NodeKind};
+use hopmap_model::{Forward, NodeKind, to_u32};
 use hopmap_text::{Line, Lines};
 
 use super::super::fabric::Fabric;
@@ -306,8 +306,8 @@ impl Tables<'_> {
             self.lost.later += 1;
             return Ok(());
         }
-        *known = Known { table: self.count, link, line: number as u32 };
-        self.entries.push(Forward { node: current.switch as u32, last, link });
+        *known = Known { table: self.count, link, line: to_u32(number) };
+        self.entries.push(Forward { node: to_u32(current.switch), last, link });
         Ok(())
     }
 }

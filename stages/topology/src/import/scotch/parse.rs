@@ -98,11 +98,11 @@ pub(super) fn target(words: &mut Words<'_>) -> Result<Target, FileError> {
             "torus3d" => grid(words, Some(3), true)?,
             "torusxd" => grid(words, None, true)?,
             "hcub" => {
-                let dimensions = number(words, "the dimension of the hypercube", 1, 20)?;
+                let dimensions = small(words, "the dimension of the hypercube", 1, 20)?;
                 Shape::Grid { sizes: vec![2; dimensions as usize], wraps: false }
             }
             "cmplt" => {
-                let count = number(words, "the number of terminals", 1, MOST_TERMINALS)?;
+                let count = small(words, "the number of terminals", 1, MOST_TERMINALS)?;
                 Shape::Complete { weights: vec![1; count as usize] }
             }
             "cmpltw" => complete(words)?,
@@ -121,12 +121,18 @@ pub(super) fn target(words: &mut Words<'_>) -> Result<Target, FileError> {
     }
 }
 
+/// A number from `least` to `most`, which are not negative.
+fn small(words: &mut Words<'_>, what: &str, least: i64, most: i64) -> Result<u32, FileError> {
+    let number = number(words, what, least, most)?;
+    u32::try_from(number).map_err(|_| words.error(format!("{what} is {number}")))
+}
+
 fn restriction(words: &mut Words<'_>) -> Result<Vec<u32>, FileError> {
     let count = number(words, "the number of kept terminals", 1, MOST)?;
     let mut terminals = Vec::new();
     let mut known = HashSet::new();
     for _ in 0..count {
-        let terminal = number(words, "a kept terminal", 0, MOST)? as u32;
+        let terminal = small(words, "a kept terminal", 0, MOST)?;
         if !known.insert(terminal) {
             return Err(words
                 .error(format!("duplicate terminal {terminal}"))
@@ -140,7 +146,7 @@ fn restriction(words: &mut Words<'_>) -> Result<Vec<u32>, FileError> {
 fn levels(words: &mut Words<'_>) -> Result<Vec<(u32, f64)>, FileError> {
     let count = number(words, "the number of levels", 0, MOST_LEVELS)?;
     let level = |_| {
-        let branches = number(words, "the number of branches of a level", 2, MOST)? as u32;
+        let branches = small(words, "the number of branches of a level", 2, MOST)?;
         let cost = number(words, "the cost of the links of a level", 1, MOST)?;
         Ok((branches, cost as f64))
     };
@@ -156,7 +162,7 @@ fn numbers(words: &mut Words<'_>, levels: &[(u32, f64)]) -> Result<Vec<u32>, Fil
         size = size.saturating_mul(u64::from(*branches));
         size
     }));
-    if !sizes.contains(&(count as u64)) {
+    if !sizes.contains(&count.unsigned_abs()) {
         return Err(words
             .error(format!(
                 "the length {count} of the permutation is not the number of leaves of some innermost levels"
@@ -169,7 +175,7 @@ fn numbers(words: &mut Words<'_>, levels: &[(u32, f64)]) -> Result<Vec<u32>, Fil
     let mut numbers = Vec::new();
     let mut known = HashSet::new();
     for _ in 0..count {
-        let number = number(words, "a number of the permutation", 0, count - 1)? as u32;
+        let number = small(words, "a number of the permutation", 0, count - 1)?;
         if !known.insert(number) {
             return Err(words
                 .error(format!("duplicate {number}"))
@@ -187,9 +193,9 @@ fn grid(words: &mut Words<'_>, dimensions: Option<i64>, wraps: bool) -> Result<S
     let mut count = 1_i64;
     let mut sizes = Vec::new();
     for _ in 0..dimensions {
-        let size = number(words, "the size of a dimension", 1, MOST_TERMINALS)?;
-        count = count.saturating_mul(size);
-        sizes.push(size as u32);
+        let size = small(words, "the size of a dimension", 1, MOST_TERMINALS)?;
+        count = count.saturating_mul(size.into());
+        sizes.push(size);
     }
     if count > MOST_TERMINALS {
         return Err(words
@@ -203,7 +209,7 @@ fn complete(words: &mut Words<'_>) -> Result<Shape, FileError> {
     let count = number(words, "the number of terminals", 1, MOST_TERMINALS)?;
     let mut weights = Vec::new();
     for _ in 0..count {
-        weights.push(number(words, "the weight of a terminal", 1, MOST)? as u32);
+        weights.push(small(words, "the weight of a terminal", 1, MOST)?);
     }
     Ok(Shape::Complete { weights })
 }
@@ -225,8 +231,8 @@ fn listed(words: &mut Words<'_>) -> Result<Shape, FileError> {
     let mut terminals = Vec::new();
     let mut domains = HashSet::new();
     for _ in 0..count {
-        let label = number(words, "the number of a terminal", 0, MOST)? as u32;
-        let weight = number(words, "the weight of a terminal", 0, MOST)? as u32;
+        let label = small(words, "the number of a terminal", 0, MOST)?;
+        let weight = small(words, "the weight of a terminal", 0, MOST)?;
         let domain = number(words, "the number of a domain", 1, most)?;
         if !domains.insert(domain) {
             return Err(words
@@ -256,7 +262,7 @@ fn compiled(words: &mut Words<'_>) -> Result<Shape, FileError> {
     for _ in 0..domains {
         let label = number(words, "the number of a terminal", -1, MOST)?;
         let size = number(words, "the number of terminals in a domain", 0, MOST)?;
-        let weight = number(words, "the weight of a domain", 0, MOST)? as u32;
+        let weight = small(words, "the weight of a domain", 0, MOST)?;
         places.push((size == 1).then_some(terminals.len()));
         if size == 1 {
             let label = u32::try_from(label).map_err(|_| {

@@ -1,5 +1,6 @@
 //! Content of a platform file: zones, their points, links and routes.
 
+use hopmap_model::to_u32;
 use std::collections::HashMap;
 
 use hopmap_formats::host_list::MAX_NAMES;
@@ -265,7 +266,7 @@ impl Platform {
     }
 
     pub(super) fn wire(&mut self, name: String, wire: Wire) -> u32 {
-        let index = self.wires.len() as u32;
+        let index = to_u32(self.wires.len());
         self.wires.push(wire);
         self.links.insert(name, index);
         index

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hopmap_model::{Link, Node, NodeKind};
+use hopmap_model::{Link, Node, NodeKind, to_u32};
 
 /// Largest number of links of a cluster.
 const MOST_LINKS: u64 = 1 << 24;
@@ -74,7 +74,7 @@ pub(super) fn fat_tree(
     let mut below = hosts.to_vec();
     for level in 0..levels {
         let upper = digits(level + 1);
-        let count = product(&upper).unwrap_or(0) as usize;
+        let count = product(&upper).unwrap_or(0);
         let above: Vec<u32> =
             (0..count).map(|position| net.switch(&format!("{id}_level{}_{position}", level + 1))).collect();
         let lower = digits(level);
@@ -165,8 +165,8 @@ pub(super) fn dragonfly(
     }
     let bundle = |cables: u32| (wire.0, wire.1 * f64::from(cables));
     let [groups, chassis, blades, nodes] = [groups, chassis, blades, nodes].map(|number| number as usize);
-    let mut switch = Vec::with_capacity(count as usize);
-    for number in 0..count as usize {
+    let mut switch = Vec::new();
+    for number in 0..groups * chassis * blades {
         let (group, rest) = (number / (chassis * blades), number % (chassis * blades));
         switch.push(net.switch(&format!(
             "{id}_group{group}_chassis{}_blade{}",
@@ -228,7 +228,7 @@ impl Net {
     fn push(&mut self, node: Node, cores: u32) -> u32 {
         self.nodes.push(node);
         self.cores.push(cores);
-        self.nodes.len() as u32 - 1
+        to_u32(self.nodes.len()) - 1
     }
 
     /// A directed link.
@@ -251,7 +251,7 @@ impl Net {
     /// Moves hosts to the front; returns the new index of each node.
     pub(super) fn hosts_first(&mut self) -> Vec<u32> {
         let is_host = |node: &u32| self.nodes[*node as usize].kind == NodeKind::Host;
-        let all: Vec<u32> = (0..self.nodes.len() as u32).collect();
+        let all: Vec<u32> = (0..to_u32(self.nodes.len())).collect();
         let (hosts, switches): (Vec<u32>, Vec<u32>) = all.iter().partition(|node| is_host(node));
         let order: Vec<u32> = hosts.into_iter().chain(switches).collect();
         let mut place = vec![0; order.len()];
