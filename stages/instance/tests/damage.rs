@@ -6,7 +6,7 @@ use std::fs;
 
 use hopmap_instance::{FlowMatrix, check_solution, read};
 use hopmap_model::Context;
-use hopmap_test_support::{Random, damage, seeds};
+use hopmap_test_support::{Random, damage, has_little_memory, seeds, with_extreme_numbers};
 
 use crate::support::body;
 
@@ -26,6 +26,11 @@ fn fuzz_qaplib(folder: &std::path::Path, seed: u64) {
         fs::write(folder.join(name), bytes).unwrap();
         folder.join(name)
     });
+    read_both(&paths);
+}
+
+/// Reads an instance and a solution.
+fn read_both(paths: &[std::path::PathBuf; 2]) {
     let cx = Context::detached();
     for flow in [FlowMatrix::A, FlowMatrix::B] {
         match read(&paths[0], flow, &cx) {
@@ -33,7 +38,7 @@ fn fuzz_qaplib(folder: &std::path::Path, seed: u64) {
                 problem.task_graph().check().unwrap();
                 problem.system_graph().check().unwrap();
                 match check_solution(&paths[1], &problem, &cx) {
-                    Ok(solution) => assert!(solution.cost <= solution.stated, "seed {seed}"),
+                    Ok(solution) => assert!(solution.cost <= solution.stated),
                     Err(error) => assert!(!error.to_string().is_empty()),
                 }
             }
@@ -79,4 +84,25 @@ fn damaged_graphs_end_in_an_error_or_a_graph() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
     seeds(3000, 200_000).for_each(|seed| fuzz_graph(&path, seed));
+}
+
+#[test]
+fn extreme_numbers_end_in_an_error_or_an_instance_in_little_memory() {
+    if !has_little_memory() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["instance", "solution"].map(|name| folder.path().join(name));
+    for (changed, text) in [INSTANCE, SOLUTION].into_iter().enumerate() {
+        for bytes in with_extreme_numbers(text.as_bytes()) {
+            fs::write(&paths[0], INSTANCE).unwrap();
+            fs::write(&paths[1], SOLUTION).unwrap();
+            fs::write(&paths[changed], bytes).unwrap();
+            read_both(&paths);
+        }
+    }
+    for bytes in GRAPHS.iter().flat_map(|graph| with_extreme_numbers(graph.as_bytes())) {
+        fs::write(&paths[0], bytes).unwrap();
+        body::graph(&paths[0]);
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! `HOPMAP_SOAK=1` does many thousands of cases; `HOPMAP_SEED=N` repeats one.
 
-use hopmap_test_support::{Random, damage, only_seed, seeds};
+use hopmap_test_support::{Random, damage, has_little_memory, only_seed, seeds, with_extreme_numbers};
 
 use crate::support::body;
 
@@ -74,4 +74,18 @@ fn damaged_files_give_an_error_or_a_consistent_result() {
     }
     // Some damage is harmless: notes, bandwidths, names of adapters.
     assert!(only_seed().is_some() || read.iter().all(|&read| read > 0), "{read:?}");
+}
+
+#[test]
+fn extreme_numbers_give_an_error_or_a_consistent_result_in_little_memory() {
+    if !has_little_memory() {
+        return;
+    }
+    for kind in 0..body::KINDS {
+        let samples: std::collections::BTreeSet<_> =
+            (0..8).map(|seed| sample(kind, &mut Random(seed))).collect();
+        for bytes in samples.iter().flat_map(|sample| with_extreme_numbers(sample)) {
+            body::file(kind, &bytes, NETWORK);
+        }
+    }
 }
