@@ -1,194 +1,42 @@
 //! `hopmap tune`: from a program to the measured gain of a placement. It records the program, measures the machine, writes a pipeline
 //! file and runs it, each by the command that a user would take.
 
+mod arguments;
+mod file;
 mod kept;
 mod machine;
+mod place;
+mod recording;
+mod step;
 
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::process::Command as Process;
-use std::time::Duration;
+use std::path::Path;
 
-use clap::Args;
-use hopmap_artifact::Folder;
-use hopmap_command::{CommandEntry, Exit, Failure, Mistake, refuse, shown};
-use hopmap_durable::{Staging, adopt_folder};
-use hopmap_formats::host_list;
-use hopmap_launchers::{Launch, default_options, launch_file};
-use hopmap_model::{Context, MOST_GAIN, Mapping, Metrics, Prediction, Trials};
+use hopmap_command::{Exit, Failure, refuse, shown};
+use hopmap_launchers::launch_file;
+use hopmap_model::{MOST_GAIN, Mapping, Metrics, Prediction, Trials};
 use hopmap_mpi_environment::LauncherKind;
-use hopmap_recording::{DESCRIPTION, Description, Recording};
+use hopmap_recording::Recording;
 use hopmap_trials::{best, comparison, fails, gain as gain_of, rival};
-use miette::Diagnostic;
 
-use super::job::{End, HOST_FILE, Hosts};
-use super::open::{StoreArguments, on_interrupt, working_directory};
+use super::job::End;
+use super::open::working_directory;
 use super::output::{Output, Result};
-use super::run::{gain, some_time};
-use super::{exec, written};
+use super::written;
 use crate::engine::SHARE_OF_EXPERIMENTS;
-use crate::registry::COMMANDS;
-use crate::tune::{CHOOSE, MachineSource, TuneFile};
+use crate::tune::CHOOSE;
+pub(crate) use arguments::Arguments;
+use file::{runs_time, tune_file};
 use kept::Kept;
 use machine::{Machine, is_to_measure, machine, objectives};
+use place::{Place, check_cores};
+use recording::{RECORDING, record, recorded_hosts, run_time, shares_processors};
 
 /// Names in the folder of the results.
 const PIPELINE: &str = "tune.toml";
-const RECORDING: &str = "recording";
 const RECORDED_HOSTS: &str = "default.hosts";
-const MACHINE: &str = "machine";
 const BEST_SO_FAR: &str = "best-so-far";
 /// Pairs of runs that an interval needs.
 const LEAST_PAIRS: u64 = 6;
-/// A run is stopped after this multiple of the recorded time and the time of a launcher to start: some launchers wait forever for ranks that
-/// have failed.
-const LONGEST: f64 = 10.0;
-const START_S: f64 = 60.0;
-
-/// Arguments of `tune`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The program is recorded once under the default placement of its launcher. Everything is in the folder --out: the recording, the \
-measured machine, the pipeline file tune.toml, and the launch file. The next call goes on where this one ended.
-
-Examples:
-  hopmap tune --deadline 1h -- ./app input                              # in a Slurm job
-  hopmap tune --hosts 'node[1-8]' --slots 2 -- ./app input
-  hopmap tune --launch slurm --time-after 'Loop time of' -- lmp -in in.melt")]
-pub(crate) struct Arguments {
-    /// Hosts, such as node[1-8] [default: those of the Slurm job].
-    #[arg(long, value_name = "LIST", requires = "slots")]
-    hosts: Option<String>,
-    /// Slots of each host [default: the tasks per node of the Slurm job].
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    slots: Option<u32>,
-    /// Number of ranks [default: one for every slot].
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    ranks: Option<u32>,
-    /// Launcher of the program's MPI: open-mpi-4, open-mpi-5, open-mpi-hosts, mpich, intel-mpi, slurm, cray-slurm or cray-pals.
-    #[arg(long, default_value = "open-mpi-4", value_parser = launch)]
-    launch: Launch,
-    /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.
-    #[arg(long, value_name = "COMMAND")]
-    launcher: Option<String>,
-    /// Compiler of the recorder and the prober: that of the program's MPI, if the program is a script [default: that of the program's
-    /// library, and that of the launcher].
-    #[arg(long, value_name = "COMMAND")]
-    mpicc: Option<String>,
-    /// Write everything to this folder, which all hosts must share.
-    #[arg(short, long, value_name = "DIR", default_value = "tune")]
-    out: PathBuf,
-    /// Import the machine from this file instead of measuring it; or the folder of a stored topology.
-    #[arg(long, value_name = "FILE", conflicts_with = "shape")]
-    topology: Option<PathBuf>,
-    /// Take this shape of the network, such as tree:2x4x2, instead of measuring it.
-    #[arg(long, requires_all = ["latency", "bandwidth"])]
-    shape: Option<String>,
-    /// Latency in seconds of the links of --shape, or of those of --topology that have none: a number, or for --shape a list by
-    /// level such as [2e-6, 5e-6].
-    #[arg(long, value_name = "SECONDS", value_parser = numbers)]
-    latency: Option<String>,
-    /// Bandwidth of these links in bytes per second: a number, or a list by level.
-    #[arg(long, value_name = "RATE", value_parser = numbers)]
-    bandwidth: Option<String>,
-    /// Take the run time from the standard output: the time after the last occurrence of this text, such as 12.5 (seconds), 12 ms,
-    /// 1:02:03 or 1m 2.5s [default: the time of the launcher].
-    #[arg(long, value_name = "TEXT")]
-    time_after: Option<String>,
-    /// Also name a winner if more than 5 % of the runs of a placement failed. A failed run loses against one that ended.
-    #[arg(long)]
-    allow_failures: bool,
-    /// Run this shell command before every run, as to restore its inputs.
-    #[arg(long, value_name = "COMMAND")]
-    prepare: Option<String>,
-    /// Files and folders of the working directory that runs change: they are as they are now before every run.
-    #[arg(long, value_name = "FILES", value_delimiter = ',')]
-    keep: Vec<PathBuf>,
-    /// Time for everything; most of it is for runs [default: until the Slurm job ends]. A run that hangs is stopped after ten times
-    /// the recorded time and a minute.
-    #[arg(long, value_name = "TIME", value_parser = some_time)]
-    deadline: Option<Duration>,
-    /// Search no placement that cannot gain this much of the run time.
-    #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "2%")]
-    worth: f64,
-    /// Search and try placements whatever they can gain.
-    #[arg(long)]
-    force: bool,
-    /// Search a candidate for each of these objectives of map/auto.
-    #[arg(
-        long,
-        value_name = "NAMES",
-        value_delimiter = ',',
-        default_value = "F,T,max-link-time,predicted-time"
-    )]
-    objectives: Vec<String>,
-    /// Number of candidates that run: those with the shortest predicted time.
-    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
-    best: u32,
-    /// Measure until the interval of the gain is this narrow, if time allows.
-    #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "1%")]
-    precision: f64,
-    #[command(flatten)]
-    store: StoreArguments,
-    /// The program and its arguments, without the launcher.
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    program: Vec<String>,
-}
-
-/// A recording of another program, or of another number of ranks, is in the way.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("{path} is a recording of `{recorded}`, which is not what is asked for")]
-#[diagnostic(code(tune::other_program), help("name another folder with --out, or remove this one"))]
-struct OtherProgram {
-    path: String,
-    recorded: String,
-}
-
-/// The command of `--prepare` failed.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("`--prepare`: `{command}` {how}")]
-#[diagnostic(code(tune::prepare), help("it runs in a shell, in the working directory"))]
-struct NotPrepared {
-    command: String,
-    how: String,
-}
-
-fn launch(text: &str) -> std::result::Result<Launch, String> {
-    serde_json::from_value(text.into()).map_err(|error| error.to_string())
-}
-
-/// A number, or a list of numbers, as TOML.
-fn numbers(text: &str) -> std::result::Result<String, String> {
-    let is_number =
-        |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number.is_finite() && number > 0.0);
-    let list = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    match list.split(',').all(is_number) {
-        true => Ok(text.trim().to_owned()),
-        false => Err("give a number above 0 such as 2e-6, or a list such as [2e-6, 5e-6]".to_owned()),
-    }
-}
-
-/// The time was over before anything could be compared.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("the time was over before {what} had ended")]
-#[diagnostic(code(tune::deadline), help("{help}"))]
-struct OutOfTime {
-    what: &'static str,
-    help: &'static str,
-}
-
-impl OutOfTime {
-    /// The error of a step, if it is one: the end of a job is like an interrupt.
-    fn check(end: Option<End>, what: &'static str, help: &'static str) -> Result<()> {
-        match end.filter(|end| end.is_over()) {
-            Some(end) => {
-                let exit = if end.is_of_job { Exit::Interrupted } else { Exit::Failed };
-                Err(Failure::new(exit, [Self { what, help }.into()]))
-            }
-            None => Ok(()),
-        }
-    }
-}
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let end = End::new(arguments.deadline);
@@ -300,141 +148,6 @@ fn check(arguments: &Arguments, place: &Place, out: &Path, prepare: Option<Strin
     written::check(&file)
 }
 
-/// Rejects more slots on this host than it has cores where the launcher binds every rank to a core: it would end without a word.
-fn check_cores(arguments: &Arguments, place: &Place) -> Result<()> {
-    // A batch system gives no more slots than cores, and may have bound this process to few of them.
-    let binds = matches!(arguments.launch, Launch::OpenMpi4 | Launch::OpenMpi5) && !place.hosts.is_job;
-    let cores = std::thread::available_parallelism().map_or(u32::MAX, |cores| cores.get() as u32);
-    let own = hopmap_mpi_environment::host_name();
-    let is_own = |name: &str| name == "localhost" || short(name) == short(&own);
-    match place.hosts.hosts.iter().find(|(name, slots)| binds && *slots > cores && is_own(name)) {
-        None => Ok(()),
-        Some((name, slots)) => refuse(
-            format!(
-                "`{name}` has {cores} cores, too few for {slots} slots: the rank files of Open MPI bind every rank to a core"
-            ),
-            format!("give --slots {cores}, or --launch open-mpi-hosts, which does not bind them"),
-        ),
-    }
-}
-
-/// The name of a host without its domain.
-fn short(name: &str) -> &str {
-    name.split('.').next().unwrap_or_default()
-}
-
-/// Where ranks run.
-struct Place {
-    hosts: Hosts,
-    ranks: u32,
-}
-
-impl Place {
-    fn of(arguments: &Arguments) -> Result<Self> {
-        let Some(hosts) = Hosts::new(arguments.hosts.as_deref(), arguments.slots)? else {
-            return refuse(
-                "no hosts are given, and this is not a Slurm job",
-                "name them: --hosts 'node[1-8]' --slots 2, or start hopmap in a job",
-            );
-        };
-        let all = hosts.slots();
-        let ranks = arguments.ranks.map_or(all, u64::from);
-        if ranks > all {
-            return refuse(
-                format!("{ranks} ranks do not fit into {all} slots"),
-                "give fewer --ranks or more --slots",
-            );
-        }
-        Ok(Self { hosts, ranks: u32::try_from(ranks).unwrap_or(u32::MAX) })
-    }
-
-    /// The launcher and its options, under its default placement.
-    fn launcher(&self, arguments: &Arguments) -> Result<Vec<String>> {
-        let hosts = if self.hosts.is_job { Vec::new() } else { self.hosts.names() };
-        let mut words = match &arguments.launcher {
-            None => vec![arguments.launch.program().to_owned()],
-            Some(text) => match shlex::split(text).filter(|words| !words.is_empty()) {
-                Some(words) => words,
-                None => {
-                    return refuse(format!("`--launcher {text}` is not a command"), "quotes must be closed");
-                }
-            },
-        };
-        words.extend(default_options(arguments.launch, self.ranks, self.hosts.most(), &hosts));
-        Ok(words)
-    }
-}
-
-/// Records the program, unless that is done. A recording that was interrupted does not count.
-fn record(
-    arguments: &Arguments,
-    place: &Place,
-    prepare: Option<&str>,
-    out: &Path,
-    end: Option<End>,
-    output: Output,
-) -> Result {
-    let recording = out.join(RECORDING);
-    if recording.exists() {
-        let description = Description::read(&recording.join(DESCRIPTION)).map_err(Failure::failed)?;
-        let launcher = place.launcher(arguments)?;
-        if !description.arguments.iter().eq(launcher.iter().chain(&arguments.program)) {
-            let recorded = command_line(description.arguments.iter());
-            return Err(Failure::usage(OtherProgram { path: shown(&recording), recorded }));
-        }
-        return Ok(Exit::Done);
-    }
-    if let Some(command) = prepare {
-        run_prepare(command)?;
-    }
-    let launcher = place.launcher(arguments)?;
-    output.note(format!("recording {}", command_line(launcher.iter().chain(&arguments.program))));
-    let staging = Staging::beside(&recording).map_err(Failure::failed)?;
-    let unfinished = staging.path().join(RECORDING);
-    let folder = unfinished.to_string_lossy().into_owned();
-    let mut words = vec!["hopmap", "record", "--events", "-o", &folder];
-    words.extend(arguments.mpicc.iter().flat_map(|mpicc| ["--mpicc", mpicc]));
-    words.push("--");
-    words.extend(launcher.iter().chain(&arguments.program).map(String::as_str));
-    let recorded = run_command(&words, end, output);
-    keep(recorded, &unfinished, &recording, end, "the recorded run")
-}
-
-fn run_prepare(command: &str) -> Result<()> {
-    let ended = Process::new("sh").args(["-c", command]).status();
-    let how = match ended {
-        Ok(status) if status.success() => return Ok(()),
-        Ok(status) => format!("ended with {status}"),
-        Err(error) => format!("cannot be started: {error}"),
-    };
-    Err(Failure::failed(NotPrepared { command: command.to_owned(), how }))
-}
-
-fn command_line<'a>(words: impl Iterator<Item = &'a String>) -> String {
-    words
-        .map(|word| shlex::try_quote(word).map_or_else(|_| word.clone(), Into::into))
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// The longest time of a rank between `MPI_Init` and `MPI_Finalize`.
-fn run_time(recording: &Recording) -> Option<f64> {
-    recording
-        .processes
-        .iter()
-        .filter_map(|process| process.times)
-        .map(|(seconds, _)| seconds)
-        .reduce(f64::max)
-}
-
-/// The time for runs, which ends a trial as planned: the deadline of all would stop it, with a wider interval. It depends on what is
-/// given and recorded alone, so that the next call writes the same file.
-fn runs_time(arguments: &Arguments, recording: &Recording) -> Option<f64> {
-    let recorded = run_time(recording).unwrap_or_default();
-    let time_s = |deadline: Duration| deadline.as_secs_f64() * SHARE_OF_EXPERIMENTS - recorded;
-    arguments.deadline.map(|deadline| time_s(deadline).max(1.0).round())
-}
-
 /// Says how long a run takes and how many fit into the time that is left.
 fn say_what_fits(arguments: &Arguments, recording: &Recording, end: Option<End>, output: Output) {
     let Some(seconds) = run_time(recording) else { return };
@@ -457,125 +170,6 @@ fn say_what_fits(arguments: &Arguments, recording: &Recording, end: Option<End>,
              --deadline or a shorter program"
         ));
     }
-}
-
-/// A command of the registry, with `hopmap` as the first word.
-fn run_command(words: &[&str], end: Option<End>, output: Output) -> Result {
-    let hopmap = clap::Command::new("hopmap").subcommands(COMMANDS.iter().map(CommandEntry::definition));
-    let matches = hopmap.try_get_matches_from(words);
-    let command = matches
-        .and_then(|mut matches| CommandEntry::parse(COMMANDS, &mut matches))
-        .map_err(|error| usage(&error))?;
-    let cancelled = on_interrupt()?;
-    let observer = exec::Notes { output, cancelled: &cancelled };
-    Ok(command.run(&Context::new(1, end.map(|end| end.at), &observer), &mut std::io::sink())?.exit)
-}
-
-fn usage(error: &clap::Error) -> Failure {
-    Mistake::new(error.to_string(), "`hopmap tune --help` lists the options").into()
-}
-
-/// Gives what a command has finished its name, unless somebody else has taken it meanwhile. What was out of time has not finished.
-fn keep(ended: Result, unfinished: &Path, place: &Path, end: Option<End>, what: &'static str) -> Result {
-    OutOfTime::check(end, what, "give a longer --deadline, or a shorter run of the program")?;
-    if matches!(ended, Ok(Exit::Done)) {
-        if place.exists() {
-            return refuse(format!("{} is there already", shown(place)), "move it away if it is yours");
-        }
-        adopt_folder(unfinished, place).map_err(Failure::failed)?;
-    }
-    ended
-}
-
-/// The host of every recorded rank for `map/import`, if all are hosts of this call.
-fn recorded_hosts(recording: &Recording, place: &Place, output: Output) -> Option<String> {
-    let host_of = |host: &Option<String>| {
-        let host = short(host.as_deref()?);
-        let known = place.hosts.hosts.iter().find(|(known, _)| short(known) == host);
-        known.map(|(known, _)| known.as_str())
-    };
-    let hosts: Option<Vec<&str>> = recording.processes.iter().map(|process| host_of(&process.host)).collect();
-    let Some(hosts) = hosts else {
-        output.note(
-            "the recorded hosts are not those of this call: the linear mapping stands for the default placement, which is not \
-             known, and the bound is compared with linear",
-        );
-        return None;
-    };
-    Some(format!("# hosts of the recorded ranks\n{}\n", hosts.join("\n")))
-}
-
-/// Whether a host had more ranks than cores in the recorded run.
-fn shares_processors(recording: &Recording) -> bool {
-    let mut hosts: HashMap<&Option<String>, (usize, HashSet<u32>)> = HashMap::new();
-    for process in &recording.processes {
-        let (ranks, cores) = hosts.entry(&process.host).or_default();
-        *ranks += 1;
-        cores.extend(&process.cores);
-    }
-    hosts.into_values().any(|(ranks, cores)| !cores.is_empty() && ranks > cores.len())
-}
-
-/// Whether no host had more ranks than slots.
-fn fits(recording: &Recording, hosts: &Hosts) -> bool {
-    let mut ranks: HashMap<&str, u32> = HashMap::new();
-    let names = recording.processes.iter().filter_map(|process| process.host.as_deref());
-    names.for_each(|name| *ranks.entry(short(name)).or_default() += 1);
-    let ranks_of = |name: &str| ranks.get(short(name)).copied().unwrap_or_default();
-    hosts.hosts.iter().all(|(name, slots)| ranks_of(name) <= *slots)
-}
-
-fn tune_file(
-    arguments: &Arguments,
-    place: &Place,
-    recording: Option<&Recording>,
-    recorded_hosts: Option<String>,
-    prepare: Option<String>,
-) -> Result<TuneFile> {
-    let machine = match (&arguments.topology, &arguments.shape) {
-        (Some(path), _) => {
-            let path = working_directory()?.join(path);
-            let uses = if Folder::open(&path).is_ok() { "stored/system-graph" } else { "topology/import" };
-            let list = |rates: &String| match rates.starts_with('[') {
-                true => rates.clone(),
-                false => format!("[{rates}]"),
-            };
-            MachineSource::File {
-                uses,
-                path: path.to_string_lossy().into_owned(),
-                slots: None,
-                latency: arguments.latency.clone(),
-                bandwidth: arguments.bandwidth.as_ref().map(list),
-            }
-        }
-        (None, Some(shape)) => MachineSource::Shape {
-            shape: shape.clone(),
-            latency: arguments.latency.clone().unwrap_or_default(),
-            bandwidth: arguments.bandwidth.clone().unwrap_or_default(),
-        },
-        (None, None) => MachineSource::Stored(format!("{MACHINE}/system")),
-    };
-    Ok(TuneFile {
-        program: command_line(arguments.program.iter()),
-        folder: working_directory()?.to_string_lossy().into_owned(),
-        launch: arguments.launch,
-        launcher: arguments.launcher.clone(),
-        hosts: host_list::compress(place.hosts.names()),
-        slots: place.hosts.most(),
-        hosts_file: (!place.hosts.are_equal()).then(|| HOST_FILE.to_owned()),
-        machine,
-        is_default_known: recorded_hosts.is_some()
-            && recording.is_some_and(|recording| fits(recording, &place.hosts)),
-        recorded_hosts,
-        objectives: arguments.objectives.clone(),
-        best: arguments.best,
-        precision: arguments.precision,
-        time_s: recording.and_then(|recording| runs_time(arguments, recording)),
-        timeout_s: recording.and_then(run_time).map(|seconds| (LONGEST * seconds + START_S).round()),
-        time_after: arguments.time_after.clone(),
-        allow_failures: arguments.allow_failures,
-        prepare,
-    })
 }
 
 /// Says what came out, in one sentence.
@@ -653,16 +247,4 @@ fn leave_best(arguments: &Arguments, file: &Path, output: Output) -> Result<()> 
     let command = launch.command.replace("{file}", &shown(&path)).replace("{program}", "PROGRAM");
     output.line(format!("stopped early: the best placement so far is `{command}`; the same command goes on"));
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_are_numbers_or_lists() {
-        assert_eq!(numbers("2e-6"), Ok("2e-6".to_owned()));
-        assert_eq!(numbers("[1e9, 5e8]"), Ok("[1e9, 5e8]".to_owned()));
-        assert!(numbers("fast").is_err() && numbers("-1").is_err() && numbers("[]").is_err());
-    }
 }

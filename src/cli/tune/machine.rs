@@ -7,7 +7,10 @@ use hopmap_command::{Exit, Failure, refuse};
 use hopmap_durable::Staging;
 use hopmap_model::{Link, SystemGraph};
 
-use super::{Arguments, MACHINE, Place, command_line, keep, tune_file, usage};
+use super::arguments::Arguments;
+use super::file::{MACHINE, tune_file};
+use super::place::{Place, command_line};
+use super::step::{keep, usage};
 use crate::cli::job::{End, HOST_FILE};
 use crate::cli::open::working_directory;
 use crate::cli::output::{Output, Result};

@@ -12,7 +12,7 @@ use hopmap_formats::{host_file, host_list, sinfo, slurm_job};
 use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph, open_input};
 
 use crate::error::check_one_of;
-use crate::hosts::with_slots_per_host;
+use crate::restrict::with_slots_per_host;
 use crate::{NodesParams, SelectError, Source};
 
 /// Largest size of a file with host names.

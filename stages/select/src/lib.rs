@@ -19,12 +19,14 @@ mod greedy;
 mod hosts;
 mod network;
 mod params;
+mod restrict;
 mod select;
 mod space;
 mod stage;
 
 pub use error::SelectError;
-pub use hosts::{CostForm, HostCost, Hosts, HostsParams, restrict};
+pub use hosts::{CostForm, HostCost, Hosts, HostsParams};
 pub use params::{Criterion, Method, NodesParams, Source};
+pub use restrict::restrict;
 pub use select::{Request, Selection, select};
 pub use stage::Nodes;

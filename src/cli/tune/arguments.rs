@@ -1,0 +1,127 @@
+//! Arguments of `hopmap tune`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use hopmap_launchers::Launch;
+
+use crate::cli::open::StoreArguments;
+use crate::cli::run::{gain, some_time};
+
+/// Arguments of `tune`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The program is recorded once under the default placement of its launcher. Everything is in the folder --out: the recording, the \
+measured machine, the pipeline file tune.toml, and the launch file. The next call goes on where this one ended.
+
+Examples:
+  hopmap tune --deadline 1h -- ./app input                              # in a Slurm job
+  hopmap tune --hosts 'node[1-8]' --slots 2 -- ./app input
+  hopmap tune --launch slurm --time-after 'Loop time of' -- lmp -in in.melt")]
+pub(crate) struct Arguments {
+    /// Hosts, such as node[1-8] [default: those of the Slurm job].
+    #[arg(long, value_name = "LIST", requires = "slots")]
+    pub(super) hosts: Option<String>,
+    /// Slots of each host [default: the tasks per node of the Slurm job].
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) slots: Option<u32>,
+    /// Number of ranks [default: one for every slot].
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) ranks: Option<u32>,
+    /// Launcher of the program's MPI: open-mpi-4, open-mpi-5, open-mpi-hosts, mpich, intel-mpi, slurm, cray-slurm or cray-pals.
+    #[arg(long, default_value = "open-mpi-4", value_parser = launch)]
+    pub(super) launch: Launch,
+    /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) launcher: Option<String>,
+    /// Compiler of the recorder and the prober: that of the program's MPI, if the program is a script [default: that of the program's
+    /// library, and that of the launcher].
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) mpicc: Option<String>,
+    /// Write everything to this folder, which all hosts must share.
+    #[arg(short, long, value_name = "DIR", default_value = "tune")]
+    pub(super) out: PathBuf,
+    /// Import the machine from this file instead of measuring it; or the folder of a stored topology.
+    #[arg(long, value_name = "FILE", conflicts_with = "shape")]
+    pub(super) topology: Option<PathBuf>,
+    /// Take this shape of the network, such as tree:2x4x2, instead of measuring it.
+    #[arg(long, requires_all = ["latency", "bandwidth"])]
+    pub(super) shape: Option<String>,
+    /// Latency in seconds of the links of --shape, or of those of --topology that have none: a number, or for --shape a list by
+    /// level such as [2e-6, 5e-6].
+    #[arg(long, value_name = "SECONDS", value_parser = numbers)]
+    pub(super) latency: Option<String>,
+    /// Bandwidth of these links in bytes per second: a number, or a list by level.
+    #[arg(long, value_name = "RATE", value_parser = numbers)]
+    pub(super) bandwidth: Option<String>,
+    /// Take the run time from the standard output: the time after the last occurrence of this text, such as 12.5 (seconds), 12 ms,
+    /// 1:02:03 or 1m 2.5s [default: the time of the launcher].
+    #[arg(long, value_name = "TEXT")]
+    pub(super) time_after: Option<String>,
+    /// Also name a winner if more than 5 % of the runs of a placement failed. A failed run loses against one that ended.
+    #[arg(long)]
+    pub(super) allow_failures: bool,
+    /// Run this shell command before every run, as to restore its inputs.
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) prepare: Option<String>,
+    /// Files and folders of the working directory that runs change: they are as they are now before every run.
+    #[arg(long, value_name = "FILES", value_delimiter = ',')]
+    pub(super) keep: Vec<PathBuf>,
+    /// Time for everything; most of it is for runs [default: until the Slurm job ends]. A run that hangs is stopped after ten times
+    /// the recorded time and a minute.
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub(super) deadline: Option<Duration>,
+    /// Search no placement that cannot gain this much of the run time.
+    #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "2%")]
+    pub(super) worth: f64,
+    /// Search and try placements whatever they can gain.
+    #[arg(long)]
+    pub(super) force: bool,
+    /// Search a candidate for each of these objectives of map/auto.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "F,T,max-link-time,predicted-time"
+    )]
+    pub(super) objectives: Vec<String>,
+    /// Number of candidates that run: those with the shortest predicted time.
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) best: u32,
+    /// Measure until the interval of the gain is this narrow, if time allows.
+    #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "1%")]
+    pub(super) precision: f64,
+    #[command(flatten)]
+    pub(super) store: StoreArguments,
+    /// The program and its arguments, without the launcher.
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    pub(super) program: Vec<String>,
+}
+
+fn launch(text: &str) -> std::result::Result<Launch, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}
+
+/// A number, or a list of numbers, as TOML.
+fn numbers(text: &str) -> std::result::Result<String, String> {
+    let is_number =
+        |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number.is_finite() && number > 0.0);
+    let list = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    match list.split(',').all(is_number) {
+        true => Ok(text.trim().to_owned()),
+        false => Err("give a number above 0 such as 2e-6, or a list such as [2e-6, 5e-6]".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_numbers_or_lists() {
+        assert_eq!(numbers("2e-6"), Ok("2e-6".to_owned()));
+        assert_eq!(numbers("[1e9, 5e8]"), Ok("[1e9, 5e8]".to_owned()));
+        assert!(numbers("fast").is_err() && numbers("-1").is_err() && numbers("[]").is_err());
+    }
+}

@@ -1,0 +1,70 @@
+//! A step of `hopmap tune` that is a command of its own: it runs until the deadline, and its result gets its name when it is whole.
+
+use std::path::Path;
+
+use hopmap_command::{CommandEntry, Exit, Failure, Mistake, refuse, shown};
+use hopmap_durable::adopt_folder;
+use hopmap_model::Context;
+use miette::Diagnostic;
+
+use crate::cli::exec;
+use crate::cli::job::End;
+use crate::cli::open::on_interrupt;
+use crate::cli::output::{Output, Result};
+use crate::registry::COMMANDS;
+
+/// The time was over before anything could be compared.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("the time was over before {what} had ended")]
+#[diagnostic(code(tune::deadline), help("{help}"))]
+struct OutOfTime {
+    what: &'static str,
+    help: &'static str,
+}
+
+impl OutOfTime {
+    /// The error of a step, if it is one: the end of a job is like an interrupt.
+    fn check(end: Option<End>, what: &'static str, help: &'static str) -> Result<()> {
+        match end.filter(|end| end.is_over()) {
+            Some(end) => {
+                let exit = if end.is_of_job { Exit::Interrupted } else { Exit::Failed };
+                Err(Failure::new(exit, [Self { what, help }.into()]))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// A command of the registry, with `hopmap` as the first word.
+pub(super) fn run_command(words: &[&str], end: Option<End>, output: Output) -> Result {
+    let hopmap = clap::Command::new("hopmap").subcommands(COMMANDS.iter().map(CommandEntry::definition));
+    let matches = hopmap.try_get_matches_from(words);
+    let command = matches
+        .and_then(|mut matches| CommandEntry::parse(COMMANDS, &mut matches))
+        .map_err(|error| usage(&error))?;
+    let cancelled = on_interrupt()?;
+    let observer = exec::Notes { output, cancelled: &cancelled };
+    Ok(command.run(&Context::new(1, end.map(|end| end.at), &observer), &mut std::io::sink())?.exit)
+}
+
+pub(super) fn usage(error: &clap::Error) -> Failure {
+    Mistake::new(error.to_string(), "`hopmap tune --help` lists the options").into()
+}
+
+/// Gives what a command has finished its name, unless somebody else has taken it meanwhile. What was out of time has not finished.
+pub(super) fn keep(
+    ended: Result,
+    unfinished: &Path,
+    place: &Path,
+    end: Option<End>,
+    what: &'static str,
+) -> Result {
+    OutOfTime::check(end, what, "give a longer --deadline, or a shorter run of the program")?;
+    if matches!(ended, Ok(Exit::Done)) {
+        if place.exists() {
+            return refuse(format!("{} is there already", shown(place)), "move it away if it is yours");
+        }
+        adopt_folder(unfinished, place).map_err(Failure::failed)?;
+    }
+    ended
+}
