@@ -48,9 +48,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let prepare = restores.reduce(|restore, own| format!("{restore} && {own}"));
     check(arguments, &place, &out, prepare.clone())?;
     // A machine that is known, or a single host, may end all before the program has run.
-    let is_early = !is_to_measure(arguments, &out) || place.hosts.hosts.len() == 1;
+    let is_one = place.hosts.hosts.len() == 1 && !arguments.force;
+    let is_early = is_one || !is_to_measure(arguments, &out);
     let early = if is_early { Some(machine(arguments, &place, &out, end, output)?) } else { None };
-    if let Some(Machine { nothing_to_place: Some(reason), .. }) = &early {
+    if let Some(Machine { nothing_to_place: Some(reason), .. }) = early.as_ref().filter(|_| !arguments.force)
+    {
         output.line(reason);
         return Ok(Exit::Done);
     }

@@ -120,9 +120,9 @@ fn a_halo_exchange_in_a_bad_order_becomes_as_much_faster_as_predicted() {
     let Some(lab) = Lab::new() else { return };
     let (options, pattern) = match std::env::var_os("HOPMAP_SOAK") {
         Some(_) => (&["--precision", "2%"][..], "stencil 262144 3 20000 shuffled"),
-        // Three pairs: the gain has no interval.
+        // A few pairs.
         None => (
-            &["--objectives", "F", "--best", "1", "--deadline", "18s"][..],
+            &["--objectives", "F", "--best", "1", "--deadline", "30s"][..],
             "stencil 262144 1 20000 shuffled",
         ),
     };
@@ -134,13 +134,12 @@ fn a_halo_exchange_in_a_bad_order_becomes_as_much_faster_as_predicted() {
     assert!(seen.contains("start with   mpirun"), "{seen}");
     let recorded = lab.sandbox.read("tune/default.hosts");
     assert_eq!(recorded.lines().skip(1).take(3).collect::<Vec<_>>(), ["h0", "h0", "h1"]);
-    assert!(seen.contains("so the launch file is the default placement"), "{seen}");
     // Another number of ranks is another program.
     let other = text(&lab.tune(&[options, &["-n", "8"]].concat(), pattern));
     assert!(other.contains("tune::other_program"), "{other}");
     // Nothing is recorded or measured again, but the launcher is checked in every run.
     let again = text(&lab.tune(options, pattern));
-    assert!(again.contains("1 ran, ") && again.contains("placed is "), "{again}");
+    assert!(!again.contains("recording mpirun") && again.contains("placed is "), "{again}");
 }
 
 /// As from an unpacked tarball: neither hopmap-ranks nor Rust anywhere, so that the prober is built with mpicc.
@@ -190,7 +189,7 @@ fn the_machine_is_measured_where_there_is_only_hopmap_and_an_mpi() {
 fn small_messages_and_much_computation_are_not_worth_it() {
     let Some(lab) = Lab::new() else { return };
     let pattern = "stencil 1000 4 500000";
-    let output = lab.tune(&["--deadline", "5s"], pattern);
+    let output = lab.tune(&["--deadline", "30s"], pattern);
     let seen = text(&output);
     assert!(output.status.success(), "{seen}");
     assert!(seen.contains("24 are needed: 12 to warm up and choose the candidate"), "{seen}");
@@ -337,8 +336,18 @@ fn inputs_that_a_run_changes_are_restored_before_the_next_one() {
     let changes =
         "[ $OMPI_COMM_WORLD_RANK = 0 ] && { cat in/input >> seen; echo changed > in/input; }; exit 3";
     let run = |keep: &str| {
-        let here =
-            ["tune", "--hosts", "localhost", "--slots", "2", "--launcher", "mpirun.openmpi", "--keep", keep];
+        let here = [
+            "tune",
+            "--force",
+            "--hosts",
+            "localhost",
+            "--slots",
+            "2",
+            "--launcher",
+            "mpirun.openmpi",
+            "--keep",
+            keep,
+        ];
         let mut command = sandbox.command(&[&here[..], &["--", "sh", "-c", changes]].concat());
         command.envs(hopmap_mpi_environment::AS_ROOT).env("OMPI_MCA_rmaps_base_oversubscribe", "1");
         text(&command.output().unwrap())
@@ -369,7 +378,7 @@ fn a_program_or_a_launcher_that_fails_leaves_no_recording() {
         return;
     }
     let sandbox = Sandbox::new();
-    let here = ["tune", "--hosts", "localhost", "--slots", "2", "--launcher"];
+    let here = ["tune", "--force", "--hosts", "localhost", "--slots", "2", "--launcher"];
     let run = |launcher: &str, program: &[&str]| {
         let mut command = sandbox.command(&[&here[..], &[launcher, "--"], program].concat());
         let command =
@@ -395,7 +404,7 @@ fn a_program_or_a_launcher_that_fails_leaves_no_recording() {
 #[test]
 fn files_of_a_user_and_of_another_tune_stay() {
     let Some(lab) = Lab::new() else { return };
-    let options = ["--objectives", "F", "--best", "1", "--deadline", "5s"];
+    let options = ["--objectives", "F", "--best", "1", "--precision", "50%", "--deadline", "40s"];
     let pattern = "stencil 1000 1 20";
     let mine = ["recording.new/a", "machine.new/a", "kept.new/a", "best-so-far", "rankfile"];
     let place = |name: &str| format!("tune/{name}");

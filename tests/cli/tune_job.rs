@@ -52,7 +52,8 @@ impl Job {
 
     fn tune(&self, out: &str, launch: &[&str], program: &[&str]) -> Output {
         let machine = ["--shape", "tree:2x2", "--latency", "5e-6", "--bandwidth", "1e9"];
-        let trial = ["--force", "--objectives", "F", "--best", "1", "--precision", "50%", "--deadline", "8s"];
+        let trial =
+            ["--force", "--objectives", "F", "--best", "1", "--precision", "50%", "--deadline", "40s"];
         let words = [&["tune", "--out", out], launch, &machine, &trial, &["--"], program].concat();
         self.hopmap(&words).output().unwrap()
     }

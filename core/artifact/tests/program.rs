@@ -159,5 +159,5 @@ fn inconsistent_programs_are_rejected() {
     let expected = "ARTIFACT is inconsistent: rank 0 sends 1 messages to rank 1 with tag 4 in communicator 0, which receives 0";
     assert_eq!(lost, expected);
     let negative = read(vec![Row { seconds: Some(-1.0), ..compute() }]).unwrap_err();
-    assert!(negative.ends_with("operation 0 of rank 0: it computes for -1 seconds"), "{negative}");
+    assert!(negative.ends_with("operation 0 of rank 0: it computes for -1.0 seconds"), "{negative}");
 }

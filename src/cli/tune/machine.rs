@@ -10,7 +10,7 @@ use hopmap_model::{Link, SystemGraph};
 use super::arguments::Arguments;
 use super::file::{MACHINE, tune_file};
 use super::place::{Place, command_line};
-use super::step::{keep, usage};
+use super::step::{OutOfTime, keep, usage};
 use crate::cli::job::{End, HOST_FILE};
 use crate::cli::open::working_directory;
 use crate::cli::output::{Output, Result};
@@ -158,11 +158,8 @@ fn measure_machine(
         .and_then(|matches| exec::Arguments::from_arg_matches(&matches))
         .map_err(|error| usage(&error))?;
     probe.end = end.map(|end| end.at);
-    keep(
-        exec::main(&probe, Output::new(false, true)),
-        &unfinished,
-        &machine,
-        end,
-        "the measurement of the machine",
-    )
+    let measured = exec::main(&probe, Output::new(false, true));
+    // What it has by then is a machine, too, but not all of it.
+    OutOfTime::check(end, "the measurement of the machine")?;
+    keep(measured, &unfinished, &machine)
 }

@@ -11,7 +11,7 @@ use miette::Diagnostic;
 
 use super::arguments::Arguments;
 use super::place::{Place, command_line, short};
-use super::step::{keep, run_command};
+use super::step::{OutOfTime, keep, run_command};
 use crate::cli::job::{End, Hosts};
 use crate::cli::output::{Output, Result};
 
@@ -68,7 +68,10 @@ pub(super) fn record(
     words.push("--");
     words.extend(launcher.iter().chain(&arguments.program).map(String::as_str));
     let recorded = run_command(&words, end, output);
-    keep(recorded, &unfinished, &recording, end, "the recorded run")
+    if !matches!(recorded, Ok(Exit::Done)) {
+        OutOfTime::check(end, "the recorded run")?;
+    }
+    keep(recorded, &unfinished, &recording)
 }
 
 fn run_prepare(command: &str) -> Result<()> {

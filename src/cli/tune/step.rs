@@ -17,14 +17,15 @@ use crate::registry::COMMANDS;
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("the time was over before {what} had ended")]
 #[diagnostic(code(tune::deadline), help("{help}"))]
-struct OutOfTime {
+pub(super) struct OutOfTime {
     what: &'static str,
     help: &'static str,
 }
 
 impl OutOfTime {
-    /// The error of a step, if it is one: the end of a job is like an interrupt.
-    fn check(end: Option<End>, what: &'static str, help: &'static str) -> Result<()> {
+    /// The error of a step that the deadline may have cut, if it has: the end of a job is like an interrupt.
+    pub(super) fn check(end: Option<End>, what: &'static str) -> Result<()> {
+        let help = "give a longer --deadline, or a shorter run of the program";
         match end.filter(|end| end.is_over()) {
             Some(end) => {
                 let exit = if end.is_of_job { Exit::Interrupted } else { Exit::Failed };
@@ -51,15 +52,8 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
     Mistake::new(error.to_string(), "`hopmap tune --help` lists the options").into()
 }
 
-/// Gives what a command has finished its name, unless somebody else has taken it meanwhile. What was out of time has not finished.
-pub(super) fn keep(
-    ended: Result,
-    unfinished: &Path,
-    place: &Path,
-    end: Option<End>,
-    what: &'static str,
-) -> Result {
-    OutOfTime::check(end, what, "give a longer --deadline, or a shorter run of the program")?;
+/// Gives what a command has finished its name, unless somebody else has taken it meanwhile.
+pub(super) fn keep(ended: Result, unfinished: &Path, place: &Path) -> Result {
     if matches!(ended, Ok(Exit::Done)) {
         if place.exists() {
             return refuse(format!("{} is there already", shown(place)), "move it away if it is yours");

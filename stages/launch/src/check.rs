@@ -628,7 +628,11 @@ mod tests {
             "rank 0 runs on `a`, not on `b`: line 2 of hostfile was not obeyed: `b`"
         );
         assert!(message("exec sleep 60", "d1", 0.1).contains("did not finish within 0.1 s"));
-        assert!(message("echo no slots >&2; exit 3", "d1", 60.0).ends_with("standard error:\nno slots"));
+        let failed = message("echo no slots >&2; exit 3", "d1", 60.0);
+        assert!(
+            failed.contains("standard error:\nno slots; its launch file, which is gone now:\n"),
+            "{failed}"
+        );
         let silent = message("echo hello", "d1", 60.0);
         assert!(
             silent.starts_with("no rank said where it runs: `mpirun -n 2 --hostfile hostfile "),
