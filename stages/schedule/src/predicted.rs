@@ -52,11 +52,14 @@ pub(crate) fn run_time(
     Ok(parts.map(|(name, part)| (name.to_owned(), part)).into())
 }
 
+/// Bytes per second of a message that takes no time: the most that a bandwidth may be.
+const FASTEST: f64 = 1e30;
+
 /// The rates of the parameters between the slots of a machine whose links have none.
 fn pair_rates(system: &SystemGraph, base: Linear) -> Option<PairRates> {
     let rate = |cost: f64| Rate {
         latency_s: cost * base.latency,
-        bandwidth_bytes_per_s: (cost * base.per_byte).recip().min(f64::MAX),
+        bandwidth_bytes_per_s: (cost * base.per_byte).recip().min(FASTEST),
     };
     match &system.cost {
         _ if has_rates(system) => None,
