@@ -1,6 +1,8 @@
 //! Builds the machine from levels: groups, costs, switches and links.
 
-use hopmap_model::{CostModel, Levels, Link, Node, NodeState, Routing, Slot, SystemGraph};
+use hopmap_model::{
+    CostModel, Levels, Link, Node, NodeState, Routing, Slot, SystemGraph, is_bandwidth, is_time,
+};
 use hopmap_statistics::lower_median;
 
 use super::cluster::{Join, root};
@@ -169,10 +171,11 @@ impl Network {
 
     /// Adds links in both directions, with half of the difference between the level and the part.
     fn join(&self, child: u32, switch: u32, level: usize, inner: f64, links: &mut Vec<Link>) {
-        let known = |value: f64| Some(value).filter(|value| !value.is_nan());
-        let latency_s =
-            known((self.latencies[level] - inner) / 2.0 * SECONDS).map(|latency| latency.max(0.0));
-        let bandwidth_bytes_per_s = known(self.bandwidths[level]);
+        let latency = (self.latencies[level] - inner) / 2.0 * SECONDS;
+        // Unknown if there is no number, or none that a link can have.
+        let latency_s = Some(latency).filter(|latency| !latency.is_nan()).map(|latency| latency.max(0.0));
+        let latency_s = latency_s.filter(|latency| is_time(*latency));
+        let bandwidth_bytes_per_s = Some(self.bandwidths[level]).filter(|rate| is_bandwidth(*rate));
         let link = |(source, destination)| Link {
             latency_s,
             bandwidth_bytes_per_s,
