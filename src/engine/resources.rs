@@ -48,6 +48,8 @@ impl Resources {
 const UNKNOWN: f64 = 0.05;
 /// The same of a stage that runs experiments, which all the others serve.
 pub(crate) const SHARE_OF_EXPERIMENTS: f64 = 0.75;
+/// The least part of the time left that a stage gets which fails where its time is too short. Experiments behind it end earlier.
+const LEAST: f64 = 0.5;
 /// Seconds, and at most a part of the time left, by which a search may be late without taking them from what runs behind it.
 const LATE: (f64, f64) = (0.2, 0.1);
 /// A cell that took less than this part of the time left when it last ran does not count among those that wait for cores.
@@ -59,6 +61,8 @@ pub(super) struct Deadline {
     /// Seconds that a cell took when it last ended.
     took: Vec<Option<f64>>,
     behind: Vec<Behind>,
+    /// Whether a cell has nothing to show before it ends: it is no search and no experiment.
+    indivisible: Vec<bool>,
 }
 
 /// What has to run after a cell, along the longest way.
@@ -90,17 +94,21 @@ impl Deadline {
         };
         let shares: Vec<Option<f64>> = pipeline.cells.iter().map(share).collect();
         let behind = behind(dependents, &took, &shares, time.as_secs_f64());
-        Some(Self { end, took, behind })
+        let whole = |cell: &Cell| !cell.entry.distributed && !cell.entry.experiments;
+        let indivisible = pipeline.cells.iter().map(whole).collect();
+        Some(Self { end, took, behind, indivisible })
     }
 
     /// When a cell that starts now has to deliver. `busy` is until when other cells have a core each, `waiting` how many cores
     /// are wanted by cells that wait, this one included.
     pub(super) fn of(&self, cell: usize, jobs: usize, busy: &[Instant], waiting: usize) -> Instant {
         let now = Instant::now();
-        let left = self.end.saturating_duration_since(now).as_secs_f64();
-        let left = self.behind[cell].leaves(left);
+        let all = self.end.saturating_duration_since(now).as_secs_f64();
+        let left = self.behind[cell].leaves(all);
         let busy = busy.iter().map(|until| until.saturating_duration_since(now).as_secs_f64());
-        now + Duration::from_secs_f64(share(left, jobs, &busy.collect::<Vec<f64>>(), waiting))
+        let least = if self.indivisible[cell] { LEAST * all } else { 0.0 };
+        let time = share(left, jobs, &busy.collect::<Vec<f64>>(), waiting).max(least);
+        now + Duration::from_secs_f64(time)
     }
 
     /// Whether a cell is known to take next to nothing of the time left.
@@ -269,6 +277,21 @@ mod tests {
         // An experiment behind a search takes nearly all.
         let experiment = behind(&dependents, &[None; 3], &[None, Some(SHARE_OF_EXPERIMENTS), OTHER], 100.0);
         assert!(close(experiment[0].leaves(100.0), 100.0 / 3.0) && close(experiment[1].leaves(70.0), 64.8));
+    }
+
+    /// A bound had 5 s of 100 before a trial, and its end before that ended the run.
+    #[test]
+    fn a_stage_that_is_no_search_has_half_of_the_time_left() {
+        let deadline = |indivisible| Deadline {
+            end: Instant::now() + Duration::from_secs(100),
+            took: vec![None; 2],
+            behind: vec![Behind { seconds: 80.0, searches: 0, cells: 1 }],
+            indivisible: vec![indivisible],
+        };
+        let seconds = |deadline: Deadline| {
+            deadline.of(0, 1, &[], 4).saturating_duration_since(Instant::now()).as_secs_f64().round()
+        };
+        assert!(close(seconds(deadline(true)), 50.0) && seconds(deadline(false)) < 20.0);
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl PairedGain {
             1 => "1 pair".to_owned(),
             pairs => format!("{pairs} pairs"),
         };
-        let (direction, size) = if self.gain >= 0.0 { ("faster", self.gain) } else { ("slower", -self.gain) };
+        let (direction, size) = (if self.gain >= 0.0 { "faster" } else { "slower" }, self.gain.abs());
         match self.interval {
             None => {
                 let least = if self.pairs < 6 { "6" } else { "more" };
@@ -152,6 +152,8 @@ mod tests {
             gain.sentence("a", "b"),
             "b is 50.0 % faster than a in the median of 1 pair; an interval needs 6"
         );
+        let same = paired_gain(&times(&[1.0; 4])).unwrap().sentence("a", "b");
+        assert_eq!(same, "b is 0.0 % faster than a in the median of 4 pairs; an interval needs 6");
         assert_eq!(paired_gain(&times(&[0.5; 5])).unwrap().interval, None);
         assert_eq!(paired_gain(&[]), None);
         assert_eq!(paired_gain(&[(0.0, 1.0), (1.0, f64::NAN), (f64::INFINITY, f64::INFINITY)]), None);
