@@ -9,6 +9,25 @@ use crate::pipeline::literal as quoted;
 /// Blocks in which all candidates run, before the best goes on alone.
 pub(crate) const CHOOSE: u32 = 3;
 
+const PROGRAM: &str = r#"[stages.program]
+uses = "trace/program"
+with = { path = "${params.recording}" }
+"#;
+const PREDICTED: &str = r#"[stages.predicted-default]
+uses  = "predict/time"
+needs = { program = "program", system = "machine", mapping = "default" }
+with  = { baselines = false, algorithms = { rules = "${params.rules}" } }
+
+[stages.predicted]
+uses    = "predict/time"
+needs   = { program = "program", system = "machine", mapping = "placed" }
+foreach = "placed"
+with    = { baselines = false, algorithms = { rules = "${params.rules}" } }
+
+"#;
+const PREDICTIONS: &str = " predictions = [\"predicted-default\", \"predicted[*]\"],";
+const BEST: &str = "with.best = \"${params.best}\"\n";
+
 /// Where the machine comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MachineSource {
@@ -61,6 +80,8 @@ pub struct TuneFile {
     pub recorded_hosts: Option<String>,
     /// Whether this placement fits into the slots, so that the bound can be relative to it.
     pub is_default_known: bool,
+    /// Whether the recorded program can be replayed: else nothing is bounded or predicted, and the candidates are chosen by their runs.
+    pub is_predictable: bool,
     /// Objectives of the candidates.
     pub objectives: Vec<String>,
     /// Candidates that run.
@@ -86,6 +107,14 @@ impl TuneFile {
         format!("name = \"tune-machine\"\ndescription = \"The machine of a placement\"\n\n{}", self.machine())
     }
 
+    /// The text of a file with the recorded program alone.
+    #[must_use]
+    pub fn program_text(&self) -> String {
+        format!(
+            "name = \"tune-program\"\ndescription = \"A recorded program\"\n\n[params]\nrecording = \"recording\"\n\n{PROGRAM}"
+        )
+    }
+
     /// The text of the file. Paths are relative to its folder, which has the recording.
     #[must_use]
     pub fn text(&self) -> String {
@@ -103,18 +132,11 @@ impl TuneFile {
             .as_ref()
             .map(|launcher| format!("with    = {{ launcher = {} }}\n", quoted(launcher)));
         let check = check.unwrap_or_default();
-        // Only a bound relative to the default placement says that nothing is to be gained over it.
-        let (bound, reference, judged) = match self.is_default_known {
-            true => (
-                "# What a placement gains at most over the default: with --worth, nothing below is done if that is too little.",
-                ", mapping = \"default\"",
-                ", bound = \"bound\"",
-            ),
-            false => (
-                "# What a placement gains at most over the linear mapping: the default placement is not known.",
-                "",
-                "",
-            ),
+        let (bound, predicted) = (self.bound(), if self.is_predictable { PREDICTED } else { "" });
+        let (searched, predictions, best, chosen) = match (self.is_predictable, self.is_default_known) {
+            (true, true) => (", program = \"program\", bound = \"bound\"", PREDICTIONS, self.best(), BEST),
+            (true, false) => (", program = \"program\"", PREDICTIONS, self.best(), BEST),
+            (false, _) => ("", "", String::new(), ""),
         };
         format!(
             r#"name = "tune"
@@ -126,43 +148,22 @@ program    = {program}
 launch     = "{launch}"
 rules      = "{rules}"           # algorithms of collective operations, as in this MPI
 objectives = {objectives}   # a candidate for each
-best       = {best}                  # candidates that run, by predicted time
-precision  = {precision}               # the interval has to be this narrow
+{best}precision  = {precision}               # the interval has to be this narrow
 
 [stages.messages]
 uses = "trace/import"
 with = {{ path = "${{params.recording}}", algorithms = {{ rules = "${{params.rules}}" }} }}
 
-[stages.program]
-uses = "trace/program"
-with = {{ path = "${{params.recording}}" }}
-
 {machine}
 {bound}
-[stages.bound]
-uses  = "predict/bound"
-needs = {{ program = "program", task-graph = "messages", system = "machine"{reference} }}
-with  = {{ algorithms = {{ rules = "${{params.rules}}" }} }}
-
 {default}
 [stages.placed]
 uses   = "map/auto"
-needs  = {{ task-graph = "messages", system = "machine", program = "program"{judged} }}
+needs  = {{ task-graph = "messages", system = "machine"{searched} }}
 with   = {{ objective = "${{matrix.objective}}", algorithms = {{ rules = "${{params.rules}}" }} }}
 matrix = {{ objective = "${{params.objectives}}" }}
 
-[stages.predicted-default]
-uses  = "predict/time"
-needs = {{ program = "program", system = "machine", mapping = "default" }}
-with  = {{ baselines = false, algorithms = {{ rules = "${{params.rules}}" }} }}
-
-[stages.predicted]
-uses    = "predict/time"
-needs   = {{ program = "program", system = "machine", mapping = "placed" }}
-foreach = "placed"
-with    = {{ baselines = false, algorithms = {{ rules = "${{params.rules}}" }} }}
-
-# Where the launcher really starts the ranks of every candidate: an error, before any run, if that is not the mapping.
+{predicted}# Where the launcher really starts the ranks of every candidate: an error, before any run, if that is not the mapping.
 [stages.files]
 uses    = "launch/file"
 needs   = {{ mapping = "placed" }}
@@ -177,11 +178,10 @@ foreach = "placed"
 # The best candidates and the default in turn; then the fastest candidate and the default in fresh runs, which give the gain.
 [stages.trial]
 uses  = "run/trial"
-needs = {{ mappings = ["default", "placed[*]"], predictions = ["predicted-default", "predicted[*]"], checks = ["check[*]"] }}
+needs = {{ mappings = ["default", "placed[*]"],{predictions} checks = ["check[*]"] }}
 with.program = "${{params.program}}"
 with.launch = "${{params.launch}}"
-with.best = "${{params.best}}"
-with.precision = "${{params.precision}}"
+{chosen}with.precision = "${{params.precision}}"
 with.choose = {CHOOSE}
 {options}
 [stages.best]
@@ -195,8 +195,38 @@ with  = {{ launch = "${{params.launch}}" }}
 save  = {{ launch = "rankfile" }}
 "#,
             allowed = if self.allow_failures { "with  = { allow_failures = true }\n" } else { "" },
-            best = self.best,
             precision = self.precision,
+        )
+    }
+
+    /// The parameter that says how many candidates run.
+    fn best(&self) -> String {
+        format!("best       = {}                  # candidates that run, by predicted time\n", self.best)
+    }
+
+    /// The program and its bound, which only says what is to be gained over the default placement if it is relative to that.
+    fn bound(&self) -> String {
+        let (comment, reference) = match (self.is_predictable, self.is_default_known) {
+            (false, _) => {
+                return "# The program cannot be replayed, so nothing is bounded or predicted.\n".to_owned();
+            }
+            (true, true) => (
+                "# What a placement gains at most over the default: with --worth, nothing below is done if that is too little.",
+                ", mapping = \"default\"",
+            ),
+            (true, false) => (
+                "# What a placement gains at most over the linear mapping: the default placement is not known.",
+                "",
+            ),
+        };
+        format!(
+            r#"{PROGRAM}
+{comment}
+[stages.bound]
+uses  = "predict/bound"
+needs = {{ program = "program", task-graph = "messages", system = "machine"{reference} }}
+with  = {{ algorithms = {{ rules = "${{params.rules}}" }} }}
+"#
         )
     }
 
@@ -302,7 +332,7 @@ mod tests {
         for (machine, recorded_hosts) in
             [(shape, None), (file, Some("hosts".to_owned())), (MachineSource::Stored("machine".into()), None)]
         {
-            let tune = TuneFile {
+            let mut tune = TuneFile {
                 program: "./app 'a b'".into(),
                 folder: "/home".into(),
                 launch: Launch::Slurm,
@@ -312,6 +342,7 @@ mod tests {
                 hosts_file: recorded_hosts.clone(),
                 machine,
                 is_default_known: recorded_hosts.is_some(),
+                is_predictable: true,
                 recorded_hosts,
                 objectives: vec!["F".into(), "T".into()],
                 best: 2,
@@ -333,6 +364,13 @@ mod tests {
             assert_eq!(
                 (file["params"]["launch"].as_str(), file["params"]["rules"].as_str()),
                 (Some("slurm"), Some("mpich"))
+            );
+            let program: toml::Table = tune.program_text().parse().unwrap();
+            assert_eq!(program["stages"]["program"], file["stages"]["program"]);
+            tune.is_predictable = false;
+            let text = tune.text();
+            assert!(
+                text.parse::<toml::Table>().is_ok() && !text.contains("predict/") && !text.contains("best =")
             );
         }
     }

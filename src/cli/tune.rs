@@ -23,16 +23,18 @@ use super::open::working_directory;
 use super::output::{Output, Result};
 use super::written;
 use crate::engine::SHARE_OF_EXPERIMENTS;
-use crate::tune::CHOOSE;
+use crate::tune::{CHOOSE, TuneFile};
 pub(crate) use arguments::Arguments;
 use file::{runs_time, tune_file};
 use kept::Kept;
 use machine::{Machine, is_to_measure, machine, objectives};
 use place::{Place, check_cores};
 use recording::{RECORDING, record, recorded_hosts, run_time, shares_processors};
+use step::OutOfTime;
 
 /// Names in the folder of the results.
 const PIPELINE: &str = "tune.toml";
+const PROGRAM: &str = "program.toml";
 const RECORDED_HOSTS: &str = "default.hosts";
 const BEST_SO_FAR: &str = "best-so-far";
 /// Pairs of runs that an interval needs.
@@ -85,6 +87,9 @@ fn tune(
     let recorded_hosts = hosts.as_ref().map(|_| RECORDED_HOSTS.to_owned());
     let mut tune = tune_file(arguments, place, Some(&recording), recorded_hosts, prepare)?;
     (tune.machine, tune.objectives) = (machine.source, objectives(arguments, &machine.system, output)?);
+    if !can_be_replayed(arguments, &tune, out, end, output)? {
+        without_predictions(&mut tune)?;
+    }
     let (text, is_default_known) = (tune.text(), tune.is_default_known);
     let shares = shares_processors(&recording);
     if shares {
@@ -96,14 +101,14 @@ fn tune(
         written::save(&file, &arguments.store, &[(RECORDED_HOSTS, Some(hosts))])?;
     }
     let (worth, store) = (arguments.worth.to_string(), arguments.store.named(&working_directory()?));
-    let is_bounded = is_default_known && !shares && !arguments.force;
+    let is_bounded = is_default_known && tune.is_predictable && !shares && !arguments.force;
     let worth = if is_bounded { vec!["--worth", &worth] } else { Vec::new() };
     let store = store.iter().flat_map(|store| ["--store", store.as_str()]);
     let options: Vec<&str> = worth.into_iter().chain(store).collect();
     let exit = written::run(&file, &options, end.map(End::left), output)?;
     let trials = written::newest_or_partial::<Trials>(&file, &arguments.store, "trial")?;
     let is_partial = trials.as_ref().is_some_and(|(_, is_partial)| *is_partial);
-    conclude(arguments, &file, (is_default_known, is_bounded), trials.map(|(trials, _)| trials), output)?;
+    conclude(arguments, &file, (&tune, is_bounded), trials.map(|(trials, _)| trials), output)?;
     match exit {
         Exit::Interrupted => leave_best(arguments, &file, output)?,
         Exit::Done if is_partial && end.is_some_and(|end| end.is_of_job) => {
@@ -150,6 +155,40 @@ fn check(arguments: &Arguments, place: &Place, out: &Path, prepare: Option<Strin
     written::check(&file)
 }
 
+/// Whether the recorded program can be replayed, such as one whose threads call MPI at the same time cannot; the error says why not.
+fn can_be_replayed(
+    arguments: &Arguments,
+    tune: &TuneFile,
+    out: &Path,
+    end: Option<End>,
+    output: Output,
+) -> Result<bool> {
+    let (file, store) = (out.join(PROGRAM), arguments.store.named(&working_directory()?));
+    written::write(&file, &tune.program_text())?;
+    let options: Vec<&str> =
+        store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
+    match written::run(&file, &options, end.map(End::left), Output::new(false, true))? {
+        Exit::Done => Ok(true),
+        Exit::Interrupted => Err(Failure::new(Exit::Interrupted, [])),
+        _ => {
+            OutOfTime::check(end, "the reading of the recording")?;
+            output.line("the program cannot be replayed: candidates are compared by runs, without bound and predictions");
+            Ok(false)
+        }
+    }
+}
+
+/// Takes as many candidates as run, since nothing chooses among them.
+fn without_predictions(tune: &mut TuneFile) -> Result<()> {
+    tune.is_predictable = false;
+    tune.objectives.retain(|name| name != "predicted-time");
+    tune.objectives.truncate(tune.best as usize);
+    match tune.objectives.is_empty() {
+        true => refuse("`predicted-time` needs a program that can be replayed", "add F to --objectives"),
+        false => Ok(()),
+    }
+}
+
 /// Says how long a run takes and how many fit into the time that is left.
 fn say_what_fits(arguments: &Arguments, recording: &Recording, end: Option<End>, output: Output) {
     let Some(seconds) = run_time(recording) else { return };
@@ -178,7 +217,7 @@ fn say_what_fits(arguments: &Arguments, recording: &Recording, end: Option<End>,
 fn conclude(
     arguments: &Arguments,
     file: &Path,
-    (is_default_known, is_bounded): (bool, bool),
+    (tune, is_bounded): (&TuneFile, bool),
     trials: Option<Trials>,
     output: Output,
 ) -> Result<()> {
@@ -197,9 +236,10 @@ fn conclude(
         return Ok(());
     };
     let Some(chosen) = rival(&trials) else {
-        output.line(match is_default_known {
-            true => "no candidate is predicted to be faster than the default placement: leave it",
-            false => "no candidate is predicted to be faster than the linear mapping; the default placement is not known",
+        output.line(match (tune.is_predictable, tune.is_default_known) {
+            (false, _) => "no candidate differs from the default placement",
+            (true, true) => "no candidate is predicted to be faster than the default placement: leave it",
+            (true, false) => "no candidate is predicted to be faster than the linear mapping; the default placement is not known",
         });
         return Ok(());
     };

@@ -29,9 +29,7 @@ impl Lab {
         let lab =
             Self { sandbox: Sandbox::new(), hopmap: assert_cmd::cargo::cargo_bin!("hopmap").to_owned() };
         let bench = project().join("ci/bench");
-        lab.build(
-            Command::new("mpicc.openmpi").args(["-O2", "-o", "patterns"]).arg(bench.join("patterns.c")),
-        );
+        lab.compile("patterns", &bench.join("patterns.c"));
         lab.build(
             Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o", "yield.so"]).arg(bench.join("yield.c")),
         );
@@ -53,6 +51,11 @@ impl Lab {
             "network",
         ]);
         Some(lab)
+    }
+
+    fn compile(&self, program: &str, source: &Path) {
+        let options = ["-O2", "-pthread", "-o", program];
+        self.build(Command::new("mpicc.openmpi").args(options).arg(source));
     }
 
     fn build(&self, command: &mut Command) {
@@ -183,6 +186,22 @@ fn the_machine_is_measured_where_there_is_only_hopmap_and_an_mpi() {
     assert!(names.any(|name| name.starts_with("prober-open-mpi-")), "{seen}");
     let measured = lab.sandbox.stdout(&["show", "tune/machine/measurements"]);
     assert!(measured.contains("eager_limit_bytes"), "{measured}");
+}
+
+/// Nothing predicts these: the command ended with the error of the replay, after the program had been recorded.
+#[test]
+fn a_program_whose_threads_overlap_is_placed_by_its_runs_alone() {
+    let Some(lab) = Lab::new() else { return };
+    lab.compile("random", &project().join("tests/support/programs/random.c"));
+    let script =
+        "#!/bin/sh\n./random \"$@\" || exit 1\n[ \"$OMPI_COMM_WORLD_RANK\" != 0 ] || echo time 1.5 s\n";
+    lab.sandbox.write("app", script);
+    let output = lab
+        .tune(&["--objectives", "T", "--best", "1", "--precision", "20%", "--deadline", "45s"], "3 60 many");
+    let seen = text(&output);
+    assert!(output.status.success() && seen.contains("several threads at the same time"), "{seen}");
+    assert!(seen.contains("without bound and predictions") && !seen.contains("predicted "), "{seen}");
+    assert!(seen.contains("placed is ") || seen.contains("no difference between the default"), "{seen}");
 }
 
 #[test]

@@ -72,6 +72,7 @@ pub(super) fn tune_file(
         is_default_known: recorded_hosts.is_some()
             && recording.is_some_and(|recording| fits(recording, &place.hosts)),
         recorded_hosts,
+        is_predictable: true,
         objectives: arguments.objectives.clone(),
         best: arguments.best,
         precision: arguments.precision,
