@@ -72,8 +72,15 @@ fn seconds(rest: &str) -> Result<f64, &'static str> {
             return Err(OTHER);
         }
         seconds
-    } else if let Some((seconds, _)) = with_units(rest, f64::INFINITY) {
+    } else if let Some((seconds, after)) = with_units(rest, f64::INFINITY) {
+        // `12.3 ns / day` is a rate.
+        let after = after.trim_start();
+        if after.starts_with(['/', '*', '^']) || word(after).0.eq_ignore_ascii_case("per") {
+            return Err(OTHER);
+        }
         seconds
+    } else if is_count(&number, after) {
+        return Err("is a count, with a time behind it: give the text before the time");
     } else if number.has_comma || !may_follow(after) {
         return Err(OTHER);
     } else {
@@ -173,6 +180,10 @@ fn clock<'a>(first: &Number, text: &'a str) -> Option<(f64, &'a str)> {
 fn with_units(text: &str, above: f64) -> Option<(f64, &str)> {
     let (number, rest) = Number::read(text, above.is_finite()).ok()?;
     let (word, size, rest) = unit(rest)?;
+    // `1.5D01` is no day and a half.
+    if !number.is_whole && rest.starts_with(|next: char| next.is_ascii_digit()) {
+        return None;
+    }
     let seconds = number.value * size;
     // `61 seconds 0.02 hours` is the same time twice.
     if size >= above || (above.is_finite() && seconds >= above) {
@@ -213,6 +224,14 @@ fn is_one_of(names: &[&str], word: &str) -> bool {
     names.iter().any(|name| name.eq_ignore_ascii_case(word))
 }
 
+/// Whether a whole number belongs to what follows, which has the time: `100 steps: 12.3 s`.
+fn is_count(number: &Number, after: &str) -> bool {
+    let value = |text: &str| Number::read(text.trim_start(), false).is_ok();
+    let (name, rest) = word(after.trim_start());
+    let behind = rest.trim_start().strip_prefix([':', '=']);
+    number.is_whole && !name.is_empty() && behind.is_some_and(value)
+}
+
 /// Whether a number in seconds may be followed by this: nothing, another column, the next label, a share, or the rest of a sentence.
 fn may_follow(text: &str) -> bool {
     let text = match word(text) {
@@ -223,6 +242,12 @@ fn may_follow(text: &str) -> bool {
         return rest.is_empty() || rest.starts_with(char::is_whitespace);
     }
     let next = text.trim_start();
+    // Spaces that do not break a line separate thousands.
+    if text.starts_with(['\u{a0}', '\u{2009}', '\u{202f}'])
+        && next.starts_with(|letter: char| letter.is_ascii_digit())
+    {
+        return false;
+    }
     if !next.is_empty() && next.len() == text.len() {
         return false;
     }
@@ -391,6 +416,13 @@ mod tests {
             "12:30 PM",
             "3..5",
             "3 per cent",
+            "12.3 ns per day",
+            "12.3 ns / day",
+            "100 steps: 12.3 s",
+            "8 ranks = 3.2 s",
+            "1\u{202f}234,5 s",
+            "1\u{a0}234",
+            "1.5D01",
         ] {
             let text = format!("first line\nElapsed time = {time}\nlast line");
             let error = time_after(&text, "Elapsed time").expect_err(time).to_string();
