@@ -237,6 +237,8 @@ fn conclude(
     };
     let Some(chosen) = rival(&trials) else {
         output.line(match (tune.is_predictable, tune.is_default_known) {
+            // Of several, none was compared.
+            _ if trials.mappings.len() > 1 => "the trial ended before a candidate was compared with the default placement, which stays: give a longer --deadline",
             (false, _) => "no candidate differs from the default placement",
             (true, true) => "no candidate is predicted to be faster than the default placement: leave it",
             (true, false) => "no candidate is predicted to be faster than the linear mapping; the default placement is not known",

@@ -33,7 +33,7 @@ struct Changed {
     kept: String,
 }
 
-/// What is in the way was kept of other files, or is no work of `--keep`.
+/// The folder holds other files, or was not written by `--keep`.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("`--keep`: {kept} has not these files: {names}")]
 #[diagnostic(
@@ -73,10 +73,10 @@ impl Kept {
         Ok(Some(kept).filter(|kept| !kept.paths.is_empty()))
     }
 
-    /// The command that restores the files before a run.
+    /// The command that restores the files before a run: not through a link that a run has left in the place of a file.
     pub(super) fn command(&self) -> String {
         let copies = format!("{}/.", self.folder.join(FILES).display());
-        format!("cp -a {} .", shlex::try_quote(&copies).unwrap_or_default())
+        format!("cp -a --remove-destination {} .", shlex::try_quote(&copies).unwrap_or_default())
     }
 
     /// Copies the files; if that is done, looks whether they may be restored.
@@ -179,4 +179,25 @@ fn write(folder: &Path, list: &List) -> Result<()> {
     // Plain data with text keys always has a form in JSON.
     let text = serde_json::to_string_pretty(list).unwrap_or_default();
     Ok(replace_file(&folder.join(LIST), text.as_bytes()).map_err(Report::from)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that turns its restart file into a link to another file lost that file.
+    #[test]
+    fn a_file_is_restored_and_not_what_a_link_in_its_place_leads_to() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        let kept = Kept { paths: vec!["in".into()], folder: path("kept") };
+        fs::create_dir_all(path("kept/files")).unwrap();
+        fs::write(path("kept/files/in"), "kept").unwrap();
+        fs::write(path("golden"), "golden").unwrap();
+        std::os::unix::fs::symlink("golden", path("in")).unwrap();
+        let restored = Command::new("sh").args(["-c", &kept.command()]).current_dir(place.path()).status();
+        assert!(restored.unwrap().success());
+        let read = |name: &str| fs::read_to_string(path(name)).unwrap();
+        assert_eq!((read("in"), read("golden")), ("kept".to_owned(), "golden".to_owned()));
+    }
 }
