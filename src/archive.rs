@@ -39,6 +39,7 @@ use crate::lock::{Lock, Request};
 use crate::pipeline::Pipeline;
 pub use export::{Exported, export};
 pub use imported::ImportedProject;
+pub(crate) use imported::is_reserved;
 pub use read::{Archive, Checked, Finding};
 pub use unpack::{Imported, Unpacked};
 

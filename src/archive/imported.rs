@@ -23,7 +23,7 @@ const RESERVED: &str = ".hopmap";
 
 /// Whether a part of a path is, on any file system, a name that only hopmap gives: whatever its case, how it is composed, or as a short
 /// name of Windows. Of hidden names with other letters than ASCII this cannot be known without the tables of the file system.
-pub(super) fn is_reserved(part: &str) -> bool {
+pub(crate) fn is_reserved(part: &str) -> bool {
     /// What file systems ignore, or take for a dot.
     const DOTS: fn(char) -> bool = |c| {
         matches!(c, '\u{ad}' | '\u{34f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')

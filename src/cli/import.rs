@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use hopmap_command::{Exit, shown};
+use hopmap_command::{Exit, refuse, shown};
 use serde_json::json;
 
 use super::open::working_directory;
 use super::output::{Output, Result};
 use super::verify::refused;
-use crate::archive::{Archive, ArchiveError};
+use crate::archive::{Archive, ArchiveError, is_reserved};
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]
@@ -43,6 +43,12 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     }
     checked.notes.iter().for_each(|note| output.note(format!("note: {note}")));
     let named = arguments.folder.clone().unwrap_or_else(|| default_folder(&arguments.archive));
+    if named.components().any(|part| is_reserved(&part.as_os_str().to_string_lossy())) {
+        return refuse(
+            format!("`{}` is a name of hopmap's own files", shown(&named)),
+            "name another folder for the project",
+        );
+    }
     let folder = working.join(named);
     let imported = archive.import(&folder).map_err(refused)?;
     output.json(&json!({ "folder": folder, "imported": imported }));
@@ -56,5 +62,11 @@ fn default_folder(archive: &std::path::Path) -> PathBuf {
     let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let stem = name.strip_suffix(".zip").unwrap_or(&name);
     let stem = stem.strip_suffix(".crate").unwrap_or(stem);
-    PathBuf::from(if stem == name { format!("{name}.project") } else { stem.to_owned() })
+    // Neither hidden, as hopmap's own folders are, nor an option for the next command.
+    let stem = stem.trim_start_matches(['.', '-']);
+    PathBuf::from(match stem {
+        "" => "imported".to_owned(),
+        _ if stem == name => format!("{name}.project"),
+        _ => stem.to_owned(),
+    })
 }

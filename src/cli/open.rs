@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 pub(crate) use hopmap_command::duration;
-use hopmap_command::{Exit, Failure, holder, refuse};
+use hopmap_command::{Exit, Failure, holder, refuse, shown};
 use hopmap_durable::DurableError;
 use hopmap_model::read_input;
 use hopmap_text::closest;
@@ -15,6 +15,7 @@ use miette::Report;
 
 use super::fault::SystemError;
 use super::output::{Output, Result};
+use crate::archive::ImportedProject;
 use crate::engine::{Store, StoreError, Writer};
 use crate::lock::Request;
 use crate::pipeline::{EMBEDDED, Pipeline, Source};
@@ -79,6 +80,15 @@ impl PipelineArguments {
             let text = read_text(path)?;
             let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             let folder = folder.map_or(working.to_owned(), |folder| working.join(folder));
+            // Its paths would be those of another folder, and so would the consent.
+            let file = path.canonicalize().unwrap_or_default();
+            let is_elsewhere = file.parent() != folder.canonicalize().ok().as_deref();
+            if is_elsewhere && file.parent().and_then(ImportedProject::of).is_some() {
+                return refuse(
+                    format!("{} is a link into an imported project", self.pipeline),
+                    format!("name the file itself: {}", shown(&file)),
+                );
+            }
             return Ok((Source::new(&self.pipeline, text), folder));
         }
         if let Some(embedded) = EMBEDDED.iter().find(|embedded| embedded.name == self.pipeline) {

@@ -344,3 +344,34 @@ fn a_save_cannot_write_consent() {
         );
     }
 }
+
+/// A link from elsewhere: the command ran unasked, because its folder is not the imported one.
+#[test]
+fn a_link_to_an_imported_pipeline_is_refused() {
+    let prison = Prison::new();
+    let archive = packed(&prison.archive(WAYS_OUT[0]), &[]);
+    std::fs::write(prison.sandbox.path().join("hostile.zip"), archive).unwrap();
+    prison.said(&["import", "hostile.zip", "new"]);
+    std::os::unix::fs::symlink("new/p.toml", prison.sandbox.path().join("mine.toml")).unwrap();
+    let before = prison.outside();
+    for command in
+        [&["run", "mine.toml"][..], &["run", "mine.toml", "--allow-programs"], &["plan", "mine.toml"]]
+    {
+        let (code, said) = prison.said(command);
+        assert!(code == 2 && said.contains("is a link into an imported project"), "{said}");
+    }
+    assert_eq!(before, prison.outside());
+}
+
+/// The archive became the store of the working directory.
+#[test]
+fn no_archive_becomes_a_store() {
+    for name in [".hopmap.zip", ".hopmap.crate.zip", "..crate.zip", ".zip", "-x.zip"] {
+        let prison = Prison::new();
+        std::fs::write(prison.sandbox.path().join(name), packed(&prison.archive(""), &[])).unwrap();
+        let (code, said) = prison.said(&["import", &format!("./{name}")]);
+        assert!(code == 0 && !prison.sandbox.path().join(".hopmap").exists(), "{name}: {said}");
+        let (code, said) = prison.said(&["import", &format!("./{name}"), "x/.HopMap"]);
+        assert!(code == 2 && said.contains("is a name of hopmap's own files"), "{name}: {said}");
+    }
+}

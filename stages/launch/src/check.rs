@@ -120,8 +120,8 @@ impl Stage for Check {
     }
 
     fn commands(params: &CheckParams) -> Vec<String> {
-        let is_of_file = params.command.is_none() && params.launcher.is_none();
-        let of_file = is_of_file.then(|| COMMAND_OF_FILE.to_owned());
+        // A launcher of its own takes the variables and options of the file nevertheless.
+        let of_file = params.command.is_none().then(|| COMMAND_OF_FILE.to_owned());
         let given = [&params.command, &params.launcher, &params.program].into_iter().flatten().cloned();
         of_file.into_iter().chain(given).map(|command| with_variables(&params.env, &command)).collect()
     }
@@ -482,6 +482,14 @@ mod tests {
     fn of_mapping(hosts: &[&str], taken: &[u32], lines: &[&str], binds: bool) -> Vec<String> {
         let found = differences(&mapping(hosts, 2, taken), &found(lines), binds);
         found.into_iter().map(|Difference { rank, what }| format!("rank {rank} {what}")).collect()
+    }
+
+    /// A launcher of its own hid the options of the file from whom was asked for consent.
+    #[test]
+    fn the_command_of_the_file_is_shown_unless_it_is_replaced() {
+        let commands = |params: serde_json::Value| Check::commands(&serde_json::from_value(params).unwrap());
+        assert_eq!(commands(serde_json::json!({ "launcher": "nice" })), [COMMAND_OF_FILE, "nice"]);
+        assert_eq!(commands(serde_json::json!({ "command": "mpirun {program}" })), ["mpirun {program}"]);
     }
 
     #[test]
