@@ -61,7 +61,7 @@ pub(super) struct Deadline {
     /// Seconds that a cell took when it last ended.
     took: Vec<Option<f64>>,
     behind: Vec<Behind>,
-    /// Whether a cell has nothing to show before it ends: it is no search and no experiment.
+    /// Whether a cell has no result before it ends: it is neither a search nor an experiment.
     indivisible: Vec<bool>,
 }
 

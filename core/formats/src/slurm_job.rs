@@ -27,7 +27,7 @@ pub fn of_environment() -> Option<Result<Hosts, HostListError>> {
     Some(nodes(&variable(NODES)?, variable(TASKS).as_deref()))
 }
 
-/// Numbers of tasks, if they are for so many nodes.
+/// Numbers of tasks, if there is one for every node.
 fn counts(text: &str, nodes: usize) -> Option<Vec<Option<u32>>> {
     let mut counts = Vec::new();
     for part in text.trim().split(',') {

@@ -7,7 +7,7 @@ use std::path::Path;
 const FILE_WORD: &str = "{file}";
 /// Placeholder for the program and its arguments.
 pub const PROGRAM_WORD: &str = "{program}";
-/// What stands for a command that is in a launch file, where the file is not known yet.
+/// Placeholder for the command of a launch file that is not known yet.
 pub const COMMAND_OF_FILE: &str = "the command of its launch file";
 
 /// A command that starts a program, without a shell.

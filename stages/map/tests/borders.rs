@@ -71,7 +71,7 @@ fn least(graph: &TaskGraph, shape: &[u32], groups: &[&[u32]], below: u32, slots:
 
 const PAIRS: [&[u32]; 3] = [&[0, 3], &[1, 4], &[2, 5]];
 
-/// Whether ranks can be put into areas of so many slots, with the groups of each border in one of its areas, by enumeration.
+/// Whether ranks can be put into areas with these numbers of slots, with the groups of each border in one of its areas, by enumeration.
 fn is_possible(ranks: usize, borders: &[(Vec<Vec<u32>>, u32)], slots: &mut Vec<u32>, all: u32) -> bool {
     if slots.len() == ranks {
         let kept = |(groups, below): &(Vec<Vec<u32>>, u32)| {

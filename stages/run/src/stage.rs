@@ -139,7 +139,7 @@ impl Measurement<'_> {
                 Step::Block(mappings) => mappings,
                 Step::End(ending) => {
                     self.log(ending, is_own, cx);
-                    // The deadline of the run is no parameter: a trial that it ends can go on.
+                    // The deadline of the run is not a parameter: a trial that it ends can go on.
                     return Ok(!runner.lost_one() && (is_own || ending != Ending::Time));
                 }
             };
