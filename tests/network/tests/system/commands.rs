@@ -40,6 +40,24 @@ fn commands_have_folder_environment_streams_and_status() {
     assert_eq!(output.status.code(), Some(7));
 }
 
+/// Open MPI of two networks took the same session folder and removed it from under the other one.
+#[test]
+fn each_network_has_temporary_files_of_its_own_unless_it_is_told_where() {
+    let Some(_alone) = wanted() else { return };
+    let networks = [0.0, 1e-4].map(|seconds| start(&Description::uniform(2, seconds)));
+    let list = |network: &Network, host: usize, name: &str| {
+        let script = format!("touch $TMPDIR/{name}; ls $TMPDIR");
+        let mut command = network.command(host, "sh");
+        succeeded(command.env_remove("TMPDIR").args(["-c", &script]).output().unwrap())
+    };
+    assert_eq!(list(&networks[0], 0, "a"), "a\n");
+    assert_eq!(list(&networks[1], 0, "b"), "b\n");
+    assert_eq!(list(&networks[0], 1, "c"), "a\nc\n");
+    let mut told = networks[0].command(0, "sh");
+    let told = told.env("TMPDIR", "/there").args(["-c", "echo $TMPDIR"]);
+    assert_eq!(succeeded(told.output().unwrap()), "/there\n");
+}
+
 #[test]
 fn scripts_make_and_change_networks() {
     let Some(_alone) = wanted() else { return };

@@ -16,7 +16,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{close, dup};
 
 use crate::failure::failed;
-use crate::hosts::{enter_network, name_file, network_file};
+use crate::hosts::{TEMPORARY, enter_network, name_file, network_file};
 
 /// Runs a command on a host of a network, from outside, and ends as it does.
 pub(crate) fn enter(process: u32, host: &str, words: &[OsString]) -> Result<ExitCode, Error> {
@@ -46,6 +46,9 @@ pub(crate) fn enter(process: u32, host: &str, words: &[OsString]) -> Result<Exit
     // Only children are in the new PID namespace.
     let mut command = Command::new(program);
     command.arg("bound").arg(life.as_raw_fd().to_string()).arg("--").args(words);
+    if std::env::var_os("TMPDIR").is_none() {
+        command.env("TMPDIR", TEMPORARY);
+    }
     command.status().map(ending).map_err(|error| failed(host, error))
 }
 

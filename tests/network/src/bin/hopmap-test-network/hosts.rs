@@ -45,6 +45,10 @@ pub(crate) fn name_file(host: &str) -> PathBuf {
     PathBuf::from(format!("/run/names/{host}"))
 }
 
+/// The folder for temporary files. Networks share `/tmp`, and their process identifiers and names of hosts are alike, so that
+/// Open MPI takes the same session folder in two of them.
+pub(crate) const TEMPORARY: &str = "/run/tmp";
+
 /// Makes the hosts, in namespaces of mounts and processes that are this network's own.
 pub(crate) fn make(hosts: &[String]) -> Result<(), Error> {
     mount_private(hosts)?;
@@ -92,7 +96,7 @@ fn mount_private(hosts: &[String]) -> Result<(), Error> {
         names += &format!("{} {name}\n", address(host));
     }
     fs::write("/run/hosts", names)
-        .and_then(|()| ["/run/names", "/run/netns"].into_iter().try_for_each(fs::create_dir))
+        .and_then(|()| ["/run/names", "/run/netns", TEMPORARY].into_iter().try_for_each(fs::create_dir))
         .map_err(|error| failed("/run/hosts", error))?;
     mount(Some("/run/hosts"), "/etc/hosts", nothing, MsFlags::MS_BIND, nothing)
         .map_err(|error| failed("mount /etc/hosts", error))
