@@ -15,6 +15,8 @@ use hopmap_statistics::{PairedGain, Sample, gain_at_end, gain_at_look, paired_ga
 /// Metrics that say when a trial ends.
 const PRECISION: &str = "precision";
 const MOST_PAIRS: &str = "most_pairs";
+/// The last digit of times that the program printed, in seconds.
+pub const TIME_STEP: &str = "time_step_s";
 /// Most pairs of a trial, whatever an artifact says.
 const LARGEST: f64 = 10_000.0;
 
@@ -24,6 +26,7 @@ pub fn summary(trials: &Trials) -> Vec<String> {
     let mut lines: Vec<String> =
         trials.mappings.iter().map(|mapping| median_line(trials, &mapping.name)).collect();
     lines.extend(comparisons(trials, false));
+    lines.extend(rounding_line(trials));
     lines
 }
 
@@ -83,8 +86,20 @@ pub fn fails(trials: &Trials, mapping: &str) -> bool {
 }
 
 /// By how much a mapping is faster than the first one. If the trial was stopped, now or before, the interval is one of several looks.
+/// It is as wide as the last digit of printed times demands.
 #[must_use]
 pub fn gain(trials: &Trials, mapping: &str) -> Option<PairedGain> {
+    let gain = gain_of_exact_times(trials, mapping)?;
+    let half_step = trials.metrics.get(TIME_STEP).map_or(0.0, |step| step / 2.0);
+    let first = &trials.mappings.first()?.name;
+    let share = |name: &str| match trials.seconds(name) {
+        times if times.is_empty() => 0.0,
+        times => (half_step / Sample::new(times).least()).min(0.99),
+    };
+    Some(gain.of_rounded([first, mapping].map(share)))
+}
+
+fn gain_of_exact_times(trials: &Trials, mapping: &str) -> Option<PairedGain> {
     let first = &trials.mappings.first()?.name;
     let (numbers, pairs): (Vec<usize>, Vec<(f64, f64)>) =
         trials.numbered_pairs(first, mapping).into_iter().unzip();
@@ -151,6 +166,18 @@ fn median_line(trials: &Trials, name: &str) -> String {
             )
         }
     }
+}
+
+/// What the last digit of printed times hides, if it is more than the trial would show.
+fn rounding_line(trials: &Trials) -> Option<String> {
+    let step = *trials.metrics.get(TIME_STEP)?;
+    let times = trials.mappings.iter().flat_map(|mapping| trials.seconds(&mapping.name));
+    let hidden = step / times.reduce(f64::min)?;
+    let shown = trials.metrics.get(PRECISION).copied().unwrap_or(0.01);
+    (hidden > shown).then(|| {
+        let percent = hidden * 100.0;
+        format!("times are printed in steps of {step} s, which hide differences of up to {percent:.1} %")
+    })
 }
 
 /// Adds the metrics of trials by a design. Of several mappings without a choice there is no `gain`: the best of them is not to

@@ -40,13 +40,21 @@ pub(crate) enum NoTime {
     Line { line: String, label: String, reason: &'static str },
 }
 
-/// The time after the last occurrence of a text in a file, in seconds.
-pub(crate) fn printed_time(path: &Path, label: &str) -> Result<f64, NoTime> {
+/// A time as a program printed it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PrintedTime {
+    pub(crate) seconds: f64,
+    /// One more in its last digit, in seconds: shorter differences are not seen.
+    pub(crate) step_s: f64,
+}
+
+/// The time after the last occurrence of a text in a file.
+pub(crate) fn printed_time(path: &Path, label: &str) -> Result<PrintedTime, NoTime> {
     let bytes = read_input(path, MOST_OUTPUT).map_err(|error| NoTime::Output(error.to_string()))?;
     time_after(&String::from_utf8_lossy(&bytes), label)
 }
 
-fn time_after(text: &str, label: &str) -> Result<f64, NoTime> {
+fn time_after(text: &str, label: &str) -> Result<PrintedTime, NoTime> {
     let end = text.rfind(label).ok_or_else(|| NoTime::Label(label.to_owned()))? + label.len();
     let is_between = |letter: char| letter.is_whitespace() || "=:".contains(letter);
     let time = text[end..].trim_start_matches(is_between);
@@ -54,7 +62,7 @@ fn time_after(text: &str, label: &str) -> Result<f64, NoTime> {
     let line_begin = text[..begin].rfind('\n').map_or(0, |newline| newline + 1);
     let line = text[line_begin..].lines().next().unwrap_or_default().trim();
     let rest = time.lines().next().unwrap_or_default();
-    seconds(rest).map_err(|reason| NoTime::Line {
+    time_of(rest).map_err(|reason| NoTime::Line {
         line: line.chars().take(MOST_QUOTED).collect(),
         label: label.to_owned(),
         reason,
@@ -62,40 +70,42 @@ fn time_after(text: &str, label: &str) -> Result<f64, NoTime> {
 }
 
 /// The time at the beginning of the rest of a line.
-fn seconds(rest: &str) -> Result<f64, &'static str> {
+fn time_of(rest: &str) -> Result<PrintedTime, &'static str> {
     const OTHER: &str = "is something else than a time in s, ms, us, min, h, h:mm:ss or mm:ss";
     let (number, after) = Number::read(rest, false)?;
-    let seconds = if clock_part(after).is_some() {
-        let (seconds, after) = clock(&number, after).ok_or("is not a time such as 1:02:03 or 2:03.5")?;
+    let time = if clock_part(after).is_some() {
+        let (time, after) = clock(&number, after).ok_or("is not a time such as 1:02:03 or 2:03.5")?;
         // 1:02 h would be 62 minutes, not 62 seconds.
         if unit(after).is_some() || !may_follow(after) {
             return Err(OTHER);
         }
-        seconds
-    } else if let Some((seconds, after)) = with_units(rest, f64::INFINITY) {
+        time
+    } else if let Some((time, after)) = with_units(rest, f64::INFINITY) {
         // `12.3 ns / day` is a rate.
         let after = after.trim_start();
         if after.starts_with(['/', '*', '^']) || word(after).0.eq_ignore_ascii_case("per") {
             return Err(OTHER);
         }
-        seconds
+        time
     } else if is_count(&number, after) {
         return Err("is a count, with a time behind it: give the text before the time");
     } else if number.has_comma || !may_follow(after) {
         return Err(OTHER);
     } else {
-        number.value
+        PrintedTime { seconds: number.value, step_s: number.step }
     };
-    match seconds {
+    match time.seconds {
         seconds if !seconds.is_finite() => Err("is a number that is too large"),
         seconds if seconds <= 0.0 => Err("is a time of 0 s"),
-        seconds => Ok(seconds),
+        _ => Ok(time),
     }
 }
 
 /// A number without a sign.
 struct Number {
     value: f64,
+    /// One more in its last digit.
+    step: f64,
     /// Whether it is digits alone.
     is_whole: bool,
     /// Whether a comma separates its decimals.
@@ -119,10 +129,13 @@ impl Number {
         let (mut plain, has_comma) =
             without_commas(digits, is_small).ok_or("is a number with an ambiguous comma")?;
         let exponent = if has_comma { "" } else { exponent(&text[digits.len()..]) };
+        let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let exponent_of_10 = exponent.get(1..).and_then(|digits| digits.parse().ok()).unwrap_or(0.0);
+        let step = 10_f64.powf(exponent_of_10 - decimals as f64);
         plain.push_str(&exponent.replace(['d', 'D'], "e"));
         let value = plain.parse().map_err(|_| "is not a number")?;
         let is_whole = digits.bytes().all(|digit| digit.is_ascii_digit()) && exponent.is_empty();
-        Ok((Self { value, is_whole, has_comma }, &text[digits.len() + exponent.len()..]))
+        Ok((Self { value, step, is_whole, has_comma }, &text[digits.len() + exponent.len()..]))
     }
 }
 
@@ -162,22 +175,24 @@ fn clock_part(text: &str) -> Option<&str> {
 }
 
 /// `h:mm:ss` or `mm:ss` from the first colon on; the last part may have decimals.
-fn clock<'a>(first: &Number, text: &'a str) -> Option<(f64, &'a str)> {
-    let (mut seconds, mut is_whole, mut rest, mut parts) = (first.value, first.is_whole, text, 1);
+fn clock<'a>(first: &Number, text: &'a str) -> Option<(PrintedTime, &'a str)> {
+    let mut time = PrintedTime { seconds: first.value, step_s: first.step };
+    let (mut is_whole, mut rest, mut parts) = (first.is_whole, text, 1);
     while let Some(part) = clock_part(rest) {
         let (number, after) = Number::read(part, true).ok()?;
         let digits = part.bytes().take_while(u8::is_ascii_digit).count();
         if !is_whole || digits != 2 || number.value >= MINUTE || parts == 3 {
             return None;
         }
-        (seconds, is_whole, rest) = (MINUTE * seconds + number.value, number.is_whole, after);
+        time = PrintedTime { seconds: MINUTE * time.seconds + number.value, step_s: number.step };
+        (is_whole, rest) = (number.is_whole, after);
         parts += 1;
     }
-    Some((seconds, rest))
+    Some((time, rest))
 }
 
 /// A number with a unit, and others with ever smaller units: `12 ms`, `0m12.3s`, `1h 2m`, `0 days 1 hours 2 minutes`.
-fn with_units(text: &str, above: f64) -> Option<(f64, &str)> {
+fn with_units(text: &str, above: f64) -> Option<(PrintedTime, &str)> {
     let (number, rest) = Number::read(text, above.is_finite()).ok()?;
     let (word, size, rest) = unit(rest)?;
     // `1.5D01` is no day and a half.
@@ -193,8 +208,9 @@ fn with_units(text: &str, above: f64) -> Option<(f64, &str)> {
     if word == SHORT_MINUTE && above.is_infinite() && more.is_none() {
         return None;
     }
-    let (more, rest) = more.unwrap_or((0.0, rest));
-    Some((seconds + more, rest))
+    let last = PrintedTime { seconds: 0.0, step_s: number.step * size };
+    let (more, rest) = more.unwrap_or((last, rest));
+    Some((PrintedTime { seconds: seconds + more.seconds, ..more }, rest))
 }
 
 /// The unit at the beginning of a text, in seconds: `s`, ` ms`, ` (sec)`, ` elapsed seconds`. No unit: `s/step`.
@@ -367,7 +383,7 @@ mod tests {
     #[test]
     fn times_of_real_programs_are_read() {
         for (text, label, expected) in PROGRAMS {
-            let seconds = time_after(text, label).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let seconds = time_after(text, label).unwrap_or_else(|error| panic!("{text}: {error}")).seconds;
             assert!((seconds - expected).abs() < 1e-9 * expected, "{text}: {seconds}, not {expected}");
         }
     }
@@ -469,7 +485,7 @@ mod tests {
                 format!("{} d {} h {minutes} min {seconds} s {rest} ms", hours / 24, hours % 24),
             ];
             for form in forms {
-                if let Ok(seconds) = time_after(&format!("time: {form}\n"), "time") {
+                if let Ok(PrintedTime { seconds, .. }) = time_after(&format!("time: {form}\n"), "time") {
                     assert!((seconds - exact).abs() < 1e-9 * exact, "{form}: {seconds}, not {exact}");
                     read += 1;
                 }
@@ -483,9 +499,35 @@ mod tests {
         for (text, expected) in
             [("1,234.5", 1234.5), ("1,234,567 s", 1_234_567.0), ("12,5 s", 12.5), ("0,123 s", 0.123)]
         {
-            assert_eq!(time_after(&format!("t={text}"), "t"), Ok(expected), "{text}");
+            let read = time_after(&format!("t={text}"), "t").map(|time| time.seconds);
+            assert_eq!(read, Ok(expected), "{text}");
         }
-        assert_eq!(time_after("took 12. Then 13", "took"), Ok(12.0));
-        assert_eq!(time_after("took\n  12, as before", "took"), Ok(12.0));
+        for text in ["took 12. Then 13", "took\n  12, as before"] {
+            assert_eq!(time_after(text, "took"), Ok(PrintedTime { seconds: 12.0, step_s: 1.0 }));
+        }
+    }
+
+    #[test]
+    fn the_last_digit_says_how_exact_a_time_is() {
+        for (text, step_s) in [
+            ("0.03", 0.01),
+            ("12.340 s", 0.001),
+            ("12 s", 1.0),
+            ("1,234.5", 0.1),
+            ("12,34 s", 0.01),
+            ("2.86e-01", 0.001),
+            ("0.123D+02", 0.1),
+            ("12.5 ms", 1e-4),
+            ("61", 1.0),
+            ("0:01:01", 1.0),
+            ("1:01.5", 0.1),
+            ("1h 2m", 60.0),
+            ("1m 3.25s", 0.01),
+            ("0 days 1 hours 0 minutes 3.2 seconds.", 0.1),
+            ("1 minutes 3 seconds 250 msec", 0.001),
+        ] {
+            let read = time_after(&format!("time={text}"), "time=").unwrap().step_s;
+            assert!((read / step_s - 1.0).abs() < 1e-9, "{text}: {read}");
+        }
     }
 }

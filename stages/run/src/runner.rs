@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use hopmap_model::{Context, FileSet, TIMED_OUT, TrialMapping, TrialRun, Trials, open_input};
 use hopmap_process::{Capture, Group, end_survivors};
-use hopmap_trials::Order;
+use hopmap_trials::{Order, TIME_STEP};
 use tempfile::TempDir;
 
 use crate::command::{prepare, program_file};
@@ -58,6 +58,8 @@ pub struct Runner<'a> {
     /// The slowest run by mapping, from the start of the launcher to its end.
     slowest: Vec<f64>,
     blocks: u32,
+    /// The coarsest last digit of a printed time, in seconds.
+    step_s: Option<f64>,
 }
 
 /// The place of a run in a trial.
@@ -120,6 +122,7 @@ impl<'a> Runner<'a> {
             first_failure: None,
             slowest: vec![0.0; candidates.len()],
             blocks: 0,
+            step_s: None,
         };
         // A command that does not work is found before the first run.
         runner.lateness()?;
@@ -132,6 +135,7 @@ impl<'a> Runner<'a> {
         if !self.commands.iter().map(|(mapping, _)| mapping).eq(&earlier.mappings) {
             return Ok(Vec::new());
         }
+        self.step_s = earlier.metrics.get(TIME_STEP).copied();
         for (name, source) in earlier.files.files() {
             let path = self.folder.path().join(name);
             path.parent().map(create).transpose()?;
@@ -235,7 +239,7 @@ impl<'a> Runner<'a> {
             mappings: self.commands.into_iter().map(|(mapping, _)| mapping).collect(),
             runs: self.runs,
             looks: self.looks,
-            metrics: BTreeMap::new(),
+            metrics: self.step_s.map(|step_s| (TIME_STEP.to_owned(), step_s)).into_iter().collect(),
             files: FileSet::new(files).kept_by(self.folder),
         })
     }
@@ -286,7 +290,10 @@ impl<'a> Runner<'a> {
             detach(&folder).map_err(|source| TrialError::File { path: folder.clone(), source })?;
         }
         let time = match &self.params.time_after {
-            Some(label) => printed_time(&stdout, label),
+            Some(label) => printed_time(&stdout, label).map(|time| {
+                self.step_s = Some(self.step_s.map_or(time.step_s, |step_s| step_s.max(time.step_s)));
+                time.seconds
+            }),
             None => Ok(seconds),
         };
         let seconds = time.as_ref().ok().copied();

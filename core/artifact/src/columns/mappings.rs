@@ -257,6 +257,7 @@ pub(super) const TRIALS: KindForm = KindForm {
             "lower end of its 95 % interval, from 6 pairs on, in which failed runs lose; also `gain_high`",
         ),
         ("pairs", "blocks in which both mappings ran and at most one failed, without those of the choice"),
+        ("time_step_s", "last digit of the times that the program printed, in seconds, if it printed them"),
         ("precision", "half width of the interval that ends the trial, if asked for"),
         ("most_pairs", "most pairs of the trial, however wide the interval is"),
     ],
