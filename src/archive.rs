@@ -186,6 +186,11 @@ fn check(file: &mut File) -> std::io::Result<Seal> {
     Ok(if found.as_bytes() == digits { Seal::Whole } else { Seal::Broken })
 }
 
+/// Whether an archive is at a path, each byte as it was written.
+pub(crate) fn is_whole(path: &Path) -> bool {
+    File::open(path).and_then(|mut file| check(&mut file)).is_ok_and(|seal| seal == Seal::Whole)
+}
+
 fn hash(file: &mut File, length: u64) -> std::io::Result<String> {
     file.seek(SeekFrom::Start(0))?;
     let mut hasher = blake3::Hasher::new();

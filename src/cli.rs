@@ -13,6 +13,7 @@ mod init;
 mod job;
 mod locate;
 mod lock;
+mod named;
 mod open;
 mod output;
 mod progress;

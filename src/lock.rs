@@ -29,6 +29,7 @@ use crate::pipeline::Pipeline;
 pub use again::{Again, Remade, RemadeArtifact, SecondStore, Verdict};
 pub use describe::{Expected, REQUEST, Request, Unfinished, Unknown, describe, expect, lock};
 use describe::{some, text_hash};
+pub(crate) use file::HEADING;
 pub use file::{Ending, Lock, LockError, LockedCell, LockedFile};
 
 /// What is different before anything has run.

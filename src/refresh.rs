@@ -463,6 +463,8 @@ pub fn last_success(publication: &Publication) -> Result<Option<Record>, Refresh
 
 /// Prefix of the names of metrics.
 const PRODUCT: &str = "hopmap";
+/// How metrics begin.
+pub(crate) const METRICS_MARK: &str = "# HELP hopmap_topology_";
 
 /// Metrics of the last refresh. `last_success_s` is when one last succeeded, in seconds since 1970.
 #[must_use]

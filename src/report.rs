@@ -17,7 +17,7 @@ mod trials;
 
 use std::path::{Path, PathBuf};
 
-use hopmap_durable::replace_file;
+use hopmap_durable::{DurableError, replace_file};
 use hopmap_views::{Slice, timeline};
 use miette::Report;
 use serde_json::{Value as Json, json};
@@ -50,12 +50,34 @@ pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
 pub fn place_of_parameters(store: &Store, pipeline: &Pipeline) -> PathBuf {
     let last = place(store, pipeline);
     match Stamp::read(&last) {
-        Some(there) if there.has_others(pipeline) => {
-            last.with_extension(format!("{}.html", Stamp::parameters_of(pipeline)))
-        }
+        Some(there) if there.has_others(pipeline) => of_parameters(&last, &Stamp::parameters_of(pipeline)),
         _ => last,
     }
 }
+
+/// The place beside the report of the last run for one of other parameters.
+fn of_parameters(last: &Path, digits: &str) -> PathBuf {
+    last.with_extension(format!("{digits}.html"))
+}
+
+/// Moves the report of the last run aside if that run had other parameters, so that the new one replaces none of its results.
+pub(crate) fn keep_of_others(last: &Path, pipeline: &Pipeline) -> Result<(), DurableError> {
+    match Stamp::read(last).filter(|there| there.has_others(pipeline)) {
+        Some(there) => {
+            let aside = of_parameters(last, &there.parameters);
+            std::fs::rename(last, &aside).map_err(DurableError::io("rename", last))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a report of some run is at a path.
+pub(crate) fn is_one(path: &Path) -> bool {
+    Stamp::read(path).is_some()
+}
+
+/// What is at the beginning of every timeline: its first event names the process.
+pub(crate) const TIMELINE_MARK: &str = "\"name\":\"hopmap run ";
 
 /// Whether at a path is a report of other parameters, or of another pipeline.
 #[must_use]

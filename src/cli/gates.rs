@@ -11,6 +11,7 @@ use miette::{Diagnostic, Report};
 use serde_json::json;
 
 use super::locate::locate;
+use super::named::Written;
 use super::open::{PipelineArguments, StoreArguments, place_or, working_directory};
 use super::output::{Output, Result};
 use super::summary::{first_of, print_some};
@@ -186,6 +187,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 }
 
 fn accept_artifact(artifact: &Folder, place: &Path, note: Option<&str>, output: Output) -> Result {
+    Written::Accepted.check_place(place)?;
     let accepted = Accepted::of(artifact, place, note)?;
     let written = accepted.write(place)?;
     output.json(&json!({ "file": place, "written": written, "accepted": accepted }));

@@ -7,6 +7,7 @@ use hopmap_command::{Exit, Failure, Mistake, refuse, shown};
 use hopmap_text::counted;
 use serde_json::json;
 
+use super::named::Written;
 use super::open::{PipelineArguments, StoreArguments, existing, place_or, working_directory};
 use super::output::{Output, Result};
 use super::summary::first_of;
@@ -44,6 +45,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let pipeline = request.open()?;
     let mut store = Store::load(&arguments.store.root(&arguments.pipeline)?)?;
     let place = place_or(arguments.out.as_ref(), || request.lock_file())?;
+    Written::Lock.check_place(&place)?;
     let (written, lock) = write(&request, &pipeline, &mut store, &place)?;
     output.json(&json!({ "file": place, "written": written, "cells": lock.cells.len() }));
     said(written, &lock, &place, output);
@@ -93,6 +95,9 @@ impl LockArguments {
         root: &Path,
         output: Output,
     ) -> Result<Option<Lock>> {
+        if let Some(file) = &self.lock {
+            Written::Lock.check_place(&place_or(file.as_ref(), || request.lock_file())?)?;
+        }
         let Some(file) = &self.locked else { return Ok(None) };
         let place = place_or(file.as_ref(), || request.lock_file())?;
         let lock = read(&place, pipeline)?;
@@ -245,6 +250,8 @@ pub(crate) struct ArchiveArguments {
 }
 
 pub(crate) fn export(arguments: &ArchiveArguments, output: Output) -> Result {
+    let place = working_directory()?.join(&arguments.out);
+    Written::Archive.check_place(&place)?;
     let (request, root, wanted) = request(arguments, output)?;
     let pipeline = request.open()?;
     let mut store = Store::load(&existing(root)?)?;
@@ -271,7 +278,6 @@ pub(crate) fn export(arguments: &ArchiveArguments, output: Output) -> Result {
         inputs: !arguments.no_inputs,
         license: arguments.license.as_deref(),
     };
-    let place = working_directory()?.join(&arguments.out);
     let exported = archive::export(&place, &export, &mut store)?;
     output.json(&json!({ "archive": place, "exported": exported }));
     exported.notes.iter().for_each(|note| output.note(format!("note: {note}")));

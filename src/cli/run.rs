@@ -16,8 +16,9 @@ use serde_json::json;
 use super::fault::SystemError;
 use super::gates::GateArguments;
 use super::lock::LockArguments;
+use super::named::Written;
 use super::open::{
-    PipelineArguments, StoreArguments, WaitArguments, duration, on_interrupt, place_or, working_directory,
+    PipelineArguments, StoreArguments, WaitArguments, duration, on_interrupt, working_directory,
 };
 use super::output::{Output, Result};
 use super::progress::Progress;
@@ -108,6 +109,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         return refuse(message, "add a stage predict/bound, and connect it to `bound` of the mapper");
     }
     let root = arguments.store.root(&arguments.pipeline)?;
+    check_report(arguments, &pipeline, &root)?;
     let mut locked = arguments.lock.before_run(&request, &pipeline, &root, output)?;
     let mut writer = match arguments.wait.writer(&root, &format!("run {}", pipeline.name)) {
         Ok(writer) => writer,
@@ -164,6 +166,23 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     }
     let asked = Asked { arguments, request, pipeline, locked };
     conclude(&asked, &mut store, Some((&mut writer, is_held)), (report, unjudged), output)
+}
+
+/// Refuses a report that could not be written in the end.
+fn check_report(arguments: &Arguments, pipeline: &Pipeline, root: &Path) -> Result<()> {
+    let Some(path) = &arguments.report else { return Ok(()) };
+    let place = working_directory()?.join(path);
+    Written::Report.check_place(&place)?;
+    only_of_these_parameters(&place, pipeline, &Store::load(root)?, "--report")
+}
+
+/// Refuses to replace a report of other parameters.
+fn only_of_these_parameters(place: &Path, pipeline: &Pipeline, store: &Store, option: &str) -> Result<()> {
+    if !report::is_of_others(place, pipeline, store) {
+        return Ok(());
+    }
+    let message = format!("{} is a report of other parameters or another pipeline", shown(place));
+    refuse(message, format!("name another file with {option}, or remove this one"))
 }
 
 /// Whether a search of the pipeline depends on a bound.
@@ -267,12 +286,18 @@ fn report_of(
     if arguments.no_report {
         return Ok(None);
     }
-    let place = place_or(arguments.report.as_ref(), || report::place(store, pipeline))?;
+    let place = match &arguments.report {
+        Some(path) => working_directory()?.join(path),
+        None => report::place(store, pipeline),
+    };
     if report.folder.is_none() && report::is_current(&place, pipeline, store, report) {
         return Ok(Some(place));
     }
     if !may_write && arguments.report.is_none() {
         return Ok(None);
+    }
+    if arguments.report.is_none() {
+        report::keep_of_others(&place, pipeline).map_err(Report::from)?;
     }
     report::write(&place, pipeline, store, report, &shown)?;
     Ok(Some(place))
@@ -314,11 +339,14 @@ pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result {
         return Err(problems.into());
     }
     let problems = summary::ask(&pipeline, &mut store, None, &mut planned);
-    let place = place_or(arguments.out.as_ref(), || report::place_of_parameters(&store, &pipeline))?;
-    if report::is_of_others(&place, &pipeline, &store) {
-        let message = format!("{} is a report of other parameters or another pipeline", shown(&place));
-        return refuse(message, "name another file with --out, or remove this one");
+    let place = match &arguments.out {
+        Some(out) => working_directory()?.join(out),
+        None => report::place_of_parameters(&store, &pipeline),
+    };
+    if arguments.out.is_some() {
+        Written::Report.check_place(&place)?;
     }
+    only_of_these_parameters(&place, &pipeline, &store, "--out")?;
     report::write(&place, &pipeline, &store, &planned, &shown)?;
     output.json(&json!({ "report": place, "timeline": timeline }));
     if let Some(timeline) = &timeline {
@@ -340,6 +368,7 @@ fn opened(pipeline: &PipelineArguments, store: &StoreArguments, output: Output) 
 /// Writes the last run of the pipeline as trace events.
 fn write_timeline(path: &Path, pipeline: &Pipeline, store: &Store) -> Result<PathBuf> {
     let place = working_directory()?.join(path);
+    Written::Timeline.check_place(&place)?;
     let Some(run) = report::latest_run(store, pipeline) else {
         let message = format!("no run of `{}` is in {}", pipeline.name, shown(store.root()));
         return refuse(message, "run it first: hopmap run PIPELINE");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging, copy_file, is_leftover, replace_file};
-use hopmap_model::{Artifact, LaunchFile, TextFile};
+use hopmap_model::{Artifact, LaunchFile, TextFile, read_input};
 use miette::{Diagnostic, Report};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use rustix::io::Errno;
@@ -388,8 +388,10 @@ pub enum InTheWay {
 
 /// Refuses a folder in which there is more than an artifact.
 pub(crate) fn only_an_artifact(folder: &Folder) -> Result<(), InTheWay> {
-    let own = [DESCRIPTION, PROVENANCE].map(|name| folder.path().join(name));
-    let own: HashSet<PathBuf> = folder.hashes().map(|(path, _)| path).chain(own).collect();
+    let [description, provenance] = [DESCRIPTION, PROVENANCE].map(|name| folder.path().join(name));
+    let provenance = is_provenance(&provenance).then_some(provenance);
+    let own: HashSet<PathBuf> =
+        folder.hashes().map(|(path, _)| path).chain([description]).chain(provenance).collect();
     let mut others = Vec::new();
     collect(folder.path(), &own, &mut others);
     if others.is_empty() {
@@ -402,6 +404,14 @@ pub(crate) fn only_an_artifact(folder: &Folder) -> Result<(), InTheWay> {
         names.push(format!("{} more", others.len() - MOST_NAMED));
     }
     Err(InTheWay::More { path: folder.path().into(), names: names.join(", ") })
+}
+
+/// Whether the engine wrote a file of that name, and not the user.
+fn is_provenance(path: &Path) -> bool {
+    const MOST_BYTES: u64 = 16 << 20;
+    let bytes = read_input(path, MOST_BYTES).ok();
+    let value = bytes.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
+    value.is_some_and(|value| value.get("key").is_some() && value.get("manifest").is_some())
 }
 
 /// Everything below a folder but what is known and what a process left that was killed. A folder of nothing known is one thing.

@@ -446,6 +446,11 @@ pub(super) fn check_format(root: &Path) -> Result {
     }
 }
 
+/// Whether a folder is a store of this format.
+pub(crate) fn is_store(folder: &Path) -> bool {
+    fs::read_to_string(folder.join("format")).is_ok_and(|found| found == FORMAT)
+}
+
 /// What is in a folder; nothing if there is no such folder.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, DurableError> {
     let found = match fs::read_dir(folder) {

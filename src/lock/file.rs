@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 256 << 20;
 const PARTS: [&str; 3] = ["parameters", "needs", "outputs"];
 const CELLS: &str = "cells";
 
-const HEADING: &str = "\
+pub(crate) const HEADING: &str = "\
 # What the results of this pipeline were made of, and what they are. Made by `hopmap lock`; `hopmap run --locked` and
 # `hopmap verify --lock` hold results against it. Digests are BLAKE3. Keep it in version control, do not edit it.
 ";

@@ -106,8 +106,7 @@ fn assert_no_file_is_replaced([words, other]: [&str; 2]) {
         assert_eq!(sandbox.read(&place), "mine\n", "{words}: {name}:\n{seen}");
     }
     // What is not as its artifact says is damaged, not edited, and written again.
-    let is_of_artifact = |name: &&String| name.ends_with(".parquet") || name.ends_with("provenance.json");
-    for name in names.iter().filter(|name| !is_of_artifact(name)) {
+    for name in names.iter().filter(|name| !name.ends_with(".parquet")) {
         let sandbox = sandbox();
         run(&sandbox, words);
         let place = sandbox.path().join(OUT).join(name);
@@ -140,5 +139,102 @@ fn two_calls_at_once_leave_what_one_leaves() {
         assert!(!seen.contains("damaged") && !seen.contains("truncated"), "{words}:\n{seen}");
         let left = names(&sandbox);
         assert!(left.iter().all(|name| !name.contains(".tmp")), "{words}: {left:?}");
+    }
+}
+
+/// Commands that write one file that the user names, here `out`.
+const NAMED: &[&str] = &[
+    "run ring.toml --report out",
+    "report ring.toml --out out",
+    "report ring.toml --timeline out",
+    "run ring.toml --no-report --lock=out",
+    "lock ring.toml -o out",
+    "export ring.toml -o out",
+    "accept placement --out out",
+    "topology refresh machine.toml --publish pub --metrics out",
+];
+
+/// Results of `ring.toml`, a pipeline of a machine, and a file of each command that writes one, by its number.
+fn sandbox_of_named() -> Sandbox {
+    let sandbox = sandbox();
+    let machine = "name = \"machine\"\n[stages.machine]\nuses = \"topology/synthetic\"\nwith = { shape = \"tree:2x2\" }\n";
+    sandbox.write("machine.toml", machine);
+    sandbox.stdout(&["run", "ring.toml", "--no-report"]);
+    for (number, words) in NAMED.iter().enumerate() {
+        named(&sandbox, words, &number.to_string());
+    }
+    sandbox
+}
+
+/// Runs a command that writes a file with this name; what it said, and its exit code.
+fn named(sandbox: &Sandbox, words: &str, name: &str) -> (String, Option<i32>) {
+    let with_name = |word: &str| match word {
+        "out" => name.to_owned(),
+        "--lock=out" => format!("--lock={name}"),
+        word => word.to_owned(),
+    };
+    let words: Vec<String> = words.split(' ').map(with_name).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let output = sandbox.output(&words);
+    let seen = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    (seen.concat(), output.status.code())
+}
+
+/// `report --out place.toml` replaced the pipeline, and `export -o .hopmap/format` the store.
+#[test]
+fn no_file_that_is_named_is_replaced_unless_hopmap_wrote_one_of_its_kind() {
+    let sandbox = sandbox_of_named();
+    let kinds = [0, 0, 2, 3, 3, 5, 6, 7];
+    for (number, words) in NAMED.iter().enumerate() {
+        let allowed = |name: &str| {
+            let (seen, code) = named(&sandbox, words, name);
+            assert_eq!(code, Some(0), "{words}: {name}:\n{seen}");
+        };
+        allowed(&number.to_string());
+        sandbox.write("empty", "");
+        allowed("empty");
+        std::os::unix::fs::symlink(number.to_string(), sandbox.path().join("link")).unwrap();
+        sandbox.write("mine", "mine\n");
+        std::fs::create_dir_all(sandbox.path().join("folder")).unwrap();
+        let others =
+            (0..NAMED.len()).filter(|other| kinds[*other] != kinds[number]).map(|other| other.to_string());
+        let fixed = [
+            "mine",
+            "ring.toml",
+            "link",
+            "folder",
+            ".hopmap/format",
+            ".hopmap/new",
+            "artifacts/../.hopmap/format",
+        ];
+        std::fs::create_dir_all(sandbox.path().join("artifacts")).unwrap();
+        for name in others.chain(fixed.map(str::to_owned)) {
+            let place = sandbox.path().join(&name);
+            let before = std::fs::read(&place).ok();
+            let (seen, code) = named(&sandbox, words, &name);
+            assert_eq!(code, Some(2), "{words}: {name}:\n{seen}");
+            assert!(seen.contains("cli::foreign_file"), "{words}: {name}:\n{seen}");
+            assert_eq!(std::fs::read(&place).ok(), before, "{words}: {name}");
+        }
+        std::fs::remove_file(sandbox.path().join("link")).unwrap();
+    }
+}
+
+/// A run of other parameters replaced the report that was named, and that of the store.
+#[test]
+fn reports_of_other_parameters_stay_after_runs() {
+    let sandbox = sandbox();
+    sandbox.write("other.csv", crate::sandbox::ring(6));
+    sandbox.stdout(&["run", "ring.toml", "-p", "ranks=ring.csv"]);
+    sandbox.stdout(&["run", "ring.toml", "-p", "ranks=ring.csv", "--report", "mine.html"]);
+    let (good, named) = (sandbox.read(".hopmap/reports/ring.html"), sandbox.read("mine.html"));
+    let other = ["run", "ring.toml", "-p", "ranks=other.csv"];
+    let seen = sandbox.seen(&[&other[..], &["--report", "mine.html"]].concat());
+    assert!(seen.contains("mine.html is a report of other parameters"), "{seen}");
+    assert!(sandbox.read("mine.html") == named);
+    for ranks in ["ranks=other.csv", "ranks=none.csv"] {
+        sandbox.seen(&["run", "ring.toml", "-p", ranks]);
+        let reports = files(&sandbox.path().join(".hopmap/reports"));
+        assert!(reports.values().any(|report| *report == good.as_bytes()), "{ranks}");
     }
 }

@@ -16,6 +16,7 @@ use miette::Report;
 use serde_json::json;
 
 use crate::cli::consent;
+use crate::cli::named::Written;
 use crate::cli::open::{PipelineArguments, duration, on_interrupt, working_directory};
 use crate::cli::output::{Output, Result};
 use crate::cli::progress::Progress;
@@ -184,6 +185,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let working = working_directory()?;
     let publication =
         arguments.publishing.publish.as_ref().map(|folder| Publication::at(working.join(folder)));
+    if let Some(file) = &arguments.metrics {
+        Written::Metrics.check_place(&working.join(file))?;
+    }
     let given = PipelineArguments::new(arguments.pipeline.clone(), arguments.parameters.clone());
     let request = given.request()?;
     let pipeline = request.open()?;
