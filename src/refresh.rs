@@ -204,8 +204,19 @@ impl Attempt<'_> {
                 entry
             }
         };
-        self.publication.accept(&entry)?;
+        self.keep_pending(&machine)?;
+        self.publication.set_accepted(&entry)?;
         Ok(Outcome::Baseline)
+    }
+
+    /// A consumer that has yet to hear of changes hears of all since the machine that was accepted before.
+    fn keep_pending(&self, machine: &Machine) -> Result<(), RefreshError> {
+        let accepted = self.publication.read_accepted().ok().flatten();
+        let Some(accepted) = accepted.filter(|_| self.publication.pending().is_some()) else { return Ok(()) };
+        let changes = self.settings.look.changes(&accepted.machine, machine);
+        let place = self.publication.state();
+        publication::write_changes(&place, Some(&accepted.entry), &changes)?;
+        self.publication.set_pending(&place.join(CHANGES))
     }
 
     fn update(&mut self, look: &mut Look<'_>) -> Result<Outcome, Report> {
@@ -495,6 +506,15 @@ mod tests {
     use hopmap_changes::{Missing, Thresholds};
 
     fn refreshed(publication: &Publication, looks: &[[f64; 2]], consumer: Option<&str>) -> Record {
+        updated(publication, looks, consumer, false)
+    }
+
+    fn updated(
+        publication: &Publication,
+        looks: &[[f64; 2]],
+        consumer: Option<&str>,
+        baseline: bool,
+    ) -> Record {
         let consumer = consumer.map(|command| Consumer {
             command: command.to_owned(),
             limit: std::time::Duration::from_mins(1),
@@ -509,7 +529,7 @@ mod tests {
             },
             consumer,
             retention: Retention { entries: 9, age: None },
-            baseline: false,
+            baseline,
         };
         let mut looks = looks.iter();
         let mut look = || Ok(machine(*looks.next().unwrap()));
@@ -543,6 +563,24 @@ mod tests {
         let record = refreshed(&publication, &[[200.0, 400.0]; 3], Some("true"));
         assert_eq!(record.outcome, Outcome::Published);
         assert_eq!(record.changes.len(), 2, "{:?}", record.changes);
+        assert!(!publication.is_pending());
+    }
+
+    /// The new baseline dropped the notification, and the consumer never ran.
+    #[test]
+    fn a_new_baseline_leaves_what_a_consumer_has_yet_to_hear_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let publication = Publication::at(folder.path().join("pub"));
+        refreshed(&publication, &[[100.0, 100.0]], None);
+        refreshed(&publication, &[[200.0, 100.0]; 3], Some("false"));
+        let record = updated(&publication, &[[300.0, 100.0]; 3], None, true);
+        assert_eq!(record.outcome, Outcome::Baseline);
+        assert!(publication.is_pending());
+        let told = format!("cat \"$HOPMAP_CHANGES\" > {}", folder.path().join("told").display());
+        assert_eq!(refreshed(&publication, &[[300.0, 100.0]; 3], Some(&told)).outcome, Outcome::Consumed);
+        // From the machine of which the consumer knows, not from that of the failed notification.
+        let told = std::fs::read_to_string(folder.path().join("told")).unwrap();
+        assert!(told.contains("0.0003") && !told.contains("0.0002"), "{told}");
         assert!(!publication.is_pending());
     }
 

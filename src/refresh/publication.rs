@@ -203,12 +203,18 @@ impl Publication {
         Ok(replace_symlink(&self.current_link(), &Path::new("history").join(&entry.0))?)
     }
 
-    /// Accepts an entry. Nothing changes if it is accepted already.
+    /// Accepts an entry that its consumer has taken.
     pub(super) fn accept(&self, entry: &Entry) -> Result {
+        self.set_accepted(entry)?;
+        self.clear_pending()
+    }
+
+    /// Makes an entry the accepted one. Nothing changes if it is.
+    pub(super) fn set_accepted(&self, entry: &Entry) -> Result {
         let system = Folder::open(&self.folder(entry).join(SYSTEM))?;
         let place = self.accepted_file();
         Accepted::of(&system, &place, None)?.write(&place)?;
-        self.clear_pending()
+        Ok(())
     }
 
     /// Records that the consumer has to run, with the changes it has to process.

@@ -240,9 +240,9 @@ impl Place {
     }
 }
 
-/// The last success, if it is younger than `max_age` and not from the future.
+/// The last success, if it is younger than `max_age` and not from the future, and its consumer has heard of it.
 fn still_fresh(publication: &Publication, max_age: Option<Duration>) -> Result<Option<Record>> {
-    let Some(max_age) = max_age else { return Ok(None) };
+    let Some(max_age) = max_age.filter(|_| !publication.is_pending()) else { return Ok(None) };
     let record = last_success(publication)?;
     let age = |record: &Record| record.ended_s().map(|ended| Timestamp::now().as_second() - ended);
     let is_young = |age: i64| u64::try_from(age).is_ok_and(|age| age < max_age.as_secs());
