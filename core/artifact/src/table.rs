@@ -14,8 +14,9 @@ use arrow_select::concat::concat_batches;
 use hopmap_model::open_input;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Type, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
 
 use crate::ArtifactError;
@@ -177,6 +178,20 @@ fn properties() -> WriterProperties {
         .build()
 }
 
+/// Bytes that a batch, or a small table, may take in memory.
+const MOST_IN_MEMORY: u64 = 512 << 20;
+/// How many times its size a larger table may take in memory.
+const MOST_GROWTH: u64 = 1000;
+const MOST_ROWS_OF_BATCH: u64 = 1 << 16;
+
+/// Rows of a batch that fit into memory: each may have the longest text, which a column stores once.
+fn rows_of_batch(metadata: &ParquetMetaData) -> usize {
+    let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    let texts = columns.filter(|column| column.column_type() == Type::BYTE_ARRAY);
+    let longest = texts.map(|column| column.uncompressed_size().unsigned_abs()).max().unwrap_or(0);
+    (MOST_IN_MEMORY / longest.max(1)).clamp(1, MOST_ROWS_OF_BATCH) as usize
+}
+
 /// Reads a Parquet file batch by batch, for tables that do not fit into memory.
 #[derive(Debug)]
 pub struct TableReader {
@@ -194,8 +209,11 @@ impl TableReader {
         let reader = reader.map_err(|error| ArtifactError::damaged(path, &error))?;
         let schema = Arc::clone(reader.schema());
         let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
-        let batches =
-            reader.with_batch_size(1 << 16).build().map_err(|error| ArtifactError::damaged(path, &error))?;
+        let rows_of_batch = rows_of_batch(reader.metadata());
+        let batches = reader
+            .with_batch_size(rows_of_batch)
+            .build()
+            .map_err(|error| ArtifactError::damaged(path, &error))?;
         Ok(Self { path: path.into(), schema, rows, batches })
     }
 
@@ -230,7 +248,16 @@ impl Iterator for TableReader {
 pub fn read_table(path: &Path) -> Result<RecordBatch, ArtifactError> {
     let reader = TableReader::open(path)?;
     let schema = Arc::clone(reader.schema());
-    let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>()?;
+    let size = path.metadata().map_err(ArtifactError::io("read", path))?.len();
+    let mut left = size.saturating_mul(MOST_GROWTH).max(MOST_IN_MEMORY);
+    let mut batches = Vec::new();
+    for batch in reader {
+        let batch = batch?;
+        left = left.checked_sub(batch.get_array_memory_size() as u64).ok_or_else(|| {
+            ArtifactError::damaged(path, &format!("its {size} bytes do not fit into memory"))
+        })?;
+        batches.push(batch);
+    }
     concat_batches(&schema, &batches).map_err(|error| ArtifactError::damaged(path, &error))
 }
 
@@ -429,6 +456,27 @@ impl Display for Cell<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A text that a column stores once and repeats in every row took as much memory as the rows had.
+    #[test]
+    fn what_grows_a_thousandfold_is_refused_before_memory_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, batches: usize| {
+            let path = folder.path().join(name);
+            let schema = Schema::new(vec![Field::new("text", DataType::Utf8, false)]);
+            let mut writer = TableWriter::create(&path, schema).unwrap();
+            let texts: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 18); 16]));
+            (0..batches).for_each(|_| writer.add(vec![Arc::clone(&texts)]).unwrap());
+            writer.close().unwrap();
+            path
+        };
+        let large = write("large.parquet", 160);
+        assert!(large.metadata().unwrap().len() < 100_000);
+        assert!(TableReader::open(&large).unwrap().next().unwrap().unwrap().num_rows() <= 1 << 11);
+        let error = read_table(&large).unwrap_err().to_string();
+        assert!(error.contains("do not fit into memory"), "{error}");
+        assert_eq!(read_table(&write("small.parquet", 4)).unwrap().num_rows(), 64);
+    }
 
     #[test]
     fn values_of_every_type_are_read() {
