@@ -122,6 +122,7 @@ pub use outcome::{Event, RunSummary, StageEvent, ended_otherwise, read_run, read
 pub use outcome::{Saved, Settled, State};
 pub use plan::check_saves;
 pub use plan::{TooLarge, check_memory, plan};
+pub(crate) use programs::visible;
 pub use programs::{UnaskedCommands, missing_programs, unasked_commands};
 pub use record::PipelineId;
 pub use record::{Current, Ending, OutputRecord, OutputRecords, Partial, ResultRecord};

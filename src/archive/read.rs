@@ -26,8 +26,10 @@ const MOST_RATIO: u64 = 1032;
 /// Maximum ratio of the sizes of all files and of the archive, unless they are small.
 const MOST_GROWTH: u64 = 100;
 const SMALL: u64 = 1 << 30;
-/// Maximum size of files that are read into memory.
-const MOST_TEXT: u64 = 256 << 20;
+/// Maximum size of texts that are read into memory: so much, and so much for every file in the archive, as metadata, results and lock
+/// file have a part for each. Parsed, a text takes up to 140 times its size.
+const MOST_TEXT: u64 = 4 << 20;
+const MOST_TEXT_PER_FILE: u64 = 2 << 10;
 const MOST_ENTRIES: usize = 10_000_000;
 
 /// An archive whose directory has been looked through.
@@ -216,8 +218,12 @@ impl Archive {
     /// A file as text; what is wrong if it cannot be read.
     pub(super) fn text(&mut self, name: &str) -> Result<String, String> {
         let entry = *self.entries.get(name).ok_or("is missing")?;
-        if entry.size > MOST_TEXT {
-            return Err("is too large".to_owned());
+        if entry.size > MOST_TEXT + MOST_TEXT_PER_FILE * self.entries.len() as u64 {
+            return Err(format!(
+                "has {} bytes, too many for an archive of {} files",
+                entry.size,
+                self.entries.len()
+            ));
         }
         let index = entry.index;
         let mut bytes = Vec::new();
@@ -297,7 +303,8 @@ impl Archive {
                 checked.notes.push(note);
             }
         }
-        let results = self.results().unwrap_or_default();
+        let results = self.results();
+        let Some(results) = checked.noted(RESULTS, results) else { return Ok(()) };
         let with_results: BTreeSet<&String> = results.iter().map(|packed| &packed.cell).collect();
         for cell in lock.cells.iter().filter(|cell| cell.ending != Ending::Blocked) {
             if !with_results.contains(&cell.id()) {

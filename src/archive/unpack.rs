@@ -69,8 +69,9 @@ impl Archive {
         let folder = Path::new(&pipeline).parent().unwrap_or(Path::new(""));
         replace_file(&staging.path().join(folder).join(&packed.lock), lock.as_bytes())?;
         imported::mark(staging.path())?;
-        staging.commit(place)?;
-        let folder = place.join(folder);
+        // A store knows its pipeline by the way from one to the other, which is the same in the place to be.
+        let store = staging.path().join(STORE_FOLDER);
+        let folder = staging.path().join(folder);
         let request = Request {
             pipeline: packed.pipeline.rsplit('/').next().unwrap_or_default().to_owned(),
             text,
@@ -80,7 +81,8 @@ impl Archive {
             parameters: Vec::new(),
             jobs: None,
         };
-        record(&request, &place.join(STORE_FOLDER), &results, "hopmap import")?;
+        record(&request, &store, &results, "hopmap import")?;
+        staging.commit(place)?;
         Ok(Imported { pipeline: pipeline.into(), files, results: results.len() })
     }
 

@@ -15,6 +15,7 @@ use hopmap_text::closest;
 use miette::{Diagnostic, Report};
 use serde_json::json;
 
+use super::consent;
 use super::fault::SystemError;
 use super::open::{on_interrupt, pairs, working_directory};
 use super::output::{Output, Result};
@@ -72,6 +73,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     for warning in warnings {
         output.note(format!("warning: {} ({})", warning.message, warning.help.unwrap_or_default()));
     }
+    consent::ask_for_files(&configured.commands(), inputs.iter().map(|input| input.path.as_path()))?;
     let out = working.join(&arguments.out);
     check_place(entry, &out)?;
     let cancelled = on_interrupt()?;

@@ -114,7 +114,7 @@ pub fn unasked_commands(
 }
 
 /// A command as one line, in which no sequence of a terminal can hide a part.
-fn visible(command: &str) -> String {
+pub(crate) fn visible(command: &str) -> String {
     let shown = |c: char| match c {
         '\'' | '"' | '\\' => c.to_string(),
         _ => c.escape_debug().to_string(),

@@ -103,6 +103,28 @@ fn an_imported_project_starts_a_command_only_after_it_was_shown_and_allowed() {
     assert!(archive.has_started(), "it is asked only once");
 }
 
+/// A stage that runs alone asked nothing.
+#[test]
+fn a_launch_file_of_an_imported_project_starts_nothing_before_it_is_allowed() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "--no-report"]);
+    sandbox.stdout(&["export", "ring.toml", "-o", "ring.zip"]);
+    sandbox.stdout(&["import", "ring.zip", "new"]);
+    let [mapping, launch] = [("mapping", "placement"), ("launch", "rankfile")].map(|(port, stage)| {
+        let digest = sandbox.artifact(stage).file_name().unwrap().to_owned();
+        format!("{port}=new/.hopmap/artifacts/{}", digest.display())
+    });
+    let check = ["exec", "launch/check", "--in", &mapping, "--in", &launch, "-o", "checked"];
+    let seen = sandbox.seen(&check);
+    assert!(seen.contains("is of an imported project, and would start: mpirun"), "{seen}");
+    assert!(seen.ends_with("[exit code 2]\n") && !sandbox.path().join("checked").exists(), "{seen}");
+    // What the user types instead of the command of the file is theirs.
+    let seen = sandbox.seen(&[&check[..], &["-p", "command=./none {file} {program}"]].concat());
+    assert!(!seen.contains("imported project"), "{seen}");
+    sandbox.stdout(&["run", "new/ring.toml", "--allow-programs", "--no-report"]);
+    assert!(!sandbox.seen(&check).contains("imported project"));
+}
+
 #[test]
 fn a_verification_starts_no_command() {
     let archive = Archive::of(PIPELINE);

@@ -375,3 +375,23 @@ fn no_archive_becomes_a_store() {
         assert!(code == 2 && said.contains("is a name of hopmap's own files"), "{name}: {said}");
     }
 }
+
+/// 84 kB of archive took gigabytes of memory, as every text of it was parsed whatever its size.
+#[test]
+fn texts_that_are_too_large_for_their_archive_are_not_parsed() {
+    let prison = Prison::new();
+    let members = prison.archive("");
+    let text = |begin: &str, end: &str| format!("{begin}{}0{end}", "0,".repeat(5 << 20)).into_bytes();
+    for (name, bytes) in [
+        ("p.lock", text("format = 1\na = [", "]\n")),
+        ("results.jsonl", text("[", "]\n")),
+        ("request.json", text("[", "]\n")),
+    ] {
+        let mut members = members.clone();
+        members.iter_mut().find(|(found, _)| found == name).unwrap().1 = bytes;
+        let archive = packed(&members, &[]);
+        assert!(archive.len() < 100_000, "{}", archive.len());
+        let (is_imported, said) = prison.attack(&archive);
+        assert!(!is_imported && said.contains("too many for an archive of"), "{name}: {said}");
+    }
+}
