@@ -16,7 +16,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, Type, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 
 use crate::ArtifactError;
@@ -186,7 +186,7 @@ const MOST_ROWS_OF_BATCH: u64 = 1 << 16;
 
 /// Rows of a batch that fit into memory: each may have the longest text, which a column stores once.
 fn rows_of_batch(metadata: &ParquetMetaData) -> usize {
-    let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    let columns = metadata.row_groups().iter().flat_map(RowGroupMetaData::columns);
     let texts = columns.filter(|column| column.column_type() == Type::BYTE_ARRAY);
     let longest = texts.map(|column| column.uncompressed_size().unsigned_abs()).max().unwrap_or(0);
     (MOST_IN_MEMORY / longest.max(1)).clamp(1, MOST_ROWS_OF_BATCH) as usize

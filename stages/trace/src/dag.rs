@@ -12,7 +12,7 @@
 //! are not expanded.
 
 use hopmap_collectives::{Convention, Operation, exchanged};
-use hopmap_model::{Context, Dependency, Task, TaskDag};
+use hopmap_model::{Context, Dependency, Task, TaskDag, to_u32};
 
 use crate::error::TraceError;
 use crate::matching::{At, Matched, Meeting, Members, Moment, Unmatched, match_collectives, match_messages};
@@ -85,7 +85,7 @@ fn assemble(segments: Segments, links: &[Link], joins: Vec<Join>) -> TaskDag {
         links.iter().map(|link| edge(segments.before(link.before), segments.after(link.after), link.bytes));
     dag.dependencies.extend(links);
     let mut ranks = Vec::with_capacity(joins.len());
-    for (next, join) in (segments.tasks.len() as u32..).zip(joins) {
+    for (next, join) in (to_u32(segments.tasks.len())..).zip(joins) {
         dag.dependencies
             .extend(join.before.iter().map(|&(at, bytes)| edge(segments.before(at), next, bytes)));
         dag.dependencies.extend(join.after.iter().map(|&(at, bytes)| edge(next, segments.after(at), bytes)));
@@ -166,7 +166,7 @@ impl Segments {
 
     /// Each task of a rank with its successor.
     fn order(&self) -> impl Iterator<Item = (u32, u32)> {
-        let ends = self.first.iter().skip(1).copied().chain([self.tasks.len() as u32]);
+        let ends = self.first.iter().skip(1).copied().chain([to_u32(self.tasks.len())]);
         self.first.iter().zip(ends).flat_map(|(first, end)| (*first + 1..end).map(|task| (task - 1, task)))
     }
 }
@@ -188,13 +188,13 @@ struct Open {
 fn cut(ranks: &[Vec<Moment>], marks: &[Vec<u8>], rules: Rules) -> Segments {
     let mut segments = Segments { tasks: Vec::new(), places: Vec::new(), first: Vec::new() };
     for ((rank, moments), marks) in (0..).zip(ranks).zip(marks) {
-        segments.first.push(segments.tasks.len() as u32);
+        segments.first.push(to_u32(segments.tasks.len()));
         let mut open = Open::default();
         let mut close = |open: &mut Open| {
             let work = open.work as f64 / rules.ticks_per_second;
             segments.tasks.push(Task { rank: Some(rank), work });
             *open = Open::default();
-            segments.tasks.len() as u32
+            to_u32(segments.tasks.len())
         };
         let mut number = segments.first[rank as usize];
         let mut places = Vec::with_capacity(moments.len());

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-use hopmap_model::{Context, Edge, Program, TaskDag, TaskGraph, TextFile, TraceArchive};
+use hopmap_model::{Context, Edge, Program, TaskDag, TaskGraph, TextFile, TraceArchive, to_u32};
 
 use crate::error::TraceError;
 use crate::import::matrix_market::MESSAGES;
@@ -55,7 +55,7 @@ fn csv(graph: &TaskGraph) -> String {
     }
     // The number of ranks in a CSV file is its highest rank + 1, so a silent highest rank needs a line.
     let highest = graph.edges.iter().map(|edge| edge.source.max(edge.destination)).max();
-    if let Some(last) = graph.ranks().checked_sub(1).filter(|last| highest != Some(*last as u32)) {
+    if let Some(last) = graph.ranks().checked_sub(1).filter(|last| highest != Some(to_u32(*last))) {
         let _ = writeln!(text, "{last},{last},0,0");
     }
     text

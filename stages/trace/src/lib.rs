@@ -24,11 +24,18 @@
 //! definitions. A `trace` artifact contains files, which are never loaded completely into memory. Names,
 //! sizes and ranks that a file claims reserve no memory beyond 2²⁴ ranks.
 
+#![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
+
 mod archive;
 mod call_stack;
 mod dag;
 mod error;
 mod export;
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of our own programs, not of files"
+)]
 mod generate;
 mod import;
 mod matching;

@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use hopmap_model::Context;
+use hopmap_model::{Context, to_u32};
 
 use crate::TraceError;
 use crate::archive::check_stop;
@@ -69,7 +69,7 @@ pub(crate) fn ordered(
         is_placed: vec![false; meetings.of_call.len()],
         waiting: vec![None; ranks],
         counts: vec![(0, 0); meetings.list.len()],
-        ready: (0..ranks as u32).rev().collect(),
+        ready: (0..to_u32(ranks)).rev().collect(),
     };
     let mut steps = 0;
     loop {
@@ -244,7 +244,7 @@ impl Run<'_> {
 
     /// Ends all collective operations for which a rank waits, at this rank.
     fn release_collectives(&mut self) -> bool {
-        for rank in 0..self.next.len() as u32 {
+        for rank in 0..to_u32(self.next.len()) {
             if let Some(call) = self.waiting[rank as usize] {
                 self.place(rank, call);
             }

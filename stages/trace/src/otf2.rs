@@ -28,6 +28,7 @@ mod record;
 mod record_schema;
 mod structure;
 mod visitor;
+#[expect(clippy::cast_possible_truncation, reason = "lengths of records that are written here")]
 mod writer;
 
 pub(crate) use list::list;

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use hopmap_model::{Collective, Context, Envelope, Program, ProgramBuilder, ProgramError, TaskDag};
+use hopmap_model::{Collective, Context, Envelope, Program, ProgramBuilder, ProgramError, TaskDag, to_u32};
 use hopmap_replay::{Step, steps};
 
 use crate::TraceError;
@@ -170,7 +170,7 @@ enum Through {
 
 impl<'a> Builder<'a> {
     fn new(records: &'a Records<'a>, messages: &'a [Matched]) -> Self {
-        let ranks = records.ranks.len() as u32;
+        let ranks = to_u32(records.ranks.len());
         let is_world = |members: &Vec<u32>| members.iter().copied().eq(0..ranks);
         let world = (0..).zip(records.groups).find(|(_, members)| is_world(members));
         Self {
@@ -215,10 +215,10 @@ impl<'a> Builder<'a> {
         };
         let communicator = self.group(group);
         let collective = Collective { communicator, operation, root: operation.has_root().then_some(root) };
-        let number = self.meetings.list.len() as u32;
-        self.meetings.list.push((self.calls.len() as u32, group));
+        let number = to_u32(self.meetings.list.len());
+        self.meetings.list.push((to_u32(self.calls.len()), group));
         for ((rank, part), bytes) in meeting.members.iter().zip(meeting.parts).zip(blocks) {
-            called[*rank as usize].push((*part, self.calls.len() as u32));
+            called[*rank as usize].push((*part, to_u32(self.calls.len())));
             self.calls.push((collective, bytes));
             self.meetings.of_call.push(number);
         }
@@ -319,7 +319,7 @@ pub(crate) fn steps_of(dag: &TaskDag, cx: &Context<'_>) -> Result<Vec<Vec<Step>>
 /// what a task waits for before it, and sends after it without ever waiting for the send.
 pub(crate) fn of_dag(dag: &TaskDag, cx: &Context<'_>) -> Result<Program, TraceError> {
     let ranks = steps_of(dag, cx)?;
-    let mut program = ProgramBuilder::new(ranks.len() as u32);
+    let mut program = ProgramBuilder::new(to_u32(ranks.len()));
     for (rank, steps) in (0..).zip(ranks) {
         for Step { work, received, sent, .. } in steps {
             for message in received {

@@ -204,7 +204,13 @@ impl Selection {
             }
             known => known.unwrap_or(1.0),
         };
-        let since_start = |time_s: f64| start.saturating_add((time_s * per_second).round() as u64);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the conversion saturates, and negative times are zero"
+        )]
+        let ticks = |time_s: f64| (time_s * per_second).round() as u64;
+        let since_start = |time_s: f64| start.saturating_add(ticks(time_s));
         let find = |name: &String| {
             let found = called(name);
             if !found.is_empty() {
@@ -223,7 +229,7 @@ impl Selection {
             }
         };
         let slices = match request.phases {
-            Some(Phases::Seconds(width_s)) => Some((start, ((width_s * per_second).round() as u64).max(1))),
+            Some(Phases::Seconds(width_s)) => Some((start, ticks(*width_s).max(1))),
             _ => None,
         };
         Ok(Self {

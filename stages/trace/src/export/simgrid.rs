@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{self, Write};
 use std::path::Path;
 
-use hopmap_model::{Action, Collective, CollectiveOperation, Context, Envelope, Program};
+use hopmap_model::{Action, Collective, CollectiveOperation, Context, Envelope, Program, to_u32};
 
 use super::create::create;
 use crate::TraceError;
@@ -25,7 +25,7 @@ pub(super) fn check(program: &Program) -> Result<(), TraceError> {
     let is_elsewhere = |collective: &&Collective| {
         let members = &program.communicators[collective.communicator as usize];
         // Other orders give the ranks, and the root, other numbers.
-        members.len() != world || !members.iter().copied().eq(0..world as u32)
+        members.len() != world || !members.iter().copied().eq(0..to_u32(world))
     };
     match program.collectives.iter().find(is_elsewhere) {
         None => Ok(()),

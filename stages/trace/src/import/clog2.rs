@@ -166,7 +166,7 @@ impl Log {
         Ok(Preamble {
             is_big_endian: is("is_big_endian=")?,
             block_bytes: number("block_size=", LARGEST_BLOCK)?,
-            ranks: number("max_comm_world_size=", u64::from(MAX_RANKS))? as u32,
+            ranks: u32::try_from(number("max_comm_world_size=", u64::from(MAX_RANKS))?).unwrap_or(MAX_RANKS),
         })
     }
 }

@@ -90,7 +90,8 @@ fn empty(path: &Path) -> FileError {
 /// Line of a record, for messages. The reader reports the end of the previous record, so blank lines and
 /// comments have to be skipped.
 fn line_at(path: &Path, position: Option<&Position>) -> usize {
-    let mut start = position.map_or(0, Position::byte) as usize;
+    let start = position.map_or(0, Position::byte);
+    let mut start = usize::try_from(start).unwrap_or(usize::MAX);
     let Ok(file) = open_input(path) else { return 1 };
     let mut file = BufReader::new(file);
     let (mut line, mut text) = (1, Vec::new());

@@ -46,6 +46,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     if messages.as_ref().is_some_and(|messages| messages.len() as u64 != entries) {
         return Err(lines.error_at(line, "the number of message counts differs from the number of entries"));
     }
+    let mut messages = messages.map(Vec::into_iter);
     let mut accumulator = Accumulator::default();
     if let Some(last) = ranks.checked_sub(1) {
         accumulator.see(last);
@@ -53,8 +54,8 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     for entry in 0..entries {
         let line = lines.next_filled_or(|| format!("the file ends after {entry} of {entries} entries"))?;
         let mut edge = self::entry(line, ranks, &banner)?;
-        if let Some(messages) = &messages {
-            edge.messages = messages[entry as usize];
+        if let Some(messages) = messages.as_mut().and_then(Iterator::next) {
+            edge.messages = messages;
         }
         accumulator.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
         if banner.is_symmetric && edge.source != edge.destination {

@@ -176,13 +176,14 @@ fn thread<'l>(
     else {
         return Err(line.error("the application is 0, but applications count from one"));
     };
-    if !(1..=u64::from(next - first)).contains(&task) {
+    let place = u32::try_from(task).ok().filter(|task| (1..=next - first).contains(task));
+    let Some(place) = place else {
         return Err(line.error(format!(
             "application {application} has tasks 1 to {}, but this is task {task}",
             next - first
         )));
-    }
-    Ok(Thread { rank: first + task as u32 - 1, is_first: number == 1 })
+    };
+    Ok(Thread { rank: first + place - 1, is_first: number == 1 })
 }
 
 fn state(line: Line<'_>, header: &Header, computing: &mut Computing) -> Result<(), FileError> {

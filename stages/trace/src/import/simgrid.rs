@@ -423,8 +423,8 @@ fn element_bytes(line: Line<'_>, kind: &str) -> Result<u64, FileError> {
     if kind == NO_TYPE {
         return Ok(1);
     }
-    let number = line.whole(Some(kind), "datatype")? as usize;
-    let bytes = TYPE_BYTES.get(number).copied();
+    let number = line.whole(Some(kind), "datatype")?;
+    let bytes = usize::try_from(number).ok().and_then(|number| TYPE_BYTES.get(number)).copied();
     bytes.ok_or_else(|| line.error(format!("unknown datatype `{number}`")))
 }
 

@@ -202,12 +202,17 @@ impl Sums {
             let destination = line.below(Some(receiver.trim()), "node", MAX_RANKS)?;
             let mean = line.real(values.nth(2), "mean")?;
             let bytes = (messages as f64 * mean).round();
-            // The largest float below 2⁶⁴ is 2⁶⁴ - 2¹¹.
             if bytes >= 18_446_744_073_709_551_616.0 {
                 return Err(line.error(Overflow.to_string()));
             }
             self.has_pairs = true;
-            let edge = Edge { source: node, destination, messages, bytes: bytes as u64 };
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the largest float below 2⁶⁴ is 2⁶⁴ - 2¹¹"
+            )]
+            let bytes = bytes as u64;
+            let edge = Edge { source: node, destination, messages, bytes };
             self.accumulator.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
         }
         Ok(())

@@ -261,8 +261,10 @@ impl Read for Inflate {
             let input = &self.input[self.from..self.to];
             let status = self.decompress.decompress(input, output, FlushDecompress::None);
             let status = status.map_err(|_| damaged("invalid compressed data"))?;
-            let read = (self.decompress.total_in() - read) as usize;
-            let written = (self.decompress.total_out() - written) as usize;
+            // No more than the lengths of the two slices.
+            let passed = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+            let read = passed(self.decompress.total_in() - read);
+            let written = passed(self.decompress.total_out() - written);
             self.from += read;
             self.at_end_of_stream = status == Status::StreamEnd;
             if written > 0 || output.is_empty() {

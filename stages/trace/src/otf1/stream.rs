@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use hopmap_model::Context;
+use hopmap_model::{Context, to_u32};
 use hopmap_text::FileError;
 
 use super::definitions::Processes;
@@ -288,7 +288,7 @@ impl<'a> Stream<'a> {
             }
         };
         let Some(class) = class else { return Ok(()) };
-        let sender = place as u32;
+        let sender = to_u32(place);
         let pair = self.pairs.of((sender, receiver, class.number())) as usize;
         if pair == self.traffic.len() {
             let line = self.line_number;

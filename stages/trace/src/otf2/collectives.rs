@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use hopmap_collectives::{self as collectives, Algorithms, Call, Convention, Operation};
-use hopmap_model::{CollectiveCalls, CollectiveTable, Edge};
+use hopmap_model::{CollectiveCalls, CollectiveTable, Edge, to_u32};
 
 use super::communicators::Communicators;
 use super::record_schema::OTF2_UNDEFINED_UINT64;
@@ -134,7 +134,7 @@ impl CollectiveCounts {
         let mut sums: BTreeMap<(u32, Operation, Option<u32>, u64), Count> = BTreeMap::new();
         for ((through, operation, root, bytes), count) in self.counts {
             let place = lists.binary_search(&by_through[&through]).unwrap_or_else(|place| place);
-            sums.entry((place as u32, operation, root, bytes)).or_default().add(count);
+            sums.entry((to_u32(place), operation, root, bytes)).or_default().add(count);
         }
         let calls = |((communicator, operation, root, bytes), count): (_, Count)| CollectiveCalls {
             communicator,
@@ -282,7 +282,7 @@ impl Expansion<'_> {
             ends.expanded.elsewhere += count;
             return Ok(());
         };
-        let witness = witness(operation, recorded.root, members.len().max(1) as u32);
+        let witness = witness(operation, recorded.root, to_u32(members.len().max(1)));
         if members.get(witness as usize) != Some(&rank) || !self.counts(recorded.through) {
             return Ok(());
         }

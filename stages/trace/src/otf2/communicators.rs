@@ -12,7 +12,7 @@ use super::record_schema::{
 use super::visitor::Through;
 
 /// `MPI_PROC_NULL` of Open MPI. EZTrace records it unchanged; other libraries use -1, which is "undefined".
-const OPEN_MPI_PROC_NULL: u32 = -2i32 as u32;
+const OPEN_MPI_PROC_NULL: u32 = u32::MAX - 1;
 
 /// Whether a receiver is `MPI_PROC_NULL`.
 pub(super) fn is_proc_null(receiver: u32) -> bool {

@@ -212,7 +212,7 @@ fn add(all: &mut Definitions, kind: u8, record: &mut Cursor<'_>) -> Result<(), F
     match kind {
         CLOCK_PROPERTIES => all.ticks_per_second = Some(record.compressed(8)?),
         STRING => {
-            let (id, text) = (number(record)?, record.text()?);
+            let (id, text) = (record.compressed_32()?, record.text()?);
             all.strings.entry(id).or_insert_with(|| String::from_utf8_lossy(text).into_owned());
         }
         SYSTEM_TREE_NODE => {
@@ -221,12 +221,12 @@ fn add(all: &mut Definitions, kind: u8, record: &mut Cursor<'_>) -> Result<(), F
         }
         LOCATION_GROUP => {
             let [id, _name] = numbers(record)?;
-            let (kind, node) = (record.byte()?, number(record)?);
+            let (kind, node) = (record.byte()?, record.compressed_32()?);
             all.add_location_group(id, LocationGroup { kind, node });
         }
         LOCATION => {
-            let (id, _name) = (record.compressed(8)?, number(record)?);
-            let (kind, events, group) = (record.byte()?, record.compressed(8)?, number(record)?);
+            let (id, _name) = (record.compressed(8)?, record.compressed_32()?);
+            let (kind, events, group) = (record.byte()?, record.compressed(8)?, record.compressed_32()?);
             all.add_location(id, Location { kind, events, group });
         }
         REGION => {
@@ -268,7 +268,7 @@ fn region(record: &mut Cursor<'_>) -> Result<(u32, Region), Flaw> {
     let (role, paradigm) = if record.rest().is_empty() {
         role_and_paradigm(old_type)
     } else {
-        let _canonical_name = number(record)?;
+        let _canonical_name = record.compressed_32()?;
         (record.byte()?, record.byte()?)
     };
     Ok((id, Region { name, paradigm, role }))
@@ -278,13 +278,13 @@ fn group(record: &mut Cursor<'_>) -> Result<(u8, u32, Group), Flaw> {
     let [id, _name] = numbers(record)?;
     let old_type = record.byte()?;
     // A member takes at least one byte, and the record is validated, so the count is bounded by its length.
-    let members = (0..number(record)?).map(|_| record.compressed(8)).collect::<Result<_, _>>()?;
+    let members = (0..record.compressed_32()?).map(|_| record.compressed(8)).collect::<Result<_, _>>()?;
     // Version 1.2 split the type.
     let (kind, paradigm, flags) = if record.rest().is_empty() {
         let (kind, paradigm) = kind_and_paradigm(old_type);
         (kind, paradigm, 0)
     } else {
-        (record.byte()?, record.byte()?, number(record)?)
+        (record.byte()?, record.byte()?, record.compressed_32()?)
     };
     Ok((kind, id, Group { paradigm, flags, members }))
 }
@@ -336,15 +336,10 @@ const fn kind_and_paradigm(old_type: u8) -> (u8, u8) {
     }
 }
 
-/// A number of 32 bits; a length byte of 255 means all bits set.
-fn number(record: &mut Cursor<'_>) -> Result<u32, Flaw> {
-    record.compressed(4).map(|number| number as u32)
-}
-
 fn numbers<const N: usize>(record: &mut Cursor<'_>) -> Result<[u32; N], Flaw> {
     let mut numbers = [0; N];
     for place in &mut numbers {
-        *place = number(record)?;
+        *place = record.compressed_32()?;
     }
     Ok(numbers)
 }

@@ -35,8 +35,12 @@ impl IdMap {
                 pairs.binary_search_by_key(&local_id, |pair| pair.0).ok().map(|place| pairs[place].1)
             }
         };
-        // Relevant ids have 32 bits; libotf2 truncates others as well.
-        found.map_or(local, |id| id as u32)
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "relevant identifiers have 32 bits; libotf2 truncates others as well"
+        )]
+        let truncated = |id: u64| id as u32;
+        found.map_or(local, truncated)
     }
 
     /// Reads a map that has already been validated.
@@ -195,6 +199,7 @@ impl ClockOffsets {
 
 /// Rounds to an integer. Values beyond 64 bits give the same result as C on x86-64, to agree with libotf2 on
 /// invalid data.
+#[expect(clippy::cast_possible_truncation, reason = "what is below 2^51 has a number")]
 #[inline]
 fn round(number: f64) -> i64 {
     // The addition rounds numbers below 2^51 without a call of the math library.
@@ -205,6 +210,7 @@ fn round(number: f64) -> i64 {
     round_large(number)
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "what is too large was refused")]
 #[cold]
 fn round_large(number: f64) -> i64 {
     let rounded = number.round_ties_even();

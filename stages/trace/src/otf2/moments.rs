@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use hopmap_collectives::Convention;
-use hopmap_model::Context;
+use hopmap_model::{Context, to_u32};
 
 use super::collectives::operation;
 use super::communicators::{Communicators, is_proc_null};
@@ -140,7 +140,7 @@ fn groups(program: &Program) -> (HashMap<Through, u32>, Vec<Vec<u32>>) {
     let (mut numbers, mut groups) = (HashMap::new(), Vec::new());
     for through in communicators.chain(windows) {
         if let Some(members) = program.communicators.members(through) {
-            numbers.insert(through, groups.len() as u32);
+            numbers.insert(through, to_u32(groups.len()));
             groups.push(members.to_vec());
         }
     }
@@ -167,7 +167,7 @@ fn by_rank(program: &Program, followings: Vec<Followings>) -> Result<Vec<Vec<Mom
         return Err(rank);
     }
     let of_rank = |rank| merge(locations.remove(&rank).unwrap_or_default());
-    Ok((0..program.processes.list.len() as u32).map(of_rank).collect())
+    Ok((0..to_u32(program.processes.list.len())).map(of_rank).collect())
 }
 
 /// Whether calls of different locations are at the same time.
@@ -389,7 +389,7 @@ impl Visitor for Moments<'_> {
     const BOTH_ENDS: bool = true;
 
     fn place(&mut self, region: u32) -> u32 {
-        let next = self.regions.len() as u32;
+        let next = to_u32(self.regions.len());
         let place = *self.places.entry(region).or_insert(next);
         if place == next {
             self.regions.push(self.followed.regions.get(&region).copied().unwrap_or_default());

@@ -242,10 +242,10 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
     /// Reports an event that has already been validated.
     fn event(&mut self, kind: u8, mut body: Cursor<'_>, moment: Moment) -> Result<(), Flaw> {
         match kind {
-            ENTER | LEAVE => self.region(kind == ENTER, body.compressed(4)? as u32, moment),
+            ENTER | LEAVE => self.region(kind == ENTER, body.compressed_32()?, moment),
             MPI_SEND | MPI_ISEND => self.send(read_message(body, kind)?, moment),
             CALLING_CONTEXT_ENTER | CALLING_CONTEXT_LEAVE => {
-                let context = body.record()?.compressed(4)? as u32;
+                let context = body.record()?.compressed_32()?;
                 self.calling_context(kind == CALLING_CONTEXT_ENTER, context, moment);
             }
             // libotf2 corrects the end time of the flush, and never goes back to measurements before it.
@@ -324,11 +324,11 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
             RMA_COLLECTIVE_END => {
                 // Synchronisation level.
                 record.compressed(4)?;
-                Through::Window(self.window(record.compressed(4)? as u32))
+                Through::Window(self.window(record.compressed_32()?))
             }
-            _ => Through::Communicator(self.global_communicator(record.compressed(4)? as u32)),
+            _ => Through::Communicator(self.global_communicator(record.compressed_32()?)),
         };
-        let root = record.compressed(4)? as u32;
+        let root = record.compressed_32()?;
         let (sent, received) = (record.compressed(8)?, record.compressed(8)?);
         let request = match kind {
             NON_BLOCKING_COLLECTIVE_COMPLETE => Some(record.compressed(8)?),
@@ -342,7 +342,7 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
     }
 
     fn access(&mut self, kind: u8, mut record: Cursor<'_>, moment: Moment) -> Result<(), Flaw> {
-        let (window, remote) = (record.compressed(4)? as u32, record.compressed(4)? as u32);
+        let (window, remote) = (record.compressed_32()?, record.compressed_32()?);
         let (put, got) = match kind {
             RMA_PUT => (Some(record.compressed(8)?), None),
             RMA_GET => (None, Some(record.compressed(8)?)),
@@ -359,8 +359,8 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
 /// Reads a message that has already been validated.
 fn read_message(mut body: Cursor<'_>, kind: u8) -> Result<Message, Flaw> {
     let mut record = body.record()?;
-    let (peer, communicator) = (record.compressed(4)? as u32, record.compressed(4)? as u32);
-    let (tag, bytes) = (record.compressed(4)? as u32, record.compressed(8)?);
+    let (peer, communicator) = (record.compressed_32()?, record.compressed_32()?);
+    let (tag, bytes) = (record.compressed_32()?, record.compressed(8)?);
     let request = if kind & 1 == 1 { Some(record.compressed(8)?) } else { None };
     Ok(Message { peer, communicator, tag, bytes, request })
 }

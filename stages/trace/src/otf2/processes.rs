@@ -1,5 +1,6 @@
 //! The processes of the program: rank and host of every location.
 
+use hopmap_model::to_u32;
 use std::collections::{BTreeMap, HashMap};
 
 use super::record_schema::{
@@ -75,7 +76,7 @@ impl Processes {
         let mut group_ranks = BTreeMap::new();
         let mut list = Vec::with_capacity(locations.len());
         for (rank, location) in locations.iter().enumerate() {
-            let rank = rank as u32;
+            let rank = to_u32(rank);
             let defined = definitions.locations.get(location);
             let group = defined
                 .ok_or_else(|| {

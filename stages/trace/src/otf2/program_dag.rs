@@ -19,6 +19,11 @@ pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDa
     let purpose = Purpose { reader, allow_truncated, allow_loss, into: "the DAG", in_turns: false };
     let Recorded { ranks, groups, members, convention, ticks_per_second, longest_s, .. } =
         Recorded::read(path, purpose, cx)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the conversion saturates, and the time is positive"
+    )]
     let tiny = (params.tiny_s * ticks_per_second) as u64;
     let rules = Rules { ticks_per_second, tiny, rendezvous: params.rendezvous_bytes };
     let (mut dag, unmatched) = dag::build(&ranks, &groups, &members, convention, rules, cx)?;

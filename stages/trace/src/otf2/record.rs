@@ -86,6 +86,12 @@ impl<'a> Cursor<'a> {
         Ok(if self.big_endian { bytes.iter().fold(0, digit) } else { bytes.iter().rev().fold(0, digit) })
     }
 
+    /// A number of 32 bits, likewise.
+    #[expect(clippy::cast_possible_truncation, reason = "four bytes, or all bits set")]
+    pub(super) fn compressed_32(&mut self) -> Result<u32, Flaw> {
+        self.compressed(4).map(|number| number as u32)
+    }
+
     /// Skips a number as read by [`Cursor::compressed`].
     pub(super) fn skip_compressed(&mut self, most: u8) -> Result<(), Flaw> {
         let length = self.byte()?;

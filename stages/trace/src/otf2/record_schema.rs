@@ -277,7 +277,9 @@ pub(super) static NUMBERS: [Option<Numbers>; 256] = {
     let mut all = [None; 256];
     let mut number = 0;
     while number < all.len() {
-        all[number] = Numbers::of(event(number as u8));
+        #[expect(clippy::cast_possible_truncation, reason = "there are 256")]
+        let kind = number as u8;
+        all[number] = Numbers::of(event(kind));
         number += 1;
     }
     all

@@ -93,7 +93,8 @@ pub(super) fn walk_chunks(
     };
     let damaged = |offset, what| TraceError::Damaged { path: path.to_owned(), location, offset, what };
     let file = open_input(path).map_err(unreadable)?;
-    let size = file.metadata().map_err(unreadable)?.len().min(chunk_size) as usize;
+    let size = file.metadata().map_err(unreadable)?.len().min(chunk_size);
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
     if buffer.len() < size {
         buffer.resize(size, 0);
     }

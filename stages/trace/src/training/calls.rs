@@ -125,6 +125,7 @@ pub(super) fn shares(bytes: u64, weights: &[u64]) -> impl Iterator<Item = u64> {
     let (mut passed, mut given) = (0, 0);
     weights.iter().map(move |weight| {
         passed += u128::from(*weight);
+        #[expect(clippy::cast_possible_truncation, reason = "a share of 64 bits")]
         let due = (u128::from(bytes).saturating_mul(passed) / all.max(1)) as u64;
         due - std::mem::replace(&mut given, due)
     })

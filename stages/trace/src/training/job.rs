@@ -64,10 +64,10 @@ impl Job {
     pub(crate) fn kind(&mut self, name: Option<String>) -> Option<u32> {
         let name = name?;
         let known = self.names.iter().position(|known| *known == name);
-        Some(known.unwrap_or_else(|| {
+        Some(to_u32(known.unwrap_or_else(|| {
             self.names.push(name);
             self.names.len() - 1
-        }) as u32)
+        })))
     }
 
     /// Adds what a rank does.

@@ -1,5 +1,6 @@
 //! A job as recordings, from which task graphs are made as from those of MPI programs.
 
+use hopmap_model::to_u32;
 use std::collections::BTreeMap;
 
 use hopmap_model::CollectiveOperation as Operation;
@@ -58,7 +59,7 @@ impl Checked {
         let mut members: Vec<&Vec<u32>> = self.groups.iter().collect();
         members.sort_unstable();
         members.dedup();
-        let number = |group: &Vec<u32>| members.binary_search(&group).unwrap_or_default() as u32;
+        let number = |group: &Vec<u32>| to_u32(members.binary_search(&group).unwrap_or_default());
         let communicators: Vec<u32> = self.groups.iter().map(number).collect();
         let mut by_kind: BTreeMap<&str, Sums> = BTreeMap::new();
         for (number, rank) in (0..).zip(&self.ranks) {

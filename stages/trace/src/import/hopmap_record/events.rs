@@ -162,8 +162,12 @@ fn threads(path: &Path, event: &Event, other: u32) -> TraceError {
     TraceError::of(path, problem, help)
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the conversion saturates, and negative times are zero"
+)]
 fn ticks(seconds: f64) -> u64 {
-    // The conversion saturates, and negative times are zero.
     (seconds * TICKS_PER_SECOND) as u64
 }
 

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
-use hopmap_model::{Collective, CollectiveOperation, Context, Envelope, ProgramBuilder};
+use hopmap_model::{Collective, CollectiveOperation, Context, Envelope, ProgramBuilder, to_u32};
 use hopmap_text::{FileError, Line};
 
 use super::{Action, Form, Kind, Message, Survey, action_files, each_action, exchange};
@@ -351,7 +351,7 @@ impl CollectiveArguments {
         let root = match (has_root, at(root)) {
             (0, _) => None,
             (_, None) => Some(0),
-            (_, root) => Some(line.below(root, "root", ranks as u32)?),
+            (_, root) => Some(line.below(root, "root", to_u32(ranks))?),
         };
         Ok(Sizes {
             bytes: form.bytes(line, "size", at(elements), at(kind))?,

@@ -49,7 +49,9 @@ impl Nodes {
             to_u32(self.kinds.len()) - 1
         });
         self.ids.push((id, to_u32(self.all.len())));
-        self.all.push((number, seconds as f32, call.unwrap_or(NONE)));
+        #[expect(clippy::cast_possible_truncation, reason = "seven digits of a time are enough")]
+        let seconds = seconds as f32;
+        self.all.push((number, seconds, call.unwrap_or(NONE)));
         self.starts.push(to_u32(self.dependencies.len()));
         self.dependencies.extend(dependencies);
     }
@@ -135,7 +137,7 @@ impl Followers {
         let (mut places, mut nodes) = (ends.clone(), vec![0; before.len()]);
         for node in 0..count {
             for dependency in &before[starts[node] as usize..starts[node + 1] as usize] {
-                nodes[places[*dependency as usize] as usize] = node as u32;
+                nodes[places[*dependency as usize] as usize] = to_u32(node);
                 places[*dependency as usize] += 1;
             }
         }
