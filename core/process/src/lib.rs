@@ -17,8 +17,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
+use survivors::Watched;
 pub use survivors::end_survivors;
 
 /// Time from SIGTERM to SIGKILL.
@@ -189,7 +190,7 @@ impl Group {
     pub fn start(command: &mut Command) -> io::Result<Self> {
         survivors::prepare();
         let leader = command.process_group(0).spawn()?;
-        survivors::watch(Pid::from_child(&leader), true);
+        survivors::watch(Watched::Group(Pid::from_child(&leader)), true);
         Ok(Self { leader, is_over: false })
     }
 
@@ -303,7 +304,7 @@ impl Group {
         let group = Pid::from_child(&self.leader);
         // Before it is reaped: afterwards its number may be that of another group.
         retry_on_intr(|| waitid(WaitId::Pid(group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT))?;
-        survivors::watch(group, false);
+        survivors::watch(Watched::Group(group), false);
         self.leader.wait()
     }
 }
@@ -313,6 +314,37 @@ impl Drop for Group {
         if !self.is_over {
             let _ = self.end();
         }
+    }
+}
+
+/// A program in the process group of this one: a terminal interrupts both, and gives it input. It ends with this process if that is killed.
+#[derive(Debug)]
+pub struct Companion {
+    child: Child,
+}
+
+impl Companion {
+    /// Starts a program.
+    pub fn start(command: &mut Command) -> io::Result<Self> {
+        survivors::prepare();
+        let child = command.spawn()?;
+        survivors::watch(Watched::Process(Pid::from_child(&child)), true);
+        Ok(Self { child })
+    }
+
+    /// The exit status, if it has ended.
+    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        let status = self.child.try_wait()?;
+        if status.is_some() {
+            survivors::watch(Watched::Process(Pid::from_child(&self.child)), false);
+        }
+        Ok(status)
+    }
+
+    /// Sends SIGTERM.
+    pub fn terminate(&self) {
+        // An error means that it has ended.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
     }
 }
 

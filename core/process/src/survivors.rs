@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 const LOOK: Duration = Duration::from_millis(50);
 const LAST: Duration = Duration::from_secs(1);
 
-/// Reads `+ GROUP` and `- GROUP`. At the end of its input, groups that are left have five seconds from SIGTERM to SIGKILL: launchers end
+/// Reads `+ GROUP` and `- GROUP`, where a group is negative, as `kill` takes it, and a process is not. At the end of its input, groups that are left have five seconds from SIGTERM to SIGKILL: launchers end
 /// their ranks on other hosts meanwhile.
 const WATCHDOG: &str = r#"trap '' HUP INT TERM
 groups=
@@ -27,7 +27,7 @@ while read -r change group; do
   groups=$others
   [ "$change" = + ] && groups="$groups $group"
 done
-signal() { left=; for group in $groups; do kill -s "$1" -- "-$group" && left=1; done; [ -n "$left" ]; }
+signal() { left=; for group in $groups; do kill -s "$1" -- "$group" && left=1; done; [ -n "$left" ]; }
 signal TERM || exit
 looks=50
 while signal 0 && [ "$looks" -gt 0 ]; do sleep 0.1; looks=$((looks - 1)); done
@@ -45,12 +45,23 @@ pub(crate) fn prepare() {
     LazyLock::force(&WATCHED);
 }
 
-/// From now on a group ends with this process, or not any more.
-pub(crate) fn watch(group: Pid, is_watched: bool) {
+/// What ends with this process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Watched {
+    Group(Pid),
+    Process(Pid),
+}
+
+/// From now on a group or a process ends with this one, or not any more.
+pub(crate) fn watch(watched: Watched, is_watched: bool) {
     if let Some(mut watchdog) = WATCHED.as_ref() {
         let change = if is_watched { '+' } else { '-' };
-        // Without a watchdog, the group outlives a killed process as any other does.
-        let _ = watchdog.write_all(format!("{change} {}\n", group.as_raw_nonzero()).as_bytes());
+        let number = match watched {
+            Watched::Group(leader) => -leader.as_raw_nonzero().get(),
+            Watched::Process(process) => process.as_raw_nonzero().get(),
+        };
+        // Without a watchdog, it outlives a killed process as any other does.
+        let _ = watchdog.write_all(format!("{change} {number}\n").as_bytes());
     }
 }
 

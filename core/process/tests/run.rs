@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hopmap_process::{Cause, Group, Limits, Output, RunError, end_survivors, run};
+use hopmap_process::{Cause, Companion, Group, Limits, Output, RunError, end_survivors, run};
 
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -136,6 +136,15 @@ fn other_process(name: &str, folder: &Path) -> Option<std::process::Child> {
     let folder = Path::new(&folder);
     let script =
         format!("(trap '' TERM; sleep 300 & echo $! > {}; wait) & wait", folder.join("rank").display());
+    if name.starts_with("companions") {
+        let script = format!("echo $$ > {}; sleep 300 & wait", folder.join("rank").display());
+        let mut companion = Companion::start(&mut shell(&script)).unwrap();
+        fs::write(folder.join("noted"), "\n").unwrap();
+        while companion.ended().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        return None;
+    }
     let group = Group::start(&mut shell(&script)).unwrap();
     group.note(&folder.join("group"));
     fs::write(folder.join("noted"), "\n").unwrap();
@@ -146,10 +155,18 @@ fn other_process(name: &str, folder: &Path) -> Option<std::process::Child> {
 /// A killed trial left its ranks running beside those of the next one.
 #[test]
 fn groups_end_with_a_process_that_is_killed() {
+    ends_when_killed("groups_end_with_a_process_that_is_killed");
+}
+
+/// So did a killed `hopmap record`, whose launcher is in its own group.
+#[test]
+fn companions_end_with_a_process_that_is_killed() {
+    ends_when_killed("companions_end_with_a_process_that_is_killed");
+}
+
+fn ends_when_killed(test: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut other) = other_process("groups_end_with_a_process_that_is_killed", folder.path()) else {
-        return;
-    };
+    let Some(mut other) = other_process(test, folder.path()) else { return };
     let rank = line_of(&folder.path().join("rank"));
     line_of(&folder.path().join("noted"));
     other.kill().unwrap();

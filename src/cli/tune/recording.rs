@@ -3,9 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use hopmap_command::{Exit, Failure, shown};
 use hopmap_durable::Staging;
+use hopmap_process::{Cause, Limits, RunError, run};
 use hopmap_recording::{DESCRIPTION, Description, Recording};
 use miette::Diagnostic;
 
@@ -13,6 +16,7 @@ use super::arguments::Arguments;
 use super::place::{Place, command_line, short};
 use super::step::{OutOfTime, keep, run_command};
 use crate::cli::job::{End, Hosts};
+use crate::cli::open::on_interrupt;
 use crate::cli::output::{Output, Result};
 
 /// Its folder in that of the results.
@@ -56,7 +60,7 @@ pub(super) fn record(
         return Ok(Exit::Done);
     }
     if let Some(command) = prepare {
-        run_prepare(command)?;
+        run_prepare(command, end)?;
     }
     let launcher = place.launcher(arguments)?;
     output.note(format!("recording {}", command_line(launcher.iter().chain(&arguments.program))));
@@ -74,14 +78,20 @@ pub(super) fn record(
     keep(recorded, &unfinished, &recording)
 }
 
-fn run_prepare(command: &str) -> Result<()> {
-    let ended = Command::new("sh").args(["-c", command]).status();
-    let how = match ended {
-        Ok(status) if status.success() => return Ok(()),
-        Ok(status) => format!("ended with {status}"),
-        Err(error) => format!("cannot be started: {error}"),
+fn run_prepare(command: &str, end: Option<End>) -> Result<()> {
+    let interrupted = on_interrupt()?;
+    let time = end.map(|end| end.at.saturating_duration_since(Instant::now()));
+    let limits = Limits { time, stop: &|| interrupted.load(Ordering::Relaxed), ..Limits::default() };
+    let Err(RunError { cause, stderr, .. }) = run(Command::new("sh").args(["-c", command]), &limits) else {
+        return Ok(());
     };
-    Err(Failure::failed(NotPrepared { command: command.to_owned(), how }))
+    match cause {
+        Cause::Stopped => return Err(Failure::new(Exit::Interrupted, [])),
+        Cause::Time(_) => OutOfTime::check(end, "`--prepare`")?,
+        _ => {}
+    }
+    let stderr = if stderr.is_empty() { stderr } else { format!(": {stderr}") };
+    Err(Failure::failed(NotPrepared { command: command.to_owned(), how: format!("{cause}{stderr}") }))
 }
 
 /// The longest time of a rank between `MPI_Init` and `MPI_Finalize`.

@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
 use hopmap_mpi_environment::{Compiled, Identity, LONGER_GRACE, PRELOAD, monitoring_variables, preload};
+use hopmap_process::Companion;
 use hopmap_recording::{Method, profile_prefix};
-use rustix::process::{Pid, Signal, kill_process};
 
 /// Variables of the recorder, see `runtime.c`.
 const FOLDER: &str = "HOPMAP_RECORD_DIR";
@@ -102,22 +102,21 @@ fn existing() -> Option<String> {
 
 /// Starts the launcher, and waits for it.
 pub(crate) fn run_launcher(mut command: Command, cx: &Context<'_>) -> io::Result<ExitStatus> {
-    wait(command.spawn()?, cx)
+    wait(Companion::start(&mut command)?, cx)
 }
 
 /// Waits for the launcher. If only this process was told to stop, it passes that on a little later.
-fn wait(mut child: Child, cx: &Context<'_>) -> io::Result<ExitStatus> {
+fn wait(mut launcher: Companion, cx: &Context<'_>) -> io::Result<ExitStatus> {
     let (mut since, mut is_told) = (None, false);
     loop {
-        if let Some(status) = child.try_wait()? {
+        if let Some(status) = launcher.ended()? {
             return Ok(status);
         }
         if cx.should_stop() {
             let since: &mut Instant = since.get_or_insert_with(Instant::now);
             if !is_told && since.elapsed() >= PATIENCE {
                 is_told = true;
-                // An error means that it has ended.
-                let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+                launcher.terminate();
             }
         }
         sleep(LOOK);

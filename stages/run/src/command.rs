@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use hopmap_launchers::{CommandWords, PROGRAM_WORD, launch_file};
-use hopmap_model::{LaunchFile, Mapping};
+use hopmap_model::{Context, LaunchFile, Mapping};
+use hopmap_process::{Cause, Limits, RunError};
 
 use crate::params::words;
 use crate::{TrialError, TrialParams};
@@ -81,23 +83,23 @@ impl LaunchCommand {
     }
 }
 
-/// Runs the command before a run, in a shell; `{trial}` and the variable are the folder of the run.
-pub(crate) fn prepare(params: &TrialParams, trial: &Path) -> Result<(), TrialError> {
-    let Some(text) = &params.prepare else { return Ok(()) };
+/// Runs the command before a run, in a shell; `{trial}` and the variable are the folder of the run. `false` if it was stopped.
+pub(crate) fn prepare(params: &TrialParams, trial: &Path, cx: &Context<'_>) -> Result<bool, TrialError> {
+    let Some(text) = &params.prepare else { return Ok(true) };
     let mut command = Command::new("sh");
     command.args(["-c", &text.replace(TRIAL_WORD, &trial.to_string_lossy())]);
-    command.envs(&params.env).env(TRIAL, trial).stdin(Stdio::null());
+    command.envs(&params.env).env(TRIAL, trial);
     if let Some(folder) = &params.folder {
         command.current_dir(folder.path());
     }
-    let failed = |how: String| TrialError::Prepare { command: text.clone(), how };
-    let output = command.output().map_err(|error| failed(format!("cannot be started: {error}")))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let time = params.timeout_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let limits = Limits { time, stop: &|| cx.should_stop(), ..Limits::default() };
+    match hopmap_process::run(&mut command, &limits) {
+        Ok(_) => Ok(true),
+        Err(RunError { cause: Cause::Stopped, .. }) => Ok(false),
+        Err(RunError { cause, stderr, .. }) => {
             let stderr = if stderr.is_empty() { stderr } else { format!(": {stderr}") };
-            Err(failed(format!("ended with {}{stderr}", output.status)))
+            Err(TrialError::Prepare { command: text.clone(), how: format!("{cause}{stderr}") })
         }
     }
 }

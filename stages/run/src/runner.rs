@@ -274,7 +274,9 @@ impl<'a> Runner<'a> {
         let mut command = launch.command(&folder, &self.wrapper.iter().map(below).collect::<Vec<_>>());
         let (stdout, stderr) = (folder.join(STDOUT), folder.join(STDERR));
         command.stdin(Stdio::null()).stdout(create_file(&stdout)?).stderr(create_file(&stderr)?);
-        prepare(self.params, &folder)?;
+        if !prepare(self.params, &folder, cx)? {
+            return Ok(false);
+        }
 
         self.lateness()?;
         let processors = Processors::now();
