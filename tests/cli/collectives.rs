@@ -101,12 +101,13 @@ fn collectives_that_do_not_count_are_named_with_their_share() {
     let sandbox = Sandbox::new();
     let trace = format!("trace={}", project().join("sample-traces/rows-columns-16").display());
     let run = |with: &[&str]| {
-        let place = ["run", "place", "-p", &trace, "--report", "report.html"];
+        let report = format!("report{}.html", with.concat());
+        let place = ["run", "place", "-p", &trace, "--report", &report];
         let said = sandbox.stdout(&[&place[..], with].concat());
         let what = "collectives are 41 % of the communication time of program and are not counted";
         (
             said.contains(&format!("warning: {what}: -p collectives=expand")),
-            sandbox.read("report.html").contains(what),
+            sandbox.read(&report).contains(what),
         )
     };
     assert_eq!(run(&[]), (false, false));
