@@ -8,7 +8,7 @@ use hopmap_command::{Failure, shown};
 use miette::Diagnostic;
 
 use super::output::Result;
-use crate::accepted::{Accepted, AcceptedError};
+use crate::accepted::Accepted;
 use crate::{archive, engine, lock, refresh, report};
 
 /// What a command writes to a file that its user named.
@@ -43,7 +43,7 @@ impl Written {
             Ok(there) if there.is_symlink() => Err(refused("is a symbolic link")),
             Ok(there) if !there.is_file() => Err(refused("is not a regular file")),
             Ok(there) if there.len() > 0 && !self.is_at(path) => {
-                Err(refused("exists, was not written by hopmap or was edited"))
+                Err(refused("is there, and hopmap did not write it"))
             }
             // What else is wrong is found by writing.
             _ => Ok(()),
@@ -68,7 +68,7 @@ impl Written {
             Self::Timeline => head(path).contains(report::TIMELINE_MARK),
             Self::Archive => archive::is_whole(path),
             Self::Lock => head(path).starts_with(lock::HEADING),
-            Self::Accepted => matches!(Accepted::read(path), Ok(_) | Err(AcceptedError::Format { .. })),
+            Self::Accepted => Accepted::read(path).is_ok(),
             Self::Metrics => head(path).starts_with(refresh::METRICS_MARK),
         }
     }
