@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use hopmap_test_network::{Description, Limits, Link, Network};
+use hopmap_test_network::{Description, Link, Network};
 use hopmap_test_support::program;
 
 use crate::support::{self, Pong, assert_half_round_trip, ping, start, succeeded, wanted};
@@ -17,20 +17,25 @@ fn seconds() -> f64 {
     if hopmap_test_support::soak() { 20.0 } else { 3.0 }
 }
 
-/// Runs a measurement until this machine is not too busy for it. In the short form, the third try takes place on a busy one too:
-/// frames that are some milliseconds late do not change a mean over seconds.
-fn measured<T>(network: &Network, what: impl Fn() -> T) -> T {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let is_last = tries == 3 && !hopmap_test_support::soak();
-        let limits = if is_last { Limits { max_late: 0.2, min_idle: 0.0 } } else { Limits::default() };
-        match network.measure_within(limits, &what) {
-            Ok((done, _)) => return done,
-            Err(error) if tries < 6 => eprintln!("try {tries}: {error}"),
-            Err(error) => panic!("{error}"),
+/// Measures rates until they are as expected. What else runs on this machine can only make streams slower, so a few tries may fail.
+/// In no try may streams of equal length end before `links` links could have carried all of them.
+fn assert_rates(
+    network: &Network,
+    streams: &[(usize, usize)],
+    links: usize,
+    is_expected: impl Fn(&[f64]) -> bool,
+) {
+    let mut tries = Vec::new();
+    while tries.len() < 8 {
+        let rates = rates(network, streams);
+        let last = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        assert!(last * rates.len() as f64 <= 1.05 * RATE * links as f64, "{rates:?}");
+        if is_expected(&rates) {
+            return;
         }
+        tries.push(rates);
     }
+    panic!("{streams:?}: {tries:?}");
 }
 
 /// The mean rates of TCP streams that start together, in bytes per second.
@@ -57,16 +62,14 @@ fn streams_over_one_uplink_get_half_of_it_and_others_all_of_it() {
     let Some(_alone) = wanted() else { return };
     let network = start(&Description::tree_links(&[4, 2], &[8.0 * RATE, RATE], &[20e-6]));
     let _pongs: Vec<Pong> = (0..8).map(|host| Pong::start(&network, host)).collect();
-    let alone = measured(&network, || rates(&network, &[(0, 2)]));
-    assert!(alone[0] >= 0.9 * RATE, "{alone:?}");
+    // Frames that are late on a busy machine lower a mean over 3 s; streams that share a link would get half of it.
+    let (whole, tolerance) = if hopmap_test_support::soak() { (0.9, 0.1) } else { (0.7, 0.2) };
+    let is_whole = |rates: &[f64]| rates.iter().all(|rate| *rate >= whole * RATE);
+    assert_rates(&network, &[(0, 2)], 1, is_whole);
     // TCP is fair in the long run: in 3 s, a stream has got 65 % of a link.
-    let tolerance = if hopmap_test_support::soak() { 0.1 } else { 0.2 };
-    let shares = measured(&network, || rates(&network, &[(0, 2), (1, 4)]));
-    let is_fair = |share: &f64| (share / RATE - 0.5).abs() <= tolerance;
-    assert!(shares.iter().all(is_fair), "{shares:?}");
-    for disjoint in measured(&network, || rates(&network, &[(0, 2), (4, 6)])) {
-        assert!(disjoint >= 0.9 * RATE, "{disjoint}");
-    }
+    let is_fair = |rates: &[f64]| rates.iter().all(|rate| (rate / RATE - 0.5).abs() <= tolerance);
+    assert_rates(&network, &[(0, 2), (1, 4)], 1, is_fair);
+    assert_rates(&network, &[(0, 2), (4, 6)], 2, is_whole);
 }
 
 #[test]
