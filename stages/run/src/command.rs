@@ -87,7 +87,9 @@ impl LaunchCommand {
 pub(crate) fn prepare(params: &TrialParams, trial: &Path, cx: &Context<'_>) -> Result<bool, TrialError> {
     let Some(text) = &params.prepare else { return Ok(true) };
     let mut command = Command::new("sh");
-    command.args(["-c", &text.replace(TRIAL_WORD, &trial.to_string_lossy())]);
+    let place = trial.to_string_lossy();
+    // Only a NUL cannot be quoted, and no path has one.
+    command.args(["-c", &text.replace(TRIAL_WORD, &shlex::try_quote(&place).unwrap_or_default())]);
     command.envs(&params.env).env(TRIAL, trial);
     if let Some(folder) = &params.folder {
         command.current_dir(folder.path());
@@ -160,6 +162,19 @@ mod tests {
             ),
             "A=1 HOPMAP_TRIAL=/t/3 mpiexec.hydra -f /l/f -n 2 app"
         );
+    }
+
+    #[test]
+    fn the_folder_of_a_run_is_one_word_of_what_prepares_it() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["plain", "it's $(exit) `exit`; exit", "a  b\"\\*"] {
+            let trial = folder.path().join(name);
+            std::fs::create_dir(&trial).unwrap();
+            let params: TrialParams =
+                serde_json::from_str(r#"{"program": "app", "prepare": "echo >{trial}/done"}"#).unwrap();
+            assert!(prepare(&params, &trial, &Context::detached()).unwrap());
+            assert!(trial.join("done").exists(), "{name}");
+        }
     }
 
     #[test]
