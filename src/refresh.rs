@@ -313,8 +313,6 @@ impl Attempt<'_> {
     }
 }
 
-/// Time that a command has to end once it was asked to.
-const GRACE: Duration = Duration::from_secs(1);
 /// Most bytes of what it said that are shown.
 const SAID: usize = 2000;
 
@@ -351,7 +349,7 @@ impl Consumer {
         });
         let ended = reason.and_then(|reason| {
             // One that has ended by itself may have started a service.
-            let status = if reason.is_some() { group.stop(GRACE) } else { group.leave() };
+            let status = if reason.is_some() { group.stop() } else { group.leave() };
             Ok((reason, status?))
         });
         match ended.map_err(DurableError::io("wait for", Path::new("sh")))? {

@@ -372,7 +372,7 @@ impl Processes {
             }
             if looked.elapsed() >= INTERVAL {
                 looked = Instant::now();
-                look().inspect_err(|_| drop(self.group.stop(GRACE)))?;
+                look().inspect_err(|_| drop(self.group.stop()))?;
             }
         }
         drop(self.input.take());

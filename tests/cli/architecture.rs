@@ -353,7 +353,7 @@ fn stages_open_inputs_in_one_way() {
         ("stages/checkpoint/src/store/prune/sweep.rs", "the store of checkpoints"),
         ("stages/checkpoint/src/store/restore/", "what is written"),
         ("core/mpi/src/compiler.rs", "what it compiled, in a folder of the user alone"),
-        ("core/process/src/survivors.rs", "what the kernel says of processes, and a note of its own"),
+        ("core/process/src/", "what the kernel says of processes, and a note of its own"),
         ("stages/record/src/program.rs", "the head of a regular file that is about to be executed"),
         ("stages/trace/src/import/hopmap_record/events.rs", "the events of ranks, which `EventFile` opens"),
         ("stages/topology/src/probe/ranks.rs", "what ranks append to a file that it created"),

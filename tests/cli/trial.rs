@@ -251,7 +251,7 @@ fn an_interrupted_trial_keeps_what_was_measured() {
     let trial = Trial::new();
     trial.with("runs = 3, warm_up = 0");
     // A rank that outlives its launcher and writes later, as those on other hosts do.
-    let late = "setsid sh -c 'sleep 2; echo late' & sleep 60";
+    let late = "(setsid sh -c 'sleep 2; echo late' &); sleep 60";
     let app =
         format!("#!/bin/sh\necho run >> started\n[ $(wc -l < started) = 4 ] && {{ {late}; }}\nexit 0\n");
     trial.script("app", &app);
@@ -277,6 +277,24 @@ fn an_interrupted_trial_keeps_what_was_measured() {
     assert_eq!((trials.looks.as_slice(), trials.is_stopped()), (&[4][..], false));
     let files = trials.files.files();
     assert!((0..8).all(|run| files.contains_key(&format!("{run}/stdout"))), "{files:?}");
+}
+
+/// A script ended at once, and the mpirun that it had started was killed before it had ended its ranks.
+#[test]
+fn an_interrupted_trial_leaves_the_launcher_of_a_script_time_to_end_its_ranks() {
+    let trial = Trial::new();
+    trial.with("runs = 1, warm_up = 0");
+    trial.script("launcher", &LAUNCHER.replace("exec ", ""));
+    let app = "#!/bin/sh\ntrap 'sleep 1; echo ended > tidy; exit 1' TERM\necho > begun\nwhile :; do sleep 0.1; done\n";
+    trial.script("app", app);
+    let mut child = trial.0.command(&["run", "t.toml", "--no-report", "--quiet"]).spawn().unwrap();
+    let since = Instant::now();
+    while !trial.0.path().join("begun").exists() && since.elapsed() < Duration::from_mins(1) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    signal(child.id(), "INT");
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(trial.0.read("tidy"), "ended\n");
 }
 
 /// Gives the program the hosts of all ranks, such as `aabb`.

@@ -1,9 +1,10 @@
 //! Runs other programs in their own process groups and never leaves a process behind. See the `README.md`.
 //!
-//! [`on_path`] finds a program, [`run`] runs one command to its end, [`Group`] is a program as the leader of a process group; [`Capture`]
+//! [`on_path`] finds a program, [`run`] runs one command to its end, [`Group`] is a program with all that it started; [`Capture`]
 //! and [`for_each_line`] read output, so that programs never block on a full pipe. If this process is killed, its groups end as well; what
 //! is left nevertheless, [`end_survivors`] ends in a later process.
 
+mod family;
 mod survivors;
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -17,13 +18,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::retry_on_intr;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-use survivors::Watched;
+use family::{Family, LONGEST_LOOK, SHORTEST_LOOK};
 pub use survivors::end_survivors;
 
-/// Time from SIGTERM to SIGKILL.
-const GRACE: Duration = Duration::from_secs(1);
+/// Time from SIGTERM to SIGKILL: mpirun ends its ranks meanwhile, to which it gives one to three seconds.
+const GRACE: Duration = Duration::from_secs(5);
 /// Time for the streams to close after the group has ended: a process that left the group may hold them open.
 const STREAM_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of bytes of standard error that are kept, and of lines that are quoted.
@@ -145,7 +146,7 @@ pub fn run(command: &mut Command, limits: &Limits<'_>) -> Result<Output, RunErro
         _ => (limits.stop)().then_some(Cause::Stopped),
     });
     let ended = waited.and_then(|cause| {
-        let status = if cause.is_some() { group.stop(GRACE) } else { group.end() };
+        let status = if cause.is_some() { group.stop() } else { group.end() };
         Ok((cause, status?))
     });
     let deadline = Instant::now() + STREAM_TIMEOUT;
@@ -173,14 +174,11 @@ fn command_line(command: &Command) -> String {
     }
 }
 
-/// Polling interval: short at first, because most programs end soon.
-const SHORTEST_LOOK: Duration = Duration::from_millis(1);
-const LONGEST_LOOK: Duration = Duration::from_millis(50);
-
-/// A running program and all processes of the group that it leads. Drop kills them.
+/// A running program and all that it started, which it ends at the latest when it is dropped.
 #[derive(Debug)]
 pub struct Group {
     leader: Child,
+    family: Family,
     is_over: bool,
 }
 
@@ -188,10 +186,20 @@ impl Group {
     /// Starts a program as the leader of a new group. A Ctrl-C in the terminal then reaches only hopmap,
     /// which decides what happens to the program.
     pub fn start(command: &mut Command) -> io::Result<Self> {
+        Self::begin(command.process_group(0))
+    }
+
+    /// Starts a program in the process group of this one: a terminal interrupts both, and gives it input.
+    pub fn start_beside(command: &mut Command) -> io::Result<Self> {
+        Self::begin(command)
+    }
+
+    fn begin(command: &mut Command) -> io::Result<Self> {
         survivors::prepare();
-        let leader = command.process_group(0).spawn()?;
-        survivors::watch(Watched::Group(Pid::from_child(&leader)), true);
-        Ok(Self { leader, is_over: false })
+        let leader = command.spawn()?;
+        let family = Family::of(Pid::from_child(&leader));
+        survivors::watch(&family, true);
+        Ok(Self { leader, family, is_over: false })
     }
 
     /// Notes in a file by what [`end_survivors`] finds the group. Errors are ignored.
@@ -268,34 +276,44 @@ impl Group {
         Ok(self.wait(|| (Instant::now() >= deadline).then_some(()))?.is_none())
     }
 
-    /// Sends SIGTERM to all processes of the group.
-    pub fn terminate(&self) {
-        self.signal(Signal::TERM);
+    /// Sends SIGTERM; the leader may end before the others.
+    pub fn terminate(&mut self) {
+        self.family.terminate();
     }
 
-    /// Sends SIGKILL to all processes of the group.
-    pub fn kill(&self) {
-        self.signal(Signal::KILL);
+    /// Sends SIGKILL.
+    pub fn kill(&mut self) {
+        self.family.kill();
     }
 
-    fn signal(&self, signal: Signal) {
-        if !self.is_over {
-            // An error means that no process is left.
-            let _ = kill_process_group(Pid::from_child(&self.leader), signal);
-        }
-    }
-
-    /// Sends SIGTERM, then kills the rest when the leader has ended or `grace` has passed.
-    pub fn stop(&mut self, grace: Duration) -> io::Result<ExitStatus> {
-        self.terminate();
-        self.wait_until(Instant::now() + grace)?;
-        self.end()
-    }
-
-    /// Kills the remaining processes; returns the exit status of the leader.
-    pub fn end(&mut self) -> io::Result<ExitStatus> {
-        self.kill();
+    /// Sends SIGTERM, then kills what is left after five seconds.
+    pub fn stop(&mut self) -> io::Result<ExitStatus> {
+        let end = Instant::now() + GRACE;
+        self.family.terminate();
+        self.wait_until(end)?;
+        self.family.end(end.saturating_duration_since(Instant::now()));
         self.leave()
+    }
+
+    /// The same if all may have been told already, by a terminal: before, they have `patience` to end by themselves.
+    pub fn stop_after(&mut self, patience: Duration) -> io::Result<ExitStatus> {
+        let end = Instant::now() + patience;
+        self.family.look();
+        self.wait_until(end)?;
+        self.family.is_gone_within(end.saturating_duration_since(Instant::now()), Family::look);
+        if self.ended()?.is_some() { self.end() } else { self.stop() }
+    }
+
+    /// Stops the leader if it is running, or what it has left; returns its exit status.
+    pub fn end(&mut self) -> io::Result<ExitStatus> {
+        if self.ended()?.is_none() {
+            return self.stop();
+        }
+        let status = self.leave()?;
+        if self.family.may_be_left() {
+            self.family.end(GRACE);
+        }
+        Ok(status)
     }
 
     /// Waits for the leader only: the processes that it started may go on, also without this one.
@@ -304,7 +322,7 @@ impl Group {
         let group = Pid::from_child(&self.leader);
         // Before it is reaped: afterwards its number may be that of another group.
         retry_on_intr(|| waitid(WaitId::Pid(group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT))?;
-        survivors::watch(Watched::Group(group), false);
+        survivors::watch(&self.family, false);
         self.leader.wait()
     }
 }
@@ -314,37 +332,6 @@ impl Drop for Group {
         if !self.is_over {
             let _ = self.end();
         }
-    }
-}
-
-/// A program in the process group of this one: a terminal interrupts both, and gives it input. It ends with this process if that is killed.
-#[derive(Debug)]
-pub struct Companion {
-    child: Child,
-}
-
-impl Companion {
-    /// Starts a program.
-    pub fn start(command: &mut Command) -> io::Result<Self> {
-        survivors::prepare();
-        let child = command.spawn()?;
-        survivors::watch(Watched::Process(Pid::from_child(&child)), true);
-        Ok(Self { child })
-    }
-
-    /// The exit status, if it has ended.
-    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
-        let status = self.child.try_wait()?;
-        if status.is_some() {
-            survivors::watch(Watched::Process(Pid::from_child(&self.child)), false);
-        }
-        Ok(status)
-    }
-
-    /// Sends SIGTERM.
-    pub fn terminate(&self) {
-        // An error means that it has ended.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hopmap_process::{Cause, Companion, Group, Limits, Output, RunError, end_survivors, run};
+use hopmap_process::{Cause, Group, Limits, Output, RunError, end_survivors, run};
 
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -74,6 +74,56 @@ fn a_stopped_command_can_clean_up() {
     assert!(tidy.exists());
 }
 
+/// A launcher that ends at once on SIGTERM, while what it has started needs a second to clean up and another one ignores SIGTERM. With
+/// `setsid`, they are in groups of their own, as the ranks of Open MPI are.
+fn launcher(folder: &Path, prefix: &str) -> Command {
+    let [begun, tidy, rank] = ["begun", "tidy", "rank"].map(|name| folder.join(name).display().to_string());
+    let tidies = format!("trap \"sleep 1; echo >{tidy}; exit\" TERM; echo >{begun}");
+    let ignores = format!("trap \"\" TERM; echo $$ >{rank}");
+    let [tidies, ignores] =
+        [tidies, ignores].map(|begin| format!("{prefix} sh -c '{begin}; while :; do sleep 0.1; done' &"));
+    let mut launcher = shell(&format!("{tidies} {ignores} wait"));
+    launcher.stdout(Stdio::null()).stderr(Stdio::null());
+    launcher
+}
+
+/// Waits until all of it runs; the number of what ignores SIGTERM.
+fn rank_of_launcher(folder: &Path) -> String {
+    line_of(&folder.join("begun"));
+    line_of(&folder.join("rank"))
+}
+
+/// An mpirun behind a script was killed before it had ended its ranks, or went on.
+#[test]
+fn a_launcher_ends_with_all_that_it_started_and_they_can_clean_up() {
+    type Start = fn(&mut Command) -> std::io::Result<Group>;
+    let ends = |start: Start, prefix: &str, is_told: bool| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut group = start(&mut launcher(folder.path(), prefix)).unwrap();
+        let rank = rank_of_launcher(folder.path());
+        if is_told {
+            group.terminate();
+            group.wait(|| None::<()>).unwrap();
+        }
+        assert!(!group.end().unwrap().success());
+        let is_tidy = folder.path().join("tidy").exists();
+        assert!(is_tidy && is_gone(&rank), "{prefix} {is_told} {is_tidy} {rank}");
+    };
+    std::thread::scope(|scope| {
+        for start in [Group::start as Start, Group::start_beside] {
+            for (prefix, is_told) in [("", false), ("", true), ("setsid", false), ("setsid", true)] {
+                scope.spawn(move || ends(start, prefix, is_told));
+            }
+        }
+    });
+}
+
+#[test]
+fn what_a_terminal_has_told_has_time_to_end_by_itself() {
+    let mut group = Group::start_beside(&mut shell("sleep 0.3; exit 3")).unwrap();
+    assert_eq!(group.stop_after(Duration::from_mins(1)).unwrap().code(), Some(3));
+}
+
 /// Whether a process is gone or a zombie.
 fn is_gone(process: &str) -> bool {
     let status = fs::read_to_string(Path::new("/proc").join(process).join("stat"));
@@ -134,18 +184,12 @@ fn other_process(name: &str, folder: &Path) -> Option<std::process::Child> {
         return Some(command.spawn().unwrap());
     };
     let folder = Path::new(&folder);
-    let script =
-        format!("(trap '' TERM; sleep 300 & echo $! > {}; wait) & wait", folder.join("rank").display());
-    if name.starts_with("companions") {
-        let script = format!("echo $$ > {}; sleep 300 & wait", folder.join("rank").display());
-        let mut companion = Companion::start(&mut shell(&script)).unwrap();
-        fs::write(folder.join("noted"), "\n").unwrap();
-        while companion.ended().unwrap().is_none() {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        return None;
-    }
-    let group = Group::start(&mut shell(&script)).unwrap();
+    // A later process finds the group alone.
+    let prefix = if name.starts_with("a_group") { "" } else { "setsid" };
+    let mut launcher = launcher(folder, prefix);
+    let is_companion = name.starts_with("companions");
+    let group = if is_companion { Group::start_beside(&mut launcher) } else { Group::start(&mut launcher) };
+    let group = group.unwrap();
     group.note(&folder.join("group"));
     fs::write(folder.join("noted"), "\n").unwrap();
     group.wait(|| None::<()>).unwrap();
@@ -167,7 +211,7 @@ fn companions_end_with_a_process_that_is_killed() {
 fn ends_when_killed(test: &str) {
     let folder = tempfile::tempdir().unwrap();
     let Some(mut other) = other_process(test, folder.path()) else { return };
-    let rank = line_of(&folder.path().join("rank"));
+    let rank = rank_of_launcher(folder.path());
     line_of(&folder.path().join("noted"));
     other.kill().unwrap();
     other.wait().unwrap();
@@ -176,6 +220,7 @@ fn ends_when_killed(test: &str) {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(is_gone(&rank), "{rank} is alive");
+    assert!(folder.path().join("tidy").exists());
 }
 
 #[test]
@@ -185,7 +230,7 @@ fn a_group_that_was_left_is_found_and_no_other_one() {
     else {
         return;
     };
-    let rank = line_of(&folder.path().join("rank"));
+    let rank = rank_of_launcher(folder.path());
     line_of(&folder.path().join("noted"));
     let file = folder.path().join("group");
     let left = fs::read_to_string(&file).unwrap();
@@ -227,5 +272,5 @@ fn the_end_of_a_leader_is_known_without_polling_and_a_reason_ends_the_wait() {
     assert_eq!((stopped, group.end().unwrap().code()), (None, Some(3)));
     let mut group = Group::start(&mut shell("sleep 300")).unwrap();
     assert_eq!(group.wait_for_end(|| Some(7)).unwrap().1, Some(7));
-    assert_eq!(group.stop(Duration::from_secs(10)).unwrap().code(), None);
+    assert_eq!(group.stop().unwrap().code(), None);
 }

@@ -4,12 +4,11 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hopmap_model::Context;
 use hopmap_mpi_environment::{Compiled, Identity, LONGER_GRACE, PRELOAD, monitoring_variables, preload};
-use hopmap_process::Companion;
+use hopmap_process::Group;
 use hopmap_recording::{Method, profile_prefix};
 
 /// Variables of the recorder, see `runtime.c`.
@@ -20,8 +19,6 @@ const EVENTS: &str = "HOPMAP_RECORD_EVENTS";
 /// Time in which the launcher ends by itself after Ctrl-C, which the terminal has sent to it too. On a second signal
 /// Open MPI's mpirun kills the ranks at once, and they write nothing.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time between two looks at the launcher.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// How ranks record.
 #[derive(Debug)]
@@ -100,25 +97,12 @@ fn existing() -> Option<String> {
     std::env::var(PRELOAD).ok()
 }
 
-/// Starts the launcher, and waits for it.
+/// Starts the launcher, and waits for it. It is in the group of this process, whose terminal it needs. If only this process was told to
+/// stop, it passes that on a little later.
 pub(crate) fn run_launcher(mut command: Command, cx: &Context<'_>) -> io::Result<ExitStatus> {
-    wait(Companion::start(&mut command)?, cx)
-}
-
-/// Waits for the launcher. If only this process was told to stop, it passes that on a little later.
-fn wait(mut launcher: Companion, cx: &Context<'_>) -> io::Result<ExitStatus> {
-    let (mut since, mut is_told) = (None, false);
-    loop {
-        if let Some(status) = launcher.ended()? {
-            return Ok(status);
-        }
-        if cx.should_stop() {
-            let since: &mut Instant = since.get_or_insert_with(Instant::now);
-            if !is_told && since.elapsed() >= PATIENCE {
-                is_told = true;
-                launcher.terminate();
-            }
-        }
-        sleep(LOOK);
+    let mut launcher = Group::start_beside(&mut command)?;
+    match launcher.wait(|| cx.should_stop().then_some(()))? {
+        Some(()) => launcher.stop_after(PATIENCE),
+        None => launcher.end(),
     }
 }

@@ -346,3 +346,32 @@ fn an_interrupted_program_keeps_what_it_has_counted() {
         }
     }
 }
+
+/// The launcher of a script that did not `exec` it went on, and hopmap waited for one that ignored SIGTERM.
+#[test]
+fn a_launcher_behind_a_script_ends_with_hopmap_also_if_it_ignores_sigterm() {
+    [Signal::TERM, Signal::KILL].into_iter().for_each(ends_by);
+}
+
+fn ends_by(signal: Signal) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("script"), "sh launcher; exit 1").unwrap();
+    std::fs::write(path("launcher"), "trap '' TERM; echo $$ > begun; while :; do sleep 0.1; done").unwrap();
+    let mut command = recording(folder.path(), "--method openmpi -o to -- sh script");
+    let mut hopmap = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_mins(1);
+    let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+    let wait = |is_so: &mut dyn FnMut() -> bool| {
+        while !is_so() {
+            assert!(Instant::now() < until, "{signal:?}");
+            sleep(Duration::from_millis(20));
+        }
+    };
+    wait(&mut || text(&path("begun")).ends_with('\n'));
+    let status = Path::new("/proc").join(text(&path("begun")).trim()).join("stat");
+    assert!(!text(&status).is_empty());
+    kill_process(Pid::from_child(&hopmap), signal).unwrap();
+    wait(&mut || hopmap.try_wait().unwrap().is_some());
+    wait(&mut || text(&status).is_empty() || text(&status).contains(") Z "));
+}

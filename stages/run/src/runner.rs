@@ -332,7 +332,7 @@ impl<'a> Runner<'a> {
                 _ => None,
             }
         })?;
-        let status = if stopped.is_some() { group.stop(GRACE) } else { group.end() }?;
+        let status = if stopped.is_some() { group.stop() } else { group.end() }?;
         let _ = cx.state().map(fs::remove_file);
         Ok((end.duration_since(begin).as_secs_f64(), stopped.unwrap_or(Ending::Exited(status))))
     }

@@ -262,10 +262,16 @@ impl Drop for Started {
         }
         // A launcher that waits for a node reads no input. Told to end, `srun` takes its job out of the queue; killed, it would
         // leave the job there, which takes the node when it returns.
-        let waiting = || self.running.iter().filter(|running| matches!(running.group.ended(), Ok(None)));
-        waiting().for_each(|running| running.group.terminate());
+        let mut waiting: Vec<&mut Group> =
+            self.running.iter_mut().map(|running| &mut running.group).collect();
+        waiting.retain(|group| matches!(group.ended(), Ok(None)));
+        waiting.iter_mut().for_each(|group| group.terminate());
         let deadline = Instant::now() + TIME_TO_REVOKE;
-        waiting().for_each(|running| drop(running.group.wait_until(deadline)));
+        for group in waiting {
+            if !matches!(group.wait_until(deadline), Ok(true)) {
+                group.kill();
+            }
+        }
         for running in &mut self.running {
             let _ = running.group.end();
         }
