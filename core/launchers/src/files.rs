@@ -1,7 +1,7 @@
 //! Launch files: host and rank files of Open MPI, machine files of MPICH and Intel MPI, host files of Slurm,
 //! and the rank order file of HPE Cray MPICH. The limits of each launcher are in `docs/howto/launch.md`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
@@ -305,7 +305,8 @@ fn rank_order(
     launcher: impl FnOnce(usize, usize) -> String,
 ) -> Result<LaunchFile, LaunchError> {
     hosts_of_ranks(mapping)?;
-    let rank_at = ranks_by_slot(mapping);
+    let rank_at: BTreeMap<u32, u32> =
+        (0..).zip(&mapping.ranks).map(|(rank, placement)| (placement.slot, rank)).collect();
     let ranks_on: Vec<Vec<u32>> =
         mapping.hosts.iter().map(|host| ranks_on(host, &rank_at)).collect::<Result<_, _>>()?;
     let used = ranks_on.iter().filter(|ranks| !ranks.is_empty()).count();
@@ -327,25 +328,17 @@ fn rank_order(
     })
 }
 
-fn ranks_by_slot(mapping: &Mapping) -> Vec<Option<u32>> {
-    let mut rank_at = vec![None; mapping.slot_count() as usize];
-    for (rank, placement) in mapping.ranks.iter().enumerate() {
-        rank_at[placement.slot as usize] = Some(rank as u32);
-    }
-    rank_at
-}
-
 /// The ranks on a host in slot order; an error if a free slot precedes one of them.
-fn ranks_on(host: &HostSlots, rank_at: &[Option<u32>]) -> Result<Vec<u32>, LaunchError> {
-    let slots = &rank_at[host.first_slot as usize..(host.first_slot + host.slots) as usize];
-    let ranks: Vec<u32> = slots.iter().map_while(|&rank| rank).collect();
-    if slots[ranks.len()..].iter().any(Option::is_some) {
-        return Err(LaunchError::new(
-            format!("slot {} of `{}` is free, but later slots are not", ranks.len(), host.host),
+fn ranks_on(host: &HostSlots, rank_at: &BTreeMap<u32, u32>) -> Result<Vec<u32>, LaunchError> {
+    let taken = rank_at.range(host.first_slot..host.first_slot + host.slots);
+    let rank = |(local, (&slot, &rank)): (u32, (&u32, &u32))| match slot == host.first_slot + local {
+        true => Ok(rank),
+        false => Err(LaunchError::new(
+            format!("slot {local} of `{}` is free, but later slots are not", host.host),
             "Cray's MPI fills hosts from the first slot; leave only the last slots free, or use launch/slurm",
-        ));
-    }
-    Ok(ranks)
+        )),
+    };
+    (0..).zip(taken).map(rank).collect()
 }
 
 /// The number of ranks per host; an error if it differs between hosts, or if the hosts in use are not the

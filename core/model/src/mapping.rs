@@ -1,6 +1,6 @@
 //! The mapping: the slot of every rank, and its metrics compared with baseline mappings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use miette::Diagnostic;
 
@@ -104,14 +104,16 @@ impl Mapping {
                 let HostSlots { host, first_slot, .. } = host.clone();
                 return Err(MappingError::HostGap { host, first_slot, expected: next });
             }
-            next += host.slots;
+            next = host.first_slot.checked_add(host.slots).ok_or(MappingError::TooManySlots)?;
         }
-        let mut owner: Vec<Option<usize>> = vec![None; next as usize];
+        // A host may claim billions of slots, so memory depends on the ranks alone.
+        let mut owner = HashMap::with_capacity(self.ranks.len());
         for (rank, placement) in self.ranks.iter().enumerate() {
             let slot = placement.slot;
-            let entry =
-                owner.get_mut(slot as usize).ok_or(MappingError::NoSuchSlot { rank, slot, slots: next })?;
-            if let Some(other) = entry.replace(rank) {
+            if slot >= next {
+                return Err(MappingError::NoSuchSlot { rank, slot, slots: next });
+            }
+            if let Some(other) = owner.insert(slot, rank) {
                 return Err(MappingError::SharedSlot { slot, first: other, second: rank });
             }
             let holds = |host: &HostSlots| (host.first_slot..host.first_slot + host.slots).contains(&slot);
@@ -161,6 +163,10 @@ pub enum MappingError {
         /// The slot.
         slot: u32,
     },
+    /// The slots of the hosts have no 32-bit numbers.
+    #[error("the hosts have more than {} slots", u32::MAX)]
+    #[diagnostic(code(model::too_many_slots))]
+    TooManySlots,
     /// The slots of the hosts are not consecutive.
     #[error("host `{host}` begins at slot {first_slot} instead of {expected}")]
     #[diagnostic(code(model::host_gap))]
@@ -260,6 +266,16 @@ mod tests {
             Mapping::new(&[8], &small_tree(), Weight::Bytes),
             Err(MappingError::NoSuchSlot { slot: 8, .. })
         ));
+    }
+
+    /// The check took memory for every slot: 32 GiB for this host.
+    #[test]
+    fn hosts_with_billions_of_slots_take_no_memory() {
+        let mut mapping = Mapping::new(&[1, 0], &small_tree(), Weight::Bytes).unwrap();
+        mapping.hosts.last_mut().unwrap().slots = i32::MAX as u32;
+        assert!(mapping.check().is_ok());
+        mapping.hosts.last_mut().unwrap().slots = u32::MAX;
+        assert!(matches!(mapping.check(), Err(MappingError::TooManySlots)));
     }
 
     proptest! {

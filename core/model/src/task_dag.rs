@@ -55,9 +55,12 @@ pub struct Dependency {
     pub bytes: u64,
 }
 
+/// Ranks that may have no task: what is kept for every rank must not take more memory than there is.
+const MOST_IDLE_RANKS: usize = 1 << 20;
+
 impl TaskDag {
-    /// Checks that dependencies connect existing tasks, are sorted and acyclic, and that work is
-    /// non-negative.
+    /// Checks that dependencies connect existing tasks, are sorted and acyclic, that work is
+    /// non-negative, and that ranks are no larger than a file of this size can mean.
     pub fn check(&self) -> Result<(), TaskDagError> {
         if !self.names.is_empty() && self.names.len() != self.tasks.len() {
             return Err(TaskDagError::Names { names: self.names.len(), tasks: self.tasks.len() });
@@ -66,6 +69,11 @@ impl TaskDag {
             return Err(TaskDagError::Work { task, work: self.tasks[task].work });
         }
         let tasks = self.tasks.len();
+        let most = tasks + MOST_IDLE_RANKS;
+        if let Some(rank) = self.tasks.iter().filter_map(|task| task.rank).find(|&rank| rank as usize >= most)
+        {
+            return Err(TaskDagError::Rank { rank, tasks });
+        }
         let missing = |edge: &Dependency| edge.source.max(edge.destination) as usize >= tasks;
         if let Some(index) = self.dependencies.iter().position(missing) {
             return Err(TaskDagError::NoSuchTask { index, tasks });
@@ -187,6 +195,15 @@ pub enum TaskDagError {
         /// Its work.
         work: f64,
     },
+    /// A rank is much larger than the number of tasks.
+    #[error("there are {tasks} tasks, but one is of rank {rank}")]
+    #[diagnostic(code(model::task_dag_rank))]
+    Rank {
+        /// The rank.
+        rank: u32,
+        /// Number of tasks.
+        tasks: usize,
+    },
     /// Only some tasks have names.
     #[error("there are {names} names for {tasks} tasks")]
     #[diagnostic(code(model::task_dag_names))]
@@ -244,6 +261,12 @@ mod tests {
         assert_eq!(dag(&[-1.0], &[]).check(), Err(TaskDagError::Work { task: 0, work: -1.0 }));
         let nameless = TaskDag { names: vec!["first".into()], ..dag(&[1.0; 2], &[]) };
         assert_eq!(nameless.check(), Err(TaskDagError::Names { names: 1, tasks: 2 }));
+        // `ranks` overflowed, and a replay had a list for each of billions of ranks.
+        for rank in [u32::MAX, i32::MAX as u32] {
+            let mut large = dag(&[1.0], &[]);
+            large.tasks[0].rank = Some(rank);
+            assert_eq!(large.check(), Err(TaskDagError::Rank { rank, tasks: 1 }));
+        }
         let mut unsorted = dag(&[0.0; 3], &[(0, 1), (0, 2)]);
         unsorted.dependencies.reverse();
         assert_eq!(unsorted.check(), Err(TaskDagError::Unsorted(1)));
