@@ -1,5 +1,6 @@
 //! Paths between nodes over the links of a machine. This file handles trees, `network` all other networks.
 
+mod neighbours;
 mod network;
 
 #[cfg(test)]
@@ -7,7 +8,8 @@ mod tests;
 
 use crate::{LinkState, NodeState, SystemGraph};
 
-use network::{Neighbours, Network};
+use neighbours::Neighbours;
+use network::Network;
 
 /// The paths of messages between the nodes of a machine: by its forwarding tables, otherwise over the fewest
 /// links.

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use super::neighbours::{Bundle, Bundles, Neighbours, nth_link};
 use crate::{Forward, Link, LinkState, NodeKind, NodeState, SystemGraph, Ties};
 
 /// Distance of unreachable nodes.
@@ -18,6 +19,9 @@ pub(super) struct Network {
     ends: Vec<(u32, u32)>,
     out: Neighbours,
     into: Neighbours,
+    bundles: Bundles,
+    /// Whether a link counts: it and its ends are up.
+    is_up: Vec<bool>,
     /// Whether a node forwards messages.
     forwards: Vec<bool>,
     /// Index of a node among the hosts; zero for switches.
@@ -57,6 +61,8 @@ impl Network {
             forwards,
             ordinal: ordinal.collect(),
             divider: dividers(&is_host, &out),
+            bundles: Bundles::new(&out, nodes),
+            is_up: system.links.iter().map(counts).collect(),
             ties: system.routing.ties,
             tables: (!system.routing.forwarding.is_empty())
                 .then(|| Tables::new(&system.routing.forwarding, system.links.len())),
@@ -115,27 +121,79 @@ impl Network {
         if let ([port], [first]) = (ports, firsts.as_slice()) {
             return self.to_port(a, *port, b, *first, links);
         }
-        // Path lengths for every pair of ports.
-        let (mut shortest, mut equal) = (usize::MAX, Vec::new());
+        // Parallel links to one switch are counted, not tried: pairs of thousands of ports took minutes.
+        let (mut shortest, mut equal) = (usize::MAX, Vec::<((u32, u32), u64)>::new());
         for &port in ports {
-            for &first in &firsts {
-                links.clear();
-                if !self.to_port(a, port, b, first, links) || links.len() > shortest {
+            let own = self.own_link(a, port.1);
+            for (start, count) in self.starts(a, own) {
+                let Some(length) = self.length(start, port).filter(|&length| length <= shortest) else {
                     continue;
-                }
-                if links.len() < shortest {
-                    shortest = links.len();
+                };
+                if length < shortest {
+                    shortest = length;
                     equal.clear();
                 }
-                equal.push((first, port));
+                match equal.last_mut() {
+                    Some((last, all)) if *last == port => *all += count,
+                    _ => equal.push((port, count)),
+                }
             }
         }
-        links.clear();
         let both = u64::from(self.ordinal[a as usize]) + u64::from(self.ordinal[b as usize]);
-        let Some(&(first, port)) = equal.get((both % equal.len().max(1) as u64) as usize) else {
-            return false;
+        let all = equal.iter().map(|(_, count)| count).sum();
+        let Some(mut place) = both.checked_rem(all) else { return false };
+        let chosen = equal.iter().find(|(_, count)| match place.checked_sub(*count) {
+            Some(left) => {
+                place = left;
+                false
+            }
+            None => true,
+        });
+        let Some(&(port, _)) = chosen else { return false };
+        let own = self.own_link(a, port.1);
+        let is_equal = |first: &&Option<u32>| {
+            (first.is_none() || own.is_none() || own == **first)
+                && self.length(first.map_or(a, |link| self.ends[link as usize].1), port) == Some(shortest)
         };
-        self.to_port(a, port, b, first, links)
+        match firsts.iter().filter(is_equal).nth(place as usize) {
+            Some(&first) => self.to_port(a, port, b, first, links),
+            None => false,
+        }
+    }
+
+    /// The only link by which the tables let a host send to the last link, if they say so.
+    fn own_link(&self, a: u32, last: u32) -> Option<u32> {
+        self.tables.as_ref().filter(|_| !self.forwards[a as usize])?.entry(a, last)
+    }
+
+    /// The nodes at which paths of `a` begin, and the number of links to each; by the only link `own`, if there is one.
+    fn starts(&self, a: u32, own: Option<u32>) -> impl Iterator<Item = (u32, u64)> {
+        let only = match own {
+            _ if self.forwards[a as usize] => Some((a, 1)),
+            Some(link) if self.leaves(a, link) => Some((self.ends[link as usize].1, 1)),
+            _ => None,
+        };
+        let bundles = if only.is_some() || own.is_some() { &[][..] } else { self.bundles.of(a) };
+        let starts = bundles.iter().map(|bundle| (bundle.to, bundle.links.len() as u64));
+        only.into_iter().chain(starts)
+    }
+
+    /// Whether a link counts and leaves a node.
+    fn leaves(&self, node: u32, link: u32) -> bool {
+        self.is_up[link as usize] && self.ends[link as usize].0 == node
+    }
+
+    /// The number of links from a switch to a port, without or with the last one, always in the same way.
+    fn length(&self, start: u32, (switch, last): (u32, u32)) -> Option<usize> {
+        if !self.forwards[switch as usize] || !self.forwards[start as usize] {
+            return None;
+        }
+        let Some(tables) = &self.tables else {
+            let distance = self.distances(switch)[start as usize];
+            return (distance != UNREACHED).then_some(usize::from(distance));
+        };
+        let mut links = Vec::new();
+        self.by_tables(tables, start, last, &mut links).then_some(links.len())
     }
 
     /// The candidate ports of a sending node, or `None` if there is no choice.
@@ -200,8 +258,7 @@ impl Network {
     fn next_by_tables(&self, tables: &Tables, node: u32, last: u32) -> Option<(u32, u32)> {
         let link = tables.entry(node, last)?;
         let (_, next) = self.ends[link as usize];
-        let is_up = self.out.of(node).iter().any(|(_, other)| *other == link);
-        (is_up && (link == last || self.forwards[next as usize])).then_some((link, next))
+        (self.leaves(node, link) && (link == last || self.forwards[next as usize])).then_some((link, next))
     }
 
     /// The number of links from every switch by the tables to `host`, which has the link `last` only.
@@ -238,21 +295,25 @@ impl Network {
         }
         while node != end {
             let nearer = distances[node as usize] - 1;
-            let is_nearer = |(other, _): &&(u32, u32)| {
-                distances[*other as usize] == nearer && self.forwards[*other as usize]
+            let is_nearer = |bundle: &&Bundle| {
+                distances[bundle.to as usize] == nearer && self.forwards[bundle.to as usize]
             };
-            let mut ways = self.out.of(node).iter().filter(is_nearer);
+            let ways = self.bundles.of(node).iter().filter(is_nearer);
             let chosen = match self.ties {
-                Ties::First => ways.next(),
+                Ties::First => ways.map(|bundle| bundle.links[0]).next(),
                 Ties::Spread => {
-                    let count = ways.clone().count().max(1) as u64;
-                    let below = ways.clone().map(|(other, _)| self.divider[*other as usize]).min();
-                    let divider = self.divider[node as usize].min(below.unwrap_or(1));
+                    let (mut count, mut below) = (0, u64::MAX);
+                    for bundle in ways.clone() {
+                        count += bundle.links.len() as u64;
+                        below = below.min(self.divider[bundle.to as usize]);
+                    }
+                    let divider = self.divider[node as usize].min(below);
                     let digit = u64::from(self.ordinal[b as usize]) / divider;
-                    ways.nth((digit % count) as usize)
+                    digit.checked_rem(count).and_then(|place| nth_link(ways, place as usize))
                 }
             };
-            let Some(&(next, link)) = chosen else { return false };
+            let Some(link) = chosen else { return false };
+            let next = self.ends[link as usize].1;
             links.push(link);
             node = next;
         }
@@ -356,50 +417,4 @@ fn dividers(is_host: &[bool], out: &Neighbours) -> Vec<u64> {
         below[tier + 1] = below[tier].saturating_mul(ways[tier]);
     }
     tier.iter().map(|&tier| if tier == usize::MAX { 1 } else { below[tier] }).collect()
-}
-
-/// Outgoing links of every node, in the order of the links.
-#[derive(Debug, Clone)]
-pub(super) struct Neighbours {
-    first: Vec<u32>,
-    targets: Vec<(u32, u32)>,
-}
-
-impl Neighbours {
-    /// Of the links that satisfy a predicate.
-    pub(super) fn new(nodes: usize, links: &[Link], counts: impl Fn(&Link) -> bool) -> Self {
-        Self::by(nodes, links, counts, |link| (link.source, link.destination))
-    }
-
-    /// The links that arrive at every node, with their sources.
-    fn incoming(nodes: usize, links: &[Link], counts: impl Fn(&Link) -> bool) -> Self {
-        Self::by(nodes, links, counts, |link| (link.destination, link.source))
-    }
-
-    fn by(
-        nodes: usize,
-        links: &[Link],
-        counts: impl Fn(&Link) -> bool,
-        ends: impl Fn(&Link) -> (u32, u32),
-    ) -> Self {
-        let mut first = vec![0; nodes + 1];
-        let counted = || links.iter().enumerate().filter(|(_, link)| counts(link));
-        counted().for_each(|(_, link)| first[ends(link).0 as usize + 1] += 1);
-        for node in 0..nodes {
-            first[node + 1] += first[node];
-        }
-        let mut next = first.clone();
-        let mut targets = vec![(0, 0); counted().count()];
-        for (index, link) in counted() {
-            let (node, other) = ends(link);
-            targets[next[node as usize] as usize] = (other, index as u32);
-            next[node as usize] += 1;
-        }
-        Self { first, targets }
-    }
-
-    /// The neighbours of a node, each with the link.
-    pub(super) fn of(&self, node: u32) -> &[(u32, u32)] {
-        &self.targets[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
-    }
 }

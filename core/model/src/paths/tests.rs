@@ -209,3 +209,26 @@ fn path_times_use_the_narrowest_link() {
     system.links[3].latency_s = None;
     assert!(system.check().unwrap_err().to_string().contains("link 3"));
 }
+
+/// Hosts were joined by trying all pairs of their ports, and every choice looked at all links of a switch: minutes for hundreds
+/// of cables.
+#[test]
+fn thousands_of_parallel_links_are_no_more_work_than_one() {
+    let (hosts, cables) = (64, 20_000);
+    let mut system = ring(hosts);
+    system.nodes.extend(["s0", "s1"].map(Node::switch));
+    let both = |(a, b): (u32, u32)| [Link::new(a, b), Link::new(b, a)];
+    let cable =
+        |number: u32| if number < cables { (hosts, hosts + 1) } else { (number % 2, hosts + number % 2) };
+    system.links = (0..2 * cables).map(cable).flat_map(both).collect();
+    system.links.extend((2..hosts).flat_map(|host| both((host, hosts + host % 2))));
+    system.routing.ties = Ties::Spread;
+    let paths = Paths::new(&system).unwrap();
+    for (a, b) in (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        let expected = 2 + (a % 2).abs_diff(b % 2);
+        assert_eq!(
+            (paths.hops(a, b), paths.path(a, b).map(|path| path.len() as u32)),
+            (Some(expected), Some(expected))
+        );
+    }
+}
