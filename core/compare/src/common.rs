@@ -65,6 +65,8 @@ pub fn more(all: u64, shown: usize) -> Option<String> {
 pub fn percent(relative: f64) -> String {
     let percent = 100.0 * relative;
     match percent.abs() {
+        // A hundred times a large number may not be finite.
+        size if size >= 1e15 => format!("beyond {:+.0e} %", 1e15f64.copysign(percent)),
         size if size >= 0.1 || size == 0.0 => format!("{percent:+.1} %"),
         // Two significant digits.
         size if size >= 1e-6 => format!("{percent:+.*} %", (1.0 - size.log10().floor()) as usize),
@@ -88,5 +90,7 @@ mod tests {
     fn small_changes_have_two_digits() {
         let shown = [0.5, -0.001, -0.000_999, 0.000_012_3, 1e-9, 0.0].map(percent);
         assert_eq!(shown, ["+50.0 %", "-0.1 %", "-0.100 %", "+0.0012 %", "+1.0e-7 %", "+0.0 %"]);
+        // This was `+inf %`.
+        assert_eq!([1e307, -1e14].map(percent), ["beyond +1e15 %", "beyond -1e15 %"]);
     }
 }

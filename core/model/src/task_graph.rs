@@ -90,7 +90,7 @@ pub struct Edge {
 
 impl TaskGraph {
     /// Checks that edges, including those of phases, connect existing ranks and are sorted and unique, and
-    /// that collective operations refer to existing ranks.
+    /// that collective operations refer to existing ranks. The messages and bytes of all edges are 64-bit numbers.
     pub fn check(&self) -> Result<(), TaskGraphError> {
         let processes = self.processes.len();
         check_edges(&self.edges, processes)?;
@@ -140,6 +140,10 @@ fn check_edges(edges: &[Edge], processes: usize) -> Result<(), TaskGraphError> {
         {
             return Err(TaskGraphError::NoSuchRank { index, rank, processes });
         }
+    }
+    let sum = |amount: fn(&Edge) -> u64| edges.iter().map(|edge| u128::from(amount(edge))).sum::<u128>();
+    if sum(|edge| edge.bytes).max(sum(|edge| edge.messages)) > u128::from(u64::MAX) {
+        return Err(TaskGraphError::TooMuch);
     }
     match edges.windows(2).position(|pair| pair[0].pair() >= pair[1].pair()) {
         Some(index) => Err(TaskGraphError::Unsorted(index + 1)),
@@ -192,6 +196,10 @@ pub enum TaskGraphError {
         /// Number of processes.
         processes: usize,
     },
+    /// The messages or bytes of all edges have no 64-bit sum.
+    #[error("the edges together have more than {} messages or bytes", u64::MAX)]
+    #[diagnostic(code(model::task_graph_too_much))]
+    TooMuch,
     /// Edges are not sorted by source and destination, or not unique.
     #[error("edge {0} is out of order: edges must be sorted and unique")]
     #[diagnostic(code(model::task_graph_unsorted))]
@@ -420,5 +428,15 @@ mod tests {
         assert!(matches!(graph(&[(0, 3)]).check(), Err(TaskGraphError::NoSuchRank { rank: 3, .. })));
         assert!(matches!(graph(&[(0, 1), (0, 1)]).check(), Err(TaskGraphError::Unsorted(1))));
         assert!(matches!(graph(&[(1, 0), (0, 1)]).check(), Err(TaskGraphError::Unsorted(1))));
+    }
+
+    /// The loads of links overflowed.
+    #[test]
+    fn bytes_of_all_edges_have_64_bits() {
+        let mut large = graph(&[(0, 1), (0, 2)]);
+        large.edges[0].bytes = u64::MAX - large.edges[1].bytes;
+        assert!(large.check().is_ok() && large.bytes() == u64::MAX);
+        large.edges[0].bytes += 1;
+        assert!(matches!(large.check(), Err(TaskGraphError::TooMuch)));
     }
 }
