@@ -6,7 +6,8 @@
 //!    `map/auto` for every objective that the machine and the parameters allow. With a number of evaluations, each
 //!    search has the budget of a stage with that objective alone, and so the same result; of a time limit, all of
 //!    them share [`SEARCH_SHARE`].
-//! 2. The program is replayed under every candidate, as by `predict/time`. The fastest one wins.
+//! 2. The program is replayed under every candidate, as by `predict/time`. The fastest one wins, and of those that are
+//!    equally fast but for rounding ([`SAME`]) that of the least F.
 //! 3. Exchanges of ranks improve it: a batch of [`BATCH`] exchanges is replayed, and the best one is made if it
 //!    shortens the run time, or, at the same run time, the mean time of the ranks. `exchanges.rs` proposes them. When
 //!    no new one is left, two or three at a time are replayed.
@@ -40,6 +41,8 @@ use exchanges::Exchanges;
 
 /// Share of a time limit for the searches of the candidates.
 const SEARCH_SHARE: f64 = 0.4;
+/// Run times that are closer, relative to each other, are equal: they are sums of many values.
+const SAME: f64 = 1e-9;
 /// Exchanges replayed at a time.
 const BATCH: u64 = 8;
 /// Operations and messages of all replays of an improvement without limit: about ten seconds of a core.
@@ -84,16 +87,26 @@ struct Candidate {
 }
 
 /// A replayed mapping.
+#[derive(Clone)]
 struct Judged {
     slots: Vec<u32>,
     prediction: Prediction,
     /// Run time, and sum of the times of all ranks.
     seconds: [f64; 2],
+    /// Cost by F.
+    cost: i64,
 }
 
 impl Judged {
     fn is_faster(&self, other: &Self) -> bool {
         self.seconds < other.seconds
+    }
+
+    /// Whether the run is shorter, or as short at less cost.
+    fn is_better(&self, other: &Self) -> bool {
+        let (seconds, others) = (self.seconds[0], other.seconds[0]);
+        let is_shorter = seconds < others * (1.0 - SAME);
+        is_shorter || (seconds <= others * (1.0 + SAME) && self.cost < other.cost)
     }
 }
 
@@ -108,10 +121,10 @@ impl PredictedTime<'_> {
         let problem = self.problem(&Objective::F, self.weight)?;
         // What cannot be predicted is an error before the searches.
         let linear = Candidate { name: "linear".to_owned(), slots: problem.linear() };
-        let judged = self.judge(linear.slots.clone(), &should_stop)?;
+        let judged = self.judge(&problem, linear.slots.clone(), &should_stop)?;
         let (found, mut result) = self.candidates(&problem)?;
         let others = found.into_par_iter().map(|candidate| {
-            let judged = self.judge(candidate.slots.clone(), &should_stop)?;
+            let judged = self.judge(&problem, candidate.slots.clone(), &should_stop)?;
             Ok::<_, Error>((candidate, judged))
         });
         let others = others.collect::<Result<Vec<_>, _>>()?;
@@ -120,12 +133,10 @@ impl PredictedTime<'_> {
         let linear = Some((linear, judged)).filter(|(linear, _)| self.keeps_borders(&linear.slots));
         match self.best(linear.into_iter().chain(others)).filter(|_| is_compared) {
             Some(best) => {
-                let (before, slots) = (best.seconds[0], best.slots.clone());
                 let (best, replays) = self.improve(&problem, best, &should_stop, &mut result.convergence)?;
                 let metrics = [(PREDICTED, best.seconds[0]), (IMPROVING_REPLAYS, replays as f64)];
                 result.metrics.extend(metrics.map(|(metric, value)| (metric.name.to_owned(), value)));
-                // What only shortens the mean time of the ranks was a step to a shorter run.
-                result.slots = if best.seconds[0] < before { best.slots } else { slots };
+                result.slots = best.slots;
             }
             None => self.cx.log("warning: stopped before a candidate was replayed: the mapping is that of F"),
         }
@@ -253,6 +264,7 @@ impl PredictedTime<'_> {
     /// Replays the program under a mapping; `None` if the replay was stopped.
     fn judge(
         &self,
+        problem: &Problem,
         slots: Vec<u32>,
         should_stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Judged>, Error> {
@@ -260,10 +272,11 @@ impl PredictedTime<'_> {
         let prediction = replay(self.program, self.system, &mapping, &self.options, &should_stop)?;
         let total = prediction.ranks.iter().map(|rank| rank.finish_s).sum();
         let seconds = [prediction.seconds(), total];
-        Ok(prediction.complete.then_some(Judged { slots, prediction, seconds }))
+        let cost = Assignment::new(problem, &slots)?.cost();
+        Ok(prediction.complete.then_some(Judged { slots, prediction, seconds, cost }))
     }
 
-    /// The fastest candidate, the first of equal ones. Logs the seconds of all.
+    /// The best candidate, the first of equal ones. Logs the seconds of all.
     fn best(&self, candidates: impl Iterator<Item = (Candidate, Option<Judged>)>) -> Option<Judged> {
         let mut best: Option<(String, Judged)> = None;
         for (Candidate { name, .. }, judged) in candidates {
@@ -272,7 +285,7 @@ impl PredictedTime<'_> {
                 continue;
             };
             self.cx.log(format_args!("candidate {name}: predicted run time {:.6} s", judged.seconds[0]));
-            if best.as_ref().is_none_or(|(_, best)| judged.seconds[0] < best.seconds[0]) {
+            if best.as_ref().is_none_or(|(_, best)| judged.is_better(best)) {
                 best = Some((name, judged));
             }
         }
@@ -285,16 +298,18 @@ impl PredictedTime<'_> {
         Some(best)
     }
 
-    /// Makes exchanges that shorten the run time until the budget is spent; returns the number of replays.
+    /// Makes exchanges that shorten the run time until the budget is spent; returns the best mapping and the number of
+    /// replays. What only shortens the mean time of the ranks is a step to a shorter run.
     fn improve(
         &self,
         problem: &Problem,
-        mut best: Judged,
+        mut chosen: Judged,
         should_stop: &(dyn Fn() -> bool + Sync),
         convergence: &mut Vec<ConvergencePoint>,
     ) -> Result<(Judged, u64), Error> {
         let seed = seed_stream(kind::AUTO, self.params.seed, u64::MAX);
         let mut random = Pcg64::from_seed(seed);
+        let mut best = chosen.clone();
         let mut assignment = Assignment::new(problem, &best.slots)?;
         let paths = Paths::new(self.system);
         let (graph, system) = self.searched();
@@ -315,10 +330,16 @@ impl PredictedTime<'_> {
             }
             spent += drawn.len() as u64;
             let batch: Vec<_> = drawn.into_iter().filter(|next| self.keeps_borders(next.slots())).collect();
-            let replays = batch.par_iter().map(|next| self.judge(next.slots().to_vec(), should_stop));
+            let replays =
+                batch.par_iter().map(|next| self.judge(problem, next.slots().to_vec(), should_stop));
             let replays = replays.collect::<Result<Vec<_>, _>>()?;
             self.cx.progress(spent, if limit == u64::MAX { 0 } else { limit });
             let judged = batch.into_iter().zip(replays).filter_map(|(next, judged)| Some((next, judged?)));
+            let judged = judged.inspect(|(_, next)| {
+                if next.is_better(&chosen) {
+                    chosen = next.clone();
+                }
+            });
             let fastest = judged.reduce(|best, next| if next.1.is_faster(&best.1) { next } else { best });
             if let Some((next, judged)) = fastest.filter(|(_, judged)| judged.is_faster(&best)) {
                 assignment = next;
@@ -331,9 +352,9 @@ impl PredictedTime<'_> {
         }
         self.cx.log(format_args!(
             "predicted run time {:.6} s, {first:.6} s before {spent} replays of exchanges",
-            best.seconds[0]
+            chosen.seconds[0]
         ));
-        Ok((best, spent))
+        Ok((chosen, spent))
     }
 
     /// Limit of the replays of exchanges.

@@ -281,7 +281,7 @@ impl Stage for AutoStage {
     const KIND: &'static str = kind::AUTO;
     const SUMMARY: &'static str =
         "Choose and run a search by size, density and time limit (algorithm portfolio)";
-    const REVISION: u32 = 8;
+    const REVISION: u32 = 9;
 
     fn ports() -> &'static [Port] {
         const {

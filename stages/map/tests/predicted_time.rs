@@ -10,27 +10,34 @@ use hopmap_model::{
 };
 use hopmap_objective::Objective;
 use hopmap_prediction::{Options, replay};
+use hopmap_test_support::Random;
 use proptest::prelude::*;
 
 use crate::common::{Listener, Silent, graph, inputs, mapping, tree};
 
-/// Four hosts of two slots under two switches and a root; the links between switches are the slowest.
-fn machine() -> SystemGraph {
-    let kind = |node| if node < 4 { NodeKind::Host } else { NodeKind::Switch };
+/// Hosts of two slots, two of them under each leaf switch, and a root; the links between switches are the slowest.
+fn machine_of(leaves: u32) -> SystemGraph {
+    let hosts = 2 * leaves;
     let rated = |(source, destination): (u32, u32)| {
-        let bandwidth = if source.max(destination) < 6 { 1e8 } else { 4e7 };
+        let bandwidth = if source.max(destination) < hosts + leaves { 1e8 } else { 4e7 };
         Link {
             latency_s: Some(2e-5),
             bandwidth_bytes_per_s: Some(bandwidth),
             ..Link::new(source, destination)
         }
     };
-    let ends = [(0, 4), (1, 4), (2, 5), (3, 5), (4, 6), (5, 6)];
+    let ends =
+        (0..hosts + leaves).map(|node| (node, if node < hosts { hosts + node / 2 } else { hosts + leaves }));
+    let kind = |node| if node < hosts { NodeKind::Host } else { NodeKind::Switch };
     SystemGraph {
-        nodes: (0..7).map(|node| Node::new(format!("n{node}"), kind(node))).collect(),
-        links: ends.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).map(rated).collect(),
-        ..tree(&[2, 2, 2])
+        nodes: (0..=hosts + leaves).map(|node| Node::new(format!("n{node}"), kind(node))).collect(),
+        links: ends.flat_map(|(a, b)| [(a, b), (b, a)]).map(rated).collect(),
+        ..tree(&[2, 2, leaves])
     }
+}
+
+fn machine() -> SystemGraph {
+    machine_of(2)
 }
 
 /// Every rank sends its edges, receives, waits and computes, twice.
@@ -76,6 +83,9 @@ fn seconds(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> f64 {
     replay(&program(graph), system, mapping, &Options::default(), &|| false).unwrap().seconds()
 }
 
+/// Run times that differ less are equal.
+const SAME: f64 = 1e-9;
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
@@ -93,7 +103,7 @@ proptest! {
             weights[index] = 1.0;
             let objective = Objective::of_weights(weights).into();
             let single = search(AutoParams { objective, seed, ..params() }, &graph, &system, &Context::detached());
-            prop_assert!(predicted <= seconds(&graph, &system, &single), "{}", Objective::NAMES[index]);
+            prop_assert!(predicted <= seconds(&graph, &system, &single) * (1.0 + SAME), "{}", Objective::NAMES[index]);
         }
     }
 }
@@ -111,7 +121,7 @@ fn exchanges_shorten_the_run_until_none_does() {
         let mut exchanged = slots.clone();
         exchanged.swap(one, other);
         let exchanged = Mapping::new(&exchanged, &system, found.weight).unwrap();
-        assert!(seconds(&graph, &system, &exchanged) >= best, "{one} and {other}");
+        assert!(seconds(&graph, &system, &exchanged) >= best * (1.0 - SAME), "{one} and {other}");
     }
 }
 
@@ -121,11 +131,14 @@ fn of_blocks(hosts: &[u32], system: &SystemGraph, weight: Weight) -> Mapping {
     Mapping::new(&slots, system, weight).unwrap()
 }
 
-/// All orders of four hosts.
-fn orders() -> impl Iterator<Item = [u32; 4]> {
-    (0..256u32)
-        .map(|code| [0, 2, 4, 6].map(|shift| code >> shift & 3))
-        .filter(|order| (0..4).all(|host| order.contains(&host)))
+/// All orders of some of the hosts.
+fn orders(hosts: u32, length: usize) -> Vec<Vec<u32>> {
+    let Some(length) = length.checked_sub(1) else { return vec![Vec::new()] };
+    let longer = |order: Vec<u32>| {
+        let others = (0..hosts).filter(|host| !order.contains(host)).collect::<Vec<_>>();
+        others.into_iter().map(move |host| [&order[..], &[host]].concat())
+    };
+    orders(hosts, length).into_iter().flat_map(longer).collect()
 }
 
 #[test]
@@ -135,12 +148,53 @@ fn no_order_of_hosts_is_faster_than_that_of_blocks() {
     for graph in [ring(8), graph(8, [(0, 4, 90_000), (2, 6, 70_000), (1, 7, 50_000), (3, 5, 10_000)])] {
         let params = AutoParams { blocks: blocks.clone(), replays: Some(200), ..params() };
         let found = search(params, &graph, &system, &Context::detached());
-        let times = orders().map(|order| seconds(&graph, &system, &of_blocks(&order, &system, found.weight)));
+        let times = orders(4, 4)
+            .into_iter()
+            .map(|order| seconds(&graph, &system, &of_blocks(&order, &system, found.weight)));
         let best = times.fold(f64::INFINITY, f64::min);
         assert_eq!(found.metrics["predicted_s"].to_bits(), seconds(&graph, &system, &found).to_bits());
-        assert_eq!(found.metrics["predicted_s"].to_bits(), best.to_bits());
+        assert!(found.metrics["predicted_s"] <= best * (1.0 + SAME));
         assert!(found.slots().chunks(2).all(|block| block[0] % 2 == 0 && block[1] == block[0] + 1));
     }
+}
+
+/// Of orders that were equally fast, the first one was taken whatever it costs: often the linear one.
+#[test]
+fn of_equally_fast_orders_none_costs_less() {
+    let (system, mut random, mut differing) = (machine_of(3), Random(7), 0);
+    let costs = system.costs();
+    for round in 0..40 {
+        let ranks = 2 * (2 + random.below(3));
+        // One pair takes most of the time, so that many orders are equally fast.
+        let light = (0..=random.below(8)).map(|_| {
+            let [source, destination] = [0; 2].map(|_| random.below(ranks) as u32);
+            (source, destination, 2_000 * (1 + random.below(3) as u64))
+        });
+        let edges = light.chain([(0, 2, 2_000_000)]);
+        let graph = graph(ranks, edges.filter(|(source, destination, _)| source != destination));
+        let blocks = (0..ranks as u32).step_by(2).map(|rank| vec![rank, rank + 1]).collect();
+        let (blocks, weight) = (Some(Blocks::Listed(blocks)), Weight::Bytes.into());
+        let params = AutoParams { blocks, weight, evaluations: Some(200), replays: Some(200), ..params() };
+        let found = search(params, &graph, &system, &Context::detached());
+        let judged = |mapping: &Mapping| {
+            let slots = mapping.slots();
+            let cost = |edge: &Edge| {
+                let [from, to] = [edge.source, edge.destination].map(|rank| slots[rank as usize]);
+                edge.bytes as f64 * costs.between(from, to)
+            };
+            (seconds(&graph, &system, mapping), graph.edges.iter().map(cost).sum::<f64>())
+        };
+        let all =
+            orders(6, ranks / 2).into_iter().map(|order| judged(&of_blocks(&order, &system, found.weight)));
+        let all: Vec<(f64, f64)> = all.collect();
+        let least = all.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
+        let equal = all.iter().filter(|(seconds, _)| *seconds <= least * (1.0 + SAME)).map(|(_, cost)| *cost);
+        let (best, worst) = (equal.clone().fold(f64::INFINITY, f64::min), equal.fold(0.0, f64::max));
+        differing += usize::from(best < worst * (1.0 - SAME));
+        let (seconds, cost) = judged(&found);
+        assert!(seconds <= least * (1.0 + SAME) && cost <= best * (1.0 + SAME), "{round}: {cost}, {best}");
+    }
+    assert!(differing > 5, "{differing} rounds have fast orders of different costs");
 }
 
 #[test]
@@ -164,10 +218,11 @@ fn given_mappings_are_candidates_unless_they_break_a_border() {
         let Outcome::Done(outputs) = found else { panic!("{found:?}") };
         (mapping(&outputs), listener.lines.into_inner().unwrap().join("\n"))
     };
-    for order in orders() {
+    for order in orders(4, 4) {
         let given = of_blocks(&order, &system, Weight::Bytes);
         let (found, log) = search(&given, BTreeMap::new());
-        assert!(seconds(&graph, &system, &found) <= seconds(&graph, &system, &given), "{order:?}");
+        let most = seconds(&graph, &system, &given) * (1.0 + SAME);
+        assert!(seconds(&graph, &system, &found) <= most, "{order:?}");
         assert!(log.contains("candidate given: predicted"), "{log}");
         let (found, log) = search(&given, BTreeMap::from([("dp".to_owned(), 1)]));
         let is_kept = |order: &[u32]| order[0] / 2 == order[2] / 2 && order[1] / 2 == order[3] / 2;
