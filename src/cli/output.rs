@@ -11,7 +11,7 @@ use hopmap_command::{Answer, Exit, Failure};
 use hopmap_durable::DurableError;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Report, Severity, SourceCode};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::engine::StoreError;
 use crate::pipeline::Problems;
@@ -198,15 +198,20 @@ pub(super) fn unbuffered() -> Box<dyn Write + Send> {
 pub(super) fn report(failure: &Failure, output: Output) -> Exit {
     output.answer(&failure.answer);
     let reports = &failure.reports;
-    let help = |report: &Report| report.help().map(|help| help.to_string());
-    let error =
-        |report: &Report| json!({ "code": code(report), "message": message(report), "help": help(report) });
-    output.json(&json!({ "errors": reports.iter().map(error).collect::<Vec<_>>() }));
+    output.json(&errors(reports));
     reports.iter().for_each(|report| output.error(report));
     if reports.len() > 1 {
         let _ = writeln!(std::io::stderr().lock(), "{} errors", reports.len());
     }
     failure.exit
+}
+
+/// Errors as JSON.
+pub(super) fn errors(reports: &[Report]) -> Json {
+    let help = |report: &Report| report.help().map(|help| help.to_string());
+    let error =
+        |report: &Report| json!({ "code": code(report), "message": message(report), "help": help(report) });
+    json!({ "errors": reports.iter().map(error).collect::<Vec<_>>() })
 }
 
 /// The stable code of an error, which `docs/reference/errors.md` explains.

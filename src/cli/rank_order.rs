@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_artifact::Folder;
-use hopmap_command::{Exit, Failure, refuse, shown};
+use hopmap_command::{Exit, refuse, shown};
 use hopmap_formats::host_list;
 use hopmap_model::{Mapping, Metrics, Prediction, SystemGraph};
 use miette::Diagnostic;
 use serde::Serialize;
 
 use super::open::{StoreArguments, working_directory};
-use super::output::{Output, Result};
+use super::output::{Output, Result, errors};
 use super::written;
 use crate::rank_order::RankOrderFile;
 use hosts::{Hosts, check_slots};
@@ -33,6 +33,9 @@ const KINDS: [(&str, &str); 6] = [
     ("dp", "data-parallel"),
     ("edp", "expert-data-parallel"),
 ];
+/// Ranks of a host and of all hosts at most: no host has as many accelerators, and no job. More take gigabytes of memory.
+const MOST_GPUS: u32 = 1024;
+const MOST_RANKS: u64 = 1 << 18;
 /// Hosts of an order that is printed at most.
 const MOST_LISTED: usize = 64;
 /// Costs closer than this are equal: they are sums of many values.
@@ -53,7 +56,7 @@ struct NoAnswer {
     after_help = "\
 Frameworks such as Megatron-LM fix the groups of a rank, and torchrun starts the GPUs of a host as consecutive ranks. So the order of \
 the hosts is all that is left to choose. The cost is that of the bytes between hosts times the links that they pass: up to 16 \
-hosts, without spares and borders, its optimum is proven. The better order is the one with the shortest predicted communication that was found. DIR gets the pipeline file \
+hosts, without spares and borders, its optimum is proven. The better order is the one with the shortest predicted communication that was found, and of equally fast ones the one that costs least. DIR gets the pipeline file \
 rank-order.toml, the groups with their hosts (groups-present.csv, groups-better.csv), and the better order: a node rank and its \
 host in every line of node-ranks, or, with the hosts of a Slurm job, the hosts for srun in slurm-hosts.
 
@@ -76,7 +79,7 @@ pub(crate) struct Arguments {
     /// File with the hosts in their present order: a host list in every line, or a host file such as `node7 slots=8`.
     #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
     hosts_file: Option<PathBuf>,
-    /// Ranks on each host [default: the slots in --hosts-file, or 8].
+    /// Ranks on each host, at most 1024, and 262144 on all hosts [default: the slots in --hosts-file, or 8].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     gpus: Option<u32>,
     /// Tensor-parallel ranks.
@@ -166,8 +169,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
     let quiet = Output::new(false, !output.is_talkative());
     let exit = written::run(&file, &options, None, quiet)?;
-    if exit != Exit::Done && output.is_json() {
-        return Err(Failure { exit, ..Failure::failed(NoAnswer { path: shown(&file) }) });
+    if exit != Exit::Done {
+        // The run has said on standard error what failed.
+        output.json(&errors(&[NoAnswer { path: shown(&file) }.into()]));
     }
     if exit == Exit::Done {
         conclude(arguments, &file, job.hosts, &pipeline, output)?;
@@ -188,6 +192,11 @@ impl Job {
     fn new(arguments: &Arguments, hosts: &[String], gpus: u32) -> Result<Self> {
         let &Arguments { tp, cp, ep, pp, .. } = arguments;
         let all = hosts.len() as u64 * u64::from(gpus);
+        if gpus > MOST_GPUS || all > MOST_RANKS {
+            let problem = format!("{gpus} ranks on each of {} hosts are too many", hosts.len());
+            let help = format!("at most {MOST_GPUS} ranks on a host and {MOST_RANKS} in all can be ordered");
+            return refuse(problem, help);
+        }
         let replica = [tp, cp, pp].iter().fold(1u64, |all, &size| all.saturating_mul(u64::from(size)));
         let dp = match arguments.dp {
             Some(dp) => u64::from(dp),

@@ -92,6 +92,20 @@ fn an_order_by_name_is_compared_with_the_proven_best_one() {
     assert!(seen.contains("no order was found that is faster\n"), "{seen}");
 }
 
+/// Of orders that were equally fast, the linear one was taken, which costs 17 % more than the present one.
+#[test]
+fn of_equally_fast_orders_the_cheapest_is_written() {
+    let sandbox = Sandbox::new();
+    let text = "SwitchName=l0 Nodes=n2,n3,n4,n8\nSwitchName=l1 Nodes=n1,n5,n6,n7\nSwitchName=l2 Nodes=n0\n";
+    sandbox.write("labels.csv", text.to_owned() + "SwitchName=s0 Switches=l0,l1,l2\n");
+    let order = ["--gpus", "3", "--tp", "4", "--dp", "3", "--order", "dp-tp-cp-ep-pp"];
+    let found = answer(&sandbox, &[&["--hosts", "n[8,2,6,1,5,4,0]"][..], &order].concat());
+    assert_eq!((&found["proven"], &found["better_cost_over_best"]), (&true.into(), &1.0.into()), "{found}");
+    let equal =
+        |one: &str, other: &str| (found[one].as_f64().unwrap() / found[other].as_f64().unwrap() - 1.0).abs();
+    assert!(equal("seconds", "better_seconds") < 1e-9, "{found}");
+}
+
 #[test]
 fn group_sizes_alone_are_enough_and_spares_may_replace_hosts() {
     let sandbox = Sandbox::new();
@@ -130,6 +144,9 @@ fn a_stage_that_fails_is_an_error_in_json() {
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let text = found["errors"].to_string();
     assert!(!output.status.success() && text.contains("rank-order/rank-order.toml failed"), "{text}");
+    // What failed is said once, not that it failed.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("error[").count(), 1, "{said}");
 }
 
 #[test]
@@ -274,6 +291,16 @@ fn what_is_no_job_is_one_message() {
             "72 ranks need 9 hosts with 8 GPUs each, of which 8 are given",
         ),
         (&["--hosts", "node[0-7]", "--tp", "-8"], "invalid value '-8'"),
+        // Memory grew with the square of the ranks of a host: 6.4 GB for 20,000.
+        (
+            &["--hosts", "node[0-1]", "--gpus", "1025"],
+            "1025 ranks on each of 2 hosts are too many help: at most 1024 ranks on a host and 262144 in all",
+        ),
+        (&["--hosts", "node[0-32768]"], "8 ranks on each of 32769 hosts are too many"),
+        (
+            &["--hosts", "node[0-1]", "--gpus", "4294967295"],
+            "4294967295 ranks on each of 2 hosts are too many",
+        ),
         (&["--hosts", "node0", "--gpus", "1"], "no groups of several ranks communicate"),
         (
             &["--hosts", "node[0-1]", "--tp", "8", "--bytes", "dp=0,ep=5"],

@@ -118,8 +118,7 @@ impl Exact {
         let begin = Instant::now();
         let part = |share: f64| self.budget.time().map(|time| share * time.as_secs_f64());
         let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
-        let evaluations = (FIRST_STEPS * ranks * ranks * ranks * slots).min(FIRST_EVALUATIONS);
-        let (seed, evaluations) = (self.seed, Some(evaluations));
+        let (seed, evaluations) = (self.seed, Some(first_evaluations(ranks, slots)));
         let is_large = problem.movable().len() >= MANY_RANKS
             && (problem.distance().is_tree() || problem.slots() > MOST_SLOTS_OF_TABU);
         let time_limit_s = part(FIRST_SHARE);
@@ -271,11 +270,24 @@ fn result(slots: Vec<u32>, first: &First, proof: &Proof, bound: f64, is_whole: b
     SearchResult { slots, evaluations, convergence, complete: is_proven || is_whole, metrics }
 }
 
+fn first_evaluations(ranks: u64, slots: u64) -> u64 {
+    [ranks, ranks, ranks, slots].into_iter().fold(FIRST_STEPS, u64::saturating_mul).min(FIRST_EVALUATIONS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use hopmap_model::{CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph, Weight};
     use proptest::prelude::*;
+
+    /// The product overflowed for 32,768 hosts of `hopmap rank-order`.
+    #[test]
+    fn evaluations_of_many_ranks_are_limited() {
+        assert_eq!(
+            [1 << 15, u64::from(u32::MAX)].map(|ranks| first_evaluations(ranks, ranks)),
+            [FIRST_EVALUATIONS; 2]
+        );
+    }
 
     fn problem(weights: &[u64], ranks: usize, costs: &[u64], slots: usize) -> Problem {
         let edges = (0..ranks * ranks).map(|at| (at / ranks, at % ranks)).filter(|(i, j)| i < j);
