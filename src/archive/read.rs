@@ -30,6 +30,10 @@ const SMALL: u64 = 1 << 30;
 /// file have a part for each. Parsed, a text takes up to 140 times its size.
 const MOST_TEXT: u64 = 4 << 20;
 const MOST_TEXT_PER_FILE: u64 = 2 << 10;
+/// Maximum number of marks between values in such a text. An object with one entry, of four marks, takes 700 bytes when parsed, so 64 MB
+/// took 5.9 GB.
+const MOST_MARKS: usize = 1 << 19;
+const MOST_MARKS_PER_FILE: usize = 128;
 const MOST_ENTRIES: usize = 10_000_000;
 
 /// An archive whose directory has been looked through.
@@ -231,6 +235,10 @@ impl Archive {
             bytes.extend_from_slice(piece);
             Ok(())
         })?;
+        let marks = bytes.iter().filter(|&byte| b"{[,:=.".contains(byte)).count();
+        if marks > MOST_MARKS + MOST_MARKS_PER_FILE * self.entries.len() {
+            return Err(format!("has too many values for an archive of {} files", self.entries.len()));
+        }
         String::from_utf8(bytes).map_err(|_| "is not text".to_owned())
     }
 

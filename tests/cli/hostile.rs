@@ -395,3 +395,17 @@ fn texts_that_are_too_large_for_their_archive_are_not_parsed() {
         assert!(!is_imported && said.contains("too many for an archive of"), "{name}: {said}");
     }
 }
+
+/// Parsed, a small object takes a hundred times the bytes of its text.
+#[test]
+fn texts_of_many_small_values_are_not_parsed() {
+    let prison = Prison::new();
+    let members = prison.archive("");
+    for name in ["results.jsonl", "request.json"] {
+        let mut members = members.clone();
+        let text = format!("[{}0]\n", "{\"\":0},".repeat(1 << 18));
+        members.iter_mut().find(|(found, _)| found == name).unwrap().1 = text.into_bytes();
+        let (is_imported, said) = prison.attack(&packed(&members, &[]));
+        assert!(!is_imported && said.contains("too many values for an archive of"), "{name}: {said}");
+    }
+}
