@@ -52,6 +52,9 @@ impl Archive {
     /// Unpacks a checked archive into a new or empty folder: the pipeline file with the parameters of the run as defaults, the input
     /// files where it finds them, and a store with the results.
     pub fn import(&mut self, place: &Path) -> Result<Imported, Report> {
+        // Through a link: it stays.
+        let target = std::fs::canonicalize(place).ok().filter(|_| place.is_symlink());
+        let place = target.as_deref().unwrap_or(place);
         let packed = self.complete_request()?;
         let is_empty =
             |folder: &Path| std::fs::read_dir(folder).is_ok_and(|mut inside| inside.next().is_none());
@@ -82,7 +85,7 @@ impl Archive {
             jobs: None,
         };
         record(&request, &store, &results, "hopmap import")?;
-        staging.commit(place)?;
+        staging.commit_new(place)?;
         Ok(Imported { pipeline: pipeline.into(), files, results: results.len() })
     }
 
@@ -137,6 +140,7 @@ impl Archive {
     /// Writes the artifacts into the store of a folder, and the inputs where `place` says; gives the number of these.
     fn write_all(&mut self, folder: &Path, place: &dyn Fn(&str) -> String) -> Result<usize, Report> {
         let store = folder.join(STORE_FOLDER);
+        drop(Writer::open(&store, "hopmap import")?);
         let mut inputs = 0;
         for (name, entry) in self.entries.clone() {
             let place = match name.strip_prefix(ARTIFACTS).and_then(|rest| rest.strip_prefix('/')) {

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use super::consent;
 use super::fault::SystemError;
+use super::named::is_in_store;
 use super::open::{on_interrupt, pairs, working_directory};
 use super::output::{Output, Result};
 use super::stages::find;
@@ -191,9 +192,11 @@ impl Place<'_> {
         port: &str,
         folder: &Folder,
         commit: impl FnOnce(&Path) -> Result<(), DurableError>,
-    ) -> Result<(), Report> {
+    ) -> Result<()> {
         let place = if self.several { self.out.join(port) } else { self.out.to_owned() };
-        commit(&place)?;
+        // What has come while the stage ran stays.
+        check_output(&place)?;
+        commit(&place).map_err(Report::new)?;
         let (kind, digest) = (&folder.description().kind, folder.digest());
         self.output.json(&json!({ "output": port, "kind": kind, "digest": digest, "path": place }));
         self.output.line(format!("{kind} {} {}", short(digest), shown(&place)));
@@ -254,6 +257,9 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<()> {
     if out.is_file() {
         return in_the_way(out, "is a file");
     }
+    if is_in_store(out) {
+        return in_the_way(out, "is in a store");
+    }
     let ports: Vec<&str> = entry.ports(Direction::Out).map(|port| port.name).collect();
     let names = |folder: &Path| -> Result<Vec<String>> {
         let entries = engine::entries(folder).map_err(Failure::failed)?;
@@ -262,10 +268,7 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<()> {
     let found = names(out)?;
     let is_artifact = |names: &[String]| names.is_empty() || names.iter().any(|name| name == DESCRIPTION);
     if ports.len() == 1 {
-        if !is_artifact(&found) {
-            return in_the_way(out, "contains something that is not an artifact");
-        }
-        only_artifact(out)?;
+        check_output(out)?;
     }
     if ports.len() > 1 {
         for name in &found {
@@ -277,6 +280,19 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Rejects a place of one artifact that has something else.
+fn check_output(place: &Path) -> Result<()> {
+    if place.is_symlink() {
+        return refuse(format!("{} is a symbolic link", place.display()), "name its target, or remove it");
+    }
+    let names = engine::entries(place).map_err(Failure::failed)?;
+    if !names.is_empty() && !names.iter().any(|entry| entry.file_name() == DESCRIPTION) {
+        let help = "name a new folder, an empty one, or an artifact to replace";
+        return refuse(format!("{} contains something that is not an artifact", shown(place)), help);
+    }
+    only_artifact(place)
 }
 
 /// Rejects a folder that contains more than an artifact, and one whose files were changed.

@@ -6,9 +6,11 @@ use std::path::Path;
 
 use hopmap_command::{Failure, shown};
 use miette::Diagnostic;
+use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 use super::output::Result;
 use crate::accepted::Accepted;
+use crate::gates::AcceptedMetrics;
 use crate::{archive, engine, lock, refresh, report};
 
 /// What a command writes to a file that its user named.
@@ -19,6 +21,7 @@ pub(crate) enum Written {
     Archive,
     Lock,
     Accepted,
+    AcceptedValues,
     Metrics,
 }
 
@@ -42,11 +45,18 @@ impl Written {
         match fs::symlink_metadata(path) {
             Ok(there) if there.is_symlink() => Err(refused("is a symbolic link")),
             Ok(there) if !there.is_file() => Err(refused("is not a regular file")),
-            Ok(there) if there.len() > 0 && !self.is_at(path) => {
-                Err(refused("is there, and hopmap did not write it"))
+            Ok(there) if there.len() > 0 && (!self.is_at(path) || is_edited(path)) => {
+                Err(refused("exists, was not written by hopmap or was edited"))
             }
             // What else is wrong is found by writing.
             _ => Ok(()),
+        }
+    }
+
+    /// Marks a file that was written, so that an edited one is known, where the file system takes marks.
+    pub(crate) fn mark(path: &Path) {
+        if let Some(blake3) = blake3_of(path) {
+            let _ = setxattr(path, MARK, blake3.as_bytes(), XattrFlags::empty());
         }
     }
 
@@ -57,6 +67,7 @@ impl Written {
             Self::Archive => "an archive",
             Self::Lock => "a lock file",
             Self::Accepted => "an accepted state",
+            Self::AcceptedValues => "accepted values",
             Self::Metrics => "metrics",
         }
     }
@@ -65,13 +76,33 @@ impl Written {
     fn is_at(self, path: &Path) -> bool {
         match self {
             Self::Report => report::is_one(path),
-            Self::Timeline => head(path).contains(report::TIMELINE_MARK),
+            Self::Timeline => {
+                let head = head(path);
+                head.starts_with('{') && head.contains(report::TIMELINE_MARK)
+            }
             Self::Archive => archive::is_whole(path),
             Self::Lock => head(path).starts_with(lock::HEADING),
             Self::Accepted => Accepted::read(path).is_ok(),
+            Self::AcceptedValues => AcceptedMetrics::read(path).is_ok(),
             Self::Metrics => head(path).starts_with(refresh::METRICS_MARK),
         }
     }
+}
+
+/// The extended attribute with the BLAKE3 of what was written.
+const MARK: &str = "user.hopmap.written";
+
+/// Whether a file is known to be other than it was written.
+fn is_edited(path: &Path) -> bool {
+    let mut marked = [0; 64];
+    let is_marked = getxattr(path, MARK, &mut marked[..]).is_ok_and(|length| length == marked.len());
+    is_marked && blake3_of(path).is_none_or(|blake3| blake3.as_bytes() != marked)
+}
+
+fn blake3_of(path: &Path) -> Option<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path).ok()?).ok()?;
+    Some(hasher.finalize().to_hex().to_string())
 }
 
 /// How a file begins.
@@ -81,11 +112,10 @@ fn head(path: &Path) -> String {
     String::from_utf8_lossy(&head).into_owned()
 }
 
-/// Whether a path is in a store, but not among its reports.
-fn is_in_store(path: &Path) -> bool {
-    let folder = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
-    let mut folders = folder.iter().flat_map(|folder| folder.ancestors());
-    folders.any(|root| {
-        engine::is_store(root) && folder.as_ref().is_none_or(|folder| *folder != root.join("reports"))
-    })
+/// Whether a path is in a store, but neither among its reports nor in the folder of a process that works for it.
+pub(crate) fn is_in_store(path: &Path) -> bool {
+    let folder = path.ancestors().skip(1).find_map(|folder| fs::canonicalize(folder).ok());
+    let Some(folder) = folder else { return false };
+    let is_free = |root: &Path| folder == root.join("reports") || folder.starts_with(root.join("work"));
+    folder.ancestors().any(|root| engine::is_store(root) && !is_free(root))
 }

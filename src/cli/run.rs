@@ -296,10 +296,13 @@ fn report_of(
     if !may_write && arguments.report.is_none() {
         return Ok(None);
     }
+    // Another run may have written there meanwhile.
+    check_report(arguments, pipeline, store.root())?;
     if arguments.report.is_none() {
         report::keep_of_others(&place, pipeline).map_err(Report::from)?;
     }
     report::write(&place, pipeline, store, report, &shown)?;
+    Written::mark(&place);
     Ok(Some(place))
 }
 
@@ -348,6 +351,7 @@ pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result {
     }
     only_of_these_parameters(&place, &pipeline, &store, "--out")?;
     report::write(&place, &pipeline, &store, &planned, &shown)?;
+    Written::mark(&place);
     output.json(&json!({ "report": place, "timeline": timeline }));
     if let Some(timeline) = &timeline {
         output.line(shown(timeline));
@@ -375,6 +379,7 @@ fn write_timeline(path: &Path, pipeline: &Pipeline, store: &Store) -> Result<Pat
     };
     let text = report::chrome_trace(&run).to_string() + "\n";
     replace_file(&place, text.as_bytes()).map_err(Report::from)?;
+    Written::mark(&place);
     Ok(place)
 }
 

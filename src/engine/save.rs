@@ -239,13 +239,13 @@ impl Copies<'_> {
         if changed.is_none() && wanted.is_some_and(|wanted| wanted.digest == folder.digest()) {
             return Ok(Standing::Same);
         }
-        match (self.is_marked(&path.join(DESCRIPTION), path, folder.digest()), changed) {
+        if let Some(path) = changed {
+            return Err(InTheWay::Changed(path));
+        }
+        match self.is_marked(&path.join(DESCRIPTION), path, folder.digest()) {
             _ if self.store.has_saved(self.id, path, folder.digest()) => Ok(Standing::Ours),
-            (Some(true), _) => Ok(Standing::Ours),
-            (_, Some(path)) => Err(InTheWay::Changed(path)),
-            (None, None) if wanted.is_none() && !self.store.knows_place(self.id, path) => {
-                Ok(Standing::Unclear)
-            }
+            Some(true) => Ok(Standing::Ours),
+            None if wanted.is_none() && !self.store.knows_place(self.id, path) => Ok(Standing::Unclear),
             _ => Err(InTheWay::Foreign(path.into())),
         }
     }
@@ -380,8 +380,8 @@ pub enum InTheWay {
         /// What is in it.
         names: String,
     },
-    /// An artifact that the store does not know and that was changed.
-    #[error("{} differs from its {DESCRIPTION}, and no `save` of this pipeline wrote it", .0.display())]
+    /// An artifact that was changed since it was written.
+    #[error("{} differs from its {DESCRIPTION}: it was edited, or is damaged", .0.display())]
     #[diagnostic(code(engine::changed), help("remove the folder if it is not needed, or choose another one"))]
     Changed(PathBuf),
 }

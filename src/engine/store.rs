@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use foldhash::{HashMap, HashMapExt as _};
 use hopmap_artifact::Folder;
-use hopmap_durable::{AppendLog, DurableError};
+use hopmap_durable::{AppendLog, DurableError, is_leftover};
 use miette::Diagnostic;
 use rayon::prelude::*;
 
@@ -82,6 +82,10 @@ pub enum StoreError {
         /// Its format.
         found: String,
     },
+    /// The folder has other content.
+    #[error("{} is not a store, and not empty", .0.display())]
+    #[diagnostic(code(engine::no_store), help("name a new folder, an empty one, or a store"))]
+    Foreign(PathBuf),
     /// Nothing has been stored yet.
     #[error("there is no store at {}", .0.display())]
     #[diagnostic(code(engine::missing), help("`hopmap run` creates one; --store names another"))]
@@ -444,6 +448,28 @@ pub(super) fn check_format(root: &Path) -> Result {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(DurableError::io("read", &path)(error).into()),
     }
+}
+
+/// Refuses a folder with anything but what the creation of a store begins with.
+pub(super) fn refuse_foreign(root: &Path) -> Result {
+    const FIRST: [&str; 3] = ["artifacts", "states", "runs"];
+    if root.join("format").exists() {
+        return Ok(());
+    }
+    for entry in entries(root)? {
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        let is_own = match name.as_ref() {
+            // The last is of a second store that `hopmap verify` is to keep.
+            "lock" | ".gitignore" | "kept" => path.is_file(),
+            name if FIRST.contains(&name) => path.is_dir() && entries(&path)?.is_empty(),
+            name => is_leftover(name),
+        };
+        if !is_own {
+            return Err(StoreError::Foreign(root.into()));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a folder is a store of this format.

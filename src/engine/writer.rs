@@ -12,7 +12,7 @@ use hopmap_durable::{
 
 use super::batch;
 use super::record::{Current, OutputRecords, Partial, PipelineId, Record, ResultRecord, beside, line};
-use super::store::{FORMAT, Result, Store, boot, check_format, entries};
+use super::store::{FORMAT, Result, Store, boot, check_format, entries, refuse_foreign};
 use crate::pipeline::Cell;
 
 /// The right to write to a store: one process at a time.
@@ -59,6 +59,7 @@ impl Writer {
 
     /// As [`Writer::open`], but waits for another process that has the store, at most `wait` and until `stop` is true.
     pub fn open_within(root: &Path, holder: &str, wait: Duration, stop: &dyn Fn() -> bool) -> Result<Self> {
+        refuse_foreign(root)?;
         for folder in [root.to_owned(), root.join("artifacts"), root.join("states"), root.join("runs")] {
             fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
         }

@@ -18,6 +18,9 @@ use serde_json::json;
 use crate::accepted::{Accepted, AcceptedError, write_json};
 use crate::engine::entries;
 
+/// What a publish folder has.
+const OWN: [&str; 4] = ["current", "accepted.json", "history", "state"];
+
 /// Result of work on a publish folder.
 pub(super) type Result<T = (), E = RefreshError> = std::result::Result<T, E>;
 
@@ -55,8 +58,13 @@ impl Publication {
 
     /// Rejects a folder with other content.
     fn refuse_foreign(&self) -> Result {
-        let is_empty = entries(&self.root)?.is_empty();
-        match is_empty || self.history().is_dir() || self.state().is_dir() {
+        let holds_nothing_else = || -> Result<bool> {
+            let is_own = |entry: &fs::DirEntry| OWN.iter().any(|name| entry.file_name() == **name);
+            Ok(entries(&self.root)?.iter().all(is_own)
+                && entries(&self.state())?.is_empty()
+                && entries(&self.history())?.is_empty())
+        };
+        match self.state().join("lock").is_file() || holds_nothing_else()? {
             true => Ok(()),
             false => Err(RefreshError::Foreign(self.root.clone())),
         }
@@ -120,7 +128,7 @@ impl Publication {
     pub fn entries(&self) -> Result<Vec<Entry>> {
         let names = entries(&self.history())?.into_iter().map(|entry| entry.file_name());
         let names = names.map(|name| name.to_string_lossy().into_owned());
-        let mut entries: Vec<Entry> = names.filter(|name| !name.starts_with('.')).map(Entry).collect();
+        let mut entries: Vec<Entry> = names.map(Entry).filter(|entry| entry.made_s().is_some()).collect();
         entries.sort();
         Ok(entries)
     }
@@ -345,11 +353,12 @@ impl Retention {
             [publication.current()?, publication.accepted()?].into_iter().flatten().collect();
         for entry in self.gone(&entries, &used, Timestamp::now().as_second()) {
             let folder = publication.folder(entry);
-            let aside = publication.history().join(format!(".{}.tmp", entry.0));
-            fs::rename(&folder, &aside).map_err(DurableError::io("remove", &folder))?;
+            let aside = Staging::new(&publication.history())?;
+            let place = aside.path().join(&entry.0);
+            fs::rename(&folder, &place).map_err(DurableError::io("remove", &folder))?;
             crash_point("refresh.entry-aside", &folder);
             sync_folder(&publication.history())?;
-            fs::remove_dir_all(&aside).map_err(DurableError::io("remove", &aside))?;
+            fs::remove_dir_all(aside.path()).map_err(DurableError::io("remove", &place))?;
             crash_point("refresh.entry-removed", &folder);
         }
         Ok(())

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::sandbox::Sandbox;
+use crate::save::takes_marks;
 
 /// The folder that all commands fill.
 const OUT: &str = "out";
@@ -105,8 +106,7 @@ fn assert_no_file_is_replaced([words, other]: [&str; 2]) {
         let seen = run(&sandbox, words);
         assert_eq!(sandbox.read(&place), "mine\n", "{words}: {name}:\n{seen}");
     }
-    // What is not as its artifact says is damaged, not edited, and written again.
-    for name in names.iter().filter(|name| !name.ends_with(".parquet")) {
+    for name in &names {
         let sandbox = sandbox();
         run(&sandbox, words);
         let place = sandbox.path().join(OUT).join(name);
@@ -185,6 +185,7 @@ fn named(sandbox: &Sandbox, words: &str, name: &str) -> (String, Option<i32>) {
 fn no_file_that_is_named_is_replaced_unless_hopmap_wrote_one_of_its_kind() {
     let sandbox = sandbox_of_named();
     let kinds = [0, 0, 2, 3, 3, 5, 6, 7];
+    let takes_marks = takes_marks();
     for (number, words) in NAMED.iter().enumerate() {
         let allowed = |name: &str| {
             let (seen, code) = named(&sandbox, words, name);
@@ -193,18 +194,23 @@ fn no_file_that_is_named_is_replaced_unless_hopmap_wrote_one_of_its_kind() {
         allowed(&number.to_string());
         sandbox.write("empty", "");
         allowed("empty");
+        let file = std::fs::File::options().append(true).open(sandbox.path().join("empty"));
+        std::io::Write::write_all(&mut file.unwrap(), b"<!-- mine -->\n").unwrap();
+        std::fs::rename(sandbox.path().join("empty"), sandbox.path().join("edited")).unwrap();
         std::os::unix::fs::symlink(number.to_string(), sandbox.path().join("link")).unwrap();
         sandbox.write("mine", "mine\n");
         std::fs::create_dir_all(sandbox.path().join("folder")).unwrap();
         let others =
             (0..NAMED.len()).filter(|other| kinds[*other] != kinds[number]).map(|other| other.to_string());
         let fixed = [
+            if takes_marks { "edited" } else { "mine" },
             "mine",
             "ring.toml",
             "link",
             "folder",
             ".hopmap/format",
             ".hopmap/new",
+            ".hopmap/new/folder/file",
             "artifacts/../.hopmap/format",
         ];
         std::fs::create_dir_all(sandbox.path().join("artifacts")).unwrap();
@@ -237,4 +243,62 @@ fn reports_of_other_parameters_stay_after_runs() {
         let reports = files(&sandbox.path().join(".hopmap/reports"));
         assert!(reports.values().any(|report| *report == good.as_bytes()), "{ranks}");
     }
+}
+
+/// `--store .` emptied the folders `work` and `artifacts` of a project, and `--publish .` pruned its folder `history`.
+#[test]
+fn stores_and_publications_take_no_folder_with_other_content() {
+    let sandbox = sandbox_of_named();
+    let commands = [
+        ("store", "run ring.toml --no-report --store work/store"),
+        ("store", "topology refresh machine.toml --publish pub --store work/store"),
+        ("publish", "topology refresh machine.toml --publish work/store"),
+    ];
+    let contents: [&[&str]; 7] = [
+        &["notes.txt"],
+        &["work/mine"],
+        &["artifacts/mine"],
+        &["history/2024/mine", "state/lock2"],
+        &["history/mine"],
+        &["state/mine", "current"],
+        &[".notes.tmp"],
+    ];
+    for (kind, words) in commands {
+        for files in contents {
+            let _ = std::fs::remove_dir_all(sandbox.path().join("work/store"));
+            files.iter().for_each(|file| sandbox.write(&format!("work/store/{file}"), "mine\n"));
+            let before = self::files(&sandbox.path().join("work/store"));
+            let seen = run(&sandbox, words);
+            assert_eq!(
+                self::files(&sandbox.path().join("work/store")),
+                before,
+                "{words}: {files:?}:\n{seen}"
+            );
+            assert!(
+                seen.contains("engine::no_store") || seen.contains("refresh::foreign"),
+                "{kind}: {files:?}:\n{seen}"
+            );
+        }
+        let _ = std::fs::remove_dir_all(sandbox.path().join("work/store"));
+        std::fs::create_dir(sandbox.path().join("work/store")).unwrap();
+        sandbox.stdout(&words.split(' ').collect::<Vec<_>>());
+        sandbox.stdout(&words.split(' ').collect::<Vec<_>>());
+    }
+}
+
+/// A link to a folder became the folder, and an artifact of the store another one.
+#[test]
+fn links_to_folders_and_artifacts_of_stores_stay() {
+    let sandbox = sandbox();
+    sandbox.stdout(&["run", "ring.toml", "--no-report"]);
+    sandbox.stdout(&["export", "ring.toml", "-o", "ring.zip"]);
+    std::fs::create_dir(sandbox.path().join("real")).unwrap();
+    std::os::unix::fs::symlink("real", sandbox.path().join("link")).unwrap();
+    sandbox.stdout(&["import", "ring.zip", "link"]);
+    assert!(sandbox.path().join("link").is_symlink() && sandbox.path().join("real/ring.toml").is_file());
+    let artifact = sandbox.artifact("placement");
+    let before = files(&artifact);
+    let seen = run(&sandbox, &format!("exec topology/synthetic -p shape=tree:2x2 -o {}", artifact.display()));
+    assert!(seen.contains("is in a store"), "{seen}");
+    assert_eq!(files(&artifact), before);
 }

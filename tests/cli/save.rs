@@ -19,7 +19,7 @@ fn sandbox() -> Sandbox {
 }
 
 /// Whether files can be marked here. Where they cannot, a file in the place of a copy is reported only when its stage has run.
-fn takes_marks() -> bool {
+pub(crate) fn takes_marks() -> bool {
     let file = tempfile::NamedTempFile::new().unwrap();
     let marked = rustix::fs::setxattr(file.path(), "user.hopmap.test", b"x", rustix::fs::XattrFlags::empty());
     if marked.is_err() {
@@ -302,16 +302,24 @@ fn a_copy_of_an_older_version_is_known_by_the_last_result() {
 }
 
 #[test]
-fn a_damaged_copy_is_written_again() {
-    let sandbox = sandbox();
-    sandbox.stdout(&["run", "ring.toml"]);
-    let table = sandbox.path().join("out/placement/ranks.parquet");
-    let whole = std::fs::read(&table).unwrap();
-    sandbox.damage("out/placement/ranks.parquet");
-    assert!(sandbox.stdout(&["plan", "ring.toml"]).contains("restores   out/placement\n"));
-    assert!(sandbox.stdout(&["run", "ring.toml"]).contains("out/placement  (restored)\n"));
-    assert_eq!(std::fs::read(&table).unwrap(), whole);
-    assert!(!sandbox.stdout(&["run", "ring.toml"]).contains("restored"));
+fn a_copy_that_was_edited_or_damaged_is_refused_until_it_is_removed() {
+    for name in ["out/placement/ranks.parquet", "out/placement/provenance.json"] {
+        let sandbox = sandbox();
+        sandbox.stdout(&["run", "ring.toml"]);
+        let table = sandbox.path().join(name);
+        let whole = std::fs::read(&table).unwrap();
+        match name.ends_with("parquet") {
+            true => sandbox.damage(name),
+            false => sandbox.write(name, &whole[..whole.len() / 2]),
+        }
+        let changed = std::fs::read(&table).unwrap();
+        refused(&sandbox);
+        assert_eq!(std::fs::read(&table).unwrap(), changed);
+        std::fs::remove_dir_all(sandbox.path().join("out/placement")).unwrap();
+        assert!(sandbox.stdout(&["run", "ring.toml"]).contains("out/placement  (restored)\n"));
+        assert_eq!(std::fs::read(&table).unwrap(), whole);
+        assert!(!sandbox.stdout(&["run", "ring.toml"]).contains("restored"));
+    }
 }
 
 /// A gate whose state is known.

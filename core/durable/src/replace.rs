@@ -50,6 +50,15 @@ impl Staging {
     pub fn commit(self, place: &Path) -> Result<(), DurableError> {
         adopt_folder(&self.path, place)
     }
+
+    /// Syncs the folder and moves it to `place`, where nothing may be but an empty folder: what has come meanwhile stays.
+    pub fn commit_new(self, place: &Path) -> Result<(), DurableError> {
+        sync_tree(&self.path)?;
+        crash_point("folder.synced", place);
+        fs::rename(&self.path, place).map_err(DurableError::io("create", place))?;
+        crash_point("folder.renamed", place);
+        sync_folder(parent_of(place))
+    }
 }
 
 impl Drop for Staging {
@@ -110,10 +119,14 @@ pub fn replace_symlink(place: &Path, target: &Path) -> Result<(), DurableError> 
     sync_folder(parent)
 }
 
-/// Whether a name is that of a temporary file or folder, such as one of a killed process.
+/// Whether a name is that of a temporary file or folder as [`unique_name`] gives it, such as one of a killed process. Temporary files
+/// of other programs have other names.
 #[must_use]
 pub fn is_leftover(name: &str) -> bool {
-    name.starts_with('.') && name.strip_suffix(".tmp").is_some()
+    let name = name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp"));
+    let Some((_, numbers)) = name.and_then(|name| name.rsplit_once('.')) else { return false };
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    numbers.contains('-') && numbers.split('-').all(is_number)
 }
 
 /// Removes temporary files of killed processes next to `place`, if it is known that they are gone: not those of another host, another
@@ -264,7 +277,9 @@ mod tests {
     fn leftovers_are_recognized_by_name() {
         let name = unique_name("current".as_ref());
         assert!(is_leftover(name.to_str().unwrap()));
-        assert!(!is_leftover("current") && !is_leftover(".hopmap") && !is_leftover("a.tmp"));
+        for name in ["current", ".hopmap", "a.tmp", ".a.tmp", ".notes.draft-1.tmp", ".a.1-.tmp"] {
+            assert!(!is_leftover(name), "{name}");
+        }
     }
 
     #[test]

@@ -242,7 +242,8 @@ impl Place {
 
 /// The last success, if it is younger than `max_age` and not from the future, and its consumer has heard of it.
 fn still_fresh(publication: &Publication, max_age: Option<Duration>) -> Result<Option<Record>> {
-    let Some(max_age) = max_age.filter(|_| !publication.is_pending()) else { return Ok(None) };
+    let is_known = !publication.is_pending() && publication.current().is_ok_and(|entry| entry.is_some());
+    let Some(max_age) = max_age.filter(|_| is_known) else { return Ok(None) };
     let record = last_success(publication)?;
     let age = |record: &Record| record.ended_s().map(|ended| Timestamp::now().as_second() - ended);
     let is_young = |age: i64| u64::try_from(age).is_ok_and(|age| age < max_age.as_secs());
@@ -364,6 +365,7 @@ fn write_report(publication: &Publication) -> Result<(), Report> {
 fn write_metrics(file: &Path, publication: &Publication, record: &Record) -> Result<()> {
     let last = last_success(publication)?.and_then(|record| record.ended_s());
     replace_file(file, exposition(record, last).as_bytes()).map_err(Report::new)?;
+    Written::mark(file);
     Ok(())
 }
 

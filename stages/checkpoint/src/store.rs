@@ -347,11 +347,20 @@ fn until<L>(
     }
 }
 
+/// The end of the name of a pack that is being written, after a point and its number.
+const PACK_BEGUN: &str = ".pack.tmp";
+
+/// The path of a pack while it is written.
+fn begun_pack(folder: &Path, number: u32) -> PathBuf {
+    folder.join("packs").join(format!(".{number}{PACK_BEGUN}"))
+}
+
 fn remove_leftovers(folder: &Path) -> Result<(), CheckpointError> {
     let entries = fs::read_dir(folder).map_err(DurableError::io("read", folder))?;
     for entry in entries {
         let entry = entry.map_err(DurableError::io("read", folder))?;
-        if entry.file_name().to_str().is_some_and(is_leftover) {
+        let is_pack = |name: &str| name.starts_with('.') && name.ends_with(PACK_BEGUN);
+        if entry.file_name().to_str().is_some_and(|name| is_leftover(name) || is_pack(name)) {
             fs::remove_file(entry.path()).map_err(DurableError::io("remove", &entry.path()))?;
         }
     }

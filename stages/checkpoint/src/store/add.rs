@@ -22,7 +22,7 @@ use super::blocks::Blocks;
 use super::index::Index;
 use super::manifest::{Delta, Figures, Fingerprints, Manifest, Recipe};
 use super::pack::{EMPTY, PackWriter};
-use super::{Store, WriteLock, in_words};
+use super::{Store, WriteLock, begun_pack, in_words};
 use crate::chunk::{ChunkId, Earlier};
 use crate::cut::{Known, PageMap, page_maps};
 use crate::params::{Matching, StoreRule};
@@ -87,7 +87,7 @@ impl Store {
             return Err(CheckpointError::OtherRule { path, rule: self.rule().name(), asked: asked.name() });
         }
         let number = self.next_number()?;
-        let temporary = self.folder.join("packs").join(format!(".{number}.pack.tmp"));
+        let temporary = begun_pack(&self.folder, number);
         let added = Session::start(self, number, &temporary, options, &source)
             .and_then(|session| session.run(source, options, &temporary, cx));
         if added.is_err() {

@@ -15,13 +15,13 @@ use rayon::prelude::*;
 use rustix::fs::{FallocateFlags, fallocate};
 use serde::Serialize;
 
-use super::super::Store;
 use super::super::blocks::{Blocks, in_portions};
 use super::super::live::{ChunkSet, LiveChunks};
 use super::super::numbers::is_full;
 use super::super::pack::{BlockEntry, NewBlock, Pack, PackWriter};
 use super::super::sparse::{SparseWriter, ZeroHashes};
 use super::super::statistics::length_of;
+use super::super::{Store, begun_pack};
 use crate::CheckpointError;
 use crate::chunk::ChunkId;
 
@@ -287,7 +287,7 @@ impl Store {
         write: impl FnOnce(&Pack, &Path) -> Result<(PathBuf, u64), CheckpointError>,
     ) -> Result<Option<u64>, CheckpointError> {
         let pack = self.pack(number)?;
-        let temporary = self.folder.join("packs").join(format!(".{number}.pack.tmp"));
+        let temporary = begun_pack(&self.folder, number);
         let replaced = write(&pack, &temporary).and_then(|(path, bytes)| {
             if bytes > most {
                 return Ok(None);
