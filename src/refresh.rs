@@ -8,7 +8,8 @@
 //!   current         a symbolic link to the published entry of the history
 //!   accepted.json   the entry that the consumer has processed, in the format of `hopmap accept`
 //!   history/TIME-DIGEST/   system/, measurements/ if it was measured, changes.json, changes.txt
-//!   state/          lock, refreshes.jsonl (every refresh), pending (the consumer has to run), consumer.log, report.html, store/
+//!   state/          lock, refreshes.jsonl (every refresh), pending (the consumer has to run), told (what it knows, where that is
+//!                   not what is accepted), consumer.log, report.html, store/
 //! ```
 //!
 //! An entry is complete and on disk before `current` points to it. `accepted.json` changes after the consumer has succeeded. So a kill
@@ -200,23 +201,19 @@ impl Attempt<'_> {
             Some(published) if published.machine == machine => published.entry,
             _ => {
                 let entry = self.publication.add(&machine, None, &[])?;
+                self.keep_told()?;
                 self.publication.point_to(&entry)?;
                 entry
             }
         };
-        self.keep_pending(&machine)?;
+        self.keep_told()?;
         self.publication.set_accepted(&entry)?;
         Ok(Outcome::Baseline)
     }
 
-    /// A consumer that has yet to hear of changes hears of all since the machine that was accepted before.
-    fn keep_pending(&self, machine: &Machine) -> Result<(), RefreshError> {
-        let accepted = self.publication.read_accepted().ok().flatten();
-        let Some(accepted) = accepted.filter(|_| self.publication.pending().is_some()) else { return Ok(()) };
-        let changes = self.settings.look.changes(&accepted.machine, machine);
-        let place = self.publication.state();
-        publication::write_changes(&place, Some(&accepted.entry), &changes)?;
-        self.publication.set_pending(&place.join(CHANGES))
+    /// A consumer that has yet to hear of changes hears of all since what it knows.
+    fn keep_told(&self) -> Result<(), RefreshError> {
+        if self.publication.pending().is_some() { self.publication.keep_told() } else { Ok(()) }
     }
 
     fn update(&mut self, look: &mut Look<'_>) -> Result<Outcome, Report> {
@@ -230,20 +227,19 @@ impl Attempt<'_> {
         self.record.confirmations = seen.confirmations;
         self.remember(baseline.unwrap_or(&seen.machine), &seen.machine);
         if let Some(current) = current.as_ref().filter(|_| seen.changes.is_empty()) {
-            return self.unchanged(&current.entry);
+            return self.unchanged(current);
         }
-        // Changes since the published machine are confirmed; those since an older accepted one are reported without.
+        // Changes since the published machine are confirmed; those since an older one that the consumer knows are reported without.
         let entry = current.as_ref().map(|found| &found.entry);
-        self.changes = match &accepted {
-            Some(accepted) if Some(&accepted.entry) != entry => {
-                settings.changes(&accepted.machine, &seen.machine)
-            }
+        let told = self.publication.read_told()?;
+        self.changes = match &told {
+            Some(told) if Some(&told.entry) != entry => settings.changes(&told.machine, &seen.machine),
             _ => seen.changes,
         };
-        if let Some(accepted) = accepted.as_ref().filter(|_| self.changes.is_empty()) {
-            return self.go_back(accepted, current.as_ref());
+        if let Some(told) = told.as_ref().filter(|_| self.changes.is_empty()) {
+            return self.go_back(told, current.as_ref());
         }
-        let before = accepted.as_ref().or(current.as_ref()).map(|found| &found.entry);
+        let before = told.as_ref().or(current.as_ref()).map(|found| &found.entry);
         let entry = self.publication.add(&seen.machine, before, &self.changes)?;
         let changes = self.publication.folder(&entry).join(CHANGES);
         self.publish(&entry, &changes)?;
@@ -251,15 +247,35 @@ impl Attempt<'_> {
     }
 
     /// The machine equals the published one; the consumer may still have to run.
-    fn unchanged(&self, current: &Entry) -> Result<Outcome, Report> {
-        if !self.publication.is_pending() {
+    fn unchanged(&self, current: &Published) -> Result<Outcome, Report> {
+        let publication = self.publication;
+        if !publication.is_pending() || (self.settings.consumer.is_none() && publication.pending().is_some())
+        {
             return Ok(Outcome::Unchanged);
         }
-        let changes = self.publication.pending().filter(|changes| changes.is_file());
-        let changes = changes.unwrap_or_else(|| self.publication.folder(current).join(CHANGES));
-        self.hand_over(current, &changes)?;
+        let Some(changes) = self.news(current)? else {
+            publication.clear_pending()?;
+            return Ok(Outcome::Unchanged);
+        };
+        self.hand_over(&current.entry, &changes)?;
         let is_told = self.settings.consumer.is_some();
         Ok(if is_told { Outcome::Consumed } else { Outcome::Unchanged })
+    }
+
+    /// The changes from what the consumer knows to what is published. None if it knows that, and a refresh was killed before it had
+    /// published what it would have told.
+    fn news(&self, current: &Published) -> Result<Option<PathBuf>, RefreshError> {
+        let publication = self.publication;
+        let place = publication.state();
+        let (own, later) = (publication.folder(&current.entry).join(CHANGES), place.join(CHANGES));
+        let told = publication.read_told()?;
+        if told.as_ref().is_some_and(|told| told.entry == current.entry) {
+            return Ok(publication.pending().filter(|changes| *changes == own || *changes == later));
+        }
+        let changes = told.as_ref().map(|told| self.settings.look.changes(&told.machine, &current.machine));
+        let before = told.as_ref().map(|told| &told.entry);
+        publication::write_changes(&place, before, &changes.unwrap_or_default())?;
+        Ok(Some(later))
     }
 
     /// The machine is as it was when it was last accepted, and something else is published.

@@ -124,6 +124,10 @@ impl Publication {
         self.state().join("pending")
     }
 
+    fn told_file(&self) -> PathBuf {
+        self.state().join("told")
+    }
+
     /// All entries, in the order of their names.
     pub fn entries(&self) -> Result<Vec<Entry>> {
         let names = entries(&self.history())?.into_iter().map(|entry| entry.file_name());
@@ -214,7 +218,29 @@ impl Publication {
     /// Accepts an entry that its consumer has taken.
     pub(super) fn accept(&self, entry: &Entry) -> Result {
         self.set_accepted(entry)?;
+        self.clear(&self.told_file())?;
         self.clear_pending()
+    }
+
+    /// Remembers what the consumer knows, before another entry is accepted without it.
+    pub(super) fn keep_told(&self) -> Result {
+        if self.told().is_some() {
+            return Ok(());
+        }
+        let known = self.accepted().ok().flatten().map_or(String::new(), |entry| entry.0);
+        Ok(replace_file(&self.told_file(), known.as_bytes())?)
+    }
+
+    /// The entry that the consumer was told of last, if it is not the accepted one.
+    fn told(&self) -> Option<Entry> {
+        fs::read_to_string(self.told_file()).ok().map(|text| Entry(text.trim_end().to_owned()))
+    }
+
+    /// The machine that the consumer was told of last: the accepted one, unless another was accepted without it. None if that cannot be
+    /// read any more: everything is news then.
+    pub(super) fn read_told(&self) -> Result<Option<Published>> {
+        let Some(entry) = self.told() else { return self.read_accepted() };
+        Ok(read_machine(&self.folder(&entry)).ok().map(|machine| Published { entry, machine }))
     }
 
     /// Makes an entry the accepted one. Nothing changes if it is.
@@ -237,15 +263,19 @@ impl Publication {
         Some(self.root.join(text.trim_end()))
     }
 
-    fn clear_pending(&self) -> Result {
-        let file = self.pending_file();
-        match fs::remove_file(&file) {
+    pub(super) fn clear_pending(&self) -> Result {
+        self.clear(&self.pending_file())
+    }
+
+    /// Removes a file of the state, if it is there.
+    fn clear(&self, file: &Path) -> Result {
+        match fs::remove_file(file) {
             Ok(()) => {
-                crash_point("refresh.pending-cleared", &file);
+                crash_point("refresh.pending-cleared", file);
                 Ok(sync_folder(&self.state())?)
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(DurableError::io("remove", &file)(error).into()),
+            Err(error) => Err(DurableError::io("remove", file)(error).into()),
         }
     }
 
@@ -349,8 +379,8 @@ impl Retention {
     /// Removes entries that are not kept. Removal is atomic: a kill leaves the entry or nothing.
     pub(super) fn apply(self, publication: &Publication) -> Result {
         let entries = publication.entries()?;
-        let used: Vec<Entry> =
-            [publication.current()?, publication.accepted()?].into_iter().flatten().collect();
+        let used = [publication.current()?, publication.accepted()?, publication.told()];
+        let used: Vec<Entry> = used.into_iter().flatten().collect();
         for entry in self.gone(&entries, &used, Timestamp::now().as_second()) {
             let folder = publication.folder(entry);
             let aside = Staging::new(&publication.history())?;

@@ -399,3 +399,47 @@ fn published_topologies_and_measurements_are_compared_too() {
     [exit code 2]
     ");
 }
+
+/// What changed after `--baseline` was told from there on, and what had changed before it was lost.
+#[test]
+fn a_consumer_hears_of_all_changes_since_it_was_told_last_whatever_was_accepted_meanwhile() {
+    let far = |far: f64| Plan { far, ..Plan::new(8) };
+    for baselines in [&[][..], &[300.0], &[300.0, 400.0], &[200.0], &[300.0, 200.0]] {
+        let site = Site::new(&far(100.0));
+        site.refresh(&["--consumer", COUNT]);
+        site.set(&far(200.0));
+        site.refresh(&["--consumer", "false"]);
+        for machine in baselines {
+            site.set(&far(*machine));
+            site.refresh(&["--baseline"]);
+        }
+        // With and without a change after the last baseline.
+        for last in [500.0, 600.0] {
+            site.set(&far(last));
+            site.refresh(&["--keep-entries", "1"]);
+            site.refresh(&["--consumer", "false"]);
+        }
+        let seen = site.refresh(&["--consumer", COUNT]);
+        let changes: Value = serde_json::from_str(&site.sandbox.read("last.json")).unwrap();
+        let text = &changes["changes"][0]["text"];
+        assert_eq!(text, "level costs are 1, 10, 600, were 1, 10, 100", "{baselines:?}: {seen}");
+        assert_eq!(consumed(&site), 2);
+        site.refresh(&["--consumer", COUNT]);
+        assert_eq!(consumed(&site), 2);
+        let (current, accepted) = site.sound();
+        assert_eq!(current.unwrap().0, accepted.unwrap().0);
+    }
+    // Back to what the consumer knows, after a baseline.
+    let site = Site::new(&far(100.0));
+    site.refresh(&["--consumer", COUNT]);
+    site.set(&far(200.0));
+    site.refresh(&["--consumer", "false"]);
+    site.refresh(&["--baseline"]);
+    site.set(&far(100.0));
+    site.refresh(&["--consumer", COUNT]);
+    let changes: Value = serde_json::from_str(&site.sandbox.read("last.json")).unwrap();
+    assert_eq!(changes["changes"][0]["text"], "level costs are 1, 10, 100, were 1, 10, 200");
+    assert_eq!(consumed(&site), 2);
+    site.refresh(&["--consumer", COUNT]);
+    assert_eq!(consumed(&site), 2);
+}
