@@ -29,7 +29,7 @@ use file::{runs_time, tune_file};
 use kept::Kept;
 use machine::{Machine, is_to_measure, machine, objectives};
 use place::{Place, check_cores};
-use recording::{RECORDING, record, recorded_hosts, run_time, shares_processors};
+use recording::{RECORDING, record, recorded_hosts, run_time};
 use step::OutOfTime;
 
 /// Names in the folder of the results.
@@ -91,7 +91,7 @@ fn tune(
         without_predictions(&mut tune)?;
     }
     let (text, is_default_known) = (tune.text(), tune.is_default_known);
-    let shares = shares_processors(&recording);
+    let shares = recording.shares_processors();
     if shares {
         output.note("the recorded ranks shared processors, which the bound leaves out: it ends nothing");
     }

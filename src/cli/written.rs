@@ -1,7 +1,7 @@
 //! Pipeline files that commands write and run, such as `hopmap trial`: the command describes, the pipeline does the work. In their folders
 //! they replace nothing but what they wrote and nobody has changed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches as _};
@@ -13,7 +13,8 @@ use miette::{Diagnostic, Report};
 use super::open::{PipelineArguments, StoreArguments};
 use super::output::{Output, Result};
 use super::run;
-use crate::engine::{self, Store, Writer};
+use crate::engine::{self, OutputRecord, PipelineId, Store, Writer};
+use crate::pipeline::Pipeline;
 
 /// The first line of such a file, before the digits of its text.
 const FIRST_LINE: &str = "# Written by hopmap, which replaces it unless it was edited: ";
@@ -101,17 +102,39 @@ pub(crate) fn newest_or_partial<A: Codec>(
     store: &StoreArguments,
     cell: &str,
 ) -> Result<Option<(A, bool)>> {
+    let newest = newest_record(path, store, (cell, A::KIND))?;
+    Ok(newest.and_then(|(folder, _, is_partial)| Some((Folder::read(&folder).ok()?, is_partial))))
+}
+
+/// The folder and the record of the newest artifact of a kind that a cell gave, and whether it is of a run that was stopped early.
+pub(crate) fn newest_record(
+    path: &Path,
+    store: &StoreArguments,
+    (cell, kind): (&str, &str),
+) -> Result<Option<(PathBuf, OutputRecord, bool)>> {
     let arguments = PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new());
     let (pipeline, mut store) = (arguments.open()?, Store::load(&store.root(&arguments)?)?);
     // What was observed by the run is what its results depend on.
     store.trust_observations();
     let planned = engine::plan(&pipeline, &mut store);
-    let cell = pipeline.cells.iter().position(|other| other.id == cell);
-    let key = cell.and_then(|cell| planned.cells[cell].key.as_deref());
-    let Some((outputs, is_partial)) = key.and_then(|key| store.newest(key)) else { return Ok(None) };
-    let record = outputs.values().find(|record| record.kind == A::KIND);
-    let artifact = record.and_then(|record| Folder::read(&store.artifact(&record.digest)).ok());
-    Ok(artifact.map(|artifact| (artifact, is_partial)))
+    let key = pipeline.cells.iter().position(|other| other.id == cell);
+    let key = match key.and_then(|cell| planned.cells[cell].key.clone()) {
+        Some(key) => Some(key),
+        // Behind a search that was stopped early, and would go on, nothing is planned: what the last run gave counts.
+        None => key_of_last_run(&pipeline, &store, cell)?,
+    };
+    let Some((outputs, is_partial)) = key.and_then(|key| store.newest(&key)) else { return Ok(None) };
+    let record = outputs.values().find(|record| record.kind == kind).cloned();
+    Ok(record.map(|record| (store.artifact(&record.digest), record, is_partial)))
+}
+
+/// The key of a cell in the last run of its pipeline.
+fn key_of_last_run(pipeline: &Pipeline, store: &Store, cell: &str) -> Result<Option<String>> {
+    let id = PipelineId::of(pipeline, store.root());
+    let runs = engine::read_runs(store)?;
+    let last = runs.iter().rev().find(|run| run.is_of(&id));
+    let event = last.and_then(|run| run.stages.iter().rev().find(|event| event.cell == cell));
+    Ok(event.and_then(|event| event.key.clone()))
 }
 
 /// An artifact in the store of a pipeline file, by its digest.

@@ -446,6 +446,10 @@ fn files_of_a_user_and_of_another_tune_stay() {
     let seen = [text(&one), text(&other)];
     assert_eq!(seen.iter().filter(|seen| seen.contains("another hopmap works in")).count(), 1, "{seen:?}");
     assert!(one.status.success() || other.status.success(), "{seen:?}");
+    // The same words, of another program.
+    lab.sandbox.write("app", lab.sandbox.read("app") + "# another one\n");
+    let seen = text(&lab.tune(&options, pattern));
+    assert!(seen.contains("and the file of the program has changed since"), "{seen}");
 }
 
 /// The program got other arguments than were typed, or the command ended after the recording.

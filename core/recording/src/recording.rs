@@ -1,5 +1,7 @@
 //! The content of a recording.
 
+use std::collections::{HashMap, HashSet};
+
 use rayon::prelude::*;
 
 use crate::collective::CollectiveKind;
@@ -89,6 +91,18 @@ impl Recording {
     pub(crate) fn with_reasons(self, mut reasons: Vec<String>) -> Self {
         reasons.extend(self.incomplete);
         Self { incomplete: (!reasons.is_empty()).then(|| reasons.join("; ")), ..self }
+    }
+
+    /// Whether a host had more ranks than cores, so that ranks waited for processors.
+    #[must_use]
+    pub fn shares_processors(&self) -> bool {
+        let mut hosts: HashMap<&Option<String>, (usize, HashSet<u32>)> = HashMap::new();
+        for process in &self.processes {
+            let (ranks, cores) = hosts.entry(&process.host).or_default();
+            *ranks += 1;
+            cores.extend(&process.cores);
+        }
+        hosts.into_values().any(|(ranks, cores)| !cores.is_empty() && ranks > cores.len())
     }
 }
 

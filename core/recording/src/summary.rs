@@ -23,7 +23,7 @@ pub fn lines(graph: &TaskGraph, recording: Option<&Recording>) -> Vec<String> {
         lines.push(format!("collective operations: {} of the bytes", percent(collective / bytes as f64)));
     }
     lines.extend(imbalance(graph));
-    lines.extend(inside(graph, recording.map(|recording| recording.method)));
+    lines.extend(inside(graph, recording));
     let incomplete = match recording {
         Some(recording) => recording.incomplete.as_deref(),
         None => graph.is_incomplete.then_some("parts of the recording are missing"),
@@ -46,7 +46,7 @@ fn imbalance(graph: &TaskGraph) -> Option<String> {
 }
 
 /// Shares of the time inside MPI, and what follows from them if those of all ranks are known.
-fn inside(graph: &TaskGraph, method: Option<Method>) -> Vec<String> {
+fn inside(graph: &TaskGraph, recording: Option<&Recording>) -> Vec<String> {
     // Rank, time outside MPI, and share of the time inside.
     let share = |(rank, process): (usize, &hopmap_model::Process)| {
         let (outside, inside) = (process.compute_s?, process.communication_s?);
@@ -59,7 +59,8 @@ fn inside(graph: &TaskGraph, method: Option<Method>) -> Vec<String> {
     let (Some(least), Some(most), Some(busiest)) =
         (shares.iter().min_by(by_share), shares.iter().max_by(by_share), shares.iter().max_by(by_work))
     else {
-        let hint = if method == Some(Method::Openmpi) { " (--method preload)" } else { "" };
+        let is_monitored = recording.is_some_and(|recording| recording.method == Method::Openmpi);
+        let hint = if is_monitored { " (--method preload)" } else { "" };
         return vec![format!("time inside MPI: not recorded{hint}")];
     };
     let median = Sample::new(shares.iter().map(|(.., share)| *share)).quartiles()[1];
@@ -82,7 +83,12 @@ fn inside(graph: &TaskGraph, method: Option<Method>) -> Vec<String> {
             (shares, format!("{of_all} on rank {}, which computes longest", busiest.0))
         }
     };
-    let bound = is_bound.then(|| format!("{bound} {of_all}: no placement can gain more than that."));
+    // Ranks that wait for a core compute faster where they have one.
+    let follows = match recording.is_some_and(Recording::shares_processors) {
+        true => "hosts had more ranks than cores, so a placement may gain more.",
+        false => "no placement can gain more than that.",
+    };
+    let bound = is_bound.then(|| format!("{bound} {of_all}: {follows}"));
     [shares].into_iter().chain(bound).collect()
 }
 
@@ -146,6 +152,18 @@ mod tests {
                 "2 % of the time is inside MPI on rank 0, which computes longest: no placement can gain more than that.",
                 "incomplete: no file of rank 3",
             ]
+        );
+    }
+
+    /// They compute faster where each has a core.
+    #[test]
+    fn ranks_that_shared_cores_leave_no_bound() {
+        let process = crate::Process { cores: vec![0, 1], ..crate::Process::default() };
+        let shared = Recording { processes: vec![process; 3], ..recording(Method::Preload, None) };
+        let lines = lines(&graph(&[(9.8, 0.2), (9.0, 1.0), (7.0, 3.0)]), Some(&shared));
+        assert!(
+            lines[4].ends_with("hosts had more ranks than cores, so a placement may gain more."),
+            "{lines:?}"
         );
     }
 

@@ -25,7 +25,7 @@ const LIST: &str = "kept.json";
 #[diagnostic(
     code(tune::kept_changed),
     help(
-        "a run would replace it: remove {kept}, so that the files are kept as they are now; or restore them: `cp -a {kept}/files/. .`"
+        "a run would replace it: remove {kept}, so that the files are kept as they are now; or restore them from {kept}/files"
     )
 )]
 struct Changed {
@@ -73,10 +73,14 @@ impl Kept {
         Ok(Some(kept).filter(|kept| !kept.paths.is_empty()))
     }
 
-    /// The command that restores the files before a run: not through a link that a run has left in the place of a file.
+    /// The command that restores the files before a run: not through a link that a run has left in the place of a file, and nothing else,
+    /// such as the mode of the working directory.
     pub(super) fn command(&self) -> String {
-        let copies = format!("{}/.", self.folder.join(FILES).display());
-        format!("cp -a --remove-destination {} .", shlex::try_quote(&copies).unwrap_or_default())
+        let copies = self.folder.join(FILES).to_string_lossy().into_owned();
+        let words: Vec<String> = self.names();
+        let words = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+        let copies = shlex::try_quote(&copies).unwrap_or_default();
+        format!("(to=$PWD && cd {copies} && cp -a --parents --remove-destination -- {words} \"$to\")")
     }
 
     /// Copies the files; if that is done, looks whether they may be restored.
@@ -183,6 +187,8 @@ fn write(folder: &Path, list: &List) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
     use super::*;
 
     /// A program that turns its restart file into a link to another file lost that file.
@@ -195,9 +201,28 @@ mod tests {
         fs::write(path("kept/files/in"), "kept").unwrap();
         fs::write(path("golden"), "golden").unwrap();
         std::os::unix::fs::symlink("golden", path("in")).unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let restored = Command::new("sh").args(["-c", &kept.command()]).current_dir(place.path()).status();
         assert!(restored.unwrap().success());
         let read = |name: &str| fs::read_to_string(path(name)).unwrap();
         assert_eq!((read("in"), read("golden")), ("kept".to_owned(), "golden".to_owned()));
+        assert_eq!(fs::metadata(place.path()).unwrap().mode() & 0o777, 0o700);
+    }
+
+    /// The copy of a file in a linked folder was a folder in the place of the link.
+    #[test]
+    fn files_in_linked_folders_are_restored_where_they_are() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        let kept = Kept { paths: vec!["data/a b".into()], folder: path("kept") };
+        fs::create_dir_all(path("kept/files/data")).unwrap();
+        fs::write(path("kept/files/data/a b"), "kept").unwrap();
+        fs::create_dir(path("scratch")).unwrap();
+        fs::write(path("scratch/a b"), "changed").unwrap();
+        std::os::unix::fs::symlink("scratch", path("data")).unwrap();
+        let restored = Command::new("sh").args(["-c", &kept.command()]).current_dir(place.path()).status();
+        assert!(restored.unwrap().success());
+        assert_eq!(fs::read_to_string(path("scratch/a b")).unwrap(), "kept");
+        assert!(path("data").is_symlink());
     }
 }

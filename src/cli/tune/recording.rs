@@ -1,22 +1,24 @@
 //! The recorded run of `hopmap tune`, under the default placement of the launcher, and what it says of that placement.
 
-use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use hopmap_command::{Exit, Failure, shown};
-use hopmap_durable::Staging;
-use hopmap_process::{Cause, Limits, RunError, run};
+use hopmap_durable::{Staging, replace_file};
+use hopmap_process::{Cause, Limits, RunError, on_path, run};
 use hopmap_recording::{DESCRIPTION, Description, Recording};
-use miette::Diagnostic;
+use miette::{Diagnostic, Report};
+use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
 use super::place::{Place, command_line, short};
 use super::step::{OutOfTime, keep, run_command};
 use crate::cli::job::{End, Hosts};
-use crate::cli::open::on_interrupt;
+use crate::cli::open::{on_interrupt, working_directory};
 use crate::cli::output::{Output, Result};
 
 /// Its folder in that of the results.
@@ -24,11 +26,12 @@ pub(super) const RECORDING: &str = "recording";
 
 /// A recording of another program, or of another number of ranks, is in the way.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("{path} is a recording of `{recorded}`, which is not what is asked for")]
+#[error("{path} is a recording of `{recorded}`, {which}")]
 #[diagnostic(code(tune::other_program), help("name another folder with --out, or remove this one"))]
 struct OtherProgram {
     path: String,
     recorded: String,
+    which: &'static str,
 }
 
 /// The command of `--prepare` failed.
@@ -53,11 +56,18 @@ pub(super) fn record(
     if recording.exists() {
         let description = Description::read(&recording.join(DESCRIPTION)).map_err(Failure::failed)?;
         let launcher = place.launcher(arguments)?;
-        if !description.arguments.iter().eq(launcher.iter().chain(&arguments.program)) {
-            let recorded = command_line(description.arguments.iter());
-            return Err(Failure::usage(OtherProgram { path: shown(&recording), recorded }));
-        }
-        return Ok(Exit::Done);
+        let known = Origin::read(&recording);
+        let now = Origin::of(arguments)?;
+        let which = match known {
+            _ if !description.arguments.iter().eq(launcher.iter().chain(&arguments.program)) => {
+                "which is not what is asked for"
+            }
+            Some(known) if known.folder != now.folder => "started in another folder",
+            Some(known) if known.blake3 != now.blake3 => "and the file of the program has changed since",
+            _ => return Ok(Exit::Done),
+        };
+        let recorded = command_line(description.arguments.iter());
+        return Err(Failure::usage(OtherProgram { path: shown(&recording), recorded, which }));
     }
     if let Some(command) = prepare {
         run_prepare(command, end)?;
@@ -75,7 +85,43 @@ pub(super) fn record(
     if !matches!(recorded, Ok(Exit::Done)) {
         OutOfTime::check(end, "the recorded run")?;
     }
+    if matches!(recorded, Ok(Exit::Done)) {
+        Origin::of(arguments)?.write(&unfinished)?;
+    }
     keep(recorded, &unfinished, &recording)
+}
+
+/// Where a recording comes from, beyond the words of its command.
+#[derive(Debug, Serialize, Deserialize)]
+struct Origin {
+    /// The working directory.
+    folder: PathBuf,
+    /// BLAKE3 of the file of the program; none if there is no such file on this host.
+    blake3: Option<String>,
+}
+
+impl Origin {
+    const NAME: &str = "tune.json";
+
+    fn of(arguments: &Arguments) -> Result<Self> {
+        let program = arguments.program.first().map(String::as_str).unwrap_or_default();
+        let hash = |file: PathBuf| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update_reader(File::open(file).ok()?).ok()?;
+            Some(hasher.finalize().to_hex().to_string())
+        };
+        Ok(Self { folder: working_directory()?, blake3: on_path(program).and_then(hash) })
+    }
+
+    /// That of a recording; none of one that `tune` did not make.
+    fn read(recording: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(recording.join(Self::NAME)).ok()?).ok()
+    }
+
+    fn write(&self, recording: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        Ok(replace_file(&recording.join(Self::NAME), text.as_bytes()).map_err(Report::from)?)
+    }
 }
 
 fn run_prepare(command: &str, end: Option<End>) -> Result<()> {
@@ -120,17 +166,6 @@ pub(super) fn recorded_hosts(recording: &Recording, place: &Place, output: Outpu
         return None;
     };
     Some(format!("# hosts of the recorded ranks\n{}\n", hosts.join("\n")))
-}
-
-/// Whether a host had more ranks than cores in the recorded run.
-pub(super) fn shares_processors(recording: &Recording) -> bool {
-    let mut hosts: HashMap<&Option<String>, (usize, HashSet<u32>)> = HashMap::new();
-    for process in &recording.processes {
-        let (ranks, cores) = hosts.entry(&process.host).or_default();
-        *ranks += 1;
-        cores.extend(&process.cores);
-    }
-    hosts.into_values().any(|(ranks, cores)| !cores.is_empty() && ranks > cores.len())
 }
 
 /// Whether no host had more ranks than slots.
