@@ -340,7 +340,7 @@ fn the_best_of_several_mappings_is_measured_again_in_fresh_blocks() {
     let times = "aabb) echo time: 2.0 ;; abab) echo time: 1.5 ;; *) echo time: 1.0 ;;";
     let trial = with_choice(times, "precision = 0.01, choose = 2");
     let seen = trial.0.seen(&["run", "t.toml", "--no-report"]);
-    let sentence = "random is 50.0 % faster than linear (95 % interval 46.2 to 53.7, 12 pairs)";
+    let sentence = "random is 50.0 % faster than linear (95 % interval 45.0 to 53.7, 12 pairs)";
     assert!(seen.contains(sentence) && !seen.contains("other is"), "{seen}");
     let trials = trial.trials();
     let names: Vec<&str> = trials.mappings.iter().map(|mapping| mapping.name.as_str()).collect();
@@ -416,7 +416,7 @@ fn one_command_writes_a_pipeline_and_measures_placements() {
         "#!/bin/sh\necho run >> started\n[ $second = a ] && echo time: 2.0 || echo time: 1.0\n",
     );
     let seen = trial.0.stdout(&command);
-    let sentence = "rr is 50.0 % faster than linear (95 % interval 46.2 to 53.7, 12 pairs)\n";
+    let sentence = "rr is 50.0 % faster than linear (95 % interval 45.0 to 53.7, 12 pairs)\n";
     assert!(seen.ends_with(sentence), "{seen}");
     assert_eq!(trial.started(), 26);
     let best: Mapping = Folder::read(&trial.0.path().join("trial/best")).unwrap();
@@ -429,7 +429,7 @@ fn one_command_writes_a_pipeline_and_measures_placements() {
                  -- ./app";
     let seen = trial.0.stdout(&again.split_whitespace().collect::<Vec<_>>());
     assert!(
-        seen.ends_with("best is 50.0 % faster than linear (95 % interval 46.2 to 53.7, 6 pairs)\n"),
+        seen.ends_with("best is 50.0 % faster than linear (95 % interval 45.0 to 53.7, 6 pairs)\n"),
         "{seen}"
     );
 }
@@ -521,13 +521,26 @@ fn a_baseline_that_fails_is_not_the_mapping_to_use() {
     assert!(!trial.0.path().join("trial/best").exists());
 }
 
+/// It ran until somebody noticed.
+#[test]
+fn a_run_that_hangs_ends_with_the_time_of_the_trial() {
+    let trial = Trial::new();
+    let app = "[ $second = a ] || [ $(wc -l < started) -lt 3 ] || sleep 600\necho time: 1.00 s\n";
+    let output = command_with(&trial, app, "--runs 500 --deadline 6s");
+    let seen = format!("{}{}", stdout(&output), String::from_utf8_lossy(&output.stderr));
+    assert!(seen.contains("of `rr`, did not end within "), "{seen}");
+    let hanging = command_with(&trial, "sleep 600\n", "--runs 500 --deadline 1s -o other");
+    let seen = String::from_utf8_lossy(&hanging.stderr).into_owned();
+    assert!(hanging.status.code() == Some(1) && seen.contains("did not end within "), "{seen}");
+}
+
 #[test]
 fn printed_times_of_minutes_are_read_and_ambiguous_ones_quoted() {
     let trial = Trial::new();
     let output = command_with(&trial, "[ $second = a ] && echo time: 0:01:01 || echo time: 0:02:02\n", "");
     assert!(
         stdout(&output)
-            .ends_with("rr is 100.0 % slower than linear (95 % interval 97.6 to 102.5, 12 pairs)\n"),
+            .ends_with("rr is 100.0 % slower than linear (95 % interval 96.8 to 102.5, 12 pairs)\n"),
         "{output:?}"
     );
     // Two programs of about 35 ms were 25 % apart "for certain".

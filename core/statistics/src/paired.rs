@@ -71,13 +71,15 @@ impl PairedGain {
         self.interval.is_some_and(|(low, high)| high - low <= 2.0 * precision)
     }
 
-    /// The same, of times that were rounded by up to these shares: the interval covers what their ratios may have been.
+    /// The same, of times whose last digits are twice these shares of them: the interval covers what their ratios may have been, whether
+    /// the program rounded or cut them.
     #[must_use]
     pub fn of_rounded(self, [first, second]: [f64; 2]) -> Self {
         // Times that may just have been equal are not told apart by the rounding of this.
         const ROUNDING: f64 = 1e-9;
         let widen = |(low, high): (f64, f64)| {
-            let (longer, shorter) = ((1.0 + second) / (1.0 - first), (1.0 - second) / (1.0 + first));
+            let longer = ((1.0 + second) / (1.0 - first)).max(1.0 + 2.0 * second);
+            let shorter = ((1.0 - second) / (1.0 + first)).min(1.0 / (1.0 + 2.0 * first));
             let (longer, shorter) = (longer * (1.0 + ROUNDING), shorter * (1.0 - ROUNDING));
             (1.0 - (1.0 - low) * longer, 1.0 - (1.0 - high) * shorter)
         };
@@ -146,6 +148,9 @@ mod tests {
         assert!((low - (1.0 - 0.035 / 0.035)).abs() < 1e-8 && (high - (1.0 - 0.025 / 0.045)).abs() < 1e-8);
         assert!(printed.is_seen() && !gain.is_seen());
         assert_eq!(printed.of_rounded([0.0; 2]), printed);
+        // Cut after the point, 3 s and 1 s may have been 3 s and 2 s.
+        let (low, _) = paired_gain(&[(3.0, 1.0); 8]).unwrap().of_rounded([0.5 / 3.0, 0.5]).interval.unwrap();
+        assert!((low - (1.0 - 2.0 / 3.0)).abs() < 1e-8, "{low}");
     }
 
     #[test]

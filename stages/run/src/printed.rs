@@ -86,10 +86,13 @@ fn time_of(rest: &str) -> Result<PrintedTime, &'static str> {
         if after.starts_with(['/', '*', '^']) || word(after).0.eq_ignore_ascii_case("per") {
             return Err(OTHER);
         }
+        if goes_on(after, time.step_s) {
+            return Err("is a time of which only a part is understood");
+        }
         time
     } else if is_count(&number, after) {
         return Err("is a count, with a time behind it: give the text before the time");
-    } else if number.has_comma || !may_follow(after) {
+    } else if number.has_comma || !may_follow(after) || is_grouped(&number, after) {
         return Err(OTHER);
     } else {
         PrintedTime { seconds: number.value, step_s: number.step }
@@ -240,12 +243,26 @@ fn is_one_of(names: &[&str], word: &str) -> bool {
     names.iter().any(|name| name.eq_ignore_ascii_case(word))
 }
 
+/// Whether more of a time follows: `and 59 seconds`, `, 2:03:04`.
+fn goes_on(after: &str, above_s: f64) -> bool {
+    let after = after.trim_start_matches(|letter: char| letter.is_whitespace() || letter == ',');
+    let after = after.strip_prefix("and ").unwrap_or(after).trim_start();
+    let Ok((_, rest)) = Number::read(after, false) else { return false };
+    clock_part(rest).is_some() || unit(rest).is_some_and(|(_, size, _)| size < above_s)
+}
+
 /// Whether a whole number belongs to what follows, which has the time: `100 steps: 12.3 s`.
 fn is_count(number: &Number, after: &str) -> bool {
     let value = |text: &str| Number::read(text.trim_start(), false).is_ok();
     let (name, rest) = word(after.trim_start());
     let behind = rest.trim_start().strip_prefix([':', '=']);
     number.is_whole && !name.is_empty() && behind.is_some_and(value)
+}
+
+/// Whether a space may separate thousands: `1 234.5`.
+fn is_grouped(number: &Number, after: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    number.is_whole && number.value < 1000.0 && after.strip_prefix(' ').is_some_and(|next| digits(next) == 3)
 }
 
 /// Whether a number in seconds may be followed by this: nothing, another column, the next label, a share, or the rest of a sentence.
@@ -269,8 +286,20 @@ fn may_follow(text: &str) -> bool {
     }
     let (name, rest) = word(next);
     let token = next.split_whitespace().next().unwrap_or_default();
-    let is_number =
-        |text: &str| text.starts_with(|letter: char| letter.is_ascii_digit() || "+-.".contains(letter));
+    let is_number = |text: &str| {
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let digits = digits.strip_prefix('.').unwrap_or(digits);
+        digits.starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    // A unit in the next cell of a table, or behind a preposition or a remark in parentheses.
+    let behind = match next.split_once(['|', ')']) {
+        Some((_, behind)) if next.starts_with(['|', '(']) => behind,
+        _ if is_one_of(&PREPOSITIONS, name) => rest,
+        _ => "",
+    };
+    if unit(behind).is_some() {
+        return false;
+    }
     next.is_empty()
         || is_number(next)
         || next.starts_with(['|', '#'])
@@ -439,6 +468,17 @@ mod tests {
             "1\u{202f}234,5 s",
             "1\u{a0}234",
             "1.5D01",
+            "1 234.5 s",
+            "1 234",
+            "1.5 +/- 0.1 s",
+            "900 +/- 5 ms",
+            "1.5 | s |",
+            "900 | ms |",
+            "2.86 in ms",
+            "1.5 (2) s",
+            "1 minute and 59 seconds",
+            "3 minutes, 2 seconds",
+            "1 day, 2:03:04",
         ] {
             let text = format!("first line\nElapsed time = {time}\nlast line");
             let error = time_after(&text, "Elapsed time").expect_err(time).to_string();

@@ -41,6 +41,7 @@ const QUOTED_LINES: usize = 12;
 #[derive(Debug)]
 pub struct Runner<'a> {
     params: &'a TrialParams,
+    begin: Instant,
     commands: Vec<(TrialMapping, LaunchCommand)>,
     lateness: Option<Vec<String>>,
     /// Words before the launcher.
@@ -85,7 +86,8 @@ pub struct Block {
 /// How a run ended.
 enum Ending {
     Exited(ExitStatus),
-    Timeout,
+    /// It took longer than this, in seconds.
+    Timeout(f64),
     Stopped,
 }
 
@@ -110,6 +112,7 @@ impl<'a> Runner<'a> {
         let commands = candidates.iter().enumerate().map(command).collect::<Result<_, TrialError>>()?;
         let runner = Self {
             params,
+            begin: Instant::now(),
             order: Order::new(identity(params, candidates), params.repetition),
             commands,
             lateness: params.lateness.as_deref().map(|text| words("lateness", text)).transpose()?,
@@ -328,13 +331,21 @@ impl<'a> Runner<'a> {
             }
             match timeout {
                 _ if cx.should_stop() => Some(Ending::Stopped),
-                Some(timeout) if begin.elapsed() >= timeout => Some(Ending::Timeout),
-                _ => None,
+                Some(timeout) if begin.elapsed() >= timeout => Some(Ending::Timeout(timeout.as_secs_f64())),
+                _ => self.hangs_for(begin).map(Ending::Timeout),
             }
         })?;
         let status = if stopped.is_some() { group.stop() } else { group.end() }?;
         let _ = cx.state().map(fs::remove_file);
         Ok((end.duration_since(begin).as_secs_f64(), stopped.unwrap_or(Ending::Exited(status))))
+    }
+
+    /// The seconds for which a run has lasted if it hangs: the time of the trial is over, and no other run took half as long.
+    fn hangs_for(&self, begin: Instant) -> Option<f64> {
+        let is_over = self.params.time_s.is_some_and(|time_s| self.begin.elapsed().as_secs_f64() >= time_s);
+        let slowest = self.slowest.iter().copied().fold(0.0, f64::max);
+        let seconds = begin.elapsed().as_secs_f64();
+        (is_over && seconds > 2.0 * slowest).then_some((10.0 * seconds).round() / 10.0)
     }
 
     fn lateness(&self) -> Result<Option<f64>, TrialError> {
@@ -359,8 +370,7 @@ impl<'a> Runner<'a> {
         }
         let (what, quoted) = match ending {
             Ending::Stopped => return cx.log(format!("run {number} of `{name}` was stopped")),
-            Ending::Timeout => {
-                let limit = self.params.timeout_s.unwrap_or_default();
+            Ending::Timeout(limit) => {
                 (format!("did not end within {limit} s and was stopped"), last_lines(stderr))
             }
             Ending::Exited(status) if status.success() => {
@@ -408,7 +418,7 @@ fn identity(params: &TrialParams, candidates: &[Candidate]) -> String {
 fn exit(ending: &Ending) -> Option<u32> {
     let status = match ending {
         Ending::Exited(status) => status,
-        Ending::Timeout => return Some(TIMED_OUT),
+        Ending::Timeout(_) => return Some(TIMED_OUT),
         Ending::Stopped => return None,
     };
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal))?;
