@@ -313,6 +313,16 @@ impl Archive {
         }
         let results = self.results();
         let Some(results) = checked.noted(RESULTS, results) else { return Ok(()) };
+        for (packed, record) in results
+            .iter()
+            .flat_map(|packed| packed.result.outputs.values().map(move |record| (packed, record)))
+        {
+            let place = format!("{ARTIFACTS}/{}/{DESCRIPTION}", record.digest);
+            let described = self.json::<Description>(&place).ok();
+            if described.is_some_and(|found| found.kind != record.kind || found.metrics != record.metrics) {
+                checked.find(RESULTS, format!("an output of {} is not as its artifact says", packed.cell));
+            }
+        }
         let with_results: BTreeSet<&String> = results.iter().map(|packed| &packed.cell).collect();
         for cell in lock.cells.iter().filter(|cell| cell.ending != Ending::Blocked) {
             if !with_results.contains(&cell.id()) {
@@ -335,6 +345,10 @@ impl Archive {
         let text = self.text(REQUEST).map_err(|reason| foreign(format!("{REQUEST} {reason}")))?;
         let request: PackedRequest =
             serde_json::from_str(&text).map_err(|error| foreign(format!("{REQUEST}: {error}")))?;
+        let mut names = BTreeSet::new();
+        if let Some((name, _)) = request.parameters.iter().find(|(name, _)| !names.insert(name)) {
+            return Err(foreign(format!("{REQUEST}: the parameter `{name}` is there twice")));
+        }
         match request.format {
             FORMAT => Ok(request),
             other => Err(foreign(format!("it has format {other}, this hopmap reads format {FORMAT}"))),

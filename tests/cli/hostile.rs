@@ -409,3 +409,32 @@ fn texts_of_many_small_values_are_not_parsed() {
         assert!(!is_imported && said.contains("too many values for an archive of"), "{name}: {said}");
     }
 }
+
+/// A parameter given twice was a panic, and forged metrics of results passed `verify` and gates.
+#[test]
+fn what_an_archive_says_twice_or_otherwise_than_its_artifacts_is_refused() {
+    let prison = Prison::new();
+    let members = prison.archive("");
+    let text_of = |name: &str| {
+        let (_, bytes) = members.iter().find(|(found, _)| found == name).unwrap();
+        String::from_utf8(bytes.clone()).unwrap()
+    };
+    let mut request: Value = serde_json::from_str(&text_of("request.json")).unwrap();
+    request["parameters"] = json!([["a", "1"], ["a", "2"]]);
+    let results = text_of("results.jsonl");
+    let forged = |of: &str, to: &str| {
+        let forged: String = results.lines().map(|line| line.replacen(of, to, 1) + "\n").collect();
+        assert_ne!(forged, results);
+        forged
+    };
+    for (name, text, reason) in [
+        ("request.json", request.to_string(), "the parameter `a` is there twice"),
+        ("results.jsonl", forged("\"processes\":4.0", "\"processes\":5.0"), "is not as its artifact says"),
+        ("results.jsonl", forged("\"metrics\":{\"", "\"metrics\":{\"F\":1.0,\""), "is not as its artifact says"),
+    ] {
+        let mut members = members.clone();
+        members.iter_mut().find(|(found, _)| found == name).unwrap().1 = text.into_bytes();
+        let (is_imported, said) = prison.attack(&packed(&members, &[]));
+        assert!(!is_imported && said.contains(reason), "{name}: {said}");
+    }
+}
