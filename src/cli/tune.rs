@@ -13,7 +13,7 @@ use std::path::Path;
 
 use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_launchers::launch_file;
-use hopmap_model::{MOST_GAIN, Mapping, Metrics, Prediction, Trials};
+use hopmap_model::{APPROXIMATE, Artifact as _, MOST_GAIN, Mapping, Metrics, Prediction, Program, Trials};
 use hopmap_mpi_environment::LauncherKind;
 use hopmap_recording::Recording;
 use hopmap_trials::{best, comparison, fails, gain as gain_of, rival};
@@ -155,7 +155,8 @@ fn check(arguments: &Arguments, place: &Place, out: &Path, prepare: Option<Strin
     written::check(&file)
 }
 
-/// Whether the recorded program can be replayed, such as one whose threads call MPI at the same time cannot; the error says why not.
+/// Whether predictions of the recorded program may end the work: not those of one that cannot be replayed, for which the error says why,
+/// nor of one whose threads call MPI at the same time, or whose communication is in part left out.
 fn can_be_replayed(
     arguments: &Arguments,
     tune: &TuneFile,
@@ -168,7 +169,14 @@ fn can_be_replayed(
     let options: Vec<&str> =
         store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
     match written::run(&file, &options, end.map(End::left), Output::new(false, true))? {
-        Exit::Done => Ok(true),
+        Exit::Done => {
+            let program = written::newest_record(&file, &arguments.store, ("program", Program::KIND))?;
+            let is_exact = program.is_some_and(|(_, record, _)| !record.metrics.contains_key(APPROXIMATE));
+            if !is_exact {
+                output.line("threads call MPI at the same time, or some communication is not replayed: candidates are compared by runs, without bound and predictions");
+            }
+            Ok(is_exact)
+        }
         Exit::Interrupted => Err(Failure::new(Exit::Interrupted, [])),
         _ => {
             OutOfTime::check(end, "the reading of the recording")?;

@@ -69,18 +69,7 @@ fn what_ran_is_replayed_or_refused_with_its_own_reason() {
                 let program = [binary.to_str().unwrap(), &seed.to_string(), STEPS, mode];
                 let ended = predict(&sandbox, mpi, &program);
                 let said = String::from_utf8_lossy(&ended.stderr);
-                // Calls of many threads may be at different times by chance.
-                let is_refused = mode == "many" && said.contains("calls of several threads at the same time");
-                assert!(ended.status.success() || is_refused, "{mpi} {seed} {mode}: {said}");
-                assert!(!said.contains("deadlock"), "{mpi} {seed} {mode}: {said}");
-                // What needs only messages works.
-                assert_eq!(
-                    sandbox
-                        .stdout(&["show", "placement", "--table", "ranks", "--format", "csv"])
-                        .lines()
-                        .count(),
-                    4
-                );
+                assert!(ended.status.success(), "{mpi} {seed} {mode}: {said}");
             }
         }
     }

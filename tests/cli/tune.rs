@@ -188,7 +188,7 @@ fn the_machine_is_measured_where_there_is_only_hopmap_and_an_mpi() {
     assert!(measured.contains("eager_limit_bytes"), "{measured}");
 }
 
-/// Nothing predicts these: the command ended with the error of the replay, after the program had been recorded.
+/// Predictions of these may be too short, and a bound of them says too early that nothing is gained.
 #[test]
 fn a_program_whose_threads_overlap_is_placed_by_its_runs_alone() {
     let Some(lab) = Lab::new() else { return };
@@ -199,7 +199,7 @@ fn a_program_whose_threads_overlap_is_placed_by_its_runs_alone() {
     let output = lab
         .tune(&["--objectives", "T", "--best", "1", "--precision", "20%", "--deadline", "45s"], "3 60 many");
     let seen = text(&output);
-    assert!(output.status.success() && seen.contains("several threads at the same time"), "{seen}");
+    assert!(output.status.success() && seen.contains("threads call MPI at the same time"), "{seen}");
     assert!(seen.contains("without bound and predictions") && !seen.contains("predicted "), "{seen}");
     assert!(seen.contains("placed is ") || seen.contains("no difference between the default"), "{seen}");
 }

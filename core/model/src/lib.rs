@@ -53,7 +53,7 @@ pub use measurements::{
 pub use paths::{Paths, Tree};
 pub use prediction::{Activity, Interval, LinkUse, Prediction, PredictionError, RankTimes};
 pub use program::{
-    Action, Collective, Envelope, Interned, Operation, OperationKind, OperationProblem, Program,
+    APPROXIMATE, Action, Collective, Envelope, Interned, Operation, OperationKind, OperationProblem, Program,
     ProgramBuilder, ProgramError, ProgramTotals,
 };
 pub use routes::{

@@ -11,6 +11,9 @@ use std::time::Duration;
 
 use crate::{Artifact, CollectiveOperation};
 
+/// The metric of programs that are approximate.
+pub const APPROXIMATE: &str = "approximate";
+
 /// What every rank of an MPI program does, in order.
 ///
 /// Messages match by source, destination, tag and communicator, in the order in which sends and receives are
@@ -33,6 +36,8 @@ pub struct Program {
     pub left_out: Duration,
     /// Run time of the traced program, if known.
     pub recorded: Option<Duration>,
+    /// Whether communication is left out, or the order of operations is not that of the traced program. Then no bound holds for it.
+    pub is_approximate: bool,
 }
 
 /// Matching key of a message from the view of one end.

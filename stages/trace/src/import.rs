@@ -201,11 +201,12 @@ pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> 
     if format == Format::Auto {
         cx.log(format_args!("format: {}", resolved.name()));
     }
-    let program = simgrid::read_program(path, tags, params.flops_per_s, cx)?.finish().map_err(|error| {
+    let (builder, leaves_out) = simgrid::read_program(path, tags, params.flops_per_s, cx)?;
+    let program = builder.finish().map_err(|error| {
         let problem = format!("the actions in `{}` are inconsistent: {error}", path.display());
         TraceError::refused(problem, simgrid::UNMATCHED)
     })?;
-    Ok(program)
+    Ok(Program { is_approximate: leaves_out, ..program })
 }
 
 impl ProgramFormat {

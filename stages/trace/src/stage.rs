@@ -194,7 +194,7 @@ impl Stage for ProgramStage {
     type Params = ProgramParams;
     const KIND: &'static str = "trace/program";
     const SUMMARY: &'static str = "List what every rank of a program computes, sends and receives, in order";
-    const REVISION: u32 = 4;
+    const REVISION: u32 = 5;
 
     fn ports() -> &'static [Port] {
         const { &[Port::optional::<TaskDag>("task-dag"), Port::output::<Program>("program")] }

@@ -270,8 +270,9 @@ fn threads_that_take_turns_are_one_sequence() {
     assert_eq!(operations(&[first, second]).unwrap(), expected);
 }
 
+/// Calls that overlap were in the order of their begins, in which ranks waited for each other.
 #[test]
-fn threads_that_call_mpi_at_the_same_time_are_refused() {
+fn calls_of_threads_at_the_same_time_begin_and_complete_as_they_did() {
     let receive = |bytes| Call::Recv { message: message(1, 0, bytes) };
     let mut first = Events::default();
     first.of_thread(0, [1, 9], receive(1)).of_thread(3, [5, 6], receive(2)).of_thread(
@@ -281,9 +282,44 @@ fn threads_that_call_mpi_at_the_same_time_are_refused() {
     );
     let mut second = Events::default();
     second.call(1, standard(message(0, 0, 2))).call(1, standard(message(0, 0, 1))).call(0, Call::Finalize);
-    assert_eq!(
-        operations(&[first, second]).unwrap_err(),
-        "`RECORDING/events-0.bin` has calls of several threads at the same time, first of threads 0 and 3 after 0.005000 s: \
-         their order cannot be known"
+    let expected =
+        ["irecv 1 2 #0, irecv 1 1 #1, wait #1, wait #0", "compute 1, isend 0 2 #0, compute 1, isend 0 1 #1"];
+    assert_eq!(operations(&[first, second]).unwrap(), expected);
+}
+
+/// Thread 0 receives what rank 1 sends after it has received what thread 3 sends meanwhile.
+#[test]
+fn a_thread_that_waits_holds_up_no_other_one() {
+    let mut first = Events::default();
+    first.of_thread(0, [1, 9], Call::Recv { message: message(1, 0, 1) });
+    first.of_thread(3, [5, 6], standard(message(1, 0, 1 << 30))).of_thread(0, [9, 9], Call::Finalize);
+    let mut second = Events::default();
+    second.call(1, Call::Recv { message: message(0, 0, 1 << 30) }).call(1, standard(message(0, 0, 1)));
+    second.call(0, Call::Finalize);
+    let expected = [
+        "irecv 1 1 #0, isend 1 1073741824 #1, wait #0",
+        "compute 1, irecv 0 1073741824 #0, wait #0, compute 1, isend 0 1 #0",
+    ];
+    assert_eq!(operations(&[first, second]).unwrap(), expected);
+}
+
+/// The barrier of threads 0 goes on while threads 3 exchange messages.
+#[test]
+fn a_collective_operation_of_a_thread_holds_up_no_other_one() {
+    let barrier = || Call::Collective(collective("barrier", None, 0));
+    let mut first = Events::default();
+    first.of_thread(0, [1, 20], barrier()).of_thread(3, [2, 9], Call::Recv { message: message(1, 0, 1) });
+    first.of_thread(3, [10, 11], standard(message(1, 0, 1))).of_thread(0, [20, 20], Call::Finalize);
+    let mut second = Events::default();
+    second.of_thread(3, [1, 2], standard(message(0, 0, 1))).of_thread(
+        3,
+        [3, 15],
+        Call::Recv { message: message(0, 0, 1) },
     );
+    second.of_thread(0, [14, 16], barrier()).of_thread(0, [20, 20], Call::Finalize);
+    let expected = [
+        "irecv 1 1 #0, wait #0, isend 1 1 #0, barrier 0 in 1",
+        "compute 1, isend 0 1 #0, compute 1, irecv 0 1 #1, wait #1, barrier 0 in 1, compute 4",
+    ];
+    assert_eq!(operations(&[first, second]).unwrap(), expected);
 }

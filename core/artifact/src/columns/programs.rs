@@ -219,6 +219,10 @@ pub(super) const PROGRAM: KindForm = KindForm {
             "if operations are missing: time of all ranks from their first missing operation to their end",
         ),
         ("recorded_s", "run time of the traced program, if the trace has it"),
+        (
+            "approximate",
+            "1 if communication is left out, or threads call MPI at the same time: no bound holds for the program",
+        ),
     ],
 };
 

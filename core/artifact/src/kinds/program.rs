@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use hopmap_model::{
-    Action, Collective, CollectiveOperation, Envelope, Interned, Operation, OperationKind, Program,
-    ProgramTotals, to_u32,
+    APPROXIMATE, Action, Collective, CollectiveOperation, Envelope, Interned, Operation, OperationKind,
+    Program, ProgramTotals, to_u32,
 };
 
 use super::task_graph::{decode_communicators, encode_communicators};
@@ -37,10 +37,11 @@ impl Codec for Program {
             true => contents,
             false => contents.metric("left_out_s", self.left_out.as_secs_f64()),
         };
-        match self.recorded {
+        let contents = match self.recorded {
             None => contents,
             Some(recorded) => contents.metric("recorded_s", recorded.as_secs_f64()),
-        }
+        };
+        if self.is_approximate { contents.metric(APPROXIMATE, 1.0) } else { contents }
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
@@ -65,7 +66,17 @@ impl Codec for Program {
             |name| metrics.get(name).map(|&seconds| Duration::try_from_secs_f64(seconds)).transpose();
         let recorded = duration("recorded_s").map_err(|error| folder.invalid(error))?;
         let left_out = duration("left_out_s").map_err(|error| folder.invalid(error))?.unwrap_or_default();
-        let program = Self { starts, operations, envelopes, collectives, communicators, left_out, recorded };
+        let is_approximate = metrics.contains_key(APPROXIMATE);
+        let program = Self {
+            starts,
+            operations,
+            envelopes,
+            collectives,
+            communicators,
+            left_out,
+            recorded,
+            is_approximate,
+        };
         program.check().map_err(|error| folder.invalid(error))?;
         Ok(program)
     }

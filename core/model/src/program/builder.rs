@@ -197,8 +197,17 @@ impl ProgramBuilder {
         }
         let (envelopes, collectives) = (envelopes.values, collectives.values);
         let left_out = Duration::ZERO;
-        let program =
-            Program { starts, operations, envelopes, collectives, communicators, left_out, recorded: None };
+        let (recorded, is_approximate) = (None, false);
+        let program = Program {
+            starts,
+            operations,
+            envelopes,
+            collectives,
+            communicators,
+            left_out,
+            recorded,
+            is_approximate,
+        };
         program.check()?;
         Ok(program)
     }

@@ -52,6 +52,8 @@ pub(super) struct Recorded {
     pub(super) longest_s: f64,
     /// Time of the last event before the damage of each rank whose events are truncated.
     pub(super) cut: BTreeMap<u32, u64>,
+    /// Whether communication is left out.
+    pub(super) leaves_out: bool,
 }
 
 /// The moments of a location, begin and end of its calls of MPI with moments, and the counters of skipped events.
@@ -96,6 +98,7 @@ impl Recorded {
         };
         Ok(Self {
             longest_s: longest as f64 / ticks_per_second,
+            leaves_out: followings.iter().any(|(.., skipped)| skipped.has_communication()),
             end: ends().map(|(_, end)| end).max().unwrap_or(0),
             cut: ends()
                 .filter(|(visited, _)| visited.is_cut())
@@ -273,6 +276,12 @@ struct Skipped {
     /// Events with an earlier time than the event before, and by how many ticks together.
     backwards: u64,
     backwards_ticks: u64,
+}
+
+impl Skipped {
+    fn has_communication(self) -> bool {
+        self.accesses + self.elsewhere + self.without_process > 0
+    }
 }
 
 /// Collects the moments of a location.

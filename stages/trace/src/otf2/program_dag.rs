@@ -66,5 +66,6 @@ pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> 
     purpose.check(path, lacking.unmatched, cx)?;
     program.recorded = Duration::try_from_secs_f64(recorded.longest_s).ok();
     program.left_out = lacking.log(&records, (recorded.end, &recorded.cut), cx);
+    program.is_approximate = recorded.leaves_out;
     Ok(program)
 }

@@ -1,12 +1,16 @@
 //! The program of a recording with the events of every rank (`hopmap record --events`).
 //!
-//! Computation is the time that the thread that communicates spends outside MPI. If threads take turns, it is
-//! the time in which none of them communicates. Calls of several threads at the same time are refused: in the one
-//! sequence that a program has per rank, they would wait for each other. Ranks have clocks of their own, of which
-//! only differences matter. The recorder names the message that every receive received, so messages are matched
+//! Computation is the time that the thread that communicates spends outside MPI. If several do, it is the time
+//! in which none of them communicates: what the others compute meanwhile is taken to be hidden.
+//!
+//! A rank has one sequence of operations. If threads call MPI at the same time, calls of all ranks begin where they began and
+//! complete where they ended, as nonblocking ones do, and no send waits for its receive: a rank then waits only for what others
+//! had sent or begun before in the recorded run, so that no threads wait for each other because they are in one sequence.
+//!
+//! Ranks have clocks of their own, of which only differences matter. The recorder names the message that every receive received, so messages are matched
 //! exactly, in the order in which their sends and receives were posted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use hopmap_collectives::Operation;
@@ -39,9 +43,17 @@ pub(crate) fn program(folder: &Path, params: &ProgramParams, cx: &Context<'_>) -
     let mut reading = Reading::default();
     let mut ranks = Vec::new();
     let paths = event_paths(folder)?;
-    for (rank, path) in (0..).zip(&paths) {
+    while let Some(path) = paths.get(ranks.len()) {
+        let rank = to_u32(ranks.len());
         cx.progress(u64::from(rank), paths.len() as u64);
-        ranks.push(reading.rank(path, (rank, to_u32(paths.len())), params.allow_truncated, cx)?);
+        match reading.rank(path, (rank, to_u32(paths.len())), params.allow_truncated, cx)? {
+            Some(moments) => ranks.push(moments),
+            None => {
+                cx.log("threads call MPI at the same time: sends wait for nothing, and what threads compute while others communicate is hidden");
+                reading = Reading { are_overlapping: true, ..Reading::default() };
+                ranks.clear();
+            }
+        }
     }
     let groups = reading.groups;
     let numbers = || (0..to_u32(groups.len())).map(|number| (number, number));
@@ -77,6 +89,7 @@ pub(crate) fn program(folder: &Path, params: &ProgramParams, cx: &Context<'_>) -
         return Err(TraceError::of(folder, problem, help).into());
     }
     program.left_out = lacking.log(&records, (reading.end, &reading.cut), cx);
+    program.is_approximate = reading.are_overlapping || reading.left_out.has_communication();
     Ok(program)
 }
 
@@ -137,6 +150,8 @@ struct LeftOut {
 /// State over all ranks.
 #[derive(Debug, Default)]
 struct Reading {
+    /// Whether threads call MPI at the same time.
+    are_overlapping: bool,
     /// Numbers of communicators by id and members.
     numbers: HashMap<(u64, Vec<u32>), u32>,
     groups: Vec<Vec<u32>>,
@@ -152,16 +167,6 @@ fn is_part(call: &Call) -> bool {
     !matches!(call, Call::Other(_) | Call::Polls { .. } | Call::Wait | Call::Test | Call::Freed { .. })
 }
 
-/// The error of an event during which another thread communicates.
-fn threads(path: &Path, event: &Event, other: u32) -> TraceError {
-    let problem = format!(
-        "has calls of several threads at the same time, first of threads {other} and {} after {:.6} s: their order cannot be known",
-        event.thread, event.enter
-    );
-    let help = "only programs whose threads call MPI one after the other (MPI_THREAD_SERIALIZED) can be predicted; the messages are recorded: search with objectives that need no program, such as F, and measure with `hopmap trial`";
-    TraceError::of(path, problem, help)
-}
-
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -172,14 +177,14 @@ fn ticks(seconds: f64) -> u64 {
 }
 
 impl Reading {
-    /// The moments of a rank.
+    /// The moments of a rank; `None` if its threads turn out to call MPI at the same time.
     fn rank(
         &mut self,
         path: &Path,
         (rank, ranks): (u32, u32),
         allow_truncated: bool,
         cx: &Context<'_>,
-    ) -> Result<Vec<Moment>, TraceError> {
+    ) -> Result<Option<Vec<Moment>>, TraceError> {
         let file = EventFile::open(path, rank, ranks)?;
         if file.truncated && !allow_truncated {
             let help = "the program was killed, or the file was not copied completely: record it again, or use the part before with `allow_truncated = true`";
@@ -194,6 +199,7 @@ impl Reading {
             left_out: &mut self.left_out,
             recorded: Vec::new(),
             collectives: HashMap::new(),
+            overlapping: self.are_overlapping.then(Overlapping::default),
             outside: HashMap::new(),
             last: (0, 0.0),
             compute: 0,
@@ -205,10 +211,8 @@ impl Reading {
                 return Err(TraceError::refused(problem, ""));
             }
             match event {
-                Ok(event) => match moments.overlap(&event) {
-                    None => moments.event(&event),
-                    Some(other) => return Err(threads(path, &event, other)),
-                },
+                Ok(event) if !self.are_overlapping && moments.overlaps(&event) => return Ok(None),
+                Ok(event) => moments.event(&event),
                 Err(damage) if allow_truncated => {
                     cx.log(format_args!("warning: only the events before the damage count: {damage}"));
                     self.cut.insert(rank, 0);
@@ -223,7 +227,7 @@ impl Reading {
         if let Some(cut) = self.cut.get_mut(&rank) {
             *cut = time;
         }
-        Ok(recorded)
+        Ok(Some(recorded))
     }
 
     /// The number of a communicator, and whether it has two groups.
@@ -245,13 +249,43 @@ struct RankMoments<'a> {
     recorded: Vec<Moment>,
     /// Active nonblocking collective operations by request; `None` for those that are left out.
     collectives: HashMap<u32, Option<Joint>>,
+    /// What goes on, if threads call MPI at the same time.
+    overlapping: Option<Overlapping>,
     /// Ticks of computation of every thread since it communicated.
     outside: HashMap<u32, u64>,
-    /// The thread that communicated last, and until when in seconds; first, the one that the recording begins with.
+    /// The thread whose call ended last, and when in seconds; first, the one that the recording begins with.
     last: (u32, f64),
     /// Ticks of computation since the last moment.
     compute: u64,
     time: u64,
+}
+
+/// What goes on at a rank whose threads call MPI at the same time. The place of a moment is the number of its request: those of the
+/// recorder are used again before the call has ended that completes them.
+#[derive(Debug, Default)]
+struct Overlapping {
+    /// Posted receives by request.
+    receives: HashMap<u32, u64>,
+    /// Active nonblocking collective operations by request; `None` for those that are left out.
+    collectives: HashMap<u32, Option<(Joint, u64)>>,
+    /// What completes when the calls end that have begun, in the order of their ends in seconds.
+    open: VecDeque<(f64, Completion)>,
+}
+
+/// What the end of a call completes, with its request.
+#[derive(Debug, Clone, Copy)]
+enum Completion {
+    Receive(Message, u64),
+    Collective(Joint, u64),
+    Cancel(u64),
+}
+
+impl Overlapping {
+    /// The first end up to a time.
+    fn end_before(&mut self, until: f64) -> Option<(f64, Completion)> {
+        let is_over = self.open.front().is_some_and(|(leave, _)| *leave <= until);
+        is_over.then(|| self.open.pop_front()).flatten()
+    }
 }
 
 impl RankMoments<'_> {
@@ -260,10 +294,10 @@ impl RankMoments<'_> {
         self.recorded.push(Moment { time: self.time, compute, what });
     }
 
-    /// The thread that communicates at the same time as this event, if another one does.
-    fn overlap(&self, event: &Event) -> Option<u32> {
+    /// Whether another thread communicates at the same time.
+    fn overlaps(&self, event: &Event) -> bool {
         let (thread, until) = self.last;
-        (is_part(&event.call) && thread != event.thread && event.enter < until).then_some(thread)
+        is_part(&event.call) && thread != event.thread && event.enter < until
     }
 
     /// Counts the computation before an event.
@@ -279,19 +313,26 @@ impl RankMoments<'_> {
             let (thread, until) = self.last;
             let since = if thread == event.thread { own } else { ticks(event.enter - until) };
             self.compute = self.compute.saturating_add(since);
-            self.last = (event.thread, event.leave.max(until));
+            if event.leave > until {
+                self.last = (event.thread, event.leave);
+            }
         }
     }
 
     fn end(&mut self) {
+        self.complete_until(f64::INFINITY);
         let outside = self.outside.remove(&self.last.0).unwrap_or(0);
         self.compute = self.compute.saturating_add(outside);
         self.add(What::End);
     }
 
     fn event(&mut self, event: &Event) {
+        self.complete_until(event.enter);
         self.time = self.time.max(ticks(event.enter));
         self.count(event);
+        if self.overlapping.is_some() && is_part(&event.call) {
+            return self.begin(event);
+        }
         let request = |request: u32| u64::from(request);
         match event.call {
             Call::Other(call) => self.other(call, event.leave - event.enter),
@@ -325,6 +366,78 @@ impl RankMoments<'_> {
             Call::Freed { .. } => self.left_out.freed += 1,
         }
         self.time = self.time.max(ticks(event.leave));
+    }
+
+    /// Records the begin of a call that others may overlap; its end follows when everything before it has.
+    fn begin(&mut self, event: &Event) {
+        let next = self.recorded.len() as u64;
+        let completion = match event.call {
+            Call::Send { message, .. } | Call::Isend { message, .. } => {
+                self.send(message, Some(next));
+                None
+            }
+            Call::Recv { message } => {
+                self.add(What::Post { request: next });
+                Some(Completion::Receive(message, next))
+            }
+            Call::Irecv { request, .. } => {
+                self.add(What::Post { request: next });
+                self.overlapping.as_mut().and_then(|overlapping| overlapping.receives.insert(request, next));
+                None
+            }
+            Call::Sendrecv { sent, received } => {
+                self.add(What::Post { request: next });
+                self.send(sent, Some(next + 1));
+                Some(Completion::Receive(received, next))
+            }
+            Call::Collective(call) => self.joint(call).map(|joint| {
+                self.add(What::Begin { request: next });
+                Completion::Collective(joint, next)
+            }),
+            Call::Icollective { operation, request } => {
+                let joint = self.joint(operation);
+                self.add(What::Begin { request: next });
+                let begun = joint.map(|joint| (joint, next));
+                self.overlapping
+                    .as_mut()
+                    .and_then(|overlapping| overlapping.collectives.insert(request, begun));
+                None
+            }
+            Call::Sent { request } => self
+                .overlapping
+                .as_mut()
+                .and_then(|overlapping| overlapping.collectives.remove(&request).flatten())
+                .map(|(joint, begun)| Completion::Collective(joint, begun)),
+            Call::Received { request, message } => {
+                self.posted(request).map(|posted| Completion::Receive(message, posted))
+            }
+            Call::Cancelled { request } => self.posted(request).map(Completion::Cancel),
+            _ => None,
+        };
+        if let Some((completion, overlapping)) = completion.zip(self.overlapping.as_mut()) {
+            let place = overlapping.open.partition_point(|(leave, _)| *leave <= event.leave);
+            overlapping.open.insert(place, (event.leave, completion));
+        }
+    }
+
+    /// The place at which the receive of a request was posted.
+    fn posted(&mut self, request: u32) -> Option<u64> {
+        self.overlapping.as_mut()?.receives.remove(&request)
+    }
+
+    /// Records the ends of calls up to a time, in seconds.
+    fn complete_until(&mut self, until: f64) {
+        while let Some((leave, completion)) = self.overlapping.as_mut().and_then(|all| all.end_before(until))
+        {
+            self.time = self.time.max(ticks(leave));
+            match completion {
+                Completion::Receive(message, posted) => self.receive(message, Some(posted)),
+                Completion::Collective(joint, begun) => {
+                    self.add(What::Complete { joint, request: Some(begun) });
+                }
+                Completion::Cancel(posted) => self.add(What::Cancel { request: posted }),
+            }
+        }
     }
 
     fn other(&mut self, call: OtherCall, seconds: f64) {
@@ -370,6 +483,10 @@ impl RankMoments<'_> {
 }
 
 impl LeftOut {
+    fn has_communication(&self) -> bool {
+        [self.one_sided.0, self.partitioned.0, self.neighbourhood, self.between_groups] != [0; 4]
+    }
+
     fn log(&self, cx: &Context<'_>) {
         let kinds = [("one-sided", self.one_sided), ("partitioned", self.partitioned)];
         for (kind, (calls, seconds)) in kinds.into_iter().filter(|(_, (calls, _))| *calls > 0) {

@@ -14,13 +14,14 @@ use hopmap_text::{FileError, Line};
 use super::{Action, Form, Kind, Message, Survey, action_files, each_action, exchange};
 use crate::archive::log_count;
 
-/// Reads a trace. `tags` is whether messages have tags; inferred if `None`. The caller checks the program.
+/// Reads a trace. `tags` is whether messages have tags; inferred if `None`. Also returns whether communication is left out. The caller
+/// checks the program.
 pub(crate) fn read_program(
     path: &Path,
     tags: Option<bool>,
     flops_per_s: f64,
     cx: &Context<'_>,
-) -> Result<ProgramBuilder, FileError> {
+) -> Result<(ProgramBuilder, bool), FileError> {
     let files = action_files(path, cx)?;
     let mut survey = Survey::default();
     for file in &files {
@@ -38,7 +39,7 @@ pub(crate) fn read_program(
     reading.complete_receives();
     reading.left_out.log(cx);
     survey.log_types(cx);
-    Ok(reading.program)
+    Ok((reading.program, reading.left_out.remote > 0))
 }
 
 /// Source, destination and tag of a request.
