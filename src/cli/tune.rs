@@ -47,7 +47,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let _lock = written::lock(&out)?;
     let kept = Kept::new(&arguments.keep, &out)?;
     let restores = kept.as_ref().map(Kept::command).into_iter().chain(arguments.prepare.clone());
-    let prepare = restores.reduce(|restore, own| format!("{restore} && {own}"));
+    let prepare = restores.reduce(|restore, own| format!("{restore} || exit\n{own}"));
     check(arguments, &place, &out, prepare.clone())?;
     // A machine that is known, or a single host, may end all before the program has run.
     let is_one = place.hosts.hosts.len() == 1 && !arguments.force;

@@ -265,6 +265,21 @@ fn is_grouped(number: &Number, after: &str) -> bool {
     number.is_whole && number.value < 1000.0 && after.strip_prefix(' ').is_some_and(|next| digits(next) == 3)
 }
 
+/// What follows numbers in columns or a list; nothing if there is none.
+fn behind_numbers(text: &str) -> &str {
+    let mut behind = "";
+    let mut text = text;
+    while let Ok((_, rest)) = Number::read(text.trim_start_matches([' ', '\t', ',', ';']), false) {
+        (behind, text) = (rest, rest);
+    }
+    behind
+}
+
+/// Whether a unit is at the beginning, and not the name of another value, such as `min 1.2`.
+fn is_unit(text: &str) -> bool {
+    unit(text).is_some_and(|(_, _, rest)| !rest.trim_start().starts_with(|next: char| next.is_ascii_digit()))
+}
+
 /// Whether a number in seconds may be followed by this: nothing, another column, the next label, a share, or the rest of a sentence.
 fn may_follow(text: &str) -> bool {
     let text = match word(text) {
@@ -272,7 +287,8 @@ fn may_follow(text: &str) -> bool {
         _ => text,
     };
     if let Some(rest) = text.strip_prefix(['.', ',', ';', ')', ']', '|']) {
-        return rest.is_empty() || rest.starts_with(char::is_whitespace);
+        let is_end = rest.is_empty() || rest.starts_with(char::is_whitespace);
+        return is_end && !is_unit(behind_numbers(rest));
     }
     let next = text.trim_start();
     // Spaces that do not break a line separate thousands.
@@ -291,17 +307,19 @@ fn may_follow(text: &str) -> bool {
         let digits = digits.strip_prefix('.').unwrap_or(digits);
         digits.starts_with(|letter: char| letter.is_ascii_digit())
     };
-    // A unit in the next cell of a table, or behind a preposition or a remark in parentheses.
+    // A unit in the next cell of a table, behind the last of several columns, "in", or a remark in parentheses.
     let behind = match next.split_once(['|', ')']) {
         Some((_, behind)) if next.starts_with(['|', '(']) => behind,
-        _ if is_one_of(&PREPOSITIONS, name) => rest,
-        _ => "",
+        _ if name.eq_ignore_ascii_case("in") => rest,
+        _ => behind_numbers(next),
     };
-    if unit(behind).is_some() {
+    if is_unit(behind) {
         return false;
     }
     next.is_empty()
         || is_number(next)
+        || next.starts_with("->")
+        || next.starts_with("...")
         || next.starts_with(['|', '#'])
         || next.strip_prefix('(').is_some_and(is_number)
         || token.ends_with([':', '='])
@@ -312,6 +330,23 @@ fn may_follow(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_words_and_numbers_may_follow_a_time() {
+        for rest in [
+            "on h03",
+            "with h = 0.01",
+            "(98.5%) min 12.0 max 12.8",
+            "100 200",
+            "-> 11.2",
+            "... done",
+            "| min 1.2",
+        ] {
+            let time = time_after(&format!("t = 12.34 {rest}\n"), "t =")
+                .unwrap_or_else(|error| panic!("{rest}: {error}"));
+            assert!((time.seconds - 12.34).abs() < 1e-9, "{rest}");
+        }
+    }
 
     /// Formats of real programs: what they print, a text before the time, and the time in seconds.
     const PROGRAMS: &[(&str, &str, f64)] = &[
@@ -479,6 +514,8 @@ mod tests {
             "1 minute and 59 seconds",
             "3 minutes, 2 seconds",
             "1 day, 2:03:04",
+            "900.1 950.2 ms",
+            "900, 950 ms",
         ] {
             let text = format!("first line\nElapsed time = {time}\nlast line");
             let error = time_after(&text, "Elapsed time").expect_err(time).to_string();

@@ -340,12 +340,13 @@ impl<'a> Runner<'a> {
         Ok((end.duration_since(begin).as_secs_f64(), stopped.unwrap_or(Ending::Exited(status))))
     }
 
-    /// The seconds for which a run has lasted if it hangs: the time of the trial is over, and no other run took half as long.
+    /// The seconds for which a run has lasted if it hangs: the time of the trial is over, and the slowest run before did not take
+    /// half as long. Of a first run it is not known.
     fn hangs_for(&self, begin: Instant) -> Option<f64> {
         let is_over = self.params.time_s.is_some_and(|time_s| self.begin.elapsed().as_secs_f64() >= time_s);
         let slowest = self.slowest.iter().copied().fold(0.0, f64::max);
         let seconds = begin.elapsed().as_secs_f64();
-        (is_over && seconds > 2.0 * slowest).then_some((10.0 * seconds).round() / 10.0)
+        (is_over && slowest > 0.0 && seconds > 2.0 * slowest).then_some((10.0 * seconds).round() / 10.0)
     }
 
     fn lateness(&self) -> Result<Option<f64>, TrialError> {
