@@ -61,7 +61,7 @@ pub enum AcceptedError {
     #[error("{} is not an accepted state: {reason}", path.display())]
     #[diagnostic(
         code(accepted::malformed),
-        help("restore it from a backup or version control, or accept the artifact again")
+        help("restore it from a backup or version control, or move it away, and accept the artifact again")
     )]
     Malformed {
         /// The file.
@@ -73,7 +73,7 @@ pub enum AcceptedError {
     #[error("{} has format {found}, this hopmap reads format {FORMAT}", path.display())]
     #[diagnostic(
         code(accepted::format),
-        help("use the version of hopmap that wrote it, or accept the artifact again")
+        help("use the version of hopmap that wrote it, or move it away, and accept the artifact again")
     )]
     Format {
         /// The file.

@@ -239,8 +239,10 @@ impl Attempt<'_> {
         if let Some(told) = told.as_ref().filter(|_| self.changes.is_empty()) {
             return self.go_back(told, current.as_ref());
         }
-        let before = told.as_ref().or(current.as_ref()).map(|found| &found.entry);
-        let entry = self.publication.add(&seen.machine, before, &self.changes)?;
+        // Where nothing was told yet, everything is news.
+        let before = told.as_ref().map(|told| &told.entry);
+        let news = before.map_or(&[][..], |_| &self.changes);
+        let entry = self.publication.add(&seen.machine, before, news)?;
         let changes = self.publication.folder(&entry).join(CHANGES);
         self.publish(&entry, &changes)?;
         Ok(if published.is_some() { Outcome::Published } else { Outcome::First })
@@ -253,29 +255,28 @@ impl Attempt<'_> {
         {
             return Ok(Outcome::Unchanged);
         }
-        let Some(changes) = self.news(current)? else {
-            publication.clear_pending()?;
-            return Ok(Outcome::Unchanged);
-        };
+        let changes = self.news(current)?;
         self.hand_over(&current.entry, &changes)?;
         let is_told = self.settings.consumer.is_some();
         Ok(if is_told { Outcome::Consumed } else { Outcome::Unchanged })
     }
 
-    /// The changes from what the consumer knows to what is published. None if it knows that, and a refresh was killed before it had
-    /// published what it would have told.
-    fn news(&self, current: &Published) -> Result<Option<PathBuf>, RefreshError> {
+    /// The changes from what the consumer knows to what is published.
+    fn news(&self, current: &Published) -> Result<PathBuf, RefreshError> {
         let publication = self.publication;
         let place = publication.state();
         let (own, later) = (publication.folder(&current.entry).join(CHANGES), place.join(CHANGES));
         let told = publication.read_told()?;
-        if told.as_ref().is_some_and(|told| told.entry == current.entry) {
-            return Ok(publication.pending().filter(|changes| *changes == own || *changes == later));
+        // It may have begun with others, which a refresh that was killed never published: what it is told is no change then.
+        let is_known = told.as_ref().is_some_and(|told| told.entry == current.entry);
+        let begun = publication.pending().filter(|changes| *changes == own || *changes == later);
+        if let Some(changes) = begun.filter(|changes| is_known && changes.is_file()) {
+            return Ok(changes);
         }
         let changes = told.as_ref().map(|told| self.settings.look.changes(&told.machine, &current.machine));
         let before = told.as_ref().map(|told| &told.entry);
         publication::write_changes(&place, before, &changes.unwrap_or_default())?;
-        Ok(Some(later))
+        Ok(later)
     }
 
     /// The machine is as it was when it was last accepted, and something else is published.

@@ -313,14 +313,21 @@ impl Archive {
         }
         let results = self.results();
         let Some(results) = checked.noted(RESULTS, results) else { return Ok(()) };
-        for (packed, record) in results
-            .iter()
-            .flat_map(|packed| packed.result.outputs.values().map(move |record| (packed, record)))
-        {
+        let locked: BTreeMap<String, &BTreeMap<String, String>> =
+            lock.cells.iter().map(|cell| (cell.id(), &cell.outputs)).collect();
+        let mut described: BTreeMap<&String, Option<Description>> = BTreeMap::new();
+        for (cell, port, record) in results.iter().flat_map(|packed| {
+            packed.result.outputs.iter().map(move |(port, record)| (&packed.cell, port, record))
+        }) {
             let place = format!("{ARTIFACTS}/{}/{DESCRIPTION}", record.digest);
-            let described = self.json::<Description>(&place).ok();
-            if described.is_some_and(|found| found.kind != record.kind || found.metrics != record.metrics) {
-                checked.find(RESULTS, format!("an output of {} is not as its artifact says", packed.cell));
+            let found = described.entry(&record.digest).or_insert_with(|| self.json(&place).ok());
+            let is_other = |found: &Description| found.kind != record.kind || found.metrics != record.metrics;
+            if found.as_ref().is_some_and(is_other) {
+                checked.find(RESULTS, format!("`{port}` of {cell} is not as its artifact says"));
+            }
+            let digest = locked.get(cell).and_then(|outputs| outputs.get(port));
+            if digest.is_some_and(|digest| *digest != record.digest) {
+                checked.find(RESULTS, format!("`{port}` of {cell} is not that of the lock file"));
             }
         }
         let with_results: BTreeSet<&String> = results.iter().map(|packed| &packed.cell).collect();

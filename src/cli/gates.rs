@@ -190,7 +190,6 @@ fn accept_artifact(artifact: &Folder, place: &Path, note: Option<&str>, output: 
     Written::Accepted.check_place(place)?;
     let accepted = Accepted::of(artifact, place, note)?;
     let written = accepted.write(place)?;
-    Written::mark(place);
     output.json(&json!({ "file": place, "written": written, "accepted": accepted }));
     let verb = verb(written);
     output.line(format!("{verb}: {} {} in {}", accepted.kind, short(&accepted.digest), shown(place)));
@@ -308,7 +307,6 @@ fn accept_values(
     let changes = before.map(|before| before.differences(&judged.values)).unwrap_or_default();
     let accepted = AcceptedMetrics::new(&pipeline.name, judged.values, note);
     let written = accepted.write(place)?;
-    Written::mark(place);
     output.json(&json!({ "file": place, "written": written, "accepted": accepted }));
     let values = counted(accepted.metrics.len(), "value");
     output.line(format!("{}: {values} in {}", verb(written), shown(place)));

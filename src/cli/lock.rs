@@ -55,9 +55,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 fn write(request: &Request, pipeline: &Pipeline, store: &mut Store, place: &Path) -> Result<(bool, Lock)> {
     let lock = of_results(request, pipeline, store)?;
     Written::Lock.check_place(place)?;
-    let written = lock.write(place)?;
-    Written::mark(place);
-    Ok((written, lock))
+    Ok((lock.write(place)?, lock))
 }
 
 /// The lock of the results that are in the store.
@@ -282,7 +280,6 @@ pub(crate) fn export(arguments: &ArchiveArguments, output: Output) -> Result {
         license: arguments.license.as_deref(),
     };
     let exported = archive::export(&place, &export, &mut store)?;
-    Written::mark(&place);
     output.json(&json!({ "archive": place, "exported": exported }));
     exported.notes.iter().for_each(|note| output.note(format!("note: {note}")));
     if arguments.license.is_none() {

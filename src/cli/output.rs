@@ -234,7 +234,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let exit = match error {
             StoreError::Durable(DurableError::Busy { .. }) => Exit::Locked,
-            StoreError::Missing(_) => Exit::Usage,
+            StoreError::Missing(_) | StoreError::Foreign(_) => Exit::Usage,
             _ => Exit::Failed,
         };
         Self::new(exit, [Report::new(error)])

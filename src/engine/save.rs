@@ -235,8 +235,13 @@ impl Copies<'_> {
         let hashes = &mut self.store.hashes;
         let mut is_whole =
             |(path, blake3): &(PathBuf, &str)| hashes.blake3_of(path).is_ok_and(|found| found == *blake3);
-        let changed = folder.hashes().find(|file| !is_whole(file)).map(|(path, _)| path);
-        if changed.is_none() && wanted.is_some_and(|wanted| wanted.digest == folder.digest()) {
+        // What is missing, as after a purge, is written again.
+        let (there, missing): (Vec<_>, Vec<_>) = folder.hashes().partition(|(path, _)| path.exists());
+        let changed = there.iter().find(|file| !is_whole(file)).map(|(path, _)| path.clone());
+        if changed.is_none()
+            && missing.is_empty()
+            && wanted.is_some_and(|wanted| wanted.digest == folder.digest())
+        {
             return Ok(Standing::Same);
         }
         if let Some(path) = changed {

@@ -450,10 +450,12 @@ pub(super) fn check_format(root: &Path) -> Result {
     }
 }
 
-/// Refuses a folder with anything but what the creation of a store begins with.
+/// Refuses a folder with anything but what the creation of a store begins with, or what is written where there is none yet: reports,
+/// consent, and second stores of `hopmap verify`.
 pub(super) fn refuse_foreign(root: &Path) -> Result {
     const FIRST: [&str; 3] = ["artifacts", "states", "runs"];
-    if root.join("format").exists() {
+    let is_one = || root.join("format").exists() && root.join("state.log").exists();
+    if is_one() || root.file_name().is_some_and(|name| name == STORE_FOLDER) {
         return Ok(());
     }
     for entry in entries(root)? {
@@ -461,11 +463,15 @@ pub(super) fn refuse_foreign(root: &Path) -> Result {
         let name = name.to_string_lossy();
         let is_own = match name.as_ref() {
             // The last is of a second store that `hopmap verify` is to keep.
-            "lock" | ".gitignore" | "kept" => path.is_file(),
+            "lock" | ".gitignore" | "kept" | "consent" | "format" | "hashes.log" => path.is_file(),
+            "reports" => path.is_dir(),
+            "work" => path.is_dir() && entries(&path)?.is_empty(),
+            name if name.starts_with("verify-") => path.is_dir(),
             name if FIRST.contains(&name) => path.is_dir() && entries(&path)?.is_empty(),
             name => is_leftover(name),
         };
-        if !is_own {
+        // Another process may have made it meanwhile.
+        if !is_own && !is_one() {
             return Err(StoreError::Foreign(root.into()));
         }
     }

@@ -59,6 +59,7 @@ impl Writer {
 
     /// As [`Writer::open`], but waits for another process that has the store, at most `wait` and until `stop` is true.
     pub fn open_within(root: &Path, holder: &str, wait: Duration, stop: &dyn Fn() -> bool) -> Result<Self> {
+        check_format(root)?;
         refuse_foreign(root)?;
         for folder in [root.to_owned(), root.join("artifacts"), root.join("states"), root.join("runs")] {
             fs::create_dir_all(&folder).map_err(DurableError::io("create", &folder))?;
@@ -71,7 +72,9 @@ impl Writer {
         let format = root.join("format");
         if !format.exists() {
             let ignore = root.join(".gitignore");
-            fs::write(&ignore, "*\n").map_err(DurableError::io("write", &ignore))?;
+            if !ignore.exists() {
+                fs::write(&ignore, "*\n").map_err(DurableError::io("write", &ignore))?;
+            }
             hopmap_durable::replace_file(&format, FORMAT.as_bytes())?;
         }
         let work = root.join("work");

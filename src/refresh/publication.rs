@@ -18,8 +18,8 @@ use serde_json::json;
 use crate::accepted::{Accepted, AcceptedError, write_json};
 use crate::engine::entries;
 
-/// What a publish folder has.
-const OWN: [&str; 4] = ["current", "accepted.json", "history", "state"];
+/// Folders that are made before the lock.
+const FIRST: [&str; 2] = ["history", "state"];
 
 /// Result of work on a publish folder.
 pub(super) type Result<T = (), E = RefreshError> = std::result::Result<T, E>;
@@ -59,12 +59,13 @@ impl Publication {
     /// Rejects a folder with other content.
     fn refuse_foreign(&self) -> Result {
         let holds_nothing_else = || -> Result<bool> {
-            let is_own = |entry: &fs::DirEntry| OWN.iter().any(|name| entry.file_name() == **name);
+            let is_own = |entry: &fs::DirEntry| FIRST.iter().any(|name| entry.file_name() == **name);
             Ok(entries(&self.root)?.iter().all(is_own)
                 && entries(&self.state())?.is_empty()
                 && entries(&self.history())?.is_empty())
         };
-        match self.state().join("lock").is_file() || holds_nothing_else()? {
+        let is_published = self.current().is_ok_and(|entry| entry.is_some());
+        match is_published || holds_nothing_else()? || self.state().join("lock").is_file() {
             true => Ok(()),
             false => Err(RefreshError::Foreign(self.root.clone())),
         }

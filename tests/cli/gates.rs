@@ -535,14 +535,14 @@ fn accepted_values_that_cannot_be_read_are_refused() {
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @r"
     ------- stderr -------
     error[accepted::malformed]: DIR/ring.accepted.json is not an accepted state: it accepts an artifact, not the values of gates
-      help: restore it from a backup or version control, or accept the artifact again
+      help: restore it from a backup or version control, or move it away, and accept the artifact again
     [exit code 2]
     ");
     sandbox.write("ring.accepted.json", "{");
     assert_snapshot!(sandbox.seen(&["plan", "ring.toml"]), @r"
     ------- stderr -------
     error[accepted::malformed]: DIR/ring.accepted.json is not an accepted state: EOF while parsing an object at line 1 column 1
-      help: restore it from a backup or version control, or accept the artifact again
+      help: restore it from a backup or version control, or move it away, and accept the artifact again
     [exit code 2]
     ");
 }

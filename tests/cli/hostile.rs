@@ -430,7 +430,11 @@ fn what_an_archive_says_twice_or_otherwise_than_its_artifacts_is_refused() {
     for (name, text, reason) in [
         ("request.json", request.to_string(), "the parameter `a` is there twice"),
         ("results.jsonl", forged("\"processes\":4.0", "\"processes\":5.0"), "is not as its artifact says"),
-        ("results.jsonl", forged("\"metrics\":{\"", "\"metrics\":{\"F\":1.0,\""), "is not as its artifact says"),
+        (
+            "results.jsonl",
+            forged("\"metrics\":{\"", "\"metrics\":{\"F\":1.0,\""),
+            "is not as its artifact says",
+        ),
     ] {
         let mut members = members.clone();
         members.iter_mut().find(|(found, _)| found == name).unwrap().1 = text.into_bytes();

@@ -203,7 +203,7 @@ fn no_file_that_is_named_is_replaced_unless_hopmap_wrote_one_of_its_kind() {
         let others =
             (0..NAMED.len()).filter(|other| kinds[*other] != kinds[number]).map(|other| other.to_string());
         let fixed = [
-            if takes_marks { "edited" } else { "mine" },
+            if takes_marks && [0, 2, 7].contains(&kinds[number]) { "edited" } else { "mine" },
             "mine",
             "ring.toml",
             "link",
@@ -301,4 +301,14 @@ fn links_to_folders_and_artifacts_of_stores_stay() {
     let seen = run(&sandbox, &format!("exec topology/synthetic -p shape=tree:2x2 -o {}", artifact.display()));
     assert!(seen.contains("is in a store"), "{seen}");
     assert_eq!(files(&artifact), before);
+}
+
+/// A report of a pipeline that never ran left a folder that no run took.
+#[test]
+fn stores_that_a_report_began_are_taken() {
+    for store in [".hopmap", "other"] {
+        let sandbox = sandbox();
+        run(&sandbox, &format!("report ring.toml --store {store}"));
+        sandbox.stdout(&["run", "ring.toml", "--store", store]);
+    }
 }

@@ -320,6 +320,11 @@ fn a_copy_that_was_edited_or_damaged_is_refused_until_it_is_removed() {
         assert_eq!(std::fs::read(&table).unwrap(), whole);
         assert!(!sandbox.stdout(&["run", "ring.toml"]).contains("restored"));
     }
+    // What a purge has removed is written again.
+    let sandbox = sandbox();
+    sandbox.stdout(&["run", "ring.toml"]);
+    std::fs::remove_file(sandbox.path().join("out/placement/ranks.parquet")).unwrap();
+    assert!(sandbox.stdout(&["run", "ring.toml"]).contains("out/placement  (restored)\n"));
 }
 
 /// A gate whose state is known.

@@ -443,3 +443,17 @@ fn a_consumer_hears_of_all_changes_since_it_was_told_last_whatever_was_accepted_
     site.refresh(&["--consumer", COUNT]);
     assert_eq!(consumed(&site), 2);
 }
+
+/// An earlier version did not write down what a consumer knows.
+#[test]
+fn a_pending_consumer_runs_also_where_it_is_not_known_what_it_was_told() {
+    let site = Site::new(&Plan::new(8));
+    site.refresh(&["--consumer", "false"]);
+    site.set(&Plan { far: 200.0, ..Plan::new(8) });
+    site.refresh(&["--baseline"]);
+    std::fs::remove_file(site.sandbox.path().join("pub/state/told")).unwrap();
+    site.refresh(&["--consumer", COUNT]);
+    assert_eq!(consumed(&site), 1);
+    assert_snapshot!(site.refresh(&["--consumer", COUNT]), @"unchanged: 8 hosts");
+    assert_eq!(consumed(&site), 1);
+}

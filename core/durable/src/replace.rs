@@ -125,8 +125,12 @@ pub fn replace_symlink(place: &Path, target: &Path) -> Result<(), DurableError> 
 pub fn is_leftover(name: &str) -> bool {
     let name = name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp"));
     let Some((_, numbers)) = name.and_then(|name| name.rsplit_once('.')) else { return false };
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    numbers.contains('-') && numbers.split('-').all(is_number)
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_machine = |part: &str| part.len() == 8 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match numbers.split('-').collect::<Vec<_>>()[..] {
+        [machine, process, count] => is_machine(machine) && is_number(process) && is_number(count),
+        _ => false,
+    }
 }
 
 /// Removes temporary files of killed processes next to `place`, if it is known that they are gone: not those of another host, another
@@ -277,7 +281,7 @@ mod tests {
     fn leftovers_are_recognized_by_name() {
         let name = unique_name("current".as_ref());
         assert!(is_leftover(name.to_str().unwrap()));
-        for name in ["current", ".hopmap", "a.tmp", ".a.tmp", ".notes.draft-1.tmp", ".a.1-.tmp"] {
+        for name in ["current", ".hopmap", "a.tmp", ".a.tmp", ".notes.draft-1.tmp", ".a.2024-01-15.tmp"] {
             assert!(!is_leftover(name), "{name}");
         }
     }

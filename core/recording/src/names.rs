@@ -56,7 +56,7 @@ mod tests {
         for name in ["rank-017.bin", "rank-.bin", "rank-1.bin.part", "rank--1.bin"] {
             assert_eq!(number_in(name, "rank-"), None, "{name}");
         }
-        assert!(is_of_recording("rank-1.bin.part") && is_of_recording(".record.json.7-0.tmp"));
+        assert!(is_of_recording("rank-1.bin.part") && is_of_recording(".record.json.0123abcd-7-0.tmp"));
         assert!(!is_of_recording("notes.txt"));
     }
 }

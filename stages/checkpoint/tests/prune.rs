@@ -147,7 +147,7 @@ fn leftovers_of_killed_writers_are_removed() {
     let packs = sample.path().join("packs");
     fs::copy(packs.join("3.pack"), packs.join("5.pack")).unwrap();
     fs::write(packs.join(".2.pack.tmp"), "half").unwrap();
-    fs::write(sample.path().join("checkpoints/.5.12-0.tmp"), "half").unwrap();
+    fs::write(sample.path().join("checkpoints/.5.0123abcd-12-0.tmp"), "half").unwrap();
     // As if a prune had been killed after renaming manifests to markers: that of the last one, and an earlier
     // one.
     let checkpoints = sample.path().join("checkpoints");
