@@ -197,7 +197,7 @@ fn a_program_whose_threads_overlap_is_placed_by_its_runs_alone() {
         "#!/bin/sh\n./random \"$@\" || exit 1\n[ \"$OMPI_COMM_WORLD_RANK\" != 0 ] || echo time 1.5 s\n";
     lab.sandbox.write("app", script);
     let output = lab
-        .tune(&["--objectives", "T", "--best", "1", "--precision", "20%", "--deadline", "45s"], "3 60 many");
+        .tune(&["--objectives", "T", "--best", "1", "--precision", "20%", "--deadline", "90s"], "3 60 many");
     let seen = text(&output);
     assert!(output.status.success() && seen.contains("threads call MPI at the same time"), "{seen}");
     assert!(seen.contains("without bound and predictions") && !seen.contains("predicted "), "{seen}");
@@ -304,12 +304,12 @@ fn one_host_with_one_level_ends_before_the_program_runs() {
 fn a_deadline_ends_the_recording_too() {
     let Some(lab) = Lab::new() else { return };
     let begin = std::time::Instant::now();
-    let output = lab.tune(&["--deadline", "4s"], "stencil 1000 60 2000000");
+    let output = lab.tune(&["--deadline", "4s"], "stencil 1000 600 2000000");
     let seen = text(&output);
     assert_eq!(output.status.code(), Some(1), "{seen}");
     assert!(seen.contains("the time was over before the recorded run had ended"), "{seen}");
-    // The program takes two minutes.
-    assert!(begin.elapsed() < std::time::Duration::from_mins(1), "{seen}");
+    // The program takes twenty minutes.
+    assert!(begin.elapsed() < std::time::Duration::from_mins(5), "{seen}");
     assert!(!lab.sandbox.path().join("tune/recording").exists());
 }
 
@@ -424,7 +424,7 @@ fn a_program_or_a_launcher_that_fails_leaves_no_recording() {
 #[test]
 fn files_of_a_user_and_of_another_tune_stay() {
     let Some(lab) = Lab::new() else { return };
-    let options = ["--objectives", "F", "--best", "1", "--precision", "50%", "--deadline", "40s"];
+    let options = ["--objectives", "F", "--best", "1", "--precision", "50%", "--deadline", "80s"];
     let pattern = "stencil 1000 1 20";
     let mine = ["recording.new/a", "machine.new/a", "kept.new/a", "best-so-far", "rankfile"];
     let place = |name: &str| format!("tune/{name}");
