@@ -267,7 +267,7 @@ impl Attempt<'_> {
         let place = publication.state();
         let (own, later) = (publication.folder(&current.entry).join(CHANGES), place.join(CHANGES));
         let told = publication.read_told()?;
-        // It may have begun with others, which a refresh that was killed never published: what it is told is no change then.
+        // Pending changes that a killed refresh never published are dropped: the list is empty if the consumer knows this entry.
         let is_known = told.as_ref().is_some_and(|told| told.entry == current.entry);
         let begun = publication.pending().filter(|changes| *changes == own || *changes == later);
         if let Some(changes) = begun.filter(|changes| is_known && changes.is_file()) {
@@ -279,7 +279,7 @@ impl Attempt<'_> {
         Ok(later)
     }
 
-    /// The machine is as it was when it was last accepted, and something else is published.
+    /// The machine is the one that the consumer was told of last, and something else is published.
     fn go_back(&mut self, accepted: &Published, current: Option<&Published>) -> Result<Outcome, Report> {
         if let Some(current) = current {
             self.changes = self.settings.look.changes(&current.machine, &accepted.machine);

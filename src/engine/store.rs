@@ -462,7 +462,7 @@ pub(super) fn refuse_foreign(root: &Path) -> Result {
         let (name, path) = (entry.file_name(), entry.path());
         let name = name.to_string_lossy();
         let is_own = match name.as_ref() {
-            // The last is of a second store that `hopmap verify` is to keep.
+            // `kept` is in a second store that `hopmap verify` is to keep.
             "lock" | ".gitignore" | "kept" | "consent" | "format" | "hashes.log" => path.is_file(),
             "reports" => path.is_dir(),
             "work" => path.is_dir() && entries(&path)?.is_empty(),

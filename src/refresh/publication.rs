@@ -264,7 +264,7 @@ impl Publication {
         Some(self.root.join(text.trim_end()))
     }
 
-    pub(super) fn clear_pending(&self) -> Result {
+    fn clear_pending(&self) -> Result {
         self.clear(&self.pending_file())
     }
 
