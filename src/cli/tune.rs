@@ -171,7 +171,8 @@ fn can_be_replayed(
     match written::run(&file, &options, end.map(End::left), Output::new(false, true))? {
         Exit::Done => {
             let program = written::newest_record(&file, &arguments.store, ("program", Program::KIND))?;
-            let is_exact = program.is_some_and(|(_, record, _)| !record.metrics.contains_key(APPROXIMATE));
+            let Some((_, record, _)) = program else { return Ok(false) };
+            let is_exact = !record.metrics.contains_key(APPROXIMATE);
             if !is_exact {
                 output.line("threads call MPI at the same time, or some communication is not replayed: candidates are compared by runs, without bound and predictions");
             }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hopmap_artifact::Folder;
-use hopmap_model::{Mapping, TIMED_OUT, TrialRun, Trials};
+use hopmap_model::{Mapping, NOT_PREPARED, TIMED_OUT, TrialRun, Trials};
 use hopmap_test_support::{program, signal, system_tests};
 
 use crate::sandbox::Sandbox;
@@ -244,6 +244,22 @@ fn what_was_measured_is_kept_if_a_host_dies_and_the_next_run_goes_on() {
         "{seen}"
     );
     assert_eq!((trial.started(), trial.trials().runs.len()), (22, 44));
+}
+
+/// A `prepare` that failed in the middle of a trial, as on a full disk, lost all its runs.
+#[test]
+fn what_was_measured_is_kept_if_what_prepares_a_run_fails() {
+    let trial = Trial::new();
+    trial.with(
+        "precision = 0.000001, warm_up = 0, prepare = \"test ! -e full || { echo no space >&2; exit 3; }\"",
+    );
+    trial.script("app", "#!/bin/sh\necho run >> started\n[ $(wc -l < started) -lt 10 ] || touch full\n");
+    let seen = trial.0.seen(&["run", "t.toml", "--no-report"]);
+    assert!(seen.contains("was not started: `prepare`: ") && seen.contains("no space"), "{seen}");
+    let runs = trial.trials().runs;
+    let (complete, failed) = runs.split_at(10);
+    assert!(complete.iter().all(|run| run.complete), "{complete:?}");
+    assert!(failed.iter().all(|run| run.exit == Some(NOT_PREPARED)), "{failed:?}");
 }
 
 #[test]

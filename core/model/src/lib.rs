@@ -73,5 +73,5 @@ pub use task_graph::{
     Demands, DemandsError, Edge, Events, Phase, PhaseSummary, Process, ProcessDemand, RankSummary, SizeBin,
     Stream, TaskGraph, TaskGraphError, TraceSummary,
 };
-pub use trials::{TIMED_OUT, TrialMapping, TrialRun, Trials, TrialsError};
+pub use trials::{NOT_PREPARED, TIMED_OUT, TrialMapping, TrialRun, Trials, TrialsError};
 pub use weight::{NetworkSpeed, UnknownSpeed, Weight, WeightChoice, WeightName};

@@ -49,7 +49,7 @@ pub struct TrialRun {
     pub lateness_s: Option<f64>,
     /// Idle fraction of the processors of the host that started the program.
     pub idle: Option<f64>,
-    /// Exit status of the launcher, 128 + the signal that ended it, or [`TIMED_OUT`]; `None` if the trial was stopped.
+    /// Exit status of the launcher, 128 + the signal that ended it, [`TIMED_OUT`] or [`NOT_PREPARED`]; `None` if the trial was stopped.
     pub exit: Option<u32>,
     /// Whether it ended without an error and its run time is known.
     pub complete: bool,
@@ -57,8 +57,17 @@ pub struct TrialRun {
 
 /// Exit status of a run that took longer than allowed, as that of timeout(1).
 pub const TIMED_OUT: u32 = 124;
+/// Exit status of a run that did not begin, because what prepares it failed, as that of timeout(1) and env(1) themselves.
+pub const NOT_PREPARED: u32 = 125;
 
 impl TrialRun {
+    /// A run that was not measured.
+    #[must_use]
+    pub fn without_time(mapping: String, (block, choice): (Option<u32>, bool), exit: Option<u32>) -> Self {
+        let (seconds, mpi_s, lateness_s, idle) = (None, None, None, None);
+        Self { mapping, block, choice, seconds, mpi_s, lateness_s, idle, exit, complete: false }
+    }
+
     /// Whether it failed: it was not stopped with the trial, but ended with an error, or without a run time.
     #[must_use]
     pub fn failed(&self) -> bool {

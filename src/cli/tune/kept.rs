@@ -69,7 +69,15 @@ impl Kept {
                 "name files as the program does; for others, use --prepare",
             );
         }
-        let kept = Self { paths: paths.to_vec(), folder: out.join(KEPT) };
+        if let Some(path) = paths.iter().find(|path| path.to_str().is_none()) {
+            return refuse(
+                format!("`--keep`: the name {} is not UTF-8", path.display()),
+                "use --prepare, or rename it",
+            );
+        }
+        // Without the slash behind a folder, with which a link is what it leads to.
+        let paths = paths.iter().map(|path| path.components().collect()).collect();
+        let kept = Self { paths, folder: out.join(KEPT) };
         Ok(Some(kept).filter(|kept| !kept.paths.is_empty()))
     }
 
@@ -87,6 +95,12 @@ impl Kept {
     pub(super) fn put_aside(&self) -> Result<()> {
         if fs::symlink_metadata(&self.folder).is_ok() {
             return self.look();
+        }
+        if let Some(path) = self.paths.iter().find(|path| path.is_symlink()) {
+            return refuse(
+                format!("`--keep`: {} is a symbolic link, of which only the link would be kept", shown(path)),
+                "name files below it, such as LINK/FILE, or what it leads to; outside of the working directory, use --prepare",
+            );
         }
         let staging = Staging::beside(&self.folder).map_err(Failure::failed)?;
         let files = staging.path().join(FILES);
@@ -207,6 +221,17 @@ mod tests {
         let read = |name: &str| fs::read_to_string(path(name)).unwrap();
         assert_eq!((read("in"), read("golden")), ("kept".to_owned(), "golden".to_owned()));
         assert_eq!(fs::metadata(place.path()).unwrap().mode() & 0o777, 0o700);
+    }
+
+    /// Only the link was kept, and the file that it leads to was not restored.
+    #[test]
+    fn a_link_is_not_kept_without_what_it_leads_to() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("real"), "kept").unwrap();
+        std::os::unix::fs::symlink("real", place.path().join("in")).unwrap();
+        let kept = Kept { paths: vec![place.path().join("in")], folder: place.path().join("kept") };
+        assert!(kept.put_aside().is_err());
+        assert!(!kept.folder.exists());
     }
 
     /// The copy of a file in a linked folder was a folder in the place of the link.

@@ -1,7 +1,8 @@
 //! The recorded run of `hopmap tune`, under the default placement of the launcher, and what it says of that placement.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering;
@@ -96,7 +97,8 @@ pub(super) fn record(
 struct Origin {
     /// The working directory.
     folder: PathBuf,
-    /// BLAKE3 of the file of the program; none if there is no such file on this host.
+    /// BLAKE3 of the file of the program, and of programs among its arguments such as `python3 x.py`; none if there is no such file on
+    /// this host.
     blake3: Option<String>,
 }
 
@@ -104,10 +106,14 @@ impl Origin {
     const NAME: &str = "tune.json";
 
     fn of(arguments: &Arguments) -> Result<Self> {
-        let program = arguments.program.first().map(String::as_str).unwrap_or_default();
-        let hash = |file: PathBuf| {
+        let mut words = arguments.program.iter();
+        let program = words.next().map(String::as_str).unwrap_or_default();
+        let scripts = words.map(PathBuf::from).filter(|file| is_program(file));
+        let hash = |program: PathBuf| {
             let mut hasher = blake3::Hasher::new();
-            hasher.update_reader(File::open(file).ok()?).ok()?;
+            for file in std::iter::once(program).chain(scripts) {
+                hasher.update_reader(File::open(file).ok()?).ok()?;
+            }
             Some(hasher.finalize().to_hex().to_string())
         };
         Ok(Self { folder: working_directory()?, blake3: on_path(program).and_then(hash) })
@@ -122,6 +128,14 @@ impl Origin {
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         Ok(replace_file(&recording.join(Self::NAME), text.as_bytes()).map_err(Report::from)?)
     }
+}
+
+/// Whether an argument names a program for an interpreter or a tool such as numactl: a script by its name, or an executable file.
+fn is_program(file: &Path) -> bool {
+    const SCRIPTS: [&str; 8] = ["py", "jl", "r", "R", "sh", "pl", "lua", "rb"];
+    let has_name = || file.extension().is_some_and(|end| SCRIPTS.iter().any(|script| end == *script));
+    let is_executable = |found: &Metadata| found.permissions().mode() & 0o111 != 0;
+    file.metadata().is_ok_and(|found| found.is_file() && (has_name() || is_executable(&found)))
 }
 
 fn run_prepare(command: &str, end: Option<End>) -> Result<()> {

@@ -243,12 +243,15 @@ fn is_one_of(names: &[&str], word: &str) -> bool {
     names.iter().any(|name| name.eq_ignore_ascii_case(word))
 }
 
-/// Whether more of a time follows: `and 59 seconds`, `, 2:03:04`.
+/// Whether more of a time follows: `and 59 seconds`, `, 2:03:04`, `. 2 min`, and the number after `2h` and `2 min`, whose unit is missing.
 fn goes_on(after: &str, above_s: f64) -> bool {
-    let after = after.trim_start_matches(|letter: char| letter.is_whitespace() || letter == ',');
-    let after = after.strip_prefix("and ").unwrap_or(after).trim_start();
-    let Ok((_, rest)) = Number::read(after, false) else { return false };
-    clock_part(rest).is_some() || unit(rest).is_some_and(|(_, size, _)| size < above_s)
+    let is_missing = above_s >= MINUTE && !after.starts_with([',', '.', ';', '+', ':', ')', ']', '|']);
+    let after = after.trim_start_matches(|letter: char| letter.is_whitespace() || ",.;+".contains(letter));
+    let joined = ["and ", "plus "].iter().find_map(|word| after.strip_prefix(word));
+    let Ok((_, rest)) = Number::read(joined.unwrap_or(after).trim_start(), false) else { return false };
+    (is_missing && joined.is_none())
+        || clock_part(rest).is_some()
+        || unit(rest).is_some_and(|(_, size, _)| size < above_s)
 }
 
 /// Whether a whole number belongs to what follows, which has the time: `100 steps: 12.3 s`.
@@ -514,6 +517,14 @@ mod tests {
             "1 minute and 59 seconds",
             "3 minutes, 2 seconds",
             "1 day, 2:03:04",
+            "1 hr. 2 min.",
+            "2h15",
+            "2 h 15",
+            "1h 2m 3",
+            "2 min 30",
+            "1 min + 59 s",
+            "1 min plus 59 s",
+            "1 s; 20 ms",
             "900.1 950.2 ms",
             "900, 950 ms",
         ] {

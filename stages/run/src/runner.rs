@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use hopmap_model::{Context, FileSet, TIMED_OUT, TrialMapping, TrialRun, Trials, open_input};
+use hopmap_model::{Context, FileSet, NOT_PREPARED, TIMED_OUT, TrialMapping, TrialRun, Trials, open_input};
 use hopmap_process::{Capture, Group, end_survivors};
 use hopmap_trials::{Order, TIME_STEP};
 use tempfile::TempDir;
@@ -88,6 +88,8 @@ enum Ending {
     Exited(ExitStatus),
     /// It took longer than this, in seconds.
     Timeout(f64),
+    /// A command before it failed.
+    NotPrepared(TrialError),
     Stopped,
 }
 
@@ -277,11 +279,19 @@ impl<'a> Runner<'a> {
         let mut command = launch.command(&folder, &self.wrapper.iter().map(below).collect::<Vec<_>>());
         let (stdout, stderr) = (folder.join(STDOUT), folder.join(STDERR));
         command.stdin(Stdio::null()).stdout(create_file(&stdout)?).stderr(create_file(&stderr)?);
-        if !prepare(self.params, &folder, cx)? {
-            return Ok(false);
+        match prepare(self.params, &folder, cx).and_then(|is_ready| Ok((is_ready, self.lateness()?))) {
+            Ok((true, _)) => {}
+            Ok((false, _)) => return Ok(false),
+            // What was measured is not lost.
+            Err(error) if self.succeeded.contains(&true) => {
+                let (mapping_name, exit) = (name.clone(), Some(NOT_PREPARED));
+                let run = TrialRun::without_time(mapping_name, (place.block, place.choice), exit);
+                self.note(mapping, &run, (&Ending::NotPrepared(error), None), &stderr, cx);
+                self.runs.push(run);
+                return Ok(true);
+            }
+            Err(error) => return Err(error),
         }
-
-        self.lateness()?;
         let processors = Processors::now();
         let (seconds, ending) = self.wait(&mut command, cx).map_err(|source| {
             let launcher = launch.launcher().to_owned();
@@ -296,7 +306,10 @@ impl<'a> Runner<'a> {
         }
         let time = match &self.params.time_after {
             Some(label) => printed_time(&stdout, label).map(|time| {
-                self.step_s = Some(self.step_s.map_or(time.step_s, |step_s| step_s.max(time.step_s)));
+                // Only of a run that counts.
+                if succeeded && place.block.is_some() {
+                    self.step_s = Some(self.step_s.map_or(time.step_s, |step_s| step_s.max(time.step_s)));
+                }
                 time.seconds
             }),
             None => Ok(seconds),
@@ -371,6 +384,7 @@ impl<'a> Runner<'a> {
         }
         let (what, quoted) = match ending {
             Ending::Stopped => return cx.log(format!("run {number} of `{name}` was stopped")),
+            Ending::NotPrepared(error) => (format!("was not started: {error}"), String::new()),
             Ending::Timeout(limit) => {
                 (format!("did not end within {limit} s and was stopped"), last_lines(stderr))
             }
@@ -420,6 +434,7 @@ fn exit(ending: &Ending) -> Option<u32> {
     let status = match ending {
         Ending::Exited(status) => status,
         Ending::Timeout(_) => return Some(TIMED_OUT),
+        Ending::NotPrepared(_) => return Some(NOT_PREPARED),
         Ending::Stopped => return None,
     };
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal))?;
