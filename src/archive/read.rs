@@ -322,7 +322,15 @@ impl Archive {
             let place = format!("{ARTIFACTS}/{}/{DESCRIPTION}", record.digest);
             let found = described.entry(&record.digest).or_insert_with(|| self.json(&place).ok());
             let is_other = |found: &Description| found.kind != record.kind || found.metrics != record.metrics;
-            if found.as_ref().is_some_and(is_other) {
+            let folder = format!("{ARTIFACTS}/{}/", record.digest);
+            let sizes = |(name, size): &(String, u64)| {
+                self.entries.get(&format!("{folder}{name}")).is_some_and(|entry| entry.size == *size)
+            };
+            let packed =
+                self.entries.range(folder.clone()..).take_while(|(name, _)| name.starts_with(&folder));
+            let packed = packed.filter(|(name, _)| name[folder.len()..] != *PROVENANCE).count();
+            let has_all = record.files.len() == packed && record.files.iter().all(sizes);
+            if found.as_ref().is_some_and(is_other) || !has_all {
                 checked.find(RESULTS, format!("`{port}` of {cell} is not as its artifact says"));
             }
             let digest = locked.get(cell).and_then(|outputs| outputs.get(port));

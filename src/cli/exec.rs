@@ -194,9 +194,14 @@ impl Place<'_> {
         commit: impl FnOnce(&Path) -> Result<(), DurableError>,
     ) -> Result<()> {
         let place = if self.several { self.out.join(port) } else { self.out.to_owned() };
-        // What has come while the stage ran stays.
-        check_output(&place)?;
+        // What has come while the stage ran stays, and the result as well.
+        let taken = check_output(&place).err();
+        let place = if taken.is_some() { free_name_beside(&place) } else { place };
         commit(&place).map_err(Report::new)?;
+        if taken.is_some() {
+            let message = format!("{} was written while the stage ran", shown(self.out));
+            return refuse(message, format!("the result is in {}", shown(&place)));
+        }
         let (kind, digest) = (&folder.description().kind, folder.digest());
         self.output.json(&json!({ "output": port, "kind": kind, "digest": digest, "path": place }));
         self.output.line(format!("{kind} {} {}", short(digest), shown(&place)));
@@ -280,6 +285,16 @@ fn check_place(entry: &StageEntry, out: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The place with a number behind its name, the first that is free.
+fn free_name_beside(place: &Path) -> PathBuf {
+    let name = |number: u32| {
+        let mut name = place.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    (1..=u32::MAX).map(name).find(|path| path.symlink_metadata().is_err()).unwrap_or_default()
 }
 
 /// Rejects a place of one artifact that has something else.

@@ -252,17 +252,18 @@ fn conclude(
     let may_write = writer.is_some();
     let writer = writer.filter(|(_, is_held)| !is_held).map(|(writer, _)| writer);
     let unanswered = summary::ask(pipeline, store, writer, &mut report);
-    let place = report_of(arguments, pipeline, store, &report, may_write)?;
+    let written = report_of(arguments, pipeline, store, &report, may_write);
     if output.is_json() {
         output.json(&summary::as_json(pipeline, store, &report));
     }
     summary::print(pipeline, store, &report, output);
-    if let Some(place) = place {
-        output.line(format!("  {:<12} {}", "report", shown(&place)));
+    if let Ok(Some(place)) = &written {
+        output.line(format!("  {:<12} {}", "report", shown(place)));
     }
     summary::print_asked(&report, output);
     gates::print(pipeline, &report, output);
     summary::print_held(pipeline, &report, output);
+    written?;
     let exit = match unanswered {
         // Where a stage failed, the tables of its artifacts may be missing, which is not an error of the query.
         Some(problems) if report.is_success() => return Err(problems.into()),

@@ -464,7 +464,8 @@ pub(super) fn refuse_foreign(root: &Path) -> Result {
         let is_own = match name.as_ref() {
             // `kept` is in a second store that `hopmap verify` is to keep.
             "lock" | ".gitignore" | "kept" | "consent" | "format" | "hashes.log" => path.is_file(),
-            "reports" => path.is_dir(),
+            // `lost+found`: the store is the root of a file system.
+            "reports" | "lost+found" => path.is_dir(),
             "work" => path.is_dir() && entries(&path)?.is_empty(),
             name if name.starts_with("verify-") => path.is_dir(),
             name if FIRST.contains(&name) => path.is_dir() && entries(&path)?.is_empty(),

@@ -410,7 +410,7 @@ fn texts_of_many_small_values_are_not_parsed() {
     }
 }
 
-/// A parameter given twice was a panic, and forged metrics of results passed `verify` and gates.
+/// A parameter given twice was a panic, and forged metrics and files of results passed `verify` and gates.
 #[test]
 fn what_an_archive_says_twice_or_otherwise_than_its_artifacts_is_refused() {
     let prison = Prison::new();
@@ -433,6 +433,11 @@ fn what_an_archive_says_twice_or_otherwise_than_its_artifacts_is_refused() {
         (
             "results.jsonl",
             forged("\"metrics\":{\"", "\"metrics\":{\"F\":1.0,\""),
+            "is not as its artifact says",
+        ),
+        (
+            "results.jsonl",
+            forged("[\"artifact.json\",", "[\"artifact.json\",1"),
             "is not as its artifact says",
         ),
     ] {

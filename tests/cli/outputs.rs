@@ -303,6 +303,18 @@ fn links_to_folders_and_artifacts_of_stores_stay() {
     assert_eq!(files(&artifact), before);
 }
 
+/// A result that may have taken hours was dropped because something had come into its place.
+#[test]
+fn a_result_whose_place_was_taken_meanwhile_is_beside_it() {
+    let sandbox = sandbox();
+    script(&sandbox, "slow", "#!/bin/sh\nmkdir out\necho mine >out/mine\nexec \"$@\"\n");
+    let seen = run(&sandbox, "exec topology/synthetic -p shape=tree:2x2 -o out --launcher ./slow");
+    assert!(seen.contains("out was written while the stage ran"), "{seen}");
+    assert!(seen.contains("the result is in out.1"), "{seen}");
+    assert_eq!(sandbox.read("out/mine"), "mine\n");
+    sandbox.stdout(&["show", "out.1"]);
+}
+
 /// A report of a pipeline that never ran left a folder that no run took.
 #[test]
 fn stores_that_a_report_began_are_taken() {
