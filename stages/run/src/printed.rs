@@ -92,7 +92,7 @@ fn time_of(rest: &str) -> Result<PrintedTime, &'static str> {
         time
     } else if is_count(&number, after) {
         return Err("is a count, with a time behind it: give the text before the time");
-    } else if number.has_comma || !may_follow(after) || is_grouped(&number, after) {
+    } else if number.has_comma || !may_follow(after) || is_grouped(&number, after) || has_other_unit(after) {
         return Err(OTHER);
     } else {
         PrintedTime { seconds: number.value, step_s: number.step }
@@ -254,12 +254,28 @@ fn goes_on(after: &str, above_s: f64) -> bool {
         || unit(rest).is_some_and(|(_, size, _)| size < above_s)
 }
 
-/// Whether a whole number belongs to what follows, which has the time: `100 steps: 12.3 s`.
+/// Whether a whole number belongs to what follows, which has the time: `100 steps: 12.3 s`, `1 = 12.5`, `3 (12.5 s)`, `1 02:03:04`.
 fn is_count(number: &Number, after: &str) -> bool {
-    let value = |text: &str| Number::read(text.trim_start(), false).is_ok();
-    let (name, rest) = word(after.trim_start());
-    let behind = rest.trim_start().strip_prefix([':', '=']);
-    number.is_whole && !name.is_empty() && behind.is_some_and(value)
+    let behind = |text: &str| Number::read(text.trim_start(), false).ok().map(|(_, rest)| rest.to_owned());
+    let has_unit = |text: &str| behind(text).is_some_and(|rest| unit(&rest).is_some());
+    let after = after.trim_start();
+    let rest = word(after).1.trim_start();
+    number.is_whole
+        && (rest.strip_prefix([':', '=']).is_some_and(|text| behind(text).is_some())
+            || after.strip_prefix("->").is_some_and(|text| behind(text).is_some())
+            || after.strip_prefix(['|', '(', '#']).is_some_and(has_unit)
+            || behind(after).is_some_and(|rest| clock_part(&rest).is_some()))
+}
+
+/// Whether a unit that is not the second stands alone further on in the line: `950.0 on average (ms)`, `12.5, ms`, `12.5 total time in ms`.
+fn has_other_unit(after: &str) -> bool {
+    let parts = || after.split(|letter: char| letter.is_whitespace() || "()[]|,;:=".contains(letter));
+    let parts: Vec<&str> = parts().filter(|part| !part.is_empty()).collect();
+    let is_other = |(at, part): (usize, &&str)| {
+        let small = UNITS.iter().filter(|(_, size)| *size < 1.0).any(|(names, _)| is_one_of(names, part));
+        small && !(at > 0 && Number::read(parts[at - 1], false).is_ok())
+    };
+    parts.iter().enumerate().any(is_other)
 }
 
 /// Whether a space may separate thousands: `1 234.5`.
@@ -525,6 +541,18 @@ mod tests {
             "1 min + 59 s",
             "1 min plus 59 s",
             "1 s; 20 ms",
+            "200 : 1.25 s",
+            "1 = 12.5 s",
+            "100 -> 12.5 s",
+            "1 | 12.5 s",
+            "3 (12.5 s)",
+            "5 # 12 s",
+            "1 02:03:04",
+            "950.0 on average (ms)",
+            "12.5, ms",
+            "12.5 : ms",
+            "12.5 total time in ms",
+            "12.5 time=ms",
             "900.1 950.2 ms",
             "900, 950 ms",
         ] {
