@@ -120,19 +120,35 @@ impl Family {
     /// to end, such as the ranks that mpirun has put into groups of their own, or what cleans up after the signal.
     pub(crate) fn terminate(&mut self) -> bool {
         let (is_left, is_first) = (self.look(), self.told.is_empty());
-        for (number, process) in &self.members {
+        for number in self.parents_first() {
+            let process = &self.members[&number];
             let is_of_group = is_first && process.group == self.group;
-            if (is_of_group || !self.members.contains_key(&process.parent)) && self.told.insert(*number) {
-                signal(*number, Signal::TERM);
+            if (is_of_group || !self.members.contains_key(&process.parent)) && self.told.insert(number) {
+                signal(number, Signal::TERM);
             }
         }
         self.signal_unseen(Signal::TERM);
         is_left
     }
 
+    /// A shell whose child ends first goes on with its next command.
+    fn parents_first(&self) -> Vec<i32> {
+        let mut order: Vec<i32> = Vec::new();
+        let mut rest: Vec<i32> = self.members.keys().copied().collect();
+        while !rest.is_empty() {
+            let waits = |number: &i32| rest.contains(&self.members[number].parent);
+            let (later, next): (Vec<i32>, Vec<i32>) = rest.iter().partition(|number| waits(number));
+            // Numbers that are given anew while `/proc` is read may make a circle.
+            let is_circle = next.is_empty();
+            order.extend(if is_circle { &later } else { &next });
+            rest = if is_circle { Vec::new() } else { later };
+        }
+        order
+    }
+
     pub(crate) fn kill(&mut self) -> bool {
         let is_left = self.look();
-        self.members.keys().for_each(|number| signal(*number, Signal::KILL));
+        self.parents_first().into_iter().for_each(|number| signal(number, Signal::KILL));
         self.signal_unseen(Signal::KILL);
         is_left
     }

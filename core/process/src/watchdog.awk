@@ -45,10 +45,17 @@ END {
   # Five seconds: launchers end their ranks on other hosts meanwhile.
   for (looks = 0; look(); looks++) {
     pids = ""
-    for (pid in members) {
-      is_to_be_told = looks >= 50 || (!(pid in told) && ((looks == 0 && group[pid] in ours) || !(parent[pid] in members)))
-      if (is_to_be_told) { told[pid]; pids = pids " " pid }
-    }
+    split("", listed)
+    # Parents first: a shell whose child ends first goes on with its next command.
+    do {
+      grew = 0
+      for (pid in members) {
+        if (pid in listed || (parent[pid] in members && !(parent[pid] in listed))) continue
+        listed[pid]; grew = 1
+        is_to_be_told = looks >= 50 || (!(pid in told) && ((looks == 0 && group[pid] in ours) || !(parent[pid] in members)))
+        if (is_to_be_told) { told[pid]; pids = pids " " pid }
+      }
+    } while (grew)
     send(looks < 50 ? "TERM" : "KILL", pids)
     if (looks == 70) exit
     system("sleep 0.1")

@@ -82,7 +82,9 @@ fn launcher(folder: &Path, prefix: &str) -> Command {
     let ignores = format!("trap \"\" TERM; echo $$ >{rank}");
     let [tidies, ignores] =
         [tidies, ignores].map(|begin| format!("{prefix} sh -c '{begin}; while :; do sleep 0.1; done' &"));
-    let mut launcher = shell(&format!("{tidies} {ignores} wait"));
+    // Goes on with its next command if its child ends first.
+    let goes_on = format!("sh -c 'sleep 77; echo >{}' &", folder.join("went-on").display());
+    let mut launcher = shell(&format!("{tidies} {ignores} {goes_on} wait"));
     launcher.stdout(Stdio::null()).stderr(Stdio::null());
     launcher
 }
@@ -106,6 +108,7 @@ fn a_launcher_ends_with_all_that_it_started_and_they_can_clean_up() {
             group.wait(|| None::<()>).unwrap();
         }
         assert!(!group.end().unwrap().success());
+        assert!(!folder.path().join("went-on").exists());
         let is_tidy = folder.path().join("tidy").exists();
         assert!(is_tidy && is_gone(&rank), "{prefix} {is_told} {is_tidy} {rank}");
     };
@@ -220,7 +223,7 @@ fn ends_when_killed(test: &str) {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(is_gone(&rank), "{rank} is alive");
-    assert!(folder.path().join("tidy").exists());
+    assert!(folder.path().join("tidy").exists() && !folder.path().join("went-on").exists());
 }
 
 #[test]
