@@ -152,6 +152,7 @@ impl Implementation {
         if self == Self::OpenMpi {
             all.extend(self.options_to_hand_on(&names));
         }
+        let ours = all.clone();
         // What the user gives to the ranks is kept, and comes after ours.
         let exported = |other: &str| {
             // Slurm exports nothing if a list begins with one of these. Ours alone mean the same.
@@ -174,6 +175,10 @@ impl Implementation {
             };
             before = [before[1], argument];
             all.push(kept);
+            // Open MPI's `-x` is for one program of several.
+            if self == Self::OpenMpi && argument == ":" {
+                all.extend(ours.iter().cloned());
+            }
         }
         all
     }
@@ -199,7 +204,12 @@ mod tests {
             (Implementation::Mpich, "-genv LD_PRELOAD /r.so -genv DIR to"),
             (Implementation::Slurm, "--export=ALL,LD_PRELOAD=/r.so"),
         ] {
-            assert_eq!(of(launcher, None, rest), format!("{expected} {rest}"));
+            // Open MPI's option is for one program of several.
+            let rest = match launcher {
+                Implementation::OpenMpi => rest.replace(": ", &format!(": {expected} ")),
+                _ => rest.to_owned(),
+            };
+            assert_eq!(of(launcher, None, "-n 2 ./a : -n 1 ./b"), format!("{expected} {rest}"));
         }
     }
 
@@ -249,7 +259,9 @@ mod tests {
         }
         // The next program has options of its own.
         let all = of(Implementation::OpenMpi, None, "./a -x LD_PRELOAD=/m.so : -x LD_PRELOAD=/m.so ./b");
-        assert!(all.ends_with(" ./a -x LD_PRELOAD=/m.so : -x LD_PRELOAD=/r.so:/m.so ./b"), "{all}");
+        let ours = "-x LD_PRELOAD=/r.so -x DIR";
+        let expected = format!(" ./a -x LD_PRELOAD=/m.so : {ours} -x LD_PRELOAD=/r.so:/m.so ./b");
+        assert!(all.ends_with(&expected), "{all}");
     }
 
     #[test]
