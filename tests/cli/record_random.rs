@@ -67,7 +67,18 @@ fn what_ran_is_replayed_or_refused_with_its_own_reason() {
         for seed in 0..seeds {
             for mode in ["one", "turns", "many"] {
                 let program = [binary.to_str().unwrap(), &seed.to_string(), STEPS, mode];
-                let ended = predict(&sandbox, mpi, &program);
+                let mut ended = predict(&sandbox, mpi, &program);
+                // Times do not always tell which of two threads has completed which request: of one run in about thirty.
+                let is_unknown = |ended: &Output| {
+                    let said = String::from_utf8_lossy(&ended.stderr);
+                    mode == "many"
+                        && said.contains("threads call MPI at the same time, and no order is found")
+                };
+                for _ in 0..3 {
+                    if is_unknown(&ended) {
+                        ended = predict(&sandbox, mpi, &program);
+                    }
+                }
                 let said = String::from_utf8_lossy(&ended.stderr);
                 assert!(ended.status.success(), "{mpi} {seed} {mode}: {said}");
             }

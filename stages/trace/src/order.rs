@@ -6,9 +6,14 @@
 //! earliest at which it can end. To find this out, the events of all ranks are run without times, collective operations as
 //! barriers, and sends until their receives are posted: in any other run, operations wait for less. Events that are still
 //! stuck belong to a program that needs buffers: its sends end at once, then its collective operations without the others.
+//!
+//! If threads call MPI at the same time, the events of a rank are in the order of their times, and those of other threads must not
+//! wait for a barrier that was none: a member then goes on as soon as those have started whose data it needs, such as the root
+//! of a broadcast, and all block where they are when the last member completes.
 
 use std::collections::{HashMap, VecDeque};
 
+use hopmap_collectives::Operation;
 use hopmap_model::{Context, to_u32};
 
 use crate::TraceError;
@@ -42,6 +47,31 @@ pub(crate) struct Meetings {
     pub(crate) of_call: Vec<u32>,
     /// The first call of each meeting, and its group.
     pub(crate) list: Vec<(u32, u32)>,
+    /// What the members of each meeting need.
+    pub(crate) needs: Vec<Needs>,
+}
+
+/// The members of a meeting that have to start before one of them can complete. Roots are places in the group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    All,
+    /// The root, whose data all get.
+    Root(u32),
+    /// All for the root, which gets their data, and none for the others.
+    AllAtRoot(u32),
+    /// Those before it.
+    Before,
+}
+
+impl Needs {
+    pub(crate) fn of(operation: Operation, root: u32) -> Self {
+        match operation {
+            Operation::Broadcast | Operation::Scatter | Operation::ScatterV => Self::Root(root),
+            Operation::Reduce | Operation::Gather | Operation::GatherV => Self::AllAtRoot(root),
+            Operation::Scan | Operation::ExclusiveScan => Self::Before,
+            _ => Self::All,
+        }
+    }
 }
 
 /// The events of all ranks with collective operations where they block, and without [`Event::Begin`]; `None` if no order is
@@ -51,6 +81,7 @@ pub(crate) fn ordered(
     messages: &[Matched],
     meetings: &Meetings,
     groups: &[Vec<u32>],
+    are_overlapping: bool,
     cx: &Context<'_>,
 ) -> Result<Option<Vec<Events>>, TraceError> {
     let ranks = events.len();
@@ -61,6 +92,8 @@ pub(crate) fn ordered(
         messages,
         meetings,
         groups,
+        are_overlapping,
+        has_reached: vec![false; meetings.of_call.len()],
         is_sent: vec![false; messages.len()],
         is_posted: vec![false; messages.len()],
         is_released: vec![false; ranks],
@@ -93,6 +126,10 @@ struct Run<'a> {
     messages: &'a [Matched],
     meetings: &'a Meetings,
     groups: &'a [Vec<u32>],
+    /// Whether threads call MPI at the same time.
+    are_overlapping: bool,
+    /// Whether a call has come to its end; only then.
+    has_reached: Vec<bool>,
     /// Index of the next event of each rank.
     next: Vec<usize>,
     /// What each rank has done, in order.
@@ -143,6 +180,7 @@ impl Run<'_> {
                 self.next[at] += 1;
                 return true;
             }
+            Event::Collective(call) if self.are_overlapping => return self.reach(rank, call),
             Event::Collective(call) => return self.meet(rank, call),
         };
         if is_over {
@@ -167,8 +205,45 @@ impl Run<'_> {
         let (meeting, group) = self.meeting(call);
         if !std::mem::replace(&mut self.has_begun[call as usize], true) {
             self.counts[meeting].0 += 1;
-            self.begun.entry((rank, group)).or_default().push_back(call);
+            if self.are_overlapping {
+                let members = &self.groups[group as usize];
+                let place = call - self.meetings.list[meeting].0;
+                let is_news = match self.meetings.needs[meeting] {
+                    Needs::All | Needs::AllAtRoot(_) => self.counts[meeting].0 == members.len(),
+                    Needs::Root(root) => place == root,
+                    Needs::Before => true,
+                };
+                self.ready.extend(members.iter().filter(|_| is_news));
+            } else {
+                self.begun.entry((rank, group)).or_default().push_back(call);
+            }
         }
+    }
+
+    /// Goes on behind an operation of one of several threads, if those have started whose data it needs; `false` if it waits.
+    fn reach(&mut self, rank: u32, call: u32) -> bool {
+        self.begin(rank, call);
+        let (meeting, group) = self.meeting(call);
+        if !std::mem::replace(&mut self.has_reached[call as usize], true) {
+            self.counts[meeting].1 += 1;
+        }
+        let members = to_u32(self.groups[group as usize].len());
+        if self.counts[meeting].1 == members as usize {
+            self.end(meeting);
+            return true;
+        }
+        let first = self.meetings.list[meeting].0;
+        let have_begun = |places: std::ops::Range<u32>| {
+            places.into_iter().all(|place| self.has_begun[(first + place) as usize])
+        };
+        let may_go_on = match self.meetings.needs[meeting] {
+            Needs::All => have_begun(0..members),
+            Needs::Root(root) => have_begun(root..root + 1),
+            Needs::AllAtRoot(root) => call - first != root || have_begun(0..members),
+            Needs::Before => have_begun(0..call - first),
+        };
+        self.next[rank as usize] += usize::from(may_go_on);
+        may_go_on
     }
 
     /// Waits for the first operation of the group that has started; `false` if others have not come yet.
@@ -201,7 +276,8 @@ impl Run<'_> {
     /// A rank blocks in a call before its next event.
     fn place(&mut self, rank: u32, call: u32) {
         let at = rank as usize;
-        let Some(&(moment, _)) = self.events[at].get(self.next[at]) else { return };
+        let event = self.events[at].get(self.next[at]).or(self.events[at].last());
+        let Some(&(moment, _)) = event else { return };
         self.done[at].push((moment, Event::Collective(call)));
         self.is_placed[call as usize] = true;
         let (_, group) = self.meeting(call);

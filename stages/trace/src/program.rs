@@ -17,7 +17,7 @@ use crate::archive::{check_stop, log_count};
 use crate::matching::{
     At, Joint, Matched, Meeting, Members, Moment, Part, Unmatched, What, match_collectives, match_messages,
 };
-use crate::order::{Event, Events, Meetings, ordered};
+use crate::order::{Event, Events, Meetings, Needs, ordered};
 
 /// The records of all processes.
 pub(crate) struct Records<'a> {
@@ -32,6 +32,8 @@ pub(crate) struct Records<'a> {
     /// Bytes of the block of each member in a collective operation; `None` if its sizes are contradictory.
     pub(crate) blocks: &'a dyn Fn(&Meeting<'_>) -> Option<Vec<u64>>,
     pub(crate) ticks_per_second: f64,
+    /// Whether threads call MPI at the same time.
+    pub(crate) are_overlapping: bool,
 }
 
 /// What a program lacks.
@@ -116,9 +118,15 @@ pub(crate) fn build(
         events.sort_by_key(|(moment, _)| *moment);
     }
     if lacking.nonblocking > 0 {
-        let found = ordered(events, &messages, &builder.meetings, records.groups, cx)?;
+        let found =
+            ordered(events, &messages, &builder.meetings, records.groups, records.are_overlapping, cx)?;
         events = found.ok_or_else(|| {
-            let problem = "ranks wait for each other wherever the nonblocking collective operations block";
+            let problem = match records.are_overlapping {
+                true => {
+                    "threads call MPI at the same time, and no order is found in which they do not wait for each other"
+                }
+                false => "ranks wait for each other wherever the nonblocking collective operations block",
+            };
             TraceError::refused(
                 problem,
                 "the trace lacks calls, or has them in another order than the program",
@@ -217,6 +225,7 @@ impl<'a> Builder<'a> {
         let collective = Collective { communicator, operation, root: operation.has_root().then_some(root) };
         let number = to_u32(self.meetings.list.len());
         self.meetings.list.push((to_u32(self.calls.len()), group));
+        self.meetings.needs.push(Needs::of(operation, root));
         for ((rank, part), bytes) in meeting.members.iter().zip(meeting.parts).zip(blocks) {
             called[*rank as usize].push((*part, to_u32(self.calls.len())));
             self.calls.push((collective, bytes));

@@ -323,3 +323,35 @@ fn a_collective_operation_of_a_thread_holds_up_no_other_one() {
     ];
     assert_eq!(operations(&[first, second]).unwrap(), expected);
 }
+
+/// The root of a broadcast goes on before the others have started it: as a barrier, ranks waited for each other.
+#[test]
+fn a_broadcast_of_a_thread_is_no_barrier() {
+    let broadcast = || Call::Collective(collective("bcast", Some(0), 8));
+    let mut first = Events::default();
+    first.of_thread(0, [1, 2], broadcast()).of_thread(0, [3, 4], standard(message(1, 0, 1)));
+    first.of_thread(0, [20, 20], Call::Finalize);
+    let mut second = Events::default();
+    second.of_thread(3, [1, 5], Call::Recv { message: message(0, 0, 1) }).of_thread(0, [4, 7], broadcast());
+    second.of_thread(0, [20, 20], Call::Finalize);
+    let expected = [
+        "compute 1, isend 1 1 #0, bcast 8 from 0 in 1, compute 16",
+        "compute 1, irecv 0 1 #0, wait #0, bcast 8 from 0 in 1, compute 13",
+    ];
+    assert_eq!(operations(&[first, second]).unwrap(), expected);
+}
+
+/// A thread waited for the request of another one, because MPI gives those that complete at once one handle: the broadcast was lost.
+#[test]
+fn a_request_that_completes_in_a_call_that_began_before_is_kept() {
+    let begin = |request| Call::Icollective { operation: collective("bcast", Some(0), 8), request };
+    let mut first = Events::default();
+    first.of_thread(3, [1, 9], Call::Sent { request: 0 }).of_thread(0, [2, 3], begin(0));
+    first.of_thread(0, [20, 20], Call::Finalize);
+    let mut second = Events::default();
+    second.of_thread(0, [1, 2], begin(0)).of_thread(0, [3, 4], Call::Sent { request: 0 });
+    second.of_thread(0, [20, 20], Call::Finalize);
+    let expected =
+        ["compute 1, bcast 8 from 0 in 1, compute 11", "compute 1, bcast 8 from 0 in 1, compute 16"];
+    assert_eq!(operations(&[first, second]).unwrap(), expected);
+}

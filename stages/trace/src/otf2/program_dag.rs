@@ -58,7 +58,9 @@ pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> 
     let Recorded { ranks, groups, communicators, members, convention, ticks_per_second, .. } = &recorded;
     let (convention, ticks_per_second) = (*convention, *ticks_per_second);
     let blocks = |meeting: &Meeting<'_>| blocks(&meeting.collective(convention)).ok();
-    let records = Records { ranks, groups, communicators, members, blocks: &blocks, ticks_per_second };
+    let are_overlapping = false;
+    let records =
+        Records { ranks, groups, communicators, members, blocks: &blocks, ticks_per_second, are_overlapping };
     let (mut program, lacking) = program::build(&records, cx, |error| {
         let problem = format!("the operations in `{}` are inconsistent: {error}", path.display());
         TraceError::refused(problem, "the trace lacks events or mixes up communicators: record it again")

@@ -10,7 +10,7 @@
 //! Ranks have clocks of their own, of which only differences matter. The recorder names the message that every receive received, so messages are matched
 //! exactly, in the order in which their sends and receives were posted.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use hopmap_collectives::Operation;
@@ -64,6 +64,7 @@ pub(crate) fn program(folder: &Path, params: &ProgramParams, cx: &Context<'_>) -
         members: &Members::new(),
         blocks: &blocks,
         ticks_per_second: TICKS_PER_SECOND,
+        are_overlapping: reading.are_overlapping,
     };
     let (mut program, lacking) = program::build(&records, cx, |error| {
         let problem = format!("the events in `{}` are inconsistent: {error}", folder.display());
@@ -268,6 +269,11 @@ struct Overlapping {
     receives: HashMap<u32, u64>,
     /// Active nonblocking collective operations by request; `None` for those that are left out.
     collectives: HashMap<u32, Option<(Joint, u64)>>,
+    /// Requests of active sends.
+    sends: HashSet<u32>,
+    /// Requests that completed in a call that began before they did: MPI gives the requests of all operations that complete at once one
+    /// handle, and a thread waits for that of another one.
+    early: HashSet<u32>,
     /// What completes when the calls end that have begun, in the order of their ends in seconds.
     open: VecDeque<(f64, Completion)>,
 }
@@ -278,6 +284,12 @@ enum Completion {
     Receive(Message, u64),
     Collective(Joint, u64),
     Cancel(u64),
+}
+
+impl Completion {
+    fn of((joint, begun): (Joint, u64)) -> Self {
+        Self::Collective(joint, begun)
+    }
 }
 
 impl Overlapping {
@@ -372,8 +384,15 @@ impl RankMoments<'_> {
     fn begin(&mut self, event: &Event) {
         let next = self.recorded.len() as u64;
         let completion = match event.call {
-            Call::Send { message, .. } | Call::Isend { message, .. } => {
+            Call::Send { message, .. } => {
                 self.send(message, Some(next));
+                None
+            }
+            Call::Isend { message, request, .. } => {
+                self.send(message, Some(next));
+                if !self.has_ended(request) {
+                    self.overlapping.as_mut().map(|all| all.sends.insert(request));
+                }
                 None
             }
             Call::Recv { message } => {
@@ -398,16 +417,20 @@ impl RankMoments<'_> {
                 let joint = self.joint(operation);
                 self.add(What::Begin { request: next });
                 let begun = joint.map(|joint| (joint, next));
-                self.overlapping
-                    .as_mut()
-                    .and_then(|overlapping| overlapping.collectives.insert(request, begun));
-                None
+                if self.has_ended(request) {
+                    begun.map(Completion::of)
+                } else {
+                    self.overlapping.as_mut().map(|all| all.collectives.insert(request, begun));
+                    None
+                }
             }
-            Call::Sent { request } => self
-                .overlapping
-                .as_mut()
-                .and_then(|overlapping| overlapping.collectives.remove(&request).flatten())
-                .map(|(joint, begun)| Completion::Collective(joint, begun)),
+            Call::Sent { request } => self.overlapping.as_mut().and_then(|all| {
+                let begun = all.collectives.remove(&request);
+                if begun.is_none() && !all.sends.remove(&request) {
+                    all.early.insert(request);
+                }
+                begun.flatten().map(Completion::of)
+            }),
             Call::Received { request, message } => {
                 self.posted(request).map(|posted| Completion::Receive(message, posted))
             }
@@ -418,6 +441,11 @@ impl RankMoments<'_> {
             let place = overlapping.open.partition_point(|(leave, _)| *leave <= event.leave);
             overlapping.open.insert(place, (event.leave, completion));
         }
+    }
+
+    /// Whether a request that begins has completed before.
+    fn has_ended(&mut self, request: u32) -> bool {
+        self.overlapping.as_mut().is_some_and(|all| all.early.remove(&request))
     }
 
     /// The place at which the receive of a request was posted.
