@@ -29,7 +29,7 @@ use file::{runs_time, tune_file};
 use kept::Kept;
 use machine::{Machine, is_to_measure, machine, objectives};
 use place::{Place, check_cores};
-use recording::{RECORDING, record, recorded_hosts, run_time};
+use recording::{RECORDING, launched_s, record, recorded_hosts, run_time};
 use step::OutOfTime;
 
 /// Names in the folder of the results.
@@ -60,7 +60,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     }
     kept.as_ref().map_or(Ok(()), Kept::put_aside)?;
     let exit = tune(arguments, &place, early, prepare, (&out, end), output);
-    kept.as_ref().map_or(Ok(()), Kept::note_left)?;
+    kept.as_ref().map_or(Ok(()), |kept| kept.restore().and_then(|()| kept.note_left()))?;
     exit
 }
 
@@ -85,11 +85,12 @@ fn tune(
     say_what_fits(arguments, &recording, end, output);
     let hosts = recorded_hosts(&recording, place, output);
     let recorded_hosts = hosts.as_ref().map(|_| RECORDED_HOSTS.to_owned());
-    let mut tune = tune_file(arguments, place, Some(&recording), recorded_hosts, prepare)?;
+    let mut tune = tune_file(arguments, place, Some(&recording), recorded_hosts, prepare, launched_s(out))?;
     (tune.machine, tune.objectives) = (machine.source, objectives(arguments, &machine.system, output)?);
     if !can_be_replayed(arguments, &tune, out, end, output)? {
         without_predictions(&mut tune)?;
     }
+    OutOfTime::check(end, "the reading of the recording")?;
     let (text, is_default_known) = (tune.text(), tune.is_default_known);
     let shares = recording.shares_processors();
     if shares {
@@ -101,7 +102,9 @@ fn tune(
         written::save(&file, &arguments.store, &[(RECORDED_HOSTS, Some(hosts))])?;
     }
     let (worth, store) = (arguments.worth.to_string(), arguments.store.named(&working_directory()?));
-    let is_bounded = is_default_known && tune.is_predictable && !shares && !arguments.force;
+    // The bound is on the whole run: a printed time of a part of it may gain more.
+    let is_whole = arguments.time_after.is_none();
+    let is_bounded = is_default_known && is_whole && tune.is_predictable && !shares && !arguments.force;
     let worth = if is_bounded { vec!["--worth", &worth] } else { Vec::new() };
     let store = store.iter().flat_map(|store| ["--store", store.as_str()]);
     let options: Vec<&str> = worth.into_iter().chain(store).collect();
@@ -151,7 +154,7 @@ fn check(arguments: &Arguments, place: &Place, out: &Path, prepare: Option<Strin
         return Ok(());
     }
     let file = out.join(PIPELINE);
-    written::write(&file, &tune_file(arguments, place, None, None, prepare)?.text())?;
+    written::write(&file, &tune_file(arguments, place, None, None, prepare, None)?.text())?;
     written::check(&file)
 }
 
@@ -274,7 +277,8 @@ fn conclude(
     } else {
         let candidate = chosen.name.replacen("placed", "predicted", 1);
         if let (Some(default), Some(placed)) = (predicted("predicted-default")?, predicted(&candidate)?) {
-            sentence.push_str(&format!(", predicted {:.1} %", 100.0 * (1.0 - placed / default)));
+            let of = if arguments.time_after.is_some() { " of the whole run" } else { "" };
+            sentence.push_str(&format!(", predicted {:.1} %{of}", 100.0 * (1.0 - placed / default)));
         }
         if gain_of(&trials, &chosen.name).is_none_or(|gain| gain.interval.is_none()) {
             sentence.push_str("; so the launch file is the default placement: give a longer --deadline");

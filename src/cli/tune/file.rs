@@ -30,12 +30,14 @@ pub(super) fn runs_time(arguments: &Arguments, recording: &Recording) -> Option<
     arguments.deadline.map(|deadline| time_s(deadline).max(1.0).round())
 }
 
+/// `launched_s` are the seconds from the start of the launcher of the recorded run to its end, if they are known.
 pub(super) fn tune_file(
     arguments: &Arguments,
     place: &Place,
     recording: Option<&Recording>,
     recorded_hosts: Option<String>,
     prepare: Option<String>,
+    launched_s: Option<f64>,
 ) -> Result<TuneFile> {
     let machine = match (&arguments.topology, &arguments.shape) {
         (Some(path), _) => {
@@ -77,7 +79,10 @@ pub(super) fn tune_file(
         best: arguments.best,
         precision: arguments.precision,
         time_s: recording.and_then(|recording| runs_time(arguments, recording)),
-        timeout_s: recording.and_then(run_time).map(|seconds| (LONGEST * seconds + START_S).round()),
+        timeout_s: recording.and_then(run_time).map(|seconds| {
+            let seconds = launched_s.map_or(seconds, |launched_s| launched_s.max(seconds));
+            (LONGEST * seconds + START_S).round()
+        }),
         time_after: arguments.time_after.clone(),
         allow_failures: arguments.allow_failures,
         prepare,

@@ -25,7 +25,7 @@ const LIST: &str = "kept.json";
 #[diagnostic(
     code(tune::kept_changed),
     help(
-        "a run would replace it: remove {kept}, so that the files are kept as they are now; or restore them from {kept}/files"
+        "a run would replace it: restore it from {kept}/files; or, if all files are to be kept as they are now, remove {kept}"
     )
 )]
 struct Changed {
@@ -62,7 +62,9 @@ pub(super) struct Kept {
 
 impl Kept {
     pub(super) fn new(paths: &[PathBuf], out: &Path) -> Result<Option<Self>> {
-        let is_inside = |path: &PathBuf| path.components().all(|part| matches!(part, Component::Normal(_)));
+        let is_inside = |path: &PathBuf| {
+            path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        };
         if let Some(path) = paths.iter().find(|path| !is_inside(path)) {
             return refuse(
                 format!("`--keep`: {} is not below the working directory", shown(path)),
@@ -76,7 +78,8 @@ impl Kept {
             );
         }
         // Without the slash behind a folder, with which a link is what it leads to.
-        let paths = paths.iter().map(|path| path.components().collect()).collect();
+        let is_name = |part: &Component<'_>| *part != Component::CurDir;
+        let paths = paths.iter().map(|path| path.components().filter(is_name).collect()).collect();
         let kept = Self { paths, folder: out.join(KEPT) };
         Ok(Some(kept).filter(|kept| !kept.paths.is_empty()))
     }
@@ -89,6 +92,22 @@ impl Kept {
         let words = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
         let copies = shlex::try_quote(&copies).unwrap_or_default();
         format!("(to=$PWD && cd {copies} && cp -a --parents --remove-destination -- {words} \"$to\")")
+    }
+
+    /// Restores the files after the last run.
+    pub(super) fn restore(&self) -> Result<()> {
+        let restored = Command::new("sh").args(["-c", &self.command()]).output();
+        match restored {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => {
+                let fault = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                refuse(
+                    format!("`--keep`: {fault}"),
+                    format!("copy the files back from {}", shown(&self.folder.join(FILES))),
+                )
+            }
+            Err(error) => Err(Failure::failed(DurableError::io("read", &self.folder)(error))),
+        }
     }
 
     /// Copies the files; if that is done, looks whether they may be restored.

@@ -41,7 +41,7 @@ pub(super) fn machine(
     if exit != Exit::Done {
         return Err(Failure::new(exit, []));
     }
-    let mut tune = tune_file(arguments, place, None, None, None)?;
+    let mut tune = tune_file(arguments, place, None, None, None, None)?;
     let mut system = evaluated(arguments, place, out, &tune)?;
     let ranks = place.ranks as usize;
     if let MachineSource::File { slots: slots @ None, uses: "topology/import", .. } = &mut tune.machine

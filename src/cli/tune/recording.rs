@@ -1,7 +1,7 @@
 //! The recorded run of `hopmap tune`, under the default placement of the launcher, and what it says of that placement.
 
 use std::collections::HashMap;
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use hopmap_command::{Exit, Failure, shown};
-use hopmap_durable::{Staging, replace_file};
+use hopmap_durable::{DurableError, Staging, replace_file};
 use hopmap_process::{Cause, Limits, RunError, on_path, run};
 use hopmap_recording::{DESCRIPTION, Description, Recording};
 use miette::{Diagnostic, Report};
@@ -24,6 +24,13 @@ use crate::cli::output::{Output, Result};
 
 /// Its folder in that of the results.
 pub(super) const RECORDING: &str = "recording";
+/// The folder of the recorded run, which replaces `{trial}` as those of the trial's runs do.
+const RECORDED_RUN: &str = "recorded-run";
+const TRIAL_WORD: &str = "{trial}";
+
+fn names_run(text: &str) -> bool {
+    text.contains(TRIAL_WORD)
+}
 
 /// A recording of another program, or of another number of ranks, is in the way.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -54,13 +61,16 @@ pub(super) fn record(
     output: Output,
 ) -> Result {
     let recording = out.join(RECORDING);
+    let folder_of_run = out.join(RECORDED_RUN).to_string_lossy().into_owned();
+    let program: Vec<String> =
+        arguments.program.iter().map(|word| word.replace(TRIAL_WORD, &folder_of_run)).collect();
     if recording.exists() {
         let description = Description::read(&recording.join(DESCRIPTION)).map_err(Failure::failed)?;
         let launcher = place.launcher(arguments)?;
         let known = Origin::read(&recording);
         let now = Origin::of(arguments)?;
         let which = match known {
-            _ if !description.arguments.iter().eq(launcher.iter().chain(&arguments.program)) => {
+            _ if !description.arguments.iter().eq(launcher.iter().chain(&program)) => {
                 "which is not what is asked for"
             }
             Some(known) if known.folder != now.folder => "started in another folder",
@@ -70,24 +80,32 @@ pub(super) fn record(
         let recorded = command_line(description.arguments.iter());
         return Err(Failure::usage(OtherProgram { path: shown(&recording), recorded, which }));
     }
+    if [prepare].into_iter().flatten().chain(arguments.program.iter().map(String::as_str)).any(names_run) {
+        let folder = Path::new(&folder_of_run);
+        fs::create_dir_all(folder).map_err(DurableError::io("create", folder)).map_err(Failure::failed)?;
+    }
     if let Some(command) = prepare {
-        run_prepare(command, end)?;
+        // Only a NUL cannot be quoted, and no path has one.
+        let folder = shlex::try_quote(&folder_of_run).unwrap_or_default();
+        run_prepare(&command.replace(TRIAL_WORD, &folder), end)?;
     }
     let launcher = place.launcher(arguments)?;
-    output.note(format!("recording {}", command_line(launcher.iter().chain(&arguments.program))));
+    output.note(format!("recording {}", command_line(launcher.iter().chain(&program))));
     let staging = Staging::beside(&recording).map_err(Failure::failed)?;
     let unfinished = staging.path().join(RECORDING);
     let folder = unfinished.to_string_lossy().into_owned();
     let mut words = vec!["hopmap", "record", "--events", "-o", &folder];
     words.extend(arguments.mpicc.iter().flat_map(|mpicc| ["--mpicc", mpicc]));
     words.push("--");
-    words.extend(launcher.iter().chain(&arguments.program).map(String::as_str));
+    words.extend(launcher.iter().chain(&program).map(String::as_str));
+    let begin = Instant::now();
     let recorded = run_command(&words, end, output);
     if !matches!(recorded, Ok(Exit::Done)) {
         OutOfTime::check(end, "the recorded run")?;
     }
     if matches!(recorded, Ok(Exit::Done)) {
-        Origin::of(arguments)?.write(&unfinished)?;
+        let seconds = Some((10.0 * begin.elapsed().as_secs_f64()).round() / 10.0);
+        Origin { seconds, ..Origin::of(arguments)? }.write(&unfinished)?;
     }
     keep(recorded, &unfinished, &recording)
 }
@@ -100,6 +118,14 @@ struct Origin {
     /// BLAKE3 of the file of the program, and of programs among its arguments such as `python3 x.py`; none if there is no such file on
     /// this host.
     blake3: Option<String>,
+    /// Seconds of the recorded run from the start of the launcher to its end.
+    #[serde(default)]
+    seconds: Option<f64>,
+}
+
+/// Seconds of the recorded run from the start of its launcher to its end: much of that may be outside of MPI.
+pub(super) fn launched_s(out: &Path) -> Option<f64> {
+    Origin::read(&out.join(RECORDING))?.seconds
 }
 
 impl Origin {
@@ -116,7 +142,7 @@ impl Origin {
             }
             Some(hasher.finalize().to_hex().to_string())
         };
-        Ok(Self { folder: working_directory()?, blake3: on_path(program).and_then(hash) })
+        Ok(Self { folder: working_directory()?, blake3: on_path(program).and_then(hash), seconds: None })
     }
 
     /// That of a recording; none of one that `tune` did not make.
