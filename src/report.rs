@@ -123,8 +123,23 @@ pub fn write(
     solutions::mappings(&mut page, results, &mappers);
     draw(&mut page, results);
     sections::stages(&mut page, results);
-    replace_file(path, page.finish(&pipeline.name, &Stamp::of(results).to_string()).as_bytes())?;
+    let text = page.finish(&pipeline.name, &Stamp::of(results).to_string());
+    let blake3 = blake3::hash(text.as_bytes()).to_hex();
+    replace_file(path, format!("{text}{SEAL}{blake3}{SEAL_END}").as_bytes())?;
     Ok(())
+}
+
+/// What is around the BLAKE3 of a report at its end.
+const SEAL: &str = "<!-- BLAKE3 ";
+const SEAL_END: &str = " -->\n";
+
+/// Whether a report was edited since it was written.
+#[must_use]
+pub(crate) fn is_edited(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    // Older reports have no seal.
+    let sealed = text.rsplit_once(SEAL);
+    sealed.is_some_and(|(text, seal)| seal != format!("{}{SEAL_END}", blake3::hash(text.as_bytes()).to_hex()))
 }
 
 /// Journals round times, and record an end slightly late.

@@ -21,8 +21,12 @@ const CONSENT: &str = "consent";
 /// How names begin that only hopmap gives: its stores, marks and temporary folders.
 const RESERVED: &str = ".hopmap";
 
-/// Whether a part of a path is, on any file system, a name that only hopmap gives: whatever its case, how it is composed, or as a short
-/// name of Windows. Of hidden names with other letters than ASCII this cannot be known without the tables of the file system.
+/// Names whose files other programs run unasked: hooks and drivers of version control, and commands of shells and editors.
+const RUN_BY_OTHERS: [&str; 9] =
+    [".git", ".hg", ".svn", ".bzr", ".envrc", ".direnv", ".vscode", ".idea", ".devcontainer"];
+
+/// Whether a part of a path is, on any file system, a name that only hopmap gives or whose files other programs run: whatever its case,
+/// how it is composed, or as a short name of Windows. Of hidden names with other letters than ASCII this cannot be known without the tables of the file system.
 pub(crate) fn is_reserved(part: &str) -> bool {
     /// What file systems ignore, or take for a dot.
     const DOTS: fn(char) -> bool = |c| {
@@ -33,7 +37,10 @@ pub(crate) fn is_reserved(part: &str) -> bool {
         return part.starts_with('.') || part.starts_with(DOTS);
     }
     let lower = part.to_ascii_lowercase();
-    lower.starts_with(RESERVED) || lower.starts_with("hopmap~")
+    let plain = lower.split(':').next().unwrap_or_default().trim_end_matches([' ', '.']);
+    lower.starts_with(RESERVED)
+        || ["hopmap~", "git~"].iter().any(|short| lower.starts_with(short))
+        || RUN_BY_OTHERS.contains(&plain)
 }
 
 /// Marks a folder as imported.
@@ -183,14 +190,31 @@ mod tests {
             "HOPMAP~1",
             ".hopmap::$INDEX_ALLOCATION",
             ".hop\u{200c}map",
+            ".git",
+            ".Git",
+            ".git . ",
+            ".git::$INDEX_ALLOCATION",
+            "GIT~1",
+            ".envrc",
+            ".vscode",
             "\u{feff}.hopmap",
             "\u{2024}hopmap",
             ".ｈopmap",
         ] {
             assert!(is_reserved(name), "{name:?}");
         }
-        for name in ["hopmap", "hopmap.toml", ".c.csv", "données.csv", "データ.csv", "a.hopmap", "~", "."]
-        {
+        for name in [
+            "hopmap",
+            "hopmap.toml",
+            ".gitignore",
+            "git",
+            ".c.csv",
+            "données.csv",
+            "データ.csv",
+            "a.hopmap",
+            "~",
+            ".",
+        ] {
             assert!(!is_reserved(name), "{name:?}");
         }
     }

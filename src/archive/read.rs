@@ -18,7 +18,7 @@ use super::export::{FORMAT, PackedRequest, PackedResult};
 use super::{ARTIFACTS, METADATA, REQUEST, RESULTS, inputs};
 use super::{ArchiveError, Seal, decoded, flaw};
 use crate::archive;
-use crate::engine::Key;
+use crate::engine::{Ending as ResultEnding, Key, ResultRecord};
 use crate::lock::{Ending, Lock};
 
 /// Deflate makes at most 1032 bytes of one, and a little more of very few.
@@ -338,10 +338,24 @@ impl Archive {
                 checked.find(RESULTS, format!("`{port}` of {cell} is not that of the lock file"));
             }
         }
-        let with_results: BTreeSet<&String> = results.iter().map(|packed| &packed.cell).collect();
+        let mut with_results: BTreeMap<&String, &ResultRecord> = BTreeMap::new();
+        for packed in &results {
+            if with_results.insert(&packed.cell, &packed.result).is_some() {
+                checked.find(RESULTS, format!("{} is there twice", packed.cell));
+            }
+        }
         for cell in lock.cells.iter().filter(|cell| cell.ending != Ending::Blocked) {
-            if !with_results.contains(&cell.id()) {
-                checked.find(RESULTS, format!("{} is missing", cell.id()));
+            let is_infeasible = cell.ending == Ending::Infeasible;
+            match with_results.get(&cell.id()) {
+                None => checked.find(RESULTS, format!("{} is missing", cell.id())),
+                Some(result)
+                    if (result.ending == ResultEnding::Infeasible) != is_infeasible
+                        || result.timed != cell.timed
+                        || !result.outputs.keys().eq(cell.outputs.keys()) =>
+                {
+                    checked.find(RESULTS, format!("{} did not end as the lock file says", cell.id()));
+                }
+                Some(_) => {}
             }
         }
         if !request.inputs {

@@ -123,7 +123,10 @@ impl Archive {
                 return refused(name, reason);
             }
             if name.split('/').any(imported::is_reserved) {
-                return refused(name, "only hopmap gives this name");
+                return refused(
+                    name,
+                    "only hopmap gives this name, or other programs run what is in files of this name",
+                );
             }
         }
         if packed.lock.contains('/') {

@@ -75,7 +75,7 @@ impl Written {
     /// Whether such a file is at a path.
     fn is_at(self, path: &Path) -> bool {
         match self {
-            Self::Report => report::is_one(path),
+            Self::Report => report::is_one(path) && !report::is_edited(path),
             Self::Timeline => {
                 let head = head(path);
                 head.starts_with('{') && head.contains(report::TIMELINE_MARK)

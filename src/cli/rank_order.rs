@@ -13,6 +13,7 @@ use hopmap_model::{Mapping, Metrics, Prediction, SystemGraph};
 use miette::Diagnostic;
 use serde::Serialize;
 
+use super::named::is_in_store;
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result, errors};
 use super::written;
@@ -152,6 +153,9 @@ fn pair(text: &str) -> std::result::Result<(String, String), String> {
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let working = working_directory()?;
     let out = working.join(&arguments.out);
+    if is_in_store(&out.join(PIPELINE)) {
+        return refuse(format!("{} is in a store", shown(&out)), "name another folder with -o");
+    }
     let Hosts { names: hosts, gpus } =
         Hosts::new(arguments.hosts.as_deref(), arguments.hosts_file.as_deref(), arguments.gpus)?;
     let job = Job::new(arguments, &hosts, gpus)?;

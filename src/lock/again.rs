@@ -13,7 +13,8 @@ use serde::Serialize;
 use super::describe::{describe, expect};
 use super::file::Lock;
 use crate::engine::{
-    self, Events, Limits, OutputRecord, ResultRecord, RunReport, Settled, State, Store, StoreError, Writer,
+    self, Events, Limits, OutputRecord, Reason, ResultRecord, RunReport, Settled, State, Store, StoreError,
+    Writer,
 };
 use crate::pipeline::{Cell, Pipeline};
 
@@ -100,6 +101,8 @@ struct Known {
     result: Option<ResultRecord>,
     /// Why there is nothing to compare with.
     missing: String,
+    /// Whether the store had it, and has lost a part.
+    is_lost: bool,
 }
 
 impl Again {
@@ -117,7 +120,12 @@ impl Again {
         let open = |known: &&Known| known.selected && known.digests.is_none();
         let unknown =
             pipeline.cells.iter().zip(&known).filter(|(_, known)| open(known)).map(|(cell, known)| {
-                remade(cell, None, None, Verdict::NotComparable { why: known.missing.clone() })
+                let why = known.missing.clone();
+                let verdict = match known.is_lost {
+                    true => Verdict::Different { what: vec![why] },
+                    false => Verdict::NotComparable { why },
+                };
+                remade(cell, None, None, verdict)
             });
         let unknown = unknown.collect();
         let mut by_name: BTreeMap<String, Known> =
@@ -176,6 +184,7 @@ fn known(pipeline: &Pipeline, store: &mut Store, lock: Option<&Lock>, only: &[St
             (false, true) => Some("it depends on a time limit"),
             (false, false) => None,
         };
+        let is_lost = settled.reasons.iter().any(|reason| matches!(reason, Reason::OutputDamaged { .. }));
         let is_there = stored.is_some() && stored == digests;
         let taken = match excuse {
             _ if !is_there => None,
@@ -190,7 +199,7 @@ fn known(pipeline: &Pipeline, store: &mut Store, lock: Option<&Lock>, only: &[St
                 None => "it has no result".to_owned(),
             },
         };
-        Known { selected, digests, taken, excuse, result, missing }
+        Known { selected, digests, taken, excuse, result, missing, is_lost }
     };
     cells.map(one).collect()
 }

@@ -21,6 +21,10 @@ use crate::engine::entries;
 /// Folders that are made before the lock.
 const FIRST: [&str; 2] = ["history", "state"];
 
+/// Files and folders of the state.
+const STATE: [&str; 7] =
+    ["lock", "store", "pending", "told", "report.html", "refreshes.jsonl", "consumer.log"];
+
 /// Result of work on a publish folder.
 pub(super) type Result<T = (), E = RefreshError> = std::result::Result<T, E>;
 
@@ -64,8 +68,28 @@ impl Publication {
                 && entries(&self.state())?.is_empty()
                 && entries(&self.history())?.is_empty())
         };
+        // A first refresh that failed or was killed left nothing but files of the state and whole entries.
+        let was_begun = || -> Result<bool> {
+            let is_state = |entry: &fs::DirEntry| {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                STATE.contains(&&*name) || is_leftover(&name)
+            };
+            let is_entry = |entry: &fs::DirEntry| {
+                is_leftover(&entry.file_name().to_string_lossy()) || read_machine(&entry.path()).is_ok()
+            };
+            let is_own = |entry: &fs::DirEntry| {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                FIRST.iter().chain(&["accepted.json"]).any(|own| name == **own) || is_leftover(&name)
+            };
+            Ok(self.state().join("lock").is_file()
+                && entries(&self.root)?.iter().all(is_own)
+                && entries(&self.state())?.iter().all(is_state)
+                && entries(&self.history())?.iter().all(is_entry))
+        };
         let is_published = self.current().is_ok_and(|entry| entry.is_some());
-        match is_published || holds_nothing_else()? || self.state().join("lock").is_file() {
+        match is_published || holds_nothing_else()? || was_begun()? {
             true => Ok(()),
             false => Err(RefreshError::Foreign(self.root.clone())),
         }

@@ -440,6 +440,13 @@ fn what_an_archive_says_twice_or_otherwise_than_its_artifacts_is_refused() {
             forged("[\"artifact.json\",", "[\"artifact.json\",1"),
             "is not as its artifact says",
         ),
+        ("results.jsonl", forged("\"timed\":false", "\"timed\":true"), "did not end as the lock file says"),
+        (
+            "results.jsonl",
+            forged("\"ending\":\"done\"", "\"ending\":\"infeasible\""),
+            "did not end as the lock file says",
+        ),
+        ("results.jsonl", format!("{results}{results}"), "is there twice"),
     ] {
         let mut members = members.clone();
         members.iter_mut().find(|(found, _)| found == name).unwrap().1 = text.into_bytes();

@@ -197,13 +197,23 @@ fn no_file_that_is_named_is_replaced_unless_hopmap_wrote_one_of_its_kind() {
         let file = std::fs::File::options().append(true).open(sandbox.path().join("empty"));
         std::io::Write::write_all(&mut file.unwrap(), b"<!-- mine -->\n").unwrap();
         std::fs::rename(sandbox.path().join("empty"), sandbox.path().join("edited")).unwrap();
+        if kinds[number] == 0 {
+            // As an editor that writes another file, without marks.
+            let text = sandbox.read("edited");
+            std::fs::remove_file(sandbox.path().join("edited")).unwrap();
+            sandbox.write("edited", text);
+        }
         std::os::unix::fs::symlink(number.to_string(), sandbox.path().join("link")).unwrap();
         sandbox.write("mine", "mine\n");
         std::fs::create_dir_all(sandbox.path().join("folder")).unwrap();
         let others =
             (0..NAMED.len()).filter(|other| kinds[*other] != kinds[number]).map(|other| other.to_string());
         let fixed = [
-            if takes_marks && [0, 2, 7].contains(&kinds[number]) { "edited" } else { "mine" },
+            if kinds[number] == 0 || (takes_marks && [2, 7].contains(&kinds[number])) {
+                "edited"
+            } else {
+                "mine"
+            },
             "mine",
             "ring.toml",
             "link",
@@ -254,7 +264,8 @@ fn stores_and_publications_take_no_folder_with_other_content() {
         ("store", "topology refresh machine.toml --publish pub --store work/store"),
         ("publish", "topology refresh machine.toml --publish work/store"),
     ];
-    let contents: [&[&str]; 7] = [
+    let contents: [&[&str]; 8] = [
+        &["state/lock", "history/2020-01-01T00-00-00Z-mine/data"],
         &["notes.txt"],
         &["work/mine"],
         &["artifacts/mine"],

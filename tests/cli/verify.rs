@@ -166,6 +166,16 @@ fn what_has_no_result_cannot_be_compared() {
     ");
 }
 
+/// A result that the store had lost was not comparable, with exit 0.
+#[test]
+fn a_result_that_is_lost_is_different() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "-j1"]);
+    std::fs::remove_file(sandbox.artifact("placement").join("ranks.parquet")).unwrap();
+    let seen = sandbox.seen(&["verify", "ring.toml", "-j1"]);
+    assert!(seen.contains("different      placement") && seen.contains("[exit code 3]"), "{seen}");
+}
+
 #[test]
 fn a_lock_file_is_enough_to_verify() {
     let sandbox = Sandbox::with_ring();

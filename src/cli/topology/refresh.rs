@@ -16,7 +16,7 @@ use miette::Report;
 use serde_json::json;
 
 use crate::cli::consent;
-use crate::cli::named::Written;
+use crate::cli::named::{Written, is_in_store};
 use crate::cli::open::{PipelineArguments, duration, on_interrupt, working_directory};
 use crate::cli::output::{Output, Result};
 use crate::cli::progress::Progress;
@@ -185,8 +185,12 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let working = working_directory()?;
     let publication =
         arguments.publishing.publish.as_ref().map(|folder| Publication::at(working.join(folder)));
+    let published = publication.as_ref().map(Publication::root);
+    if let Some(root) = published.filter(|root| is_in_store(&root.join("current"))) {
+        return refuse(format!("{} is in a store", shown(root)), "publish to a folder of its own");
+    }
     if let Some(file) = &arguments.metrics {
-        Written::Metrics.check_place(&working.join(file))?;
+        check_metrics(&working.join(file), published)?;
     }
     let given = PipelineArguments::new(arguments.pipeline.clone(), arguments.parameters.clone());
     let request = given.request()?;
@@ -362,7 +366,21 @@ fn write_report(publication: &Publication) -> Result<(), Report> {
     report::write_published(&publication.state().join("report.html"), machine.as_ref(), &records)
 }
 
+/// Refuses a place of metrics that has something else, or is in the published folder.
+fn check_metrics(file: &Path, published: Option<&Path>) -> Result<()> {
+    let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
+    let root = published.map(|root| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
+    if folder.zip(root).is_some_and(|(folder, root)| folder.starts_with(root))
+        || published.is_some_and(|root| file.starts_with(root))
+    {
+        return refuse(format!("{} is in the published folder", shown(file)), "write metrics elsewhere");
+    }
+    Written::Metrics.check_place(file)
+}
+
 fn write_metrics(file: &Path, publication: &Publication, record: &Record) -> Result<()> {
+    // Something may have come there meanwhile.
+    check_metrics(file, Some(publication.root()))?;
     let last = last_success(publication)?.and_then(|record| record.ended_s());
     replace_file(file, exposition(record, last).as_bytes()).map_err(Report::new)?;
     Written::mark(file);
