@@ -26,7 +26,8 @@ const RUN_BY_OTHERS: [&str; 9] =
     [".git", ".hg", ".svn", ".bzr", ".envrc", ".direnv", ".vscode", ".idea", ".devcontainer"];
 
 /// Whether a part of a path is, on any file system, a name that only hopmap gives or whose files other programs run: whatever its case,
-/// how it is composed, or as a short name of Windows. Of hidden names with other letters than ASCII this cannot be known without the tables of the file system.
+/// how it is composed, or as a short name of Windows. Of hidden names with other letters than ASCII this cannot be known without the
+/// tables of the file system.
 pub(crate) fn is_reserved(part: &str) -> bool {
     /// What file systems ignore, or take for a dot.
     const DOTS: fn(char) -> bool = |c| {

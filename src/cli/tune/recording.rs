@@ -115,8 +115,8 @@ pub(super) fn record(
 struct Origin {
     /// The working directory.
     folder: PathBuf,
-    /// BLAKE3 of the file of the program, and of programs among its arguments such as `python3 x.py`; none if there is no such file on
-    /// this host.
+    /// BLAKE3 of the file of the program, and of programs among its arguments such as `python3 x.py`; none if the file is not on this
+    /// host.
     blake3: Option<String>,
     /// Seconds of the recorded run from the start of the launcher to its end.
     #[serde(default)]

@@ -128,7 +128,7 @@ struct Run<'a> {
     groups: &'a [Vec<u32>],
     /// Whether threads call MPI at the same time.
     are_overlapping: bool,
-    /// Whether a call has come to its end; only then.
+    /// Whether a call has come to its end. Used only if they do.
     has_reached: Vec<bool>,
     /// Index of the next event of each rank.
     next: Vec<usize>,
