@@ -1,6 +1,6 @@
 //! Delta compression of checkpoint series by published rules, and a delta-compressed checkpoint store.
 //!
-//! Stages: `checkpoint/delta` computes what ADCA and two simpler rules (Seed 002: Monakhov, Polyakov et al.)
+//! Stages: `checkpoint/delta` computes what ADCA and two simpler rules (002: Pavsky, Kurnosov, Polyakov)
 //! store of a series; `checkpoint/store` puts a series into a store; `checkpoint/generate` generates a series
 //! with known changes.
 
