@@ -39,6 +39,7 @@ mod matrix;
 mod problem;
 mod project;
 mod range;
+mod samples;
 mod settings;
 mod template;
 
@@ -195,7 +196,7 @@ fn all_parameters(
     let mut parameters: Vec<(String, Resolved)> = Vec::new();
     for entry in &written.entries {
         let mut value = nowhere.resolve(&entry.node, &SchemaView::new(&Json::Null));
-        if is_embedded(source) {
+        if is_embedded(source) && !from_command_line.iter().any(|(name, _)| *name == entry.key) {
             find_samples(&mut value, folders);
         }
         parameters.push((entry.key.clone(), Resolved { value, base: Base::File }));

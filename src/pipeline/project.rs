@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use super::cells::Pipeline;
 use super::problem::Node;
 use super::problem::Source;
+use super::samples::unpacked;
 use super::template::{Base, Folders, Reference, Resolved, Template};
 
 /// Name of the JSON Schema in a project, as the first line of its pipeline file names it for editors.
@@ -159,15 +160,21 @@ pub(crate) fn is_embedded(source: &Source) -> bool {
 }
 
 /// Takes the samples of a default from the folder itself where it has them: the root of a clone. The files of `pipelines/` name them from
-/// one folder below.
+/// one folder below. Elsewhere, they are those in the binary.
 pub(crate) fn find_samples(default: &mut Json, folders: &Folders) {
     let Json::String(path) = default else { return };
     let Some(beside) = path.strip_prefix("../").filter(|beside| beside.starts_with("sample-")) else {
         return;
     };
     let samples = Path::new(beside.split('/').next().unwrap_or(beside));
-    if folders.resolve(samples, Base::File).is_dir() {
+    let is_there = |samples: &Path| folders.resolve(samples, Base::File).is_dir();
+    if is_there(samples) {
         *path = beside.to_owned();
+    } else if folders.root.is_none()
+        && !is_there(&Path::new("..").join(samples))
+        && let Some(unpacked) = unpacked(beside)
+    {
+        *path = unpacked.to_string_lossy().into_owned();
     }
 }
 

@@ -50,15 +50,20 @@ impl Sources<'_> {
 #[derive(Debug, Clone)]
 pub struct Cache(PathBuf);
 
+/// The folder of the user's cache, which may not exist; none without a home folder.
+#[must_use]
+pub fn cache_folder() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let own = || Some(variable("HOME")?.join(".cache/hopmap"));
+    variable("XDG_CACHE_HOME").map(|caches| caches.join("hopmap")).or_else(own)
+}
+
 impl Cache {
     /// Opens the given folder or that of the user; it is made if it is missing, and checked.
     pub fn open(given: Option<&Path>) -> Result<Self, CompilerError> {
-        let variable =
-            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let path = given
             .map(Path::to_owned)
-            .or_else(|| Some(variable("XDG_CACHE_HOME")?.join("hopmap")))
-            .or_else(|| Some(variable("HOME")?.join(".cache/hopmap")))
+            .or_else(cache_folder)
             .ok_or_else(|| CompilerError::NoCache { host: host_name() })?;
         make_private(&path)?;
         let path = fs::canonicalize(&path).map_err(CompilerError::io("read", &path))?;

@@ -13,7 +13,7 @@ use std::{env, fmt};
 use hopmap_process::{Limits, RunError, run};
 use miette::Diagnostic;
 
-pub use compiler::{Cache, Compiled, Compiler, CompilerError, Mpi, Sources, output};
+pub use compiler::{Cache, Compiled, Compiler, CompilerError, Mpi, Sources, cache_folder, output};
 pub use location::{Location, list};
 pub use preload::{PRELOAD, preload, program_in};
 
