@@ -172,7 +172,7 @@ mapper_stage! {
 
 search_stage! {
     /// `map/annealing`: parallel simulated annealing.
-    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 6, "Search by parallel simulated annealing; islands share the best mapping";
+    AnnealingStage: Annealing(AnnealingParams), kind::ANNEALING, 7, "Search by parallel simulated annealing; islands share the best mapping";
     preset AnnealingParams;
     distributed;
 }

@@ -5,7 +5,7 @@ use hopmap_objective::{Assignment, Problem};
 use hopmap_random::{Pcg64, Rng};
 
 use crate::moves::{below, movable, propose};
-use crate::{AfterExchange, AnnealingParams, Cooling, Iteration, MapError, MoveType, MovesUnit};
+use crate::{AfterExchange, AnnealingParams, Cooling, Iteration, MapError, MoveType, MovesUnit, Preset};
 
 /// Factor q of proportional cooling: each temperature is q times the previous one.
 const FACTOR: f64 = 0.99;
@@ -22,6 +22,8 @@ const MOVES: u64 = 50;
 const RANKS_PER_MOVE: u64 = 20;
 /// Iterations between two exchanges, which broadcast the best mapping to all islands.
 const EXCHANGE_INTERVAL: u64 = 1000;
+/// The papers' for tai343e01, their only instance with as many ranks.
+const EXCHANGE_INTERVAL_343: u64 = 100;
 /// Generations at the start, and temperatures of each. Together they are the first tenth of the temperatures
 /// that accept anything; later children are never accepted (measured on tai27e01 to tai125e01).
 const GENERATIONS: u64 = 20;
@@ -103,7 +105,9 @@ impl Rules {
             (MovesUnit::PerRank, moves) => moves.unwrap_or(MOVES) * ranks,
         };
         let iterations = params.iterations.unwrap_or_else(|| default_iterations(ranks));
-        let exchange_interval = params.exchange_interval.unwrap_or(EXCHANGE_INTERVAL).min(iterations);
+        let exchange_interval =
+            params.exchange_interval.unwrap_or_else(|| default_exchange_interval(params.preset, ranks));
+        let exchange_interval = exchange_interval.min(iterations);
         let generation = match params.iteration {
             Iteration::Candidate => TEMPERATURES * examined,
             Iteration::Temperature => TEMPERATURES,
@@ -222,6 +226,13 @@ fn default_iterations(ranks: u64) -> u64 {
     match ranks {
         ..=256 => 50_000,
         _ => 100_000,
+    }
+}
+
+fn default_exchange_interval(preset: Preset, ranks: u64) -> u64 {
+    match (preset, ranks) {
+        (Preset::Paper, 343) => EXCHANGE_INTERVAL_343,
+        _ => EXCHANGE_INTERVAL,
     }
 }
 

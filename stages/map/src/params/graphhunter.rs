@@ -146,8 +146,8 @@ annealing! { params! {
         /// default one per rank up to 100 ranks and 125 up to 1024 (the papers); for more ranks n, 128,000 /
         /// n.
         pub solvers: Option<u32>,
-        /// Iterations between two exchanges, which broadcast the best mapping to all islands. By default 1000
-        /// (the papers, which found 100 better for tai343e01).
+        /// Iterations between two exchanges, which broadcast the best mapping to all islands. By default 1000;
+        /// with the papers' choices 100 for 343 ranks, as they have for tai343e01.
         pub exchange_interval: Option<u64>,
         /// Whether the temperature continues or restarts after an exchange. The papers do not specify it.
         pub temperature_after_exchange: AfterExchange,
@@ -189,7 +189,6 @@ impl AnnealingParams {
     pub fn paper() -> Self {
         Self {
             preset: Preset::Paper,
-            exchange_interval: Some(1000),
             weight: Weight::Bytes.into(),
             local_search: false,
             rank_order_fallback: false,
