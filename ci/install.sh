@@ -35,7 +35,7 @@ install -Dm 644 "$pages/fish" "$share/fish/vendor_completions.d/hopmap.fish"
 
 # Pipelines find the samples next to them, as in the source tree. The files of a trace are many and small.
 examples=$share/doc/hopmap/examples
-for file in $(find pipelines sample-traces sample-topologies sample-schedules sample-networks -type f ! -path '*/out/*' ! -path '*/.hopmap/*'); do
+for file in $(find pipelines sample-instances sample-traces sample-topologies sample-schedules sample-networks -type f ! -path '*/out/*' ! -path '*/.hopmap/*'); do
   install -Dm 644 "$file" "$examples/$file"
 done
 

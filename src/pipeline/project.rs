@@ -117,7 +117,16 @@ fn own_place(default: &str) -> String {
 
 /// Commands in comments run the file of the project, whatever they ran before.
 fn name_the_file(text: &mut String, name: &str) {
-    *text = text.replace(&format!("hopmap run {name} "), &format!("hopmap run {name}.toml "));
+    let command = format!("hopmap run {name}");
+    let mut pieces = text.split(&command);
+    let mut named = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let is_whole = piece.is_empty() || piece.starts_with([' ', '\n']);
+        named += &command;
+        named += if is_whole { ".toml" } else { "" };
+        named += piece;
+    }
+    *text = named;
 }
 
 /// A pipeline of `pipelines/`, part of the binary.
@@ -144,6 +153,7 @@ pub static EMBEDDED: &[Embedded] = &[
     Embedded { name: "graphhunter", text: include_str!("../../pipelines/graphhunter.toml") },
     Embedded { name: "batch", text: include_str!("../../pipelines/batch.toml") },
     Embedded { name: "table-1", text: include_str!("../../pipelines/table-1.toml") },
+    Embedded { name: "table-1-taillard", text: include_str!("../../pipelines/table-1-taillard.toml") },
     Embedded { name: "figure-3", text: include_str!("../../pipelines/figure-3.toml") },
     Embedded { name: "figure-3-traces", text: include_str!("../../pipelines/figure-3-traces.toml") },
     Embedded { name: "claims", text: include_str!("../../pipelines/claims.toml") },

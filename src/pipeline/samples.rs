@@ -9,6 +9,7 @@ use include_dir::{Dir, include_dir};
 
 /// The embedded samples by their folder in a clone. The larger ones are only in a clone.
 static SAMPLES: &[(&str, Dir<'_>)] = &[
+    ("sample-instances/taillard-e", include_dir!("$CARGO_MANIFEST_DIR/sample-instances/taillard-e")),
     ("sample-networks/rapidio", include_dir!("$CARGO_MANIFEST_DIR/sample-networks/rapidio")),
     ("sample-schedules/cholesky-5", include_dir!("$CARGO_MANIFEST_DIR/sample-schedules/cholesky-5")),
     ("sample-topologies/fabric-40", include_dir!("$CARGO_MANIFEST_DIR/sample-topologies/fabric-40")),

@@ -486,7 +486,7 @@ fn a_pipeline_that_does_not_exist() {
     insta::assert_snapshot!(sandbox.seen(&["check", "."]), @"
     ------- stderr -------
     error[command::mistake]: . is a folder, not a pipeline file
-      help: name a TOML file, or one of: place, place-netloc, predict, full, schedule, route, rapidio, graph2sch, job, rgo, graphhunter, batch, table-1, figure-3, figure-3-traces, claims, checkpoint, adca, training, training-trace, topology-refresh
+      help: name a TOML file, or one of: place, place-netloc, predict, full, schedule, route, rapidio, graph2sch, job, rgo, graphhunter, batch, table-1, table-1-taillard, figure-3, figure-3-traces, claims, checkpoint, adca, training, training-trace, topology-refresh
     [exit code 2]
     ");
     sandbox.write("binary.toml", [0xff, 0xfe, 0x00]);

@@ -149,13 +149,13 @@ fn one_second_of_the_defaults_is_compared_with_the_papers() {
 #[test]
 fn the_best_known_values_are_those_of_placements_that_are_there() {
     let Some(data) = given_data() else { return };
-    let pipelines = crate::sandbox::project().join("pipelines");
-    let known = std::fs::read_to_string(pipelines.join("taillard.csv")).unwrap();
+    let samples = crate::sandbox::project().join("sample-instances/taillard-e");
+    let known = std::fs::read_to_string(samples.join("best-known.csv")).unwrap();
     for name in ["tai343e01", "tai729e01"] {
         let sandbox = Sandbox::new();
         let instance = format!("path={}", data.join(format!("qap/taie/{name}.dat")).display());
         sandbox.stdout(&["exec", "instance/qaplib", "-p", &instance, "--out", "problem"]);
-        let placement = format!("path={}", pipelines.join(format!("taillard/{name}.txt")).display());
+        let placement = format!("path={}", samples.join(format!("{name}.txt")).display());
         let inputs = ["--in", "task-graph=problem/task-graph", "--in", "system=problem/system"];
         let import = ["exec", "map/import", "-p", &placement, "--out", "placement"];
         sandbox.stdout(&[&import[..], &inputs].concat());
