@@ -16,6 +16,7 @@ mod groups;
 mod input_file;
 mod mapping;
 mod measurements;
+mod numbers;
 mod paths;
 mod prediction;
 mod program;
@@ -50,6 +51,7 @@ pub use mapping::{
 pub use measurements::{
     Call, CallTime, Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample, StreamRate,
 };
+pub use numbers::{numbers, numbers_schema};
 pub use paths::{Paths, Tree};
 pub use prediction::{Activity, Interval, LinkUse, Prediction, PredictionError, RankTimes};
 pub use program::{

@@ -1,6 +1,6 @@
 //! Parameters of the stage: the keys of `with` in a pipeline file.
 
-use hopmap_model::InputPath;
+use hopmap_model::{InputPath, numbers, numbers_schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,8 @@ pub struct NodesParams {
     pub link_latency_s: Option<f64>,
     /// Bandwidth in bytes per second of links whose bandwidth is unknown: one for all, or a list by level, first that of
     /// the links of hosts; the last one holds for all levels above.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "numbers")]
+    #[schemars(schema_with = "numbers_schema")]
     pub link_bandwidth_bytes_per_s: Vec<f64>,
     /// Whether hosts in the `sinfo` state `mixed`, which are partly in use, count as free.
     pub mixed: bool,

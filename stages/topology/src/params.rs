@@ -3,7 +3,10 @@
 
 use std::fmt;
 
-use hopmap_model::{CostsError, InputPath, MeasurementsError, OutOfRange, RouteMetric, SystemGraphError};
+use hopmap_model::{
+    CostsError, InputPath, MeasurementsError, OutOfRange, RouteMetric, SystemGraphError, numbers,
+    numbers_schema,
+};
 use miette::Diagnostic;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
@@ -113,44 +116,6 @@ pub struct SyntheticParams {
     pub host_prefix: String,
 }
 
-/// Parses a number, a list of numbers, or a text with colons between them.
-fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
-    struct Numbers;
-
-    impl<'de> Visitor<'de> for Numbers {
-        type Value = Vec<f64>;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("a number, a list of numbers, or a text such as \"1:10:100\"")
-        }
-
-        fn visit_f64<E>(self, number: f64) -> Result<Vec<f64>, E> {
-            Ok(vec![number])
-        }
-
-        fn visit_u64<E>(self, number: u64) -> Result<Vec<f64>, E> {
-            Ok(vec![number as f64])
-        }
-
-        fn visit_i64<E>(self, number: i64) -> Result<Vec<f64>, E> {
-            Ok(vec![number as f64])
-        }
-
-        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<f64>, E> {
-            let number = |word: &str| {
-                let number = word.trim().parse();
-                number.map_err(|_| E::custom(format!("`{word}` in `{text}` is not a number")))
-            };
-            text.split(':').map(number).collect()
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, numbers: A) -> Result<Vec<f64>, A::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(numbers))
-        }
-    }
-    deserializer.deserialize_any(Numbers)
-}
-
 /// Reads a text or a list of texts; an empty text gives an empty list.
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     struct Texts;
@@ -175,10 +140,6 @@ fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
 
 fn texts_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["string", "array"], "items": { "type": "string" } })
-}
-
-fn numbers_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["number", "array", "string"], "items": { "type": "number", "format": "double" } })
 }
 
 fn host() -> String {

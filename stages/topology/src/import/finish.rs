@@ -46,7 +46,11 @@ pub(super) fn check(params: &ImportParams) -> Result<()> {
     let is_rate = |rate: &f64| rate.is_finite() && *rate > 0.0;
     if !params.link_bandwidth_bytes_per_s.iter().all(is_rate) {
         let help = "such as [50e9, 400e9], first the links of hosts";
-        return wrong("link_bandwidth_bytes_per_s", "is not a list of bytes per second", help);
+        return wrong(
+            "link_bandwidth_bytes_per_s",
+            "is not a number of bytes per second, or a list of them",
+            help,
+        );
     }
     if params.slots.is_some_and(|slots| slots == 0 || slots as usize > MOST_SLOTS) {
         return wrong("slots", "is out of range", "a host has between 1 and 16777216 slots");
@@ -324,7 +328,7 @@ mod tests {
         assert_eq!(rates(&[]), [0.0, 7.0, 0.0, 0.0, 0.0]);
         let wrong = ImportParams { link_bandwidth_bytes_per_s: vec![1e9, -1.0], ..ImportParams::default() };
         assert!(
-            check(&wrong).unwrap_err().to_string().contains("`link_bandwidth_bytes_per_s` is not a list")
+            check(&wrong).unwrap_err().to_string().contains("`link_bandwidth_bytes_per_s` is not a number")
         );
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{InputPath, SystemGraph, SystemGraphError, open_input};
+use hopmap_model::{InputPath, SystemGraph, SystemGraphError, numbers, numbers_schema, open_input};
 use hopmap_process::RunError;
 use hopmap_text::FileError;
 use miette::Diagnostic;
@@ -31,7 +31,8 @@ pub struct ImportParams {
     pub link_latency_s: Option<f64>,
     /// Bandwidth in bytes per second of links whose bandwidth is not in the file: one for all, or a list by
     /// level, first that of the links of hosts; the last one holds for all levels above.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "numbers")]
+    #[schemars(schema_with = "numbers_schema")]
     pub link_bandwidth_bytes_per_s: Vec<f64>,
     /// Slots per host where the number of cores is unknown; 1 by default.
     #[schemars(range(min = 1))]
