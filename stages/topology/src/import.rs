@@ -141,7 +141,11 @@ pub fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
 }
 
 fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
-    let imported = match reader(path, params.format)? {
+    let format = params.format.map_or_else(|| recognise(path), Ok)?;
+    if !matches!(format, Format::SlurmConf | Format::SlurmYaml) {
+        params.refuse(&["topology"], "only files of Slurm have several topologies", "omit it")?;
+    }
+    let imported = match reader(path, Some(format))? {
         Source::Text(read) => read(&read_text(path)?, params),
         Source::Path(_, read) => read(path, params),
     };
@@ -173,7 +177,7 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
         true => "Import the cores and caches of hosts from hwloc; by default of this machine",
         false => "Import a machine topology from a file or folder; the format is detected",
     };
-    const REVISION: u32 = 6;
+    const REVISION: u32 = 7;
 
     fn ports() -> &'static [Port] {
         const { &[Port::output::<SystemGraph>("system-graph")] }

@@ -295,3 +295,60 @@ fn a_controller_accepts_exports() {
     assert_eq!(import(&text).system.slots.len(), 256);
     assert_eq!(import(&topology).system, import(&text).system);
 }
+
+/// Files that Slurm takes, from the folder of inputs of people.
+#[test]
+fn what_slurm_takes_is_read() {
+    let Some(data) = hopmap_test_support::given_data() else { return };
+    let read = |name: &str, topology: Option<&str>| {
+        let params = ImportParams { topology: topology.map(str::to_owned), ..ImportParams::default() };
+        read(&data.join("reports").join(name), &params).unwrap()
+    };
+    let hops = |system: &SystemGraph, a: &str, b: &str| {
+        let node = |name| system.nodes.iter().position(|node| node.name == name).unwrap() as u32;
+        hopmap_model::Paths::new(system).unwrap().hops(node(a), node(b))
+    };
+    let two = read("slurm-host-below-two-leaves.conf", None);
+    assert_eq!((two.system.hosts().count(), two.system.links.len()), (50, 2 * (51 + 3)));
+    assert_eq!(two.notes, ["hosts below several switches, linked to all of them: 1 (`c020`)"]);
+    let of = [("c019", "c020"), ("c020", "c040"), ("c019", "c040")];
+    assert_eq!(of.map(|(a, b)| hops(&two.system, a, b)), [Some(2), Some(2), Some(4)]);
+    let rails = read("slurm-two-rails.conf", None);
+    assert_eq!(["n2", "n3"].map(|to| hops(&rails.system, "n1", to)), [Some(2), Some(4)]);
+    assert_eq!(
+        rails.notes,
+        [
+            "2 networks, which only hosts have in common: below `topa`, `topb`",
+            "hosts below several switches, linked to all of them: 4 (`n1`, `n2`, `n3`, `n4`)"
+        ]
+    );
+    let empty = read("slurm-allow-empty-switch.conf", None);
+    assert_eq!((empty.system.hosts().count(), hops(&empty.system, "n1", "n3")), (4, Some(4)));
+    assert_eq!(empty.notes, ["switches with nothing below them: 1"]);
+    for (name, topology, hosts) in [
+        ("slurm-tree-and-blocks.conf", "tree", 8),
+        ("slurm-tree-and-blocks.conf", "block", 8),
+        ("slurm-flat-default.yaml", "gpu-tree", 4),
+        ("slurm-flat-default.yaml", "gpu-block", 4),
+    ] {
+        assert_eq!(read(name, Some(topology)).system.hosts().count(), hosts, "{name} {topology}");
+    }
+}
+
+/// `scontrol show topology` repeats all hosts at higher switches, and prints empty switches and rails.
+#[test]
+fn printed_rails_are_those_of_the_file() {
+    let conf = "SwitchName=a0 Nodes=n[1-2]\nSwitchName=a1\nSwitchName=b0 Nodes=n[1-3]\nSwitchName=top Switches=a[0-1]\n";
+    let printed = "SwitchName=a0 Level=0 LinkSpeed=1 Nodes=n[1-2]\nSwitchName=a1 Level=0 LinkSpeed=1\n\
+                   SwitchName=b0 Level=0 LinkSpeed=1 Nodes=n[1-3]\n\
+                   SwitchName=top Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=a[0-1]\n";
+    assert_eq!(import(conf), import(printed));
+    for nothing in
+        ["No topology information available\n", "slurm_load_topo error: Unable to contact slurm controller\n"]
+    {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), format!("scontrol: error: {nothing}")).unwrap();
+        let error = read(file.path(), &ImportParams::default()).unwrap_err().to_string();
+        assert!(error.contains(":1: scontrol has no topology"), "{error}");
+    }
+}

@@ -21,6 +21,9 @@ pub struct ImportParams {
     pub path: Option<InputPath>,
     /// Format of the file; detected by default.
     pub format: Option<Format>,
+    /// Name of the topology to read if a file of Slurm has several: its name in `topology.yaml`; `tree`, `block` or `ring` in
+    /// `topology.conf`. By default the one that is marked as default.
+    pub topology: Option<String>,
     /// Cost of a message between two hosts: `hops`, the `latency` of the links in microseconds, or the `time`
     /// of a message of `bytes` bytes. Applies to machines with links only; matrices and trees contain their
     /// own costs.
@@ -61,6 +64,7 @@ impl ImportParams {
     /// Rejects parameters that have no effect, with a reason.
     pub(super) fn refuse(&self, names: &[&'static str], why: &str, help: &str) -> Result<()> {
         let given = [
+            ("topology", self.topology.is_some()),
             ("cost", self.cost.is_some()),
             ("link_latency_s", self.link_latency_s.is_some()),
             ("link_bandwidth_bytes_per_s", !self.link_bandwidth_bytes_per_s.is_empty()),
@@ -311,6 +315,19 @@ pub(super) fn note<N: Copy + Display + Default + PartialEq>(notes: &mut Vec<Stri
 
 /// The only file behind a path, under a constant name, so that renaming it does not change the key.
 #[expect(clippy::unnecessary_wraps, reason = "readers return files or an error")]
+/// The first names.
+pub(super) fn listed<S: AsRef<str>>(names: &[S]) -> String {
+    const MOST_SHOWN: usize = 5;
+    let shown: Vec<String> =
+        names.iter().take(MOST_SHOWN).map(|name| format!("`{}`", name.as_ref())).collect();
+    format!("{}{}", shown.join(", "), if names.len() > MOST_SHOWN { ", …" } else { "" })
+}
+
+/// A count with the first names.
+pub(super) fn some<S: AsRef<str>>(names: &[S]) -> String {
+    format!("{} ({})", names.len(), listed(names))
+}
+
 pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>> {
     Ok(vec![InputPath::named(path, "machine")])
 }

@@ -16,11 +16,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::finish::machine;
-use super::format::{Sample, malformed};
+use super::format::{Sample, malformed, some};
 use super::slurm_tree::{Switch, parts};
 use super::{ImportError, ImportParams, Imported, Result};
 use labels::{Column, DOMAIN, DOMAIN_LABELS, LEAF, SUB_DOMAIN, SUB_DOMAIN_LABELS, may_be_domain};
-use levels::{PlacedHost, complete, some, unused};
+use levels::{PlacedHost, complete, unused};
 
 /// Name of the top switch that is added.
 const TOP: &str = "network";

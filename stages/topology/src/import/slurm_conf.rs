@@ -5,93 +5,109 @@
 //! hosts of lower switches at higher ones.
 
 use super::finish::machine;
-use super::format::{Sample, malformed};
+use super::format::{Sample, malformed, note};
 use super::slurm_ring;
-use super::slurm_tree::{Blocks, Lists, Switch, parts};
+use super::slurm_tree::{Blocks, Lists, Switch, chosen, parts};
 use super::{ImportError, ImportParams, Imported, Result};
 
 /// Every line begins like one of a topology.conf, and one defines a switch or a block.
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let mut names = false;
+    if text.lines().any(says_nothing) {
+        return true;
+    }
     for (_, line) in lines(text) {
         let Ok(entries) = entries(&line) else { return false };
         let Some((key, _)) = entries.first() else { continue };
         match key.as_str() {
             "switchname" | "blockname" | "ringname" | "torusname" => names = true,
-            "aggregatedblock" | "blocksizes" | "include" => {}
+            "aggregatedblock" | "blocksizes" | "include" | "allowemptyswitch" => {}
             _ => return false,
         }
     }
     names
 }
 
+/// The topologies of a file, which Slurm's configuration chooses from, and the number of speeds without a unit.
+#[derive(Default)]
+struct Listed {
+    switches: Vec<Switch>,
+    blocks: Blocks,
+    rings: Vec<Switch>,
+    speeds: usize,
+    notes: Vec<String>,
+}
+
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
-    let (mut switches, mut blocks, mut notes) = (Vec::new(), Blocks::default(), Vec::new());
-    let lists = Lists::new();
-    let mut rings = Vec::new();
-    let mut speeds = 0;
+    if let Some((line, _)) = (1..).zip(text.lines()).find(|(_, line)| says_nothing(line)) {
+        let problem =
+            "scontrol has no topology: no topology plugin is set in slurm.conf, or slurmctld did not answer";
+        let help = "describe the network by another file, or measure it with topology/probe; a network without levels \
+                    is topology/synthetic with `shape = \"auto\"`";
+        return Err(malformed(line, problem, help));
+    }
+    let Listed { switches, blocks, rings, speeds, mut notes } = listed(text)?;
+    note(&mut notes, "ignoring LinkSpeed, which has no unit, of switches", speeds);
+    let kinds = [("tree", switches.len()), ("block", blocks.bases.len()), ("ring", rings.len())];
+    let names: Vec<&str> = kinds.iter().filter(|(_, count)| *count > 0).map(|(name, _)| *name).collect();
+    if names.is_empty() {
+        return Err(malformed(None, "no switches or blocks", "such as `SwitchName=s0 Nodes=n[0-3]`"));
+    }
+    let (parts, more) = match names[chosen(&names, params, " in one file")?] {
+        "ring" => slurm_ring::parts(&rings)?,
+        "tree" => parts(&switches)?,
+        _ => {
+            let (switches, more) = blocks.switches()?;
+            notes.extend(more);
+            parts(&switches)?
+        }
+    };
+    notes.extend(more);
+    Ok(Imported { system: machine(parts, params)?, notes })
+}
+
+/// Messages of scontrol in place of a topology.
+fn says_nothing(line: &str) -> bool {
+    ["No topology information available", "slurm_load_topo error"].iter().any(|words| line.contains(words))
+}
+
+fn listed(text: &str) -> Result<Listed> {
+    let (mut found, lists) = (Listed::default(), Lists::new());
     for (line, content) in lines(text) {
         let entries = entries(&content).map_err(|word| {
             malformed(line, format!("`{word}` is not `Name=value`"), "such as `SwitchName=s0 Nodes=n[0-3]`")
         })?;
         let Some((key, value)) = entries.first() else { continue };
         match key.as_str() {
-            "switchname" => switches.push(switch(&lists, line, value, &entries[1..], &mut speeds)?),
-            "blockname" => {
-                blocks.bases.push(block(&lists, line, value, &entries[1..])?);
-                set_size(&mut blocks, line, &entries)?;
+            "switchname" => {
+                found.switches.push(switch(&lists, line, value, &entries[1..], &mut found.speeds)?);
             }
-            "aggregatedblock" => set_size(&mut blocks, line, &entries)?,
-            "ringname" => rings.push(block(&lists, line, value, &entries[1..])?),
+            "blockname" => {
+                found.blocks.bases.push(block(&lists, line, value, &entries[1..])?);
+                set_size(&mut found.blocks, line, &entries)?;
+            }
+            "aggregatedblock" => set_size(&mut found.blocks, line, &entries)?,
+            "ringname" => found.rings.push(block(&lists, line, value, &entries[1..])?),
             "torusname" => {
                 let problem = "`scontrol show topology` does not print where the hosts of a torus are";
                 return Err(malformed(line, problem, "import topology.yaml, which has them"));
             }
-            "blocksizes" => blocks.set_sizes(line, value)?,
-            "include" => notes
+            "blocksizes" => found.blocks.set_sizes(line, value)?,
+            // Switches with nothing below them are said, whether they are allowed or not.
+            "allowemptyswitch" => {}
+            "include" => found
+                .notes
                 .push(format!("line {line}: the included file `{value}` is not read; import it as `path`")),
             _ => {
                 let problem = format!("a line that begins with `{key}`");
-                return Err(malformed(
-                    line,
-                    problem,
-                    "lines must begin with SwitchName, BlockName, BlockSizes or RingName",
-                ));
+                let help =
+                    "lines must begin with SwitchName, BlockName, BlockSizes, RingName or AllowEmptySwitch";
+                return Err(malformed(line, problem, help));
             }
         }
     }
-    if speeds > 0 {
-        notes.push(format!("ignoring LinkSpeed, which has no unit, of switches: {speeds}"));
-    }
-    if let Some(ring) = rings.first() {
-        if !(switches.is_empty() && blocks.bases.is_empty()) {
-            let help = "a file must contain switches, blocks or rings";
-            return Err(malformed(ring.line, "a ring in a file with switches or blocks", help));
-        }
-        let (parts, more) = slurm_ring::parts(&rings)?;
-        notes.extend(more);
-        return Ok(Imported { system: machine(parts, params)?, notes });
-    }
-    match (switches.is_empty(), blocks.bases.is_empty()) {
-        (true, true) => {
-            return Err(malformed(None, "no switches or blocks", "such as `SwitchName=s0 Nodes=n[0-3]`"));
-        }
-        (false, false) => {
-            let line = blocks.bases.first().map(|block| block.line);
-            let help = "a file must contain either switches or blocks";
-            return Err(malformed(line, "a block in a file with switches", help));
-        }
-        (false, true) => {}
-        (true, false) => {
-            let made = blocks.switches()?;
-            switches = made.0;
-            notes.extend(made.1);
-        }
-    }
-    let (parts, more) = parts(&switches)?;
-    notes.extend(more);
-    Ok(Imported { system: machine(parts, params)?, notes })
+    Ok(found)
 }
 
 fn switch(
@@ -102,27 +118,17 @@ fn switch(
     speeds: &mut usize,
 ) -> Result<Switch> {
     let mut switch = Switch { name: Lists::own_name(line, name)?, line, ..Switch::default() };
-    let mut has_content = false;
     let is_printed = entries.iter().any(|(key, _)| key == "level");
     let repeats_hosts = is_printed && entries.iter().any(|(key, _)| key == "switches");
     for (key, value) in entries {
         match key.as_str() {
-            "level" => continue,
-            "linkspeed" if is_printed => continue,
-            "nodes" if repeats_hosts => continue,
+            "level" => {}
+            "nodes" if repeats_hosts => {}
             "switches" => switch.switches.extend(lists.names(line, value)?),
             "nodes" => switch.hosts.extend(lists.hosts(line, value)?),
-            "linkspeed" => {
-                *speeds += 1;
-                continue;
-            }
+            "linkspeed" => *speeds += usize::from(!is_printed),
             _ => return Err(unknown(line, key, "SwitchName, Switches, Nodes and LinkSpeed")),
         }
-        has_content = true;
-    }
-    if !has_content {
-        let problem = format!("`{name}` has nothing below it");
-        return Err(malformed(line, problem, "add `Nodes=` or `Switches=`"));
     }
     if !(switch.hosts.is_empty() || switch.switches.is_empty()) {
         let problem = format!("`{name}` has both hosts and switches below it");
@@ -241,7 +247,7 @@ mod tests {
         let twice = "RingName=r1 Nodes=n[1-3]\nRingName=r1 Nodes=n4\n";
         assert_eq!(fault(twice), "2: the ring `r1` is defined twice");
         let mixed = "RingName=r1 Nodes=n[1-3]\nSwitchName=s Nodes=n4\n";
-        assert_eq!(fault(mixed), "1: a ring in a file with switches or blocks");
+        assert_eq!(fault(mixed), "0: 2 topologies in one file: `tree`, `ring`");
     }
 
     #[test]
@@ -317,10 +323,6 @@ mod tests {
     fn contradictions_are_reported_with_their_lines() {
         let s = "SwitchName=s Nodes=n1\n";
         assert!(
-            fault(&format!("{s}SwitchName=t Nodes=n[0-1]\n"))
-                .starts_with("2: the host `n1` is below `t` and, on line 1")
-        );
-        assert!(
             fault(&format!("{s}SwitchName=t Switches=u\n"))
                 .starts_with("2: `t` is above the switch `u`, which")
         );
@@ -333,7 +335,7 @@ mod tests {
         assert!(
             fault("SwitchName=s Nodes=n1 Switches=t\n").starts_with("1: `s` has both hosts and switches")
         );
-        assert!(fault("SwitchName=s LinkSpeed=3\n").starts_with("1: `s` has nothing below it"));
+        assert_eq!(fault("SwitchName=s LinkSpeed=3\n"), "0: no hosts");
         assert!(fault(&format!("{s}SwitchName=t Nodes=n[2-\n")).starts_with("2: host list, column"));
         assert!(
             fault(&format!("{s}SwitchName=t Nodes=n2,n2\n")).starts_with("2: `t` lists the host `n2` twice")

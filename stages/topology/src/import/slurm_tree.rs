@@ -1,15 +1,15 @@
 //! Conversion of Slurm's switches to the parts of a machine.
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use hopmap_formats::host_list::{MAX_NAMES, expand};
 use hopmap_formats::natural_key;
 use hopmap_model::{Link, Node, to_u32};
 
-use super::Result;
 use super::finish::Parts;
-use super::format::{malformed, note};
+use super::format::{ImportError, listed, malformed, note, some};
+use super::{ImportParams, Result};
 
 /// A switch in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,7 +75,7 @@ pub(super) fn parts(switches: &[Switch]) -> Result<(Parts, Vec<String>)> {
     let mut hosts: Vec<&str> = above.keys().copied().collect();
     hosts.sort_by_cached_key(|host| (natural_key(host), *host));
     if let Some(host) = hosts.iter().find(|host| by_name.contains_key(**host)) {
-        let line = above.get(host).map(|&switch| switches[switch].line);
+        let line = above[*host].first().map(|&switch| switches[switch].line);
         let help = "rename the switch";
         return Err(malformed(line, format!("`{host}` is a host here and a switch elsewhere"), help));
     }
@@ -86,14 +86,20 @@ pub(super) fn parts(switches: &[Switch]) -> Result<(Parts, Vec<String>)> {
     });
     let mut place = vec![0; switches.len()];
     (to_u32(hosts.len())..).zip(&order).for_each(|(number, &switch)| place[switch] = number);
-    let uplinks = (0..).zip(&hosts).map(|(number, host)| (number, place[above[host]]));
-    let mut ends: Vec<(u32, u32)> = uplinks.collect();
+    let uplinks = |(number, host): (u32, &&str)| above[*host].iter().map(move |&switch| (number, switch));
+    let mut ends: Vec<(u32, u32)> =
+        (0..).zip(&hosts).flat_map(uplinks).map(|(host, switch)| (host, place[switch])).collect();
     for (switch, children) in below.iter().enumerate() {
         ends.extend(children.iter().map(|&child| (place[child], place[switch])));
     }
     let mut links: Vec<Link> = ends.iter().flat_map(|&(a, b)| [Link::new(a, b), Link::new(b, a)]).collect();
     links.sort_by_key(|link| (link.source, link.destination));
-    let remarks = notes(switches, &below);
+    let shared: Vec<&str> = hosts.iter().copied().filter(|host| above[host].len() > 1).collect();
+    let joined: Vec<&[usize]> = shared.iter().map(|host| above[host].as_slice()).collect();
+    let mut remarks = notes(switches, &below, &joined);
+    if !shared.is_empty() {
+        remarks.push(format!("hosts below several switches, linked to all of them: {}", some(&shared)));
+    }
     let mut nodes: Vec<Node> = hosts.into_iter().map(Node::host).collect();
     nodes.extend(order.iter().map(|&switch| Node::switch(switches[switch].name.clone())));
     Ok((Parts { nodes, links, ..Parts::default() }, remarks))
@@ -166,26 +172,25 @@ pub(super) fn heights(
     Err(malformed(*line, problem, "the hierarchy of switches must not contain cycles"))
 }
 
-/// The switch above each host.
-fn above(switches: &[Switch]) -> Result<HashMap<&str, usize>> {
-    let mut above: HashMap<&str, usize> = HashMap::new();
+/// The switches above each host: several for hosts with several rails, and for those that Slurm warns of as being below
+/// several leaf switches.
+fn above(switches: &[Switch]) -> Result<HashMap<&str, Vec<usize>>> {
+    let mut above: HashMap<&str, Vec<usize>> = HashMap::new();
     for (index, Switch { name, line, hosts, .. }) in switches.iter().enumerate() {
         for host in hosts {
-            let Some(other) = above.insert(host, index) else { continue };
-            let Switch { name: first, line: where_first, .. } = &switches[other];
-            let problem = match other == index {
-                true => format!("`{name}` lists the host `{host}` twice"),
-                false => {
-                    format!("the host `{host}` is below `{name}` and, on line {where_first}, below `{first}`")
-                }
-            };
-            return Err(malformed(*line, problem, "a host must be below one switch"));
+            let all = above.entry(host).or_default();
+            if all.last() == Some(&index) {
+                let problem = format!("`{name}` lists the host `{host}` twice");
+                return Err(malformed(*line, problem, "list it once"));
+            }
+            all.push(index);
         }
     }
     Ok(above)
 }
 
-fn notes(switches: &[Switch], below: &[Vec<usize>]) -> Vec<String> {
+/// `joined` are the switches of every host that is below several.
+fn notes(switches: &[Switch], below: &[Vec<usize>], joined: &[&[usize]]) -> Vec<String> {
     let mut parents = vec![0; switches.len()];
     below.iter().flatten().for_each(|&child| parents[child] += 1);
     let mut notes = Vec::new();
@@ -194,43 +199,67 @@ fn notes(switches: &[Switch], below: &[Vec<usize>]) -> Vec<String> {
     let empty =
         (0..switches.len()).filter(|&switch| below[switch].is_empty() && switches[switch].hosts.is_empty());
     note(&mut notes, "switches with nothing below them", empty.count());
-    let apart = pieces(below).into_iter().map(|switch| switches[switch].name.as_str()).collect::<Vec<_>>();
-    if apart.len() > 1 {
-        let shown = apart.iter().take(5).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let more = if apart.len() > 5 { ", …" } else { "" };
-        let count = apart.len();
-        notes.push(format!("{count} unconnected parts, which cannot communicate: below {shown}{more}"));
+    let (apart, networks) = (pieces(below, joined), pieces(below, &[]));
+    for (tops, what, is_so) in [
+        (&apart, "unconnected parts, which cannot communicate", apart.len() > 1),
+        (&networks, "networks, which only hosts have in common", networks.len() > apart.len()),
+    ] {
+        if is_so {
+            let names: Vec<&str> = tops.iter().map(|&switch| &*switches[switch].name).collect();
+            notes.push(format!("{} {what}: below {}", tops.len(), listed(&names)));
+        }
     }
     notes
 }
 
-/// The first top-level switch of every connected part.
-fn pieces(below: &[Vec<usize>]) -> Vec<usize> {
+/// The first top-level switch of every part that is connected by switches, or by `joined` ones.
+fn pieces(below: &[Vec<usize>], joined: &[&[usize]]) -> Vec<usize> {
     let mut is_below = vec![false; below.len()];
     below.iter().flatten().for_each(|&child| is_below[child] = true);
     let mut neighbours = below.to_vec();
     for (switch, children) in below.iter().enumerate() {
         children.iter().for_each(|&child| neighbours[child].push(switch));
     }
+    for pair in joined.iter().flat_map(|switches| switches.windows(2)) {
+        neighbours[pair[0]].push(pair[1]);
+        neighbours[pair[1]].push(pair[0]);
+    }
     let mut seen = vec![false; below.len()];
-    let mut heads = BTreeSet::new();
+    let mut heads = Vec::new();
     for head in (0..below.len()).filter(|&switch| !is_below[switch]) {
-        if seen[head] {
+        if std::mem::replace(&mut seen[head], true) {
             continue;
         }
-        heads.insert(head);
+        heads.push(head);
         let mut stack = vec![head];
-        seen[head] = true;
         while let Some(switch) = stack.pop() {
             for &other in &neighbours[switch] {
-                if !seen[other] {
-                    seen[other] = true;
+                if !std::mem::replace(&mut seen[other], true) {
                     stack.push(other);
                 }
             }
         }
     }
-    heads.into_iter().collect()
+    heads
+}
+
+/// Which of several topologies of a file to read: the one that `topology` names, otherwise the only one.
+pub(super) fn chosen(names: &[&str], params: &ImportParams, problem: &str) -> Result<usize> {
+    let Some(wanted) = &params.topology else {
+        if names.len() == 1 {
+            return Ok(0);
+        }
+        let problem = format!("{} topologies{problem}: {}", names.len(), listed(names));
+        let help = format!("choose one of them: `topology = \"{}\"`", names.first().unwrap_or(&""));
+        return Err(malformed(None, problem, help));
+    };
+    let found: Vec<usize> = (0..names.len()).filter(|&index| names[index] == wanted).collect();
+    let problem = match found.as_slice() {
+        [only] => return Ok(*only),
+        [] => format!("is `{wanted}`, which the file does not have"),
+        _ => format!("is `{wanted}`, which the file has {} times", found.len()),
+    };
+    Err(ImportError::parameter("topology", problem, format!("the file has {}", listed(names))))
 }
 
 /// Blocks in order, and the sizes of larger blocks.

@@ -5,7 +5,7 @@ use super::finish::{Parts, machine};
 use super::format::{Sample, malformed, note};
 use super::slurm_ring;
 use super::slurm_torus::{self, Placed, Torus};
-use super::slurm_tree::{Blocks, Lists, Switch, parts};
+use super::slurm_tree::{Blocks, Lists, Switch, chosen, parts};
 use super::yaml::{Content, Yaml, parse};
 use super::{ImportError, ImportParams, Imported, Result};
 
@@ -34,8 +34,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let (mut notes, lists) = (Vec::new(), Lists::new());
     let (parts, more) = match &yaml.content {
         Content::List(topologies) => {
-            let chosen = chosen(topologies, &mut notes)?;
-            topology(&lists, chosen, &mut notes)?
+            topology(&lists, read_topology(topologies, params, &mut notes)?, &mut notes)?
         }
         Content::Map(_) => parts(&model(&lists, &yaml, &mut notes)?)?,
         Content::Scalar(_) => {
@@ -46,35 +45,37 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     Ok(Imported { system: machine(parts, params)?, notes })
 }
 
-/// The default topology of the cluster.
-fn chosen<'a>(topologies: &'a [Yaml], notes: &mut Vec<String>) -> Result<&'a Yaml> {
-    let name = |topology: &Yaml| {
-        topology.get("topology").and_then(Yaml::scalar).unwrap_or("without a name").to_owned()
-    };
+/// The topology that a parameter names, otherwise the default of the cluster: the first that is marked as such, as Slurm
+/// has it.
+fn read_topology<'a>(
+    topologies: &'a [Yaml],
+    params: &ImportParams,
+    notes: &mut Vec<String>,
+) -> Result<&'a Yaml> {
+    let name =
+        |topology: &'a Yaml| topology.get("topology").and_then(Yaml::scalar).unwrap_or("without a name");
+    let is_flat = |topology: &&Yaml| topology.get("flat").is_some();
     let is_default = |topology: &&Yaml| {
         let value = topology.get("cluster_default").and_then(Yaml::scalar).map(str::to_ascii_lowercase);
         matches!(value.as_deref(), Some("true" | "yes" | "on"))
     };
-    let defaults: Vec<&Yaml> = topologies.iter().filter(is_default).collect();
-    let several = |topologies: &[&Yaml], line, what: &str| {
-        let names = topologies.iter().take(10).map(|topology| format!("`{}`", name(topology)));
-        let problem =
-            format!("{} topologies{what}: {}", topologies.len(), names.collect::<Vec<_>>().join(", "));
-        malformed(line, problem, "mark the one to read with `cluster_default: true`")
-    };
-    let found = match (defaults.as_slice(), topologies) {
-        ([only], _) => *only,
-        ([], [only]) => only,
-        ([], []) => return Err(malformed(None, "no topology", "begin with `- topology: name`")),
-        ([], all) => {
-            return Err(several(&all.iter().collect::<Vec<_>>(), None, ", none of which is the default"));
+    let mut all: Vec<&Yaml> = topologies.iter().collect();
+    let defaults = topologies.iter().filter(is_default).count();
+    let default = topologies.iter().find(is_default);
+    all.sort_by_key(is_flat);
+    let names: Vec<&str> = all.iter().copied().map(name).collect();
+    let (found, which) = match default.filter(|_| params.topology.is_none()) {
+        _ if all.is_empty() => return Err(malformed(None, "no topology", "begin with `- topology: name`")),
+        Some(first) if all.len() == 1 || !is_flat(&first) => (first, "default"),
+        Some(first) => {
+            let problem = format!(", of which the default `{}` is flat, without hosts", name(first));
+            (all[chosen(&names, params, &problem)?], "")
         }
-        ([_, second, ..], _) => {
-            return Err(several(&defaults, Some(second.line), " marked as default"));
-        }
+        None => (all[chosen(&names, params, ", none of which is the default")?], "chosen one"),
     };
-    if topologies.len() > 1 {
-        notes.push(format!("reading the default of {} topologies: `{}`", topologies.len(), name(found)));
+    if all.len() > 1 {
+        let first = if which == "default" && defaults > 1 { "first " } else { "" };
+        notes.push(format!("reading the {first}{which} of {} topologies: `{}`", all.len(), name(found)));
     }
     Ok(found)
 }
@@ -394,8 +395,50 @@ mod tests {
         assert_eq!(notes, ["reading the default of 3 topologies: `wide`"]);
         assert_eq!(fault(BLOCK), "0: 2 topologies, none of which is the default: `narrow`, `none`");
         assert_eq!(fault("- topology: a\n  flat: true\n"), "2: this topology is flat");
-        let again = TREE.trim_start_matches("---\n");
-        assert!(fault(&format!("{again}{again}")).contains("marked as default"));
+        // As Slurm does.
+        let narrow = BLOCK.replace("cluster_default: false", "cluster_default: true");
+        let Imported { system, notes } = import(&format!("{TREE}{narrow}")).unwrap();
+        assert_eq!(
+            (system.nodes.len(), &*notes),
+            (7, &["reading the first default of 3 topologies: `wide`".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn a_parameter_chooses_the_topology() {
+        let choose = |text: &str, name: &str| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            let params = ImportParams { topology: Some(name.to_owned()), ..ImportParams::default() };
+            super::super::read(file.path(), &params)
+        };
+        let refused = |text: &str, name: &str| {
+            let error = miette::Report::new(choose(text, name).unwrap_err());
+            format!("{error}; {}", error.help().unwrap())
+        };
+        let all = format!("{TREE}{BLOCK}");
+        let Imported { system, notes } = choose(&all, "narrow").unwrap();
+        assert_eq!(
+            (system.nodes.len(), &*notes),
+            (7, &["reading the chosen one of 3 topologies: `narrow`".to_owned()][..])
+        );
+        assert_eq!(
+            refused(&all, "Wide"),
+            "`topology` is `Wide`, which the file does not have; the file has `wide`, `narrow`, `none`"
+        );
+        assert!(refused(&all, "none").contains("this topology is flat"));
+        assert!(refused(&format!("{}{BLOCK}", BLOCK.replace("none", "x")), "narrow").contains("has 2 times"));
+        let flat = format!("- topology: cpu\n  cluster_default: true\n  flat: true\n{BLOCK}");
+        assert_eq!(
+            fault(&flat),
+            "0: 3 topologies, of which the default `cpu` is flat, without hosts: `narrow`, `cpu`, `none`"
+        );
+        assert_eq!(choose(&flat, "narrow").unwrap().system, system);
+        let conf = "SwitchName=s Nodes=n[1-2]\nBlockName=b Nodes=n[1-4]\n";
+        assert_eq!(fault(conf), "0: 2 topologies in one file: `tree`, `block`");
+        let hosts = |name: &str| choose(conf, name).unwrap().system.hosts().count();
+        assert_eq!([hosts("tree"), hosts("block")], [2, 4]);
+        assert!(refused("source,destination\na,b\n", "x").contains("`topology` has no effect"));
     }
 
     #[test]

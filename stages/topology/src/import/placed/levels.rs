@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::super::Result;
+use super::super::format::some;
 use super::super::slurm_tree::{Switch, below, by_name, heights};
 
 /// Levels in names and in notes; those above are like the last one.
@@ -17,8 +18,6 @@ const LEVELS: [(&str, &str); 6] = [
     ("core", "a core switch"),
     ("switch", "a switch above the core"),
 ];
-/// Names in a message.
-const MOST_SHOWN: usize = 5;
 
 /// A host and what is above it.
 #[derive(Debug, Default)]
@@ -117,11 +116,4 @@ pub(super) fn unused(mut name: String, taken: &HashSet<String>) -> String {
         name.push('_');
     }
     name
-}
-
-/// A count with the first names.
-pub(super) fn some(names: &[String]) -> String {
-    let shown = names.iter().take(MOST_SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let more = if names.len() > MOST_SHOWN { ", …" } else { "" };
-    format!("{} ({shown}{more})", names.len())
 }
