@@ -97,6 +97,7 @@ static READERS: &[Reader] = &[
     (Format::GraphJson, graph_json::recognises, Source::Text(graph_json::read)),
     (Format::Topograph, placed::recognises_topograph, Source::Text(placed::read_topograph)),
     (Format::SwitchMap, placed::recognises_map, Source::Text(placed::read_map)),
+    (Format::KubectlNodes, placed::recognises_table, Source::Text(placed::read_table)),
     (Format::NcclTopology, nccl_topology::recognises, Source::Text(nccl_topology::read)),
     (Format::NvidiaSmi, nvidia_smi::recognises, Source::Text(nvidia_smi::read)),
     (Format::Kahip, mappers::recognises_kahip, Source::Text(mappers::read_kahip)),

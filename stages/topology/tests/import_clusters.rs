@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{InputPath, NodeKind, Paths, SystemGraph};
 use hopmap_test_support::given_data;
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
-use hopmap_topology::import::{ImportParams, read, recognise};
+use hopmap_topology::import::{ImportParams, Imported, read, recognise};
+use proptest::prelude::*;
 
 fn models() -> Option<PathBuf> {
     given_data().map(|folder| folder.join("topology/topograph-models"))
@@ -100,4 +101,60 @@ fn all_hosts_are_like_the_one_of_a_file() {
     );
     let alone = folder.path().join("gpus.txt");
     assert!(fault(&alone, &params).contains("`every_host` has no effect"), "{}", fault(&alone, &params));
+}
+
+const MISSING: [&str; 12] =
+    ["<none>", "N/A", "-", "null", "Unknown", "<no value>", "NaN", "NONE", "", "--", "<nil>", "undefined"];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    /// Hosts are neighbours if they have the same label, and never by a word for a missing one.
+    #[test]
+    fn missing_labels_make_no_neighbours(leaves in proptest::collection::vec((0..3_usize, 0..24_usize), 2..9)) {
+        let label = |&(leaf, word): &(usize, usize)| MISSING.get(word).map_or(format!("l{leaf}"), |word| (*word).to_owned());
+        let labels: Vec<String> = leaves.iter().map(label).collect();
+        // Without any label, all hosts are below one switch.
+        prop_assume!(labels.iter().any(|label| !MISSING.contains(&&**label)));
+        let rows = |row: &dyn Fn((usize, &String)) -> String| labels.iter().enumerate().map(row).collect::<Vec<_>>();
+        let list = rows(&|(host, label)| format!("n{host},{label}\n")).concat();
+        let map = rows(&|(host, label)| format!(r#""n{host}": "{label}""#)).join(",");
+        let null = map.replace(r#""null""#, "null");
+        let instances =
+            rows(&|(host, label)| format!(r#"{{"id":"n{host}","network_layers":["{label}"]}}"#)).join(",");
+        for text in [
+            format!("Host,Leaf\n{list}"),
+            format!("{{{map}}}"),
+            format!("{{{null}}}"),
+            format!(r#"{{"instances":[{instances}]}}"#),
+        ] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), &text).unwrap();
+            let imported = read(file.path(), &ImportParams::default()).unwrap();
+            let paths = Paths::new(&imported.system).unwrap();
+            let node = |host: usize| {
+                let name = format!("n{host}");
+                imported.system.nodes.iter().position(|node| node.name == name).unwrap() as u32
+            };
+            for (a, b) in (0..labels.len()).flat_map(|b| (0..b).map(move |a| (a, b))) {
+                let is_near = labels[a] == labels[b] && !MISSING.contains(&&*labels[a]);
+                prop_assert_eq!(paths.hops(node(a), node(b)) == Some(2), is_near, "{} {} {}", text, a, b);
+            }
+            let said = labels.iter().any(|label| !label.is_empty() && MISSING.contains(&&**label));
+            let is_said = imported.notes.iter().any(|note| note.starts_with("labels that say"));
+            prop_assert_eq!(said && !text.contains(": null"), is_said && !text.contains(": null"), "{:?}", imported.notes);
+        }
+    }
+}
+
+#[test]
+fn hosts_without_a_label_have_a_leaf_of_their_own() {
+    let Some(data) = hopmap_test_support::given_data() else { return };
+    let Imported { system, notes } =
+        read(&data.join("reports/labels-none.csv"), &ImportParams::default()).unwrap();
+    assert_eq!(counts(&system).0, 5);
+    let hops = |a, b| Paths::new(&system).unwrap().hops(a, b);
+    assert_eq!([hops(0, 1), hops(2, 3), hops(0, 2), hops(0, 4)], [Some(2), Some(4), Some(4), Some(6)]);
+    assert_eq!(notes[0], "labels that say that they are not set: 2 `<none>`");
+    assert!(notes[1].starts_with("hosts without a leaf switch: 2 (`n3`, `n4`)"), "{notes:?}");
 }

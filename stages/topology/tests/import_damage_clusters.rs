@@ -53,7 +53,7 @@ fn sample(random: &mut Random) -> (Format, String) {
             "<platform version=\"4\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-3\" speed=\"1f\" bw=\"1Bps\" lat=\"1s\" topology=\"{kind}\"/></platform>"
         )
     };
-    match random.below(21) {
+    match random.below(22) {
         0 | 1 => (Format::SlurmConf, CONF.into()),
         2 => (Format::SlurmConf, BLOCKS.into()),
         3 => (Format::SlurmYaml, YAML.into()),
@@ -68,6 +68,10 @@ fn sample(random: &mut Random) -> (Format, String) {
         12 => (Format::Topograph, TOPOGRAPH.into()),
         13 => (Format::SwitchMap, MAP.into()),
         14 => (Format::LabelList, LABELS.into()),
+        19 => (
+            Format::KubectlNodes,
+            "NAME  AGE  LEAF  SPINE\nn1    1d   l1    s\nn2    1d   -\nn3    2d         s\n".into(),
+        ),
         15 => (Format::NvidiaSmi, SMI.into()),
         16 => (Format::NcclTopology, NCCL.into()),
         17 => (Format::SlurmYaml, TORI.into()),
@@ -81,6 +85,7 @@ fn telling(format: Format) -> &'static [u8] {
         Format::SlurmConf => b"=[]-,#\\\n \"0129snNS",
         Format::SlurmYaml => b":-[]{},\n \"'&*!|>?%0129sn",
         Format::NvidiaSmi => b"GPUNVXISYHB \t\n0129-",
+        Format::KubectlNodes => b"  \n\tNAMELF-/1",
         Format::LabelList | Format::GraphCsv => b",;\"\n\t #.0129eG",
         Format::GraphJson | Format::Topograph | Format::SwitchMap => b"{}[]:,\"\\0129-.e\n",
         _ => b"<>/=\"'&;!?[]-,0129 \n",

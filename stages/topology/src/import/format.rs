@@ -153,6 +153,8 @@ formats! {
     SwitchMap = "switch-map",
     /// Labels of hosts as CSV: `host,accelerator,leaf,spine`.
     LabelList = "label-list",
+    /// Table of `kubectl get nodes -L LABEL,…` with the labels of the switches above every host.
+    KubectlNodes = "kubectl-nodes",
     /// Output of `nvidia-smi topo -m`.
     NvidiaSmi = "nvidia-smi",
     /// XML of NCCL: the file that `NCCL_TOPO_DUMP_FILE` names.
@@ -313,8 +315,6 @@ pub(super) fn note<N: Copy + Display + Default + PartialEq>(notes: &mut Vec<Stri
     }
 }
 
-/// The only file behind a path, under a constant name, so that renaming it does not change the key.
-#[expect(clippy::unnecessary_wraps, reason = "readers return files or an error")]
 /// The first names.
 pub(super) fn listed<S: AsRef<str>>(names: &[S]) -> String {
     const MOST_SHOWN: usize = 5;
@@ -328,6 +328,8 @@ pub(super) fn some<S: AsRef<str>>(names: &[S]) -> String {
     format!("{} ({})", names.len(), listed(names))
 }
 
+/// The only file behind a path, under a constant name, so that renaming it does not change the key.
+#[expect(clippy::unnecessary_wraps, reason = "readers return files or an error")]
 pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>> {
     Ok(vec![InputPath::named(path, "machine")])
 }

@@ -1,5 +1,7 @@
 //! The levels that labels of hosts name: those of topograph in all its versions, of NVIDIA's GPU operator, of schedulers.
 
+use std::collections::BTreeMap;
+
 /// Accelerator sub-domains, such as a rack of a domain.
 pub(super) const SUB_DOMAIN: usize = 0;
 /// Accelerator domains: hosts whose GPUs share an `NVLink` fabric.
@@ -35,6 +37,49 @@ const LEVELS: [&[&str]; 5] = [
 const NUMBERED: [(&str, usize); 3] = [("tier-", 0), ("fabric-tier-", 0), ("network-level-", 1)];
 /// Largest number of a numbered column.
 const MOST_LEVELS: usize = 64;
+
+/// What programs write for a label that is not set, without marks around it.
+const MISSING: [&str; 14] = [
+    "",
+    "none",
+    "n/a",
+    "na",
+    "nil",
+    "null",
+    "nan",
+    "unknown",
+    "undefined",
+    "unset",
+    "not set",
+    "no value",
+    "missing",
+    "empty",
+];
+
+/// Labels that are not set, by the words that say so.
+#[derive(Debug, Default)]
+pub(super) struct Missing(BTreeMap<String, usize>);
+
+impl Missing {
+    /// The label, if it is set.
+    pub(super) fn set<'a>(&mut self, label: &'a str) -> Option<&'a str> {
+        let label = label.trim();
+        let word = label.trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
+        if !MISSING.contains(&&*word) {
+            return Some(label);
+        }
+        if !label.is_empty() {
+            *self.0.entry(label.to_owned()).or_default() += 1;
+        }
+        None
+    }
+
+    pub(super) fn note(&self) -> Option<String> {
+        let words: Vec<String> =
+            self.0.iter().take(5).map(|(word, count)| format!("{count} `{word}`")).collect();
+        (!words.is_empty()).then(|| format!("labels that say that they are not set: {}", words.join(", ")))
+    }
+}
 
 /// What a column of a label list has.
 #[derive(Debug, Clone, Copy, PartialEq)]
