@@ -193,3 +193,70 @@ fn traits(index: usize, more: bool) -> NodeTraits {
     }
     traits
 }
+
+/// Hosts with one or two cables to leaf switches below two spines, as CSV; names of hosts, leaves and spines, and of a host's port.
+fn cables(hosts: &[(usize, bool)], names: [&str; 3], port: &str) -> String {
+    let mut text = "Source,Source_Port,Destination\n".to_owned();
+    let [host, leaf, spine] = names;
+    for (number, &(below, two)) in hosts.iter().enumerate() {
+        for other in [below % 4, (below + 1) % 4].into_iter().take(1 + usize::from(two)) {
+            text.push_str(&format!("{host}{number},{port},{leaf}{other}\n"));
+        }
+    }
+    (0..8).for_each(|cable| text.push_str(&format!("{leaf}{},,{spine}{}\n", cable % 4, cable / 4)));
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    /// Kinds that the file does not name are right, or asked for.
+    #[test]
+    fn no_server_becomes_a_switch_and_no_switch_a_server(
+        hosts in proptest::collection::vec((0..4_usize, any::<bool>()), 1..9),
+        clear in any::<bool>(),
+        style in 0..3_usize,
+    ) {
+        let (names, port) = [
+            (["gpu-", "leaf", "spine-"], ""),
+            (["h", "SW-a", "Core-Router"], "ens1f0"),
+            (["a", "b", "c"], ""),
+        ][if clear { style % 2 } else { 2 }];
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), cables(&hosts, names, port)).unwrap();
+        match read(file.path(), &ImportParams::default()) {
+            Ok(imported) => {
+                let is_host = |node: &Node| node.kind == NodeKind::Host;
+                let wrong: Vec<_> =
+                    imported.system.nodes.iter().filter(|node| is_host(node) != node.name.starts_with(names[0])).collect();
+                prop_assert!(wrong.is_empty(), "{:?}", wrong);
+            }
+            Err(error) => {
+                prop_assert!(!clear, "{}", error);
+                prop_assert!(error.to_string().contains("nodes that may be hosts or switches"), "{}", error);
+            }
+        }
+    }
+}
+
+#[test]
+fn dual_homed_servers_are_hosts_or_asked_for() {
+    let Some(data) = hopmap_test_support::given_data() else { return };
+    let path = data.join("reports/cables-mlag.csv");
+    let imported = read(&path, &ImportParams::default()).unwrap();
+    let of = |kind| imported.system.nodes.iter().filter(|node| node.kind == kind).count();
+    assert_eq!((of(NodeKind::Host), of(NodeKind::Switch)), (2, 3));
+    assert!(
+        imported.notes.contains(
+            &"5 nodes of unknown kind, by their names and cables hosts: 2 (`h1`, `h2`); switches: 3 (`leaf1`, `leaf2`, `spine1`)"
+                .to_owned()
+        ),
+        "{:?}",
+        imported.notes
+    );
+    let unclear = fs::read_to_string(path).unwrap().replace("eth", "p").replace("spine", "x");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), unclear).unwrap();
+    let error = read(file.path(), &ImportParams::default()).unwrap_err().to_string();
+    assert!(error.ends_with("nodes that may be hosts or switches: 3 (`h1`, `h2`, `x1`)"), "{error}");
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use hopmap_model::{Link, LinkState, Node, NodeKind, NodeState};
 
 use super::finish::{HostShape, MOST_SLOTS, Parts};
-use super::format::malformed;
+use super::format::{malformed, some};
 use super::{Result, units};
 
 /// Nodes and links in file order.
@@ -23,7 +23,50 @@ pub(super) struct GraphNode {
     pub(super) state: NodeState,
     pub(super) address: Option<String>,
     pub(super) cores: Option<Cores>,
+    /// What the names of its ports are like.
+    pub(super) ports: Clues,
 }
+
+/// Whether names are like those of hosts, and like those of switches.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Clues {
+    host: bool,
+    switch: bool,
+}
+
+impl Clues {
+    /// Those of a node that was given a name here, which says nothing.
+    pub(super) const NONE: Self = Self { host: true, switch: true };
+
+    /// Takes the name of a port: network interfaces of Linux belong to hosts; `swp1` and `Ethernet1/2` to switches.
+    pub(super) fn port(&mut self, name: &str) {
+        let name = name.trim().to_ascii_lowercase();
+        let letters = name.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let is_panel = name.contains('/') || ["swp", "ethernet"].contains(&letters);
+        self.switch |= is_panel;
+        self.host |= !is_panel && HOST_PORTS.contains(&letters);
+    }
+
+    /// What the words in the name of a node and the names of its ports agree on.
+    fn kind(mut self, name: &str) -> Option<NodeKind> {
+        for word in name.to_ascii_lowercase().split(|c: char| !c.is_ascii_alphabetic()) {
+            self.host |= HOST_WORDS.contains(&word);
+            self.switch |= SWITCH_WORDS.contains(&word);
+        }
+        match self {
+            Self { host: true, switch: false } => Some(NodeKind::Host),
+            Self { host: false, switch: true } => Some(NodeKind::Switch),
+            _ => None,
+        }
+    }
+}
+
+const HOST_PORTS: [&str; 15] =
+    ["eth", "eno", "ens", "enp", "enx", "em", "ib", "ibp", "ibs", "mlx", "bond", "hsn", "hfi", "hca", "nic"];
+const HOST_WORDS: [&str; 10] =
+    ["host", "node", "server", "srv", "compute", "gpu", "dgx", "hgx", "worker", "login"];
+const SWITCH_WORDS: [&str; 10] =
+    ["leaf", "spine", "superspine", "core", "tor", "switch", "sw", "agg", "aggregation", "router"];
 
 /// The cores of a host.
 #[derive(Debug)]
@@ -144,7 +187,7 @@ impl Graph {
             return Err(malformed(None, problem, format!("a machine has at most {MOST_SLOTS} slots")));
         }
         let links = both_ways(self.links, notes);
-        let kinds = kinds(&self.nodes, &links, notes);
+        let kinds = kinds(&self.nodes, &links, notes)?;
         let mut shapes = BTreeMap::new();
         let mut found = Vec::with_capacity(self.nodes.len());
         for (GraphNode { name, state, address, cores, .. }, kind) in self.nodes.into_iter().zip(kinds) {
@@ -162,37 +205,77 @@ impl Graph {
     }
 }
 
-/// The kind of every node. A node of unknown kind is a host if it has slots or at most one neighbour; if that
-/// gives no hosts, all such nodes are hosts.
-fn kinds(listed: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Vec<NodeKind> {
-    let mut neighbours: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); listed.len()];
+/// The kind of every node. Unknown kinds are those that names agree on; otherwise a node with at most one neighbour is a
+/// host, and its neighbour a switch, and so is what joins the parts of a tree. A server cabled to two leaf switches is not told
+/// from a spine by its cables, so what is left has to be said.
+fn kinds(listed: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Result<Vec<NodeKind>> {
+    let mut neighbours: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); listed.len()];
+    let mut is_tree = true;
+    let mut parts: Vec<usize> = (0..listed.len()).collect();
     for link in links.iter().filter(|link| link.source != link.destination) {
-        for (node, other) in [(link.source, link.destination), (link.destination, link.source)] {
-            if let Some(others) = neighbours.get_mut(node as usize).filter(|others| others.len() < 2) {
-                others.insert(other);
-            }
+        let (a, b) = (link.source as usize, link.destination as usize);
+        if neighbours[a].insert(b) && neighbours[b].insert(a) {
+            is_tree &= join(&mut parts, a, b);
         }
     }
-    let guess = |(node, others): (&GraphNode, &BTreeSet<u32>)| match node.kind {
-        Some(kind) => kind,
-        None if node.cores.is_some() || others.len() < 2 => NodeKind::Host,
-        None => NodeKind::Switch,
-    };
-    let mut kinds: Vec<NodeKind> = listed.iter().zip(&neighbours).map(guess).collect();
-    let unsaid = listed.iter().filter(|node| node.kind.is_none() && node.cores.is_none()).count();
-    if unsaid > 0 && kinds.iter().all(|kind| *kind == NodeKind::Switch) {
-        kinds
-            .iter_mut()
-            .zip(listed)
-            .filter(|(_, node)| node.kind.is_none())
-            .for_each(|(kind, _)| *kind = NodeKind::Host);
-        notes.push(format!("{unsaid} nodes of unknown kind all have several neighbours: treated as hosts"));
-    } else if unsaid > 0 {
-        notes.push(format!(
-            "{unsaid} nodes of unknown kind: those with several neighbours are treated as switches"
-        ));
+    let said = |node: &GraphNode| node.kind.or(node.cores.as_ref().map(|_| NodeKind::Host));
+    let mut kinds: Vec<Option<NodeKind>> = listed
+        .iter()
+        .zip(&neighbours)
+        .map(|(node, others)| {
+            let alone = || (others.len() < 2).then_some(NodeKind::Host);
+            said(node).or_else(|| node.ports.kind(&node.name)).or_else(alone)
+        })
+        .collect();
+    let is = |kinds: &[Option<NodeKind>], node: &usize, kind| kinds[*node] == Some(kind);
+    let first = kinds.clone();
+    for (node, others) in neighbours.iter().enumerate().filter(|(node, _)| first[*node].is_none()) {
+        if is_tree || others.iter().any(|other| is(&first, other, NodeKind::Host)) {
+            kinds[node] = Some(NodeKind::Switch);
+        }
     }
-    kinds
+    let guessed: Vec<usize> = (0..listed.len()).filter(|&node| said(&listed[node]).is_none()).collect();
+    let has_switches = kinds.contains(&Some(NodeKind::Switch));
+    // A cable between two hosts leads nowhere if there are switches, and if it is the only one of a host.
+    let leads_nowhere = |node: &usize| {
+        let many = |node: &usize| neighbours[*node].len() > 1;
+        let nowhere =
+            |other: &usize| is(&kinds, other, NodeKind::Host) && (has_switches || many(node) != many(other));
+        is(&kinds, node, NodeKind::Host) && neighbours[*node].iter().any(nowhere)
+    };
+    let named = |nodes: Vec<usize>| nodes.into_iter().map(|node| &*listed[node].name).collect::<Vec<&str>>();
+    let of =
+        |test: &dyn Fn(&usize) -> bool| named(guessed.iter().copied().filter(|node| test(node)).collect());
+    let unclear = of(&|node| kinds[*node].is_none() || leads_nowhere(node));
+    if !unclear.is_empty() {
+        let problem = format!("nodes that may be hosts or switches: {}", some(&unclear));
+        let help = "say which they are by `host` or `switch`: in the columns `source_type` and `destination_type` of a CSV \
+                    file, or as the `kind` of a node in JSON";
+        return Err(malformed(None, problem, help));
+    }
+    if !guessed.is_empty() {
+        let [hosts, switches] =
+            [NodeKind::Host, NodeKind::Switch].map(|kind| of(&|node| is(&kinds, node, kind)));
+        let shown =
+            [("hosts", hosts), ("switches", switches)].into_iter().filter(|(_, names)| !names.is_empty());
+        let shown: Vec<String> = shown.map(|(what, names)| format!("{what}: {}", some(&names))).collect();
+        let count = guessed.len();
+        notes.push(format!("{count} nodes of unknown kind, by their names and cables {}", shown.join("; ")));
+    }
+    Ok(kinds.into_iter().map(|kind| kind.unwrap_or(NodeKind::Switch)).collect())
+}
+
+/// Joins the parts of two nodes; false if they were one before. `parts` has a node of the same part for each, or itself.
+fn join(parts: &mut [usize], a: usize, b: usize) -> bool {
+    let [a, b] = [a, b].map(|mut node| {
+        while parts[node] != node {
+            parts[node] = parts[parts[node]];
+            node = parts[node];
+        }
+        node
+    });
+    parts[a] = b;
+    a != b
 }
 
 /// Splits cables into two directed links. Of links of unknown direction, two that are each other's reverse,

@@ -12,7 +12,7 @@ use super::units::unit_of_name;
 use super::{ImportParams, Imported, Result};
 
 const HELP: &str = "the first line names the columns: `source,destination` or `device_a,interface_a,device_b,interface_b`, and \
-                    `bandwidth`, `latency`, `state` if known";
+                    `source_type`, `destination_type` (`host` or `switch`), `bandwidth`, `latency`, `state` if known";
 
 /// The first line has columns for both ends of links.
 pub(super) fn recognises(sample: &Sample) -> bool {
@@ -206,8 +206,14 @@ impl Table<'_> {
         let mut both = None;
         for (column, text) in self.columns.iter().zip(record) {
             match column {
-                Column::Port(0) => link.source_port = self.unused.port(text),
-                Column::Port(_) => link.destination_port = self.unused.port(text),
+                Column::Port(end) => {
+                    let (node, port) = match end {
+                        0 => (source, &mut link.source_port),
+                        _ => (destination, &mut link.destination_port),
+                    };
+                    self.graph.nodes[node].ports.port(text);
+                    *port = self.unused.port(text);
+                }
                 Column::Bandwidth(scale) => {
                     link.bandwidth_bytes_per_s =
                         self.unused.bandwidth(text, *scale).or(link.bandwidth_bytes_per_s);
@@ -291,7 +297,7 @@ mod tests {
         let Imported { system, notes } = import(text).unwrap();
         let names: Vec<_> = system.nodes.iter().map(|node| (node.name.as_str(), node.kind)).collect();
         let (host, switch) = (NodeKind::Host, NodeKind::Switch);
-        assert_eq!(names, [("n1", host), ("leaf", switch), ("n2", host), ("spine", host)]);
+        assert_eq!(names, [("n1", host), ("leaf", switch), ("n2", host), ("spine", switch)]);
         assert_eq!(
             (system.links.len(), system.links[0].source_port, system.links[1].source_port),
             (6, Some(1), Some(7))

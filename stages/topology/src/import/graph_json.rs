@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::finish::machine;
 use super::format::{Sample, malformed};
-use super::graph::{Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
+use super::graph::{Clues, Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
 use super::units::unit_of_name;
 use super::{ImportError, ImportParams, Imported, Result};
 
@@ -185,12 +185,14 @@ impl Reading {
                 ))
             }
         };
+        let ports = if name.is_some() { Clues::default() } else { Clues::NONE };
         let node = GraphNode {
             name: name.unwrap_or_else(|| format!("node-{index}")),
             kind,
             state: node_state(is_up),
             address: text(&["address", "guid"]),
             cores,
+            ports,
         };
         Ok((node, id))
     }
@@ -207,9 +209,15 @@ impl Reading {
             };
             let (source, destination) = self.ends(index, object, nodes)?;
             let mut link = Link::new(to_u32(source), to_u32(destination));
-            link.source_port = self.port(object, &["source_port", "src_port", "sourcePort"]);
-            link.destination_port =
-                self.port(object, &["destination_port", "target_port", "dst_port", "targetPort"]);
+            let source_port = ["source_port", "src_port", "sourcePort"];
+            link.source_port = self.port(object, &source_port, source);
+            let destination_port = ["destination_port", "target_port", "dst_port", "targetPort"];
+            link.destination_port = self.port(object, &destination_port, destination);
+            let interfaces = object.get("interfaces").and_then(Value::as_array).into_iter().flatten();
+            for (end, node) in interfaces.zip([source, destination]) {
+                let name = end.get("interface").and_then(Value::as_str);
+                name.into_iter().for_each(|name| self.graph.nodes[node].ports.port(name));
+            }
             for (key, value) in object.iter().filter(|(_, value)| !value.is_null()) {
                 let (base, scale) = unit_of_name(key);
                 let text = || scalar(value).unwrap_or_default();
@@ -229,8 +237,10 @@ impl Reading {
         Ok(())
     }
 
-    fn port(&mut self, object: &Map<String, Value>, keys: &[&str]) -> Option<u32> {
-        any(object, keys).and_then(scalar).and_then(|port| self.unused.port(&port))
+    fn port(&mut self, object: &Map<String, Value>, keys: &[&str], node: usize) -> Option<u32> {
+        let port = any(object, keys).and_then(scalar)?;
+        self.graph.nodes[node].ports.port(&port);
+        self.unused.port(&port)
     }
 
     fn ends(&mut self, index: usize, object: &Map<String, Value>, nodes: usize) -> Result<(usize, usize)> {
