@@ -6,7 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::format::{Sample, malformed};
+use hopmap_model::{Link, Node, to_u32};
+
+use super::finish::{Parts, machine};
+use super::format::{Sample, malformed, some};
 use super::nvidia_smi::{self, Connection};
 use super::xml::{Element, Xml, first_element};
 use super::{ImportParams, Imported, Result};
@@ -23,7 +26,7 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 /// A GPU.
 struct Gpu {
     bus: String,
-    /// The NUMA node and the bridges above it, by line.
+    /// The NUMA node and the bridges above it, by their places in the file.
     above: Vec<usize>,
     /// Connections to other GPUs by bus id.
     links: BTreeMap<String, u32>,
@@ -34,18 +37,56 @@ struct Gpu {
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let xml = Xml::parse(text)?;
     let root = xml.root();
-    let mut gpus: Vec<(u32, Gpu)> = Vec::new();
+    let mut hosts: Vec<(&str, Vec<(u32, Gpu)>)> = Vec::new();
     for cpu in root.all("cpu") {
-        collect(cpu, &mut vec![cpu.line()], &mut gpus)?;
+        let hash = cpu.get("host_hash").unwrap_or_default();
+        let index = hosts.iter().position(|(other, _)| *other == hash).unwrap_or_else(|| {
+            hosts.push((hash, Vec::new()));
+            hosts.len() - 1
+        });
+        collect(cpu, &mut vec![cpu.place()], &mut hosts[index].1)?;
     }
-    gpus.sort_by_key(|(device, _)| *device);
-    if let Some(pair) = gpus.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(malformed(None, format!("GPU {} is in the file twice", pair[0].0), HELP));
+    hosts.retain(|(_, gpus)| !gpus.is_empty());
+    let mut all = Vec::with_capacity(hosts.len());
+    for (hash, mut gpus) in hosts {
+        gpus.sort_by_key(|(device, _)| *device);
+        if let Some(pair) = gpus.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(malformed(None, format!("GPU {} is in the file twice", pair[0].0), HELP));
+        }
+        all.push((hash, gpus.into_iter().map(|(_, gpu)| gpu).collect::<Vec<Gpu>>()));
     }
-    let gpus: Vec<Gpu> = gpus.into_iter().map(|(_, gpu)| gpu).collect();
-    let rows: Vec<Vec<Connection>> =
-        gpus.iter().map(|one| gpus.iter().map(|other| connection(one, other)).collect()).collect();
-    nvidia_smi::host(&rows, "the file does not name the host", HELP, params)
+    match all.as_slice() {
+        [] => nvidia_smi::host(&[], "", HELP, params),
+        [(_, gpus)] => nvidia_smi::host(&rows(gpus), "the file does not name the host", HELP, params),
+        hosts => joined(hosts, params),
+    }
+}
+
+fn rows(gpus: &[Gpu]) -> Vec<Vec<Connection>> {
+    gpus.iter().map(|one| gpus.iter().map(|other| connection(one, other)).collect()).collect()
+}
+
+/// Hosts whose GPUs share switches of `NVLink`: NCCL writes all of such a domain into one file (`ncclTopoFuseXml`).
+fn joined(hosts: &[(&str, Vec<Gpu>)], params: &ImportParams) -> Result<Imported> {
+    let names: Vec<&str> = hosts.iter().map(|(hash, _)| *hash).collect();
+    let is_joined = hosts.iter().flat_map(|(_, gpus)| gpus).all(|gpu| gpu.to_switches > 0);
+    if !is_joined || names.contains(&"") {
+        let problem = format!("GPUs of several hosts without a common switch of NVLink: {}", some(&names));
+        let help = "give the file of one host as `every_host`, and the network of the hosts as `path`; \
+                    NCCL writes one host with `NCCL_MNNVL_ENABLE=0`";
+        return Err(malformed(None, problem, help));
+    }
+    let mut notes =
+        vec![format!("hosts joined by NVLink, with their `host_hash` for a name: {}", some(&names))];
+    let mut parts = Parts::default();
+    let switch = to_u32(hosts.len());
+    for (host, (name, gpus)) in (0..).zip(hosts) {
+        parts.nodes.push(Node::host(*name));
+        parts.links.extend([Link::new(host, switch), Link::new(switch, host)]);
+        parts.shapes.insert((*name).to_owned(), nvidia_smi::shape(&rows(gpus), HELP, &mut notes)?);
+    }
+    parts.nodes.push(Node::switch("nvlink"));
+    Ok(Imported { system: machine(parts, params)?, notes })
 }
 
 /// Collects the GPUs below an element.
@@ -57,7 +98,7 @@ fn collect(element: Element<'_>, above: &mut Vec<usize>, gpus: &mut Vec<(u32, Gp
                 device.parse().map_err(|_| gpu.wrong(format!("`dev=\"{device}\"` is not a number"), HELP))?;
             gpus.push((device, self::gpu(pci.need("busid")?, gpu, above)?));
         }
-        above.push(pci.line());
+        above.push(pci.place());
         collect(pci, above, gpus)?;
         above.pop();
     }
@@ -152,6 +193,43 @@ mod tests {
         let links = [to(2), to(3), to(0), to(1)];
         let text = topology([&links[0], &links[1], &links[2], &links[3]]);
         assert_eq!(levels(&text), [[0, 1, 0, 1], [0, 0, 0, 0]]);
+    }
+
+    /// They were one host, or "GPU 0 is in the file twice". Elements on one line are different ones.
+    #[test]
+    fn hosts_of_one_domain_are_joined() {
+        let link = "<nvlink target=\"0000:c4:00.0\" count=\"18\" tclass=\"0x068000\"/>";
+        let cpus = |hash: &str, link: &str| {
+            let one = topology([link; 4])
+                .replace("<cpu ", &format!("<cpu host_hash=\"{hash}\" "))
+                .replace('\n', "");
+            one.replace("<system version=\"1\">", "").replace("</system>", "")
+        };
+        let read = |text: &str| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), text).unwrap();
+            import(file.path(), &ImportParams::default())
+        };
+        let both = |link: &str| {
+            format!("<system version=\"1\">{}{}</system>", cpus("0xa2", link), cpus("0xa1", link))
+        };
+        let imported = read(&both(link)).unwrap();
+        let names: Vec<_> = imported.system.nodes.iter().map(|node| &*node.name).collect();
+        assert_eq!((names, imported.system.slots.len()), (vec!["0xa2", "0xa1", "nvlink"], 8));
+        assert_eq!(crate::import::hops(&imported.system, "0xa1", "0xa2"), Some(2));
+        assert!(imported.notes[0].contains("2 (`0xa2`, `0xa1`)"), "{:?}", imported.notes);
+        let error = read(&both("")).unwrap_err().to_string();
+        assert!(error.ends_with("without a common switch of NVLink: 2 (`0xa2`, `0xa1`)"), "{error}");
+        let one = format!("<system version=\"1\">{}</system>", cpus("0xa1", ""));
+        assert_eq!(levels(&one), [[0, 0, 1, 1], [0, 0, 0, 0]]);
+    }
+
+    #[test]
+    fn the_two_hosts_of_a_report_are_read() {
+        let Some(data) = hopmap_test_support::given_data() else { return };
+        let system =
+            import(&data.join("reports/nccl-two-hosts.xml"), &ImportParams::default()).unwrap().system;
+        assert_eq!(system.hosts().map(|(_, _, slots)| slots).collect::<Vec<_>>(), [4, 4]);
     }
 
     #[test]

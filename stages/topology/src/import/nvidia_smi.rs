@@ -159,22 +159,33 @@ pub(super) fn host(
     help: &'static str,
     params: &ImportParams,
 ) -> Result<Imported> {
-    if rows.is_empty() || rows.len() > MOST_GPUS {
-        return Err(malformed(None, format!("{} GPUs", rows.len()), help));
-    }
     let mut notes = vec![format!("{nameless}, which is `{HOST}` here")];
-    let (kinds, groups) = groups(rows, &mut notes);
-    if !kinds.is_empty() {
-        let kinds = kinds.iter().map(Connection::to_string).collect::<Vec<_>>().join(", ");
-        notes.push(format!("connections that join GPUs, one level each, innermost first: {kinds}"));
-    }
-    let shape = HostShape { cores: (0..to_u32(rows.len())).collect(), groups };
     let parts = Parts {
         nodes: vec![Node::host(HOST)],
-        shapes: [(HOST.to_owned(), shape)].into(),
+        shapes: [(HOST.to_owned(), shape(rows, help, &mut notes)?)].into(),
         ..Parts::default()
     };
     Ok(Imported { system: machine(parts, params)?, notes })
+}
+
+/// The shape of a host whose GPUs have these connections.
+pub(super) fn shape(
+    rows: &[Vec<Connection>],
+    help: &'static str,
+    notes: &mut Vec<String>,
+) -> Result<HostShape> {
+    if rows.is_empty() || rows.len() > MOST_GPUS {
+        return Err(malformed(None, format!("{} GPUs", rows.len()), help));
+    }
+    let (kinds, groups) = groups(rows, notes);
+    if !kinds.is_empty() {
+        let kinds = kinds.iter().map(Connection::to_string).collect::<Vec<_>>().join(", ");
+        let note = format!("connections that join GPUs, one level each, innermost first: {kinds}");
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    Ok(HostShape { cores: (0..to_u32(rows.len())).collect(), groups })
 }
 
 fn connection(word: &str) -> Option<Connection> {

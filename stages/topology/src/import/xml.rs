@@ -92,6 +92,11 @@ impl<'a> Element<'a> {
         self.node.tag_name().name()
     }
 
+    /// Where it begins in the file, which no other element has.
+    pub(super) fn place(self) -> usize {
+        self.node.range().start
+    }
+
     /// The line where it begins.
     pub(super) fn line(self) -> usize {
         let begin = self.node.range().start;
