@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use hopmap_artifact::{ArtifactError, Folder};
 use hopmap_compare::differing;
 use hopmap_durable::{DurableError, replace_file};
+use hopmap_launchers::shell_word;
 use hopmap_model::{InputError, read_input};
 use jiff::Timestamp;
 use miette::Diagnostic;
@@ -55,7 +56,7 @@ pub enum AcceptedError {
     Artifact(#[from] ArtifactError),
     /// Nothing has been accepted yet.
     #[error("nothing is accepted yet: {} does not exist", .0.display())]
-    #[diagnostic(code(accepted::missing), help("accept an artifact with `hopmap accept ARTIFACT --out {}`", .0.display()))]
+    #[diagnostic(code(accepted::missing), help("accept an artifact with `hopmap accept ARTIFACT --out {}`", shell_word(&.0.to_string_lossy())))]
     Missing(PathBuf),
     /// The file is not an accepted state.
     #[error("{} is not an accepted state: {reason}", path.display())]

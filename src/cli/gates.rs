@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use hopmap_artifact::Folder;
 use hopmap_command::{Exit, Failure, refuse, shown};
+use hopmap_launchers::shell_word;
 use hopmap_text::counted;
 use miette::{Diagnostic, Report};
 use serde_json::json;
@@ -43,7 +44,8 @@ impl GateArguments {
         let is_missing = |path: &&PathBuf| matches!(path.try_exists(), Ok(false));
         let Some(path) = self.accepted.as_ref().filter(is_missing) else { return Ok(()) };
         let (name, path) = (pipeline.source.name(), path.display());
-        let help = format!("after a run without --accepted, `hopmap accept {name} --out {path}` writes it");
+        let [name, out] = [name, &*path.to_string()].map(shell_word);
+        let help = format!("after a run without --accepted, `hopmap accept {name} --out {out}` writes it");
         refuse(format!("the baseline {path} does not exist"), help)
     }
 
@@ -99,7 +101,7 @@ pub(crate) fn print(pipeline: &Pipeline, report: &RunReport, output: Output) {
         }
     }
     if of(Standing::Open).next().is_some() {
-        output.line(format!("  {:<12} hopmap accept {}", "to accept", pipeline.source.name()));
+        output.line(format!("  {:<12} hopmap accept {}", "to accept", shell_word(pipeline.source.name())));
     }
     print_broken(&of(Standing::Broken).collect::<Vec<_>>(), output);
 }
@@ -278,7 +280,7 @@ fn outputs(cell: usize, pipeline: &Pipeline, store: &Store, planned: &RunReport)
     };
     let hint = format!(
         "only a run in which every stage has a result can be accepted: `hopmap run {}`",
-        pipeline.source.name()
+        shell_word(pipeline.source.name())
     );
     refuse(format!("cannot accept: {because}"), hint)
 }
@@ -322,7 +324,7 @@ fn check_values(
     output: Output,
 ) -> Result {
     let Some(before) = before else {
-        let hint = format!("accept the values with `hopmap accept {}`", pipeline.source.name());
+        let hint = format!("accept the values with `hopmap accept {}`", shell_word(pipeline.source.name()));
         return refuse(format!("nothing is accepted yet: {} does not exist", shown(place)), hint);
     };
     let same = format!("{}: these are the accepted values", pipeline.name);

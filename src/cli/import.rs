@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use hopmap_command::{Exit, refuse, shown};
+use hopmap_launchers::shell_word;
 use serde_json::json;
 
 use super::open::working_directory;
@@ -53,7 +54,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let imported = archive.import(&folder).map_err(refused)?;
     output.json(&json!({ "folder": folder, "imported": imported }));
     output.line(format!("{}: {} files, {} results", shown(&folder), imported.files, imported.results));
-    output.line(format!("  {:<12} hopmap run {}", "run it", shown(&folder.join(&imported.pipeline))));
+    output.line(format!(
+        "  {:<12} hopmap run {}",
+        "run it",
+        shell_word(&shown(&folder.join(&imported.pipeline)))
+    ));
     Ok(Exit::Done)
 }
 

@@ -1,6 +1,5 @@
 //! `hopmap init`: creates a project from a bundled pipeline.
 
-use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Component, Path, PathBuf};
@@ -8,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use clap::{Args, ValueHint};
 use hopmap_command::{Exit, Failure, Mistake, refuse, shown};
 use hopmap_durable::DurableError;
+use hopmap_launchers::shell_word;
 use hopmap_text::closest;
 use serde_json::json;
 
@@ -252,9 +252,7 @@ fn said(
     }
     output.line("next:");
     if shown(folder) != "." {
-        // A name with a NUL has no folder.
-        let folder = shown(folder);
-        output.line(format!("  cd {}", shlex::try_quote(&folder).unwrap_or(Cow::Borrowed(&folder))));
+        output.line(format!("  cd {}", shell_word(&shown(folder))));
     }
     if let Some(glob) = files.first().and_then(|(_, text)| glob(text)) {
         output.line(format!("  put your traces where {glob} finds them, then"));

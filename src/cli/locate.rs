@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use hopmap_command::{Exit, Mistake, refuse, shown};
+use hopmap_launchers::shell_word;
 use hopmap_text::closest;
 use serde_json::{Value as Json, json};
 
@@ -23,8 +24,9 @@ use crate::pipeline::{Choice, Pipeline, Selector, cell_name, labels};
 fn path_of(name: &str) -> Result<Option<PathBuf>> {
     let path = working_directory()?.join(name);
     if archive::looks_like_one(&path) {
+        let word = shell_word(name);
         let help =
-            format!("`hopmap import {name}` unpacks it as a project; `hopmap verify {name}` checks it");
+            format!("`hopmap import {word}` unpacks it as a project; `hopmap verify {word}` checks it");
         return refuse(format!("{name} is an archive of a run, not an artifact"), help);
     }
     Ok(path.exists().then_some(path))

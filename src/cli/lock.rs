@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_command::{Exit, Failure, Mistake, refuse, shown};
+use hopmap_launchers::shell_word;
 use hopmap_text::counted;
 use serde_json::json;
 
@@ -287,7 +288,7 @@ pub(crate) fn export(arguments: &ArchiveArguments, output: Output) -> Result {
     }
     let files = counted(exported.files, "file");
     output.line(format!("{}: {files}, {} bytes", shown(&place), exported.bytes));
-    output.line(format!("  {:<12} hopmap verify {}", "check it", shown(&place)));
+    output.line(format!("  {:<12} hopmap verify {}", "check it", shell_word(&shown(&place))));
     Ok(Exit::Done)
 }
 

@@ -9,6 +9,7 @@ use clap::Args;
 use hopmap_artifact::Folder;
 use hopmap_command::{Exit, refuse, shown};
 use hopmap_formats::host_list;
+use hopmap_launchers::shell_word;
 use hopmap_model::{Mapping, Metrics, Prediction, SystemGraph};
 use miette::Diagnostic;
 use serde::Serialize;
@@ -45,7 +46,7 @@ const SAME: f64 = 1e-9;
 /// A stage failed, where its error is not printed.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{path} failed")]
-#[diagnostic(code(cli::no_answer), help("`hopmap run {path}` says why"))]
+#[diagnostic(code(cli::no_answer), help("`hopmap run {}` says why", shell_word(path)))]
 struct NoAnswer {
     path: String,
 }

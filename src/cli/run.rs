@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use hopmap_command::{Exit, Failure, all_cores, refuse, shown};
 use hopmap_durable::replace_file;
+use hopmap_launchers::shell_word;
 use hopmap_model::BOUND_PORT;
 use hopmap_text::counted;
 use miette::Report;
@@ -476,7 +477,8 @@ pub(crate) fn why(arguments: &WhyArguments, output: Output) -> Result {
         }
         let would_run = cells.iter().find(|&&index| report.cells[index].state != State::Cached);
         let example = &pipeline.cells[*would_run.unwrap_or(&cells[0])].name;
-        output.line(format!("one cell: hopmap why '{example}' {}", arguments.pipeline.pipeline));
+        let [cell, file] = [example, &arguments.pipeline.pipeline].map(|word| shell_word(word));
+        output.line(format!("one cell: hopmap why {cell} {file}"));
         let errors = cells.iter().filter_map(|&index| report.cells[index].error.as_ref());
         errors.take(summary::MOST_SHOWN).for_each(|error| output.error(error));
     } else {

@@ -12,7 +12,7 @@ mod step;
 use std::path::Path;
 
 use hopmap_command::{Exit, Failure, refuse, shown};
-use hopmap_launchers::launch_file;
+use hopmap_launchers::{launch_file, start_command};
 use hopmap_model::{APPROXIMATE, Artifact as _, MOST_GAIN, Mapping, Metrics, Prediction, Program, Trials};
 use hopmap_mpi_environment::LauncherKind;
 use hopmap_recording::Recording;
@@ -301,7 +301,7 @@ fn leave_best(arguments: &Arguments, file: &Path, output: Output) -> Result<()> 
     let launch = launch_file(&mapping, &best.digest, arguments.launch).map_err(Failure::failed)?;
     let path = file.with_file_name(BEST_SO_FAR);
     written::save(file, &arguments.store, &[(BEST_SO_FAR, Some(&launch.text))])?;
-    let command = launch.command.replace("{file}", &shown(&path)).replace("{program}", "PROGRAM");
+    let command = start_command(&launch.command, &shown(&path));
     output.line(format!("stopped early: the best placement so far is `{command}`; the same command goes on"));
     Ok(())
 }

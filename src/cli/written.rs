@@ -8,6 +8,7 @@ use clap::{Args as _, FromArgMatches as _};
 use hopmap_artifact::{Codec, Folder};
 use hopmap_command::{Exit, Failure, holder, shown};
 use hopmap_durable::{DurableError, Lock, replace_file};
+use hopmap_launchers::shell_word;
 use miette::{Diagnostic, Report};
 
 use super::open::{PipelineArguments, StoreArguments};
@@ -24,7 +25,7 @@ const FIRST_LINE: &str = "# Written by hopmap, which replaces it unless it was e
 #[error("{path} is not a pipeline that hopmap wrote, or it was edited")]
 #[diagnostic(
     code(cli::not_written),
-    help("name another folder with --out, move it away, or run it with `hopmap run {path}`")
+    help("name another folder with --out, move it away, or run it with `hopmap run {}`", shell_word(path))
 )]
 struct NotWritten {
     path: String,

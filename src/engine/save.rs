@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_artifact::{DESCRIPTION, Folder, PROVENANCE};
 use hopmap_durable::{DurableError, Staging, copy_file, is_leftover, replace_file};
+use hopmap_launchers::start_command;
 use hopmap_model::{Artifact, LaunchFile, TextFile, read_input};
 use miette::{Diagnostic, Report};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
@@ -327,7 +328,7 @@ pub(crate) fn launch_files<'a>(
 pub(crate) fn launch_command(store: &Store, record: &OutputRecord, path: &str) -> Option<String> {
     let folder = Folder::open(&store.artifact(&record.digest)).ok()?;
     let command: String = folder.attribute("command").ok()?;
-    Some(command.replace("{file}", path).replace("{program}", "PROGRAM"))
+    Some(start_command(&command, path))
 }
 
 /// Number of names in the way that are listed.

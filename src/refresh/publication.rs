@@ -10,6 +10,7 @@ use hopmap_changes::{Change, Machine, Thresholds, changes};
 use hopmap_durable::{
     DurableError, Lock, Staging, crash_point, is_leftover, replace_file, replace_symlink, sync_folder,
 };
+use hopmap_launchers::shell_word;
 use hopmap_model::{Measurements, SystemGraph};
 use jiff::Timestamp;
 use miette::Diagnostic;
@@ -453,7 +454,7 @@ pub enum RefreshError {
     Foreign(PathBuf),
     /// Nothing is published.
     #[error("nothing is published in {}", .0.display())]
-    #[diagnostic(code(refresh::nothing), help("`hopmap topology refresh --publish {}` publishes the current machine", .0.display()))]
+    #[diagnostic(code(refresh::nothing), help("`hopmap topology refresh --publish {}` publishes the current machine", shell_word(&.0.to_string_lossy())))]
     Nothing(PathBuf),
     /// The published or accepted entry is damaged or missing.
     #[error("{} points to a snapshot that is missing or damaged", path.display())]

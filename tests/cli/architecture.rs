@@ -292,6 +292,62 @@ fn only_the_command_line_prints() {
     }
 }
 
+/// All sources that show a command with a name in it: a person pastes it, so a shell must read the name as one word.
+#[test]
+fn shown_commands_are_quoted() {
+    let quoted = [
+        "src/accepted.rs",
+        "src/cli/gates.rs",
+        "src/cli/import.rs",
+        "src/cli/locate.rs",
+        "src/cli/lock.rs",
+        "src/cli/rank_order.rs",
+        "src/cli/run.rs",
+        "src/cli/tune/machine.rs",
+        "src/cli/written.rs",
+        "src/refresh/publication.rs",
+        "stages/checkpoint/src/commands/change.rs",
+    ];
+    // Names of hopmap's own stages and files, and the title of a page.
+    let plain = ["src/cli/exec.rs", "src/cli/init.rs", "src/report.rs", "src/pipeline/project.rs"];
+    let shows = |line: &str| {
+        let mut commands = line.split("hopmap ").skip(1);
+        !line.trim_start().starts_with("//")
+            && commands.any(|rest| {
+                let command = rest.split(['`', '"']).next().unwrap_or_default();
+                let verb = command.split(' ').next().unwrap_or_default();
+                let verbs = [
+                    "accept",
+                    "check",
+                    "checkpoint",
+                    "exec",
+                    "import",
+                    "plan",
+                    "run",
+                    "stages",
+                    "topology",
+                    "verify",
+                    "why",
+                ];
+                verbs.contains(&verb) && command.contains('{')
+            })
+    };
+    let mut found = BTreeSet::new();
+    for (path, text) in sources().into_iter().filter(|(path, _)| in_src(path)) {
+        let product = text.split("#[cfg(test)]").next().unwrap();
+        let path = path.to_string_lossy().into_owned();
+        assert!(!product.contains("replace(\"{file}\""), "{path} does not use start_command");
+        if product.lines().any(shows) && !plain.contains(&&*path) {
+            assert!(
+                product.contains("shell_word("),
+                "{path} shows a command, but does not quote it with shell_word"
+            );
+            found.insert(path);
+        }
+    }
+    assert_eq!(found, quoted.map(str::to_owned).into());
+}
+
 #[test]
 fn only_the_registry_lists_stages() {
     let workspace = workspace();

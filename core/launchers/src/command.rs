@@ -41,10 +41,27 @@ impl CommandWords {
     }
 }
 
+/// A word of a command that is shown, as a shell takes it. What begins with a dash is taken for a path, which is no option.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let word = if word.starts_with('-') { format!("./{word}") } else { word.to_owned() };
+    quoted(&word)
+}
+
+/// Only a NUL cannot be quoted, and no path has one.
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
+}
+
+/// The command of a launch file as one types it, with `PROGRAM` for the program.
+#[must_use]
+pub fn start_command(command: &str, file: &str) -> String {
+    command.replace(FILE_WORD, &shell_word(file)).replace(PROGRAM_WORD, "PROGRAM")
+}
+
 /// A command with its environment variables before it, as one types it.
 #[must_use]
 pub fn with_variables(variables: &BTreeMap<String, String>, command: &str) -> String {
-    let quoted = |value| shlex::try_quote(value).map_or(value.into(), std::borrow::Cow::into_owned);
     let variables = variables.iter().map(|(name, value)| format!("{name}={} ", quoted(value)));
     variables.collect::<String>() + command
 }
@@ -52,6 +69,29 @@ pub fn with_variables(variables: &BTreeMap<String, String>, command: &str) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_shown_can_be_pasted() {
+        for path in [
+            "plain/rankfile",
+            "with blank",
+            "it's",
+            "\"quoted\"",
+            "Schöne Grüße",
+            "$HOME",
+            "a;b",
+            "a*",
+            "-n",
+            "~x",
+            "!x",
+            "",
+        ] {
+            let command = start_command("F={file} mpirun --hostfile {file} {program}", path);
+            let words = shlex::split(&command).unwrap();
+            let path = if path.starts_with('-') { format!("./{path}") } else { path.to_owned() };
+            assert_eq!(words, [&format!("F={path}"), "mpirun", "--hostfile", &path, "PROGRAM"], "{command}");
+        }
+    }
 
     #[test]
     fn a_command_has_variables_a_launcher_and_a_place_for_the_program() {

@@ -9,7 +9,7 @@ mod files;
 mod launch;
 mod torch;
 
-pub use command::{COMMAND_OF_FILE, CommandWords, PROGRAM_WORD, with_variables};
+pub use command::{COMMAND_OF_FILE, CommandWords, PROGRAM_WORD, shell_word, start_command, with_variables};
 pub use default_placement::default_options;
 pub use error::LaunchError;
 pub use files::{

@@ -30,22 +30,22 @@ pub enum TorchStart {
 /// the file, where the system may have another one.
 const OF_THIS_HOST: &str = "for own in $SLURMD_NODENAME $({ hostname; hostname -s; hostname -f; hostname -I; } 2>/dev/null); \
                             do while read -r rank names; do case \"$rank $names \" in [0-9]*\" $own \"*) node=$rank;; esac; \
-                            done < \"{file}\"; done";
+                            done < \"$0\"; done";
 /// Sets `node` to the node rank of the node of Kubernetes whose name the pod has in `NODE_NAME`. The index of a pod says
 /// nothing of its node, which the scheduler chooses.
 const OF_THIS_NODE: &str = "while IFS=, read -r index host; do case $index,$host in [0-9]*\",$NODE_NAME\") node=$index;; esac; \
-                            done < \"{file}\"";
+                            done < \"$0\"";
 
 /// The file, and the command that starts the ranks. The host of node rank 0 is the master: with static rendezvous its
 /// `torchrun` opens the store.
 pub fn torch_file(mapping: &Mapping, digest: &str, start: TorchStart) -> Result<LaunchFile, LaunchError> {
     let (hosts, gpus) = hosts_of_nodes(mapping)?;
     let (nodes, master) = (hosts.len(), hosts[0]);
-    // Variables are those of the shell that runs on the host.
-    let command = |before: &str, set: &str, node_rank: &str| {
+    // Variables are those of the shell that runs on the host. The file is `$0` of its script, so that any name of it can be quoted.
+    let command = |before: &str, set: &str, node_rank: &str, zero: &str| {
         format!(
             "{before}sh -c '{set}exec torchrun --nnodes {nodes} --nproc-per-node {gpus} --node-rank {node_rank} \
-             --master-addr {master} \"$@\"' torchrun {{program}}"
+             --master-addr {master} \"$@\"' {zero} {{program}}"
         )
     };
     let numbered = |separator: char, names: Vec<String>| -> Vec<String> {
@@ -54,18 +54,18 @@ pub fn torch_file(mapping: &Mapping, digest: &str, start: TorchStart) -> Result<
     let plain = || hosts.iter().map(|host| (*host).to_owned()).collect();
     let (name, lines, command) = match start {
         TorchStart::NodeRanks => {
-            let known = "\"${node:?has no value, because no line of {file} has a name of this host}\"";
-            let command = command("", &format!("node=; {OF_THIS_HOST}; "), known);
+            let known = "\"${node:?has no value, because no line of $0 has a name of this host}\"";
+            let command = command("", &format!("node=; {OF_THIS_HOST}; "), known, "{file}");
             ("node-ranks", numbered(' ', names(&hosts)), command)
         }
         TorchStart::Slurm => {
             // Slurm would bind the only task of a host to one core.
             let srun = format!("SLURM_HOSTFILE={{file}} srun -m arbitrary --cpu-bind=none -n {nodes} ");
-            ("torch-hostfile", plain(), command(&srun, "", "$SLURM_PROCID"))
+            ("torch-hostfile", plain(), command(&srun, "", "$SLURM_PROCID", "torchrun"))
         }
         TorchStart::Indexes => {
-            let known = "\"${node:?has no value, because NODE_NAME is not the name of a host in {file}}\"";
-            let command = command("", &format!("node=; {OF_THIS_NODE}; "), known);
+            let known = "\"${node:?has no value, because NODE_NAME is not the name of a host in $0}\"";
+            let command = command("", &format!("node=; {OF_THIS_NODE}; "), known, "{file}");
             let table = [vec!["index,host".to_owned()], numbered(',', plain())].concat();
             ("indexes.csv", table, command)
         }
@@ -145,7 +145,7 @@ mod tests {
         let LaunchFile { text, command, .. } = file(&slots, TorchStart::NodeRanks);
         assert_eq!(text, "# hopmap mapping 12\n0 node70\n1 node7\n2 node66.site node66\n");
         assert!(command.contains("torchrun --nnodes 3 --nproc-per-node 2 --node-rank"), "{command}");
-        assert!(command.ends_with("--master-addr node70 \"$@\"' torchrun {program}"), "{command}");
+        assert!(command.ends_with("--master-addr node70 \"$@\"' {file} {program}"), "{command}");
         let slurm = file(&slots, TorchStart::Slurm);
         assert_eq!(slurm.text, "# hopmap mapping 12\nnode70\nnode7\nnode66.site\n");
         assert!(
@@ -178,7 +178,10 @@ mod tests {
             "case $1 in -I) echo {addresses} ;; -f) echo {full};; -s) echo {short} | cut -d. -f1;; *) echo {short};; esac"
         );
         write("hostname", &format!("#!/bin/sh\n{names}\n"));
-        let command = file.command.replace("{file}", &path).replace("{program}", "train.py 'an argument'");
+        let command = file
+            .command
+            .replace("{file}", &crate::shell_word(&path))
+            .replace("{program}", "train.py 'an argument'");
         let search = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
         let mut shell = std::process::Command::new("sh");
         shell

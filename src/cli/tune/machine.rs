@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::{Args as _, FromArgMatches as _};
 use hopmap_command::{Exit, Failure, refuse};
 use hopmap_durable::Staging;
+use hopmap_launchers::shell_word;
 use hopmap_model::{Link, SystemGraph};
 
 use super::arguments::Arguments;
@@ -147,7 +148,8 @@ fn measure_machine(
     let (launcher, folder) =
         (command_line(place.launcher(arguments)?.iter()), unfinished.to_string_lossy().into_owned());
     output.note(format!(
-        "measuring the machine: hopmap exec topology/probe --launcher {launcher:?} -p calibrate=true"
+        "measuring the machine: hopmap exec topology/probe --launcher {} -p calibrate=true",
+        shell_word(&launcher)
     ));
     // Quoted, or a name such as 1 would be a number.
     let mpicc = arguments.mpicc.as_ref().map(|mpicc| format!("mpicc={}", literal(mpicc)));

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use hopmap_launchers::{
     COMMAND_OF_FILE, CRAY_FILE, CommandWords, PROGRAM_WORD, heading, hosts_of_ranks, short_name,
-    with_variables,
+    start_command, with_variables,
 };
 use hopmap_model::{
     Context, Error, InputPath, Inputs, LaunchFile, Mapping, Metrics, OutOfRange, Outcome, Outputs, Placement,
@@ -215,7 +215,7 @@ impl Started {
 
     /// The command as a message shows it.
     fn shown(&self) -> String {
-        self.file.command.replace("{file}", &self.name()).replace(PROGRAM_WORD, "PROGRAM")
+        start_command(&self.file.command, &self.name())
     }
 
     /// What the message calls the file.

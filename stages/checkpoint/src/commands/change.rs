@@ -11,6 +11,7 @@ use std::time::Instant;
 use clap::Args;
 use hopmap_command::{Answer, Command, Exit, Failure, Mistake, shown};
 use hopmap_durable::DurableError;
+use hopmap_launchers::shell_word;
 use hopmap_model::Context;
 use hopmap_text::bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -61,7 +62,8 @@ impl Command for Init {
         let mut answer = Answer::of(&json!({ "store": shown(store.folder()), "settings": store.settings() }));
         let store = shown(&self.store);
         answer.line(format!(
-            "created an empty store in {store}; next: hopmap checkpoint add {store} CHECKPOINT"
+            "created an empty store in {store}; next: hopmap checkpoint add {} CHECKPOINT",
+            shell_word(&store)
         ));
         Ok(answer)
     }
