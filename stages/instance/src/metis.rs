@@ -21,6 +21,8 @@ const HINT: &str = "a METIS graph begins with `n m fmt`: vertices, undirected ed
 const ONE_SIDED: &str = "list every edge on the lines of both ends, with the same weight";
 const NO_SELF_EDGE: &str =
     "METIS does not allow self-loops: remove it; it does not affect the cost of a mapping";
+const FROM_ZERO: &str = "the vertices of this graph are counted from zero, but METIS counts from one";
+const ADD_ONE: &str = "add 1 to every neighbour: without that the file is a valid graph";
 const EDGES: &str = "m counts every edge once, although it is on the lines of both ends";
 const EMPTY_LINES: &str = "every vertex needs a line; without neighbours it is empty or has only its weights";
 const TOO_HEAVY: &str = "weights become bytes, whose total over both directions must be below 2^64: divide them by a common \
@@ -31,8 +33,19 @@ const TOO_HEAVY: &str = "weights become bytes, whose total over both directions 
 ///
 /// The process mapping cost J over all undirected edges is half of F, which counts both directions: F = 2 J.
 pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+    read_counted_from(1, path, cx).map_err(|error| {
+        // What is wrong first depends on the graph: often a vertex is its own neighbour.
+        match path.is_file() && read_counted_from(0, path, &Context::detached()).is_ok() {
+            true => FileError { problem: FROM_ZERO.into(), ..error }.with_help(ADD_ONE),
+            false => error,
+        }
+    })
+}
+
+/// Reads a graph whose first vertex has this number.
+fn read_counted_from(first: u64, path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let mut words = Words::open(path, HINT)?.with(cx);
-    let header = Header::read(&mut words)?;
+    let header = Header { first, ..Header::read(&mut words)? };
     let mut rows = Rows::default();
     while rows.lines.len() < header.vertices as usize {
         if !words.skip_lines_with(b'%')? {
@@ -60,6 +73,8 @@ pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError>
 /// The first line.
 struct Header {
     line: usize,
+    /// Number of the first vertex.
+    first: u64,
     vertices: u64,
     edges: u64,
     /// Number of sizes and weights at the start of the line of a vertex.
@@ -113,7 +128,14 @@ impl Header {
             return Err(words.error("unexpected number after n, m, fmt and ncon"));
         }
         let vertex_weights = weights + format / 100;
-        Ok(Self { line: words.here(), vertices, edges, vertex_weights, edge_weights: format % 10 == 1 })
+        Ok(Self {
+            line: words.here(),
+            first: 1,
+            vertices,
+            edges,
+            vertex_weights,
+            edge_weights: format % 10 == 1,
+        })
     }
 }
 
@@ -215,8 +237,8 @@ impl Rows {
 
 /// Reads the weight of a neighbour.
 fn read_edge(source: u32, neighbour: u64, words: &mut Words<'_>, header: &Header) -> Result<Edge, FileError> {
-    let vertex = u64::from(source) + 1;
-    if !(1..=header.vertices).contains(&neighbour) {
+    let vertex = u64::from(source) + header.first;
+    if !(header.first..header.vertices + header.first).contains(&neighbour) {
         let what =
             format!("vertex {vertex} has neighbour {neighbour}, but vertices are 1 to {}", header.vertices);
         return Err(words.error(what));
@@ -233,7 +255,7 @@ fn read_edge(source: u32, neighbour: u64, words: &mut Words<'_>, header: &Header
             }
         },
     };
-    Ok(Edge { source, destination: neighbour as u32 - 1, messages: 1, bytes })
+    Ok(Edge { source, destination: (neighbour - header.first) as u32, messages: 1, bytes })
 }
 
 /// Only empty lines may follow the last vertex.
@@ -339,6 +361,16 @@ mod tests {
         packed.truncate(packed.len() - 3);
         let error = read_graph(file(packed).path(), &Context::detached()).unwrap_err();
         assert!(error.to_string().contains(": cannot be read: "));
+    }
+
+    /// The first fault of such a file was reported: a self-loop, vertex 0, or an edge in one direction.
+    #[test]
+    fn graphs_counted_from_zero_are_told_so() {
+        for text in ["3 2\n1\n0 2\n1\n", "3 2\n2\n2\n0 1\n", "3 3 1\n1 5 2 5\n0 5 2 5\n0 5 1 5\n"] {
+            let (problem, hint) = refused(text);
+            assert!(problem.ends_with(FROM_ZERO) && hint == ADD_ONE, "{problem}");
+        }
+        assert_eq!(refused("2 1\n1\n1\n").1, NO_SELF_EDGE);
     }
 
     #[test]
