@@ -75,7 +75,8 @@ impl<'a> Index<'a> {
         let named = |reference: &Reference| {
             let Reference::Artifact { stage, port } = reference else { return None };
             let selector = Selector::paired(stage, port.as_deref());
-            let index = self.single(&self.candidates(cell, &selector, &node.span)?, &selector, &node.span)?;
+            let cells = self.candidates(cell, &selector, &node.span)?;
+            let index = self.single(&cells, &selector, &node.span, Arity::One)?;
             let output = output_named(self.cells[index].entry, &selector, &node.span, self.scope.problems)?;
             let (stage, port) = (stage.clone(), port.clone());
             Some(ArtifactReference { stage, port, cell: index, output: output.name })
@@ -133,7 +134,7 @@ impl<'a> Index<'a> {
                 Some(vec![Origin::Best { cells, output, metric, extreme, place }])
             }
             Choice::One if selector.wanted.is_empty() || port.arity != Arity::Many => {
-                let cell = self.single(&cells, &selector, span)?;
+                let cell = self.single(&cells, &selector, span, port.arity)?;
                 Some(vec![Origin::Cell { cell, output: output(cell)? }])
             }
             Choice::One | Choice::All => {
@@ -206,13 +207,21 @@ impl<'a> Index<'a> {
         lookup.get(&values).cloned().unwrap_or_default()
     }
 
-    fn single(&self, cells: &[usize], selector: &Selector, span: &Range<usize>) -> Option<usize> {
+    fn single(
+        &self,
+        cells: &[usize],
+        selector: &Selector,
+        span: &Range<usize>,
+        arity: Arity,
+    ) -> Option<usize> {
         if let [cell] = cells {
             return Some(*cell);
         }
         let stage = &selector.stage;
         let problem = Problem::new(format!("`{stage}` matches {} cells", cells.len()), span);
-        let help = format!("choose: {stage}[min F], {stage}[*] for all, or {}", self.cells[cells[0]].id);
+        // Only some inputs take all of them.
+        let all = if arity == Arity::Many { format!("{stage}[*] for all, ") } else { String::new() };
+        let help = format!("choose: {stage}[min F], {all}or {}", self.cells[cells[0]].id);
         self.scope.problems.refuse(problem.label("which one?").help(help))
     }
 

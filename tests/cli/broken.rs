@@ -284,7 +284,7 @@ fn a_matrix_stage_where_one_cell_is_needed() {
         :                     ^^^^^|^^^^^
         :                          `-- which one?
         `----
-      help: choose: placement[min F], placement[*] for all, or placement[seed=1]
+      help: choose: placement[min F], or placement[seed=1]
     [exit code 2]
     "#);
 }

@@ -525,7 +525,7 @@ fn selectors_choose_among_cells_with_a_value() {
         :                     ^^^^^^^^^^^^^|^^^^^^^^^^^^
         :                                  `-- which one?
         `----
-      help: choose: placement[min F], placement[*] for all, or placement[mapper=linear,seed=1]
+      help: choose: placement[min F], or placement[mapper=linear,seed=1]
     [exit code 2]
     "#);
 }
