@@ -49,7 +49,7 @@ is not on all hosts, name one that is with --cache.
 Examples:
   hopmap record -o trace -- mpirun -n 64 ./app input
   mpirun -n 64 hopmap record -o trace ./app input
-  srun -n 64 hopmap record -o trace --cache /shared/cache ./app input")]
+  srun --mpi=pmi2 -n 64 hopmap record -o trace --cache /shared/cache ./app input")]
 pub struct RecordCommand {
     /// Write the recording to this new folder, which all hosts must share.
     #[arg(short, long, alias = "output", value_name = "DIR")]

@@ -35,7 +35,12 @@ type CsvReader = csv::Reader<ShortLines>;
 /// Whether a line looks like the header of a matrix; reading validates it.
 fn is_header(line: &str) -> bool {
     let columns = line.split([',', ';', '\t']).map(|column| column.trim().trim_matches('"'));
-    columns.filter(|column| COLUMNS.contains(column)).count() >= 2
+    columns.filter(|column| place_of(column).is_some()).count() >= 2
+}
+
+/// The place of a column in [`COLUMNS`], whatever its capitals.
+fn place_of(name: &str) -> Option<usize> {
+    COLUMNS.iter().position(|column| column.eq_ignore_ascii_case(name))
 }
 
 /// Reads a matrix. The number of ranks is `ranks`, or the highest rank in the file plus one.
@@ -138,7 +143,7 @@ impl Columns {
         let refuse = |what: String| FileError::new(what, COLUMNS_HELP).in_file(path);
         let mut places = [None; 4];
         for (place, name) in header.iter().enumerate() {
-            let Some(column) = COLUMNS.iter().position(|column| *column == name) else {
+            let Some(column) = place_of(name) else {
                 return Err(refuse(format!("column {} is `{name}`", place + 1)));
             };
             if places[column].replace(place).is_some() {
@@ -243,8 +248,8 @@ mod tests {
     }
 
     #[test]
-    fn windows_line_ends_a_byte_order_mark_and_quotes_are_read() {
-        let graph = graph("\u{feff}source,destination,messages,bytes\r\n\"0\",\"1\",2,3\r\n");
+    fn windows_line_ends_a_byte_order_mark_capitals_and_quotes_are_read() {
+        let graph = graph("\u{feff}Source,DESTINATION,messages,Bytes\r\n\"0\",\"1\",2,3\r\n");
         assert_eq!(graph.edges, [Edge { source: 0, destination: 1, messages: 2, bytes: 3 }]);
     }
 
