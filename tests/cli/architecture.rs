@@ -308,8 +308,14 @@ fn shown_commands_are_quoted() {
         "src/refresh/publication.rs",
         "stages/checkpoint/src/commands/change.rs",
     ];
-    // Names of hopmap's own stages and files, and the title of a page.
-    let plain = ["src/cli/exec.rs", "src/cli/init.rs", "src/report.rs", "src/pipeline/project.rs"];
+    // Names of hopmap's own stages, files and rules, and the title of a page.
+    let plain = [
+        "src/cli/exec.rs",
+        "src/cli/init.rs",
+        "src/pipeline/project.rs",
+        "src/report.rs",
+        "stages/checkpoint/src/error.rs",
+    ];
     let shows = |line: &str| {
         let mut commands = line.split("hopmap ").skip(1);
         !line.trim_start().starts_with("//")
