@@ -11,6 +11,7 @@ use crate::TraceError;
 
 mod accumulator;
 mod archive_files;
+mod cancelled;
 mod collectives;
 mod communicators;
 mod definitions;

@@ -72,7 +72,7 @@ fn check_algorithms(collectives: Collectives, algorithms: Algorithms) -> Result<
 
 /// The stage `trace/otf2`.
 ///
-/// Messages are counted at the sender (`MPI_SEND`, `MPI_ISEND`). A remote memory access counts as a message
+/// Messages are counted at the sender (`MPI_SEND`, `MPI_ISEND`), unless they are cancelled. A remote memory access counts as a message
 /// in the direction of its bytes (`RMA_PUT`, `RMA_GET`; `RMA_ATOMIC` as one in each direction). Collective
 /// operations count as the messages of published algorithms, unless `collectives` selects otherwise. Ranks within communicators are translated to world ranks; messages of threads
 /// and devices count for their process. Without MPI the ranks of SHMEM, GASPI or UPC count, else every
@@ -90,7 +90,7 @@ impl Stage for Otf2 {
     type Params = Otf2Params;
     const KIND: &'static str = "trace/otf2";
     const SUMMARY: &'static str = "Build the communication matrix of a program from an OTF2 trace";
-    const REVISION: u32 = 4;
+    const REVISION: u32 = 5;
 
     reads_otf2!(Otf2Params, "task-graph": TaskGraph);
 
@@ -113,7 +113,7 @@ impl Stage for Otf2 {
 ///
 /// The table has a row per sent message and per remote memory access (two for `RMA_ATOMIC`, one in each
 /// direction), but not for collective operations. Rows are grouped by location, in order of ids; those of
-/// one location are in recorded order. Rows are written while the trace is read, so memory use does not
+/// one location are in recorded order. Cancelled sends have no row. Rows are written while the trace is read, so memory use does not
 /// depend on its length.
 #[derive(Debug)]
 pub struct ListEvents;
@@ -122,7 +122,7 @@ impl Stage for ListEvents {
     type Params = EventsParams;
     const KIND: &'static str = "trace/events";
     const SUMMARY: &'static str = "List every message of an OTF2 trace in a table";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     reads_otf2!(EventsParams, "events": Events);
 

@@ -2,9 +2,9 @@
 
 use crate::support::writer::Part::{Byte, Number, Word};
 use crate::support::writer::{Archive, Location, kind};
-use crate::support::{Listener, read_otf2, read_with};
-use hopmap_model::{Context, TaskGraph};
-use hopmap_trace::Reader;
+use crate::support::{Listener, OTHER, read_otf2, read_with};
+use hopmap_model::{Context, Events, InputPath, Inputs, Outcome, Stage, TaskGraph};
+use hopmap_trace::{EventsParams, ListEvents, Reader};
 use proptest::prelude::*;
 
 fn read(archive: &Archive, listener: &Listener) -> Result<TaskGraph, String> {
@@ -42,6 +42,39 @@ fn messages_of_threads_count_for_their_process() {
     archive.thread(1 << 40, 1).send(10, 0, 0, 3);
     archive.thread((1 << 40) + 1, 1).send(20, 0, 0, 4).send(30, 0, 2, 5);
     assert_eq!(edges(&archive), Ok(vec![(0, 1, 1, 100), (2, 0, 2, 7), (2, 2, 1, 5)]));
+}
+
+/// Once `trace/otf2` counted them, but `trace/program` did not.
+#[test]
+fn cancelled_sends_count_nowhere() {
+    const COMPLETED: u8 = 16;
+    const POSTED: u8 = 17;
+    const CANCELLED: u8 = 21;
+    let mut archive = three_ranks();
+    archive
+        .thread(50, 2)
+        .isend_with(1, 0, 5000, 77)
+        .request(2, CANCELLED, 77)
+        .isend_with(3, 0, 10, 78)
+        .request(4, COMPLETED, 78)
+        // A cancelled receive with the number of a complete send.
+        .request(5, POSTED, 78)
+        .request(6, CANCELLED, 78)
+        .isend_with(7, 1, 6000, 77)
+        .request(8, CANCELLED, 77);
+    archive.thread(7, 0).isend_with(1, 1, 3, 77);
+    archive.thread(1 << 40, 1);
+    assert_eq!(edges(&archive), Ok(vec![(0, 0, 1, 10), (1, 1, 1, 3)]));
+    assert!(lines(&archive).contains(&"cancelled sends, which are not counted: 2".to_owned()));
+    let folder = tempfile::tempdir().unwrap();
+    archive.write(folder.path());
+    for reader in [Reader::Native, OTHER] {
+        let params = EventsParams { reader, ..EventsParams::new(InputPath::new(folder.path())) };
+        let cx = Context::detached().with_scratch(folder.path());
+        let Ok(Outcome::Done(outputs)) = ListEvents::run(params, Inputs::new(), &cx) else { panic!() };
+        let events: &Events = outputs.get("events").unwrap().downcast_ref().unwrap();
+        assert_eq!(events.rows(), 2);
+    }
 }
 
 #[test]

@@ -87,6 +87,8 @@ pub(super) struct Accumulator<'a> {
     pub(super) collectives: CollectiveAccumulator,
     /// Messages to `MPI_PROC_NULL`.
     pub(super) to_proc_null: u64,
+    /// Requests that were cancelled.
+    pub(super) cancellations: u64,
     /// The event at which reading failed.
     bad_event: Option<BadEvent>,
 }
@@ -104,6 +106,7 @@ impl<'a> Accumulator<'a> {
             remote: Vec::new(),
             collectives: CollectiveAccumulator::default(),
             to_proc_null: 0,
+            cancellations: 0,
             bad_event: None,
         }
     }
@@ -115,6 +118,22 @@ impl<'a> Accumulator<'a> {
             None => Some(Class::ALL),
             Some(selection) => selection.class_of_message(communicator, bytes, self.stack.inside(), time),
         }
+    }
+
+    /// Removes messages that it has; returns their number.
+    pub(super) fn remove(&mut self, others: &Accumulator<'_>) -> u64 {
+        let mut removed = others.to_proc_null;
+        self.to_proc_null -= others.to_proc_null;
+        for other in &others.traffic {
+            let key = |traffic: &Traffic| (traffic.communicator, traffic.receiver, traffic.class);
+            if let Some(traffic) = self.traffic.iter_mut().find(|traffic| key(traffic) == key(other)) {
+                traffic.total.messages -= other.total.messages;
+                traffic.total.bytes = traffic.total.bytes.wrapping_sub(other.total.bytes);
+                removed += other.total.messages;
+            }
+        }
+        self.traffic.retain(|traffic| traffic.total.messages > 0);
+        removed
     }
 
     fn bad(&mut self, event: u64, what: &'static str) {
@@ -210,7 +229,8 @@ impl Visitor for Accumulator<'_> {
                 };
                 self.collectives.add(number, collective, request, class);
             }
-            Event::Received(_) | Event::Cancelled(_) | Event::SendCompleted(_) | Event::ReceivePosted(_) => {}
+            Event::Cancelled(_) => self.cancellations += 1,
+            Event::Received(_) | Event::SendCompleted(_) | Event::ReceivePosted(_) => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! Writes the messages of an archive as a table, while reading it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -83,7 +83,12 @@ fn visit(
     cx: &Context<'_>,
 ) -> Result<(Overview, Skipped), TraceError> {
     let give = |rows: &mut Rows| writer.lock().unwrap_or_else(PoisonError::into_inner).take(rows);
-    let visitor = |location| Listing::new(listed, program.processes.rank(location), give);
+    // Rows are written while events are read, so that cancelled sends have to be known before.
+    let cancelled = program.all_cancelled(cx)?;
+    let visitor = |location| {
+        let rank = program.processes.rank(location);
+        Listing { cancelled: cancelled.get(&location), ..Listing::new(listed, rank, give) }
+    };
     let locations = program.visit(way, &cx.with_threads(1), visitor, |visited, mut listing| {
         listing.finish();
         Ok((visited, listing.skipped))
@@ -119,6 +124,7 @@ fn report(program: &Program, overview: &Overview, rows: u64, skipped: Skipped, c
         overview.events,
     ));
     log_count(cx, "collective operations, which are not listed", skipped.collectives);
+    log_count(cx, "cancelled sends, which are not listed", skipped.cancelled);
     let within = "memory accesses within a process, which are not listed";
     warn(cx, within, skipped.within_process);
     warn(cx, "messages to MPI_PROC_NULL, which are not listed", skipped.to_proc_null);
@@ -142,6 +148,8 @@ struct Listing<'a, F> {
     listed: Listed<'a>,
     /// Rank of its process, if any.
     rank: Option<u32>,
+    /// Events that are cancelled sends, if any.
+    cancelled: Option<&'a HashSet<u64>>,
     /// Position of the location for the selection.
     stack: CallStack<'a>,
     /// Id of the region of every index, and whether it is communication.
@@ -169,6 +177,8 @@ struct Skipped {
     without_process: u64,
     /// Collective operations.
     collectives: u64,
+    /// Cancelled sends.
+    cancelled: u64,
 }
 
 impl Skipped {
@@ -178,6 +188,7 @@ impl Skipped {
         self.within_process += other.within_process;
         self.without_process += other.without_process;
         self.collectives += other.collectives;
+        self.cancelled += other.cancelled;
     }
 }
 
@@ -187,6 +198,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
         Self {
             listed,
             rank,
+            cancelled: None,
             stack: CallStack::new(listed.regions, listed.selection),
             regions: Vec::new(),
             open: OpenRegions::new(),
@@ -304,7 +316,9 @@ impl<F: FnMut(&mut Rows) -> bool> Visitor for Listing<'_, F> {
     }
 
     fn send(&mut self, number: u64, message: Message, time: impl Fn() -> u64) {
-        if is_proc_null(message.peer) {
+        if self.cancelled.is_some_and(|events| events.contains(&number)) {
+            self.skipped.cancelled += 1;
+        } else if is_proc_null(message.peer) {
             self.skipped.to_proc_null += 1;
         } else {
             self.list(number, message, true, Some(message.tag), time());

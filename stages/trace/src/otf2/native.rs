@@ -171,15 +171,15 @@ impl<V: Visitor> Listener for CallbackContext<'_, V> {
 
     #[inline]
     fn asks_for(kind: u8) -> bool {
-        kind == MPI_REQUEST_CANCELLED && V::BOTH_ENDS
-            || matches!(
-                kind,
-                CALLING_CONTEXT_ENTER
-                    | CALLING_CONTEXT_LEAVE
-                    | RMA_PUT
-                    | RMA_GET
-                    | NON_BLOCKING_COLLECTIVE_REQUEST
-            )
+        matches!(
+            kind,
+            CALLING_CONTEXT_ENTER
+                | CALLING_CONTEXT_LEAVE
+                | RMA_PUT
+                | RMA_GET
+                | MPI_REQUEST_CANCELLED
+                | NON_BLOCKING_COLLECTIVE_REQUEST
+        )
     }
 
     #[expect(clippy::inline_always, reason = "it is a part of the loop over all events")]
@@ -252,9 +252,7 @@ impl<'a, V: Visitor> CallbackContext<'a, V> {
             BUFFER_FLUSH => self.times.furthest = self.times.furthest.max(body.record()?.word()?),
             MPI_RECV | MPI_IRECV if V::BOTH_ENDS => self.receive(read_message(body, kind)?, moment),
             MPI_ISEND_COMPLETE | MPI_IRECV_REQUEST => self.request(kind, body.compressed(8)?, moment),
-            MPI_REQUEST_CANCELLED if V::BOTH_ENDS => {
-                self.notify(Event::Cancelled(body.compressed(8)?), moment);
-            }
+            MPI_REQUEST_CANCELLED => self.notify(Event::Cancelled(body.compressed(8)?), moment),
             NON_BLOCKING_COLLECTIVE_REQUEST => {
                 self.notify(Event::CollectivePosted(body.record()?.compressed(8)?), moment);
             }

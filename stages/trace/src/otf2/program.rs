@@ -172,7 +172,7 @@ impl Program {
     }
 
     /// Visits one location without libotf2; `None` if interrupted.
-    fn visit_natively<V: Visitor>(
+    pub(super) fn visit_natively<V: Visitor>(
         &self,
         location: u64,
         visitor: &mut V,

@@ -38,7 +38,7 @@ pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Resul
     let question = Question { selection: selection.as_ref(), collectives: options.collectives };
     let counting = Counting { program: &program, regions, question };
     let records = read_by(options.reader, cx, |way| {
-        let close = |visited, accumulator| counting.record(visited, accumulator);
+        let close = |visited, accumulator| counting.record(visited, accumulator, cx);
         program.visit(way, cx, |_| counting.accumulator(), close)
     })?;
     report(&program, &records, options.collectives, cx);
@@ -70,6 +70,8 @@ struct Record {
     messages: u64,
     without_process: u64,
     to_proc_null: u64,
+    /// Number of sends that were cancelled, which do not count.
+    cancelled: u64,
     /// Number of remote memory accesses, and of those within a process.
     accesses: u64,
     within_process: u64,
@@ -88,8 +90,18 @@ impl Counting<'_> {
         Accumulator::new(CallStack::new(&self.regions, self.question.selection), self.question)
     }
 
-    fn record(&self, visited: Visited, accumulator: Accumulator<'_>) -> Result<Record, TraceError> {
+    fn record(
+        &self,
+        visited: Visited,
+        mut accumulator: Accumulator<'_>,
+        cx: &Context<'_>,
+    ) -> Result<Record, TraceError> {
         let (location, span) = (visited.location, visited.span);
+        let mut cancelled = 0;
+        if accumulator.cancellations > 0 {
+            let sends = self.program.visit_cancelled(location, self.accumulator(), cx)?;
+            cancelled = accumulator.remove(&sends);
+        }
         let messages = accumulator.traffic.iter().map(|traffic| traffic.total.messages).sum();
         let sent = self.receivers(location, &accumulator)?;
         let mut record = Record {
@@ -100,6 +112,7 @@ impl Counting<'_> {
             messages,
             without_process: if self.program.processes.rank(location).is_some() { 0 } else { messages },
             to_proc_null: accumulator.to_proc_null,
+            cancelled,
             accesses: 0,
             within_process: 0,
             activity: Activity::default(),
@@ -178,7 +191,9 @@ fn report(program: &Program, records: &[Record], collectives: Collectives, cx: &
         "collective operations of unknown size, which are not counted",
         sum(|record| record.collectives.unknown),
     );
-    log_count(cx, "remote memory accesses, which count as messages", sum(|record| record.accesses));
+    log_count(cx, "cancelled sends, which are not counted", sum(|record| record.cancelled));
+    let counted = sum(|record| record.accesses - record.within_process);
+    log_count(cx, "remote memory accesses, which count as messages", counted);
     warn(
         "memory accesses within a process or of locations without a rank, which are not counted",
         sum(|record| record.within_process),

@@ -93,6 +93,12 @@ impl Location {
         self.event(time, &record(15, &parts))
     }
 
+    /// A nonblocking send with a request.
+    pub(crate) fn isend_with(&mut self, time: u64, receiver: u64, bytes: u64, request: u64) -> &mut Self {
+        let parts = [Number(receiver), Number(0), Number(7), Number(bytes), Number(request)];
+        self.event(time, &record(15, &parts))
+    }
+
     /// A record of any kind.
     pub(crate) fn any(&mut self, time: u64, kind: u8, parts: &[Part<'_>]) -> &mut Self {
         self.event(time, &record(kind, parts))

@@ -70,10 +70,10 @@ pub(super) fn of_events<V: Visitor>() -> Option<Callbacks<OTF2_EvtReaderCallback
         OTF2_EvtReaderCallbacks_SetRmaAtomicCallback(set, Some(atomic::<V>));
         OTF2_EvtReaderCallbacks_SetCallingContextEnterCallback(set, Some(calling_context_enter::<V>));
         OTF2_EvtReaderCallbacks_SetCallingContextLeaveCallback(set, Some(calling_context_leave::<V>));
+        OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(set, Some(cancelled::<V>));
         if V::BOTH_ENDS {
             OTF2_EvtReaderCallbacks_SetMpiIsendCompleteCallback(set, Some(send_completed::<V>));
             OTF2_EvtReaderCallbacks_SetMpiIrecvRequestCallback(set, Some(receive_posted::<V>));
-            OTF2_EvtReaderCallbacks_SetMpiRequestCancelledCallback(set, Some(cancelled::<V>));
             OTF2_EvtReaderCallbacks_SetMpiRecvCallback(set, Some(receive::<V>));
             OTF2_EvtReaderCallbacks_SetMpiIrecvCallback(set, Some(ireceive::<V>));
         }
