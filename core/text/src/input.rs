@@ -64,12 +64,6 @@ pub(crate) struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    pub(crate) fn open(path: &Path, help: &'static str) -> Result<Self, FileError> {
-        let file = open_input(path).map_err(|error| FileError::unreadable(path, &error))?;
-        let total = file.metadata().map_or(0, |metadata| metadata.len());
-        Ok(Self { total, ..Self::of(path, file, help) })
-    }
-
     /// Opens a file, optionally gzip-compressed: detected by its first bytes, not by its name.
     pub(crate) fn open_packed(path: &Path, help: &'static str) -> Result<Self, FileError> {
         let failed = |error| FileError::unreadable(path, &error);

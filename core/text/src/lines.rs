@@ -15,10 +15,23 @@ pub struct Lines<'a> {
     /// Line separator.
     separator: u8,
     is_lossy: bool,
-    must_end: bool,
+    /// How the file may end.
+    end: End,
+    is_cut: bool,
     text: String,
     /// Number of the last line, from one.
     number: usize,
+}
+
+/// Where a file may end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The last line may lack its terminator.
+    Anywhere,
+    /// A last line without a terminator is an error: the file was truncated.
+    AfterLine,
+    /// A last line without a terminator is left out, or else its errors have this hint.
+    WithinLine(bool, &'static str),
 }
 
 /// A line of a file or text, which can create errors with its position.
@@ -41,9 +54,9 @@ impl<T: ?Sized> Clone for Line<'_, T> {
 impl<T: ?Sized> Copy for Line<'_, T> {}
 
 impl<'a> Lines<'a> {
-    /// Opens a file; `help` describes the expected content.
+    /// Opens a file, packed with gzip or not; `help` describes the expected content.
     pub fn open(path: &Path, help: &'static str) -> Result<Self, FileError> {
-        Ok(Self::new(Input::open(path, help)?))
+        Ok(Self::new(Input::open_packed(path, help)?))
     }
 
     /// Reads the lines of a file from another source, such as a decompressor.
@@ -52,7 +65,15 @@ impl<'a> Lines<'a> {
     }
 
     fn new(input: Input<'a>) -> Self {
-        Self { input, separator: b'\n', is_lossy: false, must_end: false, text: String::new(), number: 0 }
+        Self {
+            input,
+            separator: b'\n',
+            is_lossy: false,
+            end: End::Anywhere,
+            is_cut: false,
+            text: String::new(),
+            number: 0,
+        }
     }
 
     /// Reports progress to the context, and stops when it requests that.
@@ -70,7 +91,19 @@ impl<'a> Lines<'a> {
     /// Rejects a last line without a terminator: the file was truncated.
     #[must_use]
     pub fn must_end(self) -> Self {
-        Self { must_end: true, ..self }
+        Self { end: End::AfterLine, ..self }
+    }
+
+    /// The file may end within a line: a last line without a terminator is left out, or else its errors have this hint.
+    #[must_use]
+    pub fn may_be_cut(self, is_left_out: bool, help: &'static str) -> Self {
+        Self { end: End::WithinLine(is_left_out, help), ..self }
+    }
+
+    /// Whether a last line without a terminator was left out.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Uses another separator byte; the number of a piece is that of the line on which it ends.
@@ -96,12 +129,17 @@ impl<'a> Lines<'a> {
     #[inline]
     fn line(&mut self, length: usize) -> Result<Line<'_>, FileError> {
         let line = self.input.before(length);
+        let is_part = !line.ends_with(&[self.separator]);
         let line = match self.separator {
             b'\n' => line.strip_suffix(b"\n").unwrap_or(line),
             separator => line.strip_suffix(&[separator]).unwrap_or(line),
         };
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let (path, help, number) = (&*self.input.path, self.input.help, self.number);
+        let help = match self.end {
+            End::WithinLine(_, help) if is_part => help,
+            _ => self.input.help,
+        };
+        let (path, number) = (&*self.input.path, self.number);
         let text = match std::str::from_utf8(line) {
             Ok(text) => text,
             Err(_) if self.is_lossy => {
@@ -219,7 +257,12 @@ impl<'a> Lines<'a> {
         loop {
             let known = self.input.rest().len();
             if !self.input.fill(next)? {
-                return match self.must_end && known > 0 {
+                if known > 0 && matches!(self.end, End::WithinLine(true, _)) {
+                    self.input.pass(known);
+                    self.is_cut = true;
+                    return Ok(0);
+                }
+                return match known > 0 && self.end == End::AfterLine {
                     true => Err(self.input.error(next, "the line is cut off")),
                     false => Ok(known),
                 };
@@ -363,6 +406,12 @@ mod tests {
         }
         assert_eq!(all(lines(b"a\nb").must_end()).unwrap_err(), "file:2: the line is cut off");
         assert_eq!(all(lines(b"")).unwrap(), []);
+        let mut cut = lines(b"a\nb").may_be_cut(true, "");
+        assert_eq!(cut.next().unwrap().map(|line| line.number), Some(1));
+        assert!(cut.next().unwrap().is_none() && cut.is_cut() && cut.next().unwrap().is_none());
+        let mut cut = lines(b"a\nb").may_be_cut(false, "cut");
+        let hints = [(); 2].map(|()| cut.next().unwrap().map(|line| line.error("").help));
+        assert_eq!(hints, [Some(Some("help".to_owned())), Some(Some("cut".to_owned()))]);
         let mut filled = lines(b"\n \n a\n\n");
         assert_eq!(filled.next_filled().unwrap().map(|line| (line.number, line.text)), Some((3, " a")));
         assert!(filled.next_filled().unwrap().is_none());
