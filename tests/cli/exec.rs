@@ -74,7 +74,7 @@ fn what_is_wrong_is_said() {
        : ^^|^
        :   `-- did you mean `ranks`?
        `----
-      help: parameters: algorithms, collectives, format, path, ranks, ranks_per_host
+      help: parameters: algorithms, allow_truncated, collectives, format, path, ranks, ranks_per_host
     [exit code 2]
     "#);
     insta::assert_snapshot!(sandbox.seen(&["exec", "trace/import", "-p", "path=none.csv", "-p", "format=csv", "--out", "a"]), @r"
@@ -202,7 +202,7 @@ fn a_wrong_value_under_a_deprecated_name_names_both() {
        :   `-- here
      2 | path = "ring.csv"
        `----
-      help: parameters: algorithms, collectives, format, path, ranks, ranks_per_host
+      help: parameters: algorithms, allow_truncated, collectives, format, path, ranks, ranks_per_host
     [exit code 2]
     "#);
 }

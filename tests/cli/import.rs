@@ -143,7 +143,7 @@ fn what_is_not_read_is_refused_by_name() {
     insta::assert_snapshot!(import(&sandbox, "notes"), @r"
     ------- stderr -------
     error[trace::refused]: `DIR/notes` has an unknown format
-      help: supported formats: chakra, clog2, csv, flight-recorder, hopmap-record, ipm, kineto, matrix-market, nccl-inspector, openmpi-monitoring, otf, otf2, paraver, simgrid, simgrid-tagged, simgrid-untagged, task-graph, tau; set one with `format`
+      help: supported formats: chakra, clog2, csv, dense-matrix, flight-recorder, hopmap-record, ipm, kineto, matrix-market, nccl-inspector, openmpi-monitoring, otf, otf2, paraver, simgrid, simgrid-tagged, simgrid-untagged, task-graph, tau; set one with `format`
     [exit code 1]
     ");
     sandbox.write("m.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 3 5\n");
@@ -204,7 +204,7 @@ fn the_format_is_one_that_is_known() {
     sandbox.edit("p.toml", "path = \"traffic\"", "path = \"traffic\", format = \"matrix\"");
     insta::assert_snapshot!(sandbox.seen(&["check", "p.toml"]), @r#"
     ------- stderr -------
-    error[pipeline::invalid]: `format` must be one of `auto`, `chakra`, `clog2`, `csv`, `flight-recorder`, `hopmap-record`, `ipm`, `kineto`, `matrix-market`, `nccl-inspector`, `openmpi-monitoring`, `otf`, `otf2`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `task-graph`, `tau`, found `matrix`
+    error[pipeline::invalid]: `format` must be one of `auto`, `chakra`, `clog2`, `csv`, `dense-matrix`, `flight-recorder`, `hopmap-record`, `ipm`, `kineto`, `matrix-market`, `nccl-inspector`, `openmpi-monitoring`, `otf`, `otf2`, `paraver`, `simgrid`, `simgrid-tagged`, `simgrid-untagged`, `task-graph`, `tau`, found `matrix`
        ,-[p.toml:4:37]
      3 | uses = "trace/import"
      4 | with = { path = "traffic", format = "matrix" }
@@ -229,6 +229,10 @@ fn both_stages_say_what_they_take() {
       algorithms       default {"allgather":null,"allreduce":null,"alltoall":null,"barrier":null,"bcast":null,"gather":null,"reduce":null,"reduce_scatter":null,"rules":"mpich","scan":null,"scatter":null}
           Algorithms for expanding operations, as in `trace/otf2`. Traces of training jobs follow
           the rules of NCCL
+      allow_truncated  default false
+          Uses what is before the end of a log that was cut, with a warning instead of an error:
+          OTF2 archives, as in `trace/otf2`, and files of CLOG-2, NCCL's Inspector, Paraver and
+          SimGrid
       collectives      default "expand"
           Whether collective operations of recordings and OTF2 archives count, as in `trace/otf2`:
           `expand`, `keep` or `ignore`. Open MPI's monitoring counts the messages that they really
@@ -242,6 +246,7 @@ fn both_stages_say_what_they_take() {
             chakra              Chakra execution traces of a training job: the folder of `NAME.RANK.et`, optionally packed, with `comm_group.json`
             clog2               A CLOG-2 file of MPE
             csv                 A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are comments. Repeated pairs are added up
+            dense-matrix        A square matrix as text: a line per sender with the bytes to every receiver, separated by commas, semicolons, tabs or blanks, with or without names of columns and rows
             flight-recorder     Dumps of PyTorch's flight recorder in JSON: the folder of files whose names end in the rank
             hopmap-record       A recording: the folder that `hopmap record` wrote
             ipm                 An XML report of IPM, made with `IPM_REPORT=full` and `IPM_LOG=full`

@@ -106,7 +106,7 @@ fn a_lock_file_lists_inputs_and_outputs() {
 
     [stages.program]
     uses = "trace/import"
-    revision = 4
+    revision = 5
     files = [
       { name = "matrix.csv", bytes = 130, blake3 = "DIGEST" },
     ]
@@ -114,6 +114,7 @@ fn a_lock_file_lists_inputs_and_outputs() {
 
     [stages.program.parameters]
     algorithms = { rules = "mpich" }
+    allow_truncated = false
     collectives = "expand"
     format = "csv"
     path = "(path)"

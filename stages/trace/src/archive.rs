@@ -43,7 +43,7 @@ pub(crate) fn only_one(
     Err(TraceError::of(folder, problem, help))
 }
 
-fn files_in(folder: &Path, extension: &str, levels: usize) -> Result<Vec<PathBuf>, TraceError> {
+pub(crate) fn files_in(folder: &Path, extension: &str, levels: usize) -> Result<Vec<PathBuf>, TraceError> {
     let (folders, mut files): (Vec<_>, Vec<_>) =
         entries(folder)?.into_iter().partition(|entry| entry.is_dir());
     files.retain(|entry| has_extension(entry, extension) && entry.is_file());

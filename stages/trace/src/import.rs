@@ -4,6 +4,8 @@
 
 mod clog2;
 mod csv_matrix;
+mod dense_matrix;
+mod foreign;
 mod hopmap_record;
 mod ipm;
 pub(crate) mod matrix_market;
@@ -16,21 +18,25 @@ mod task_graph;
 mod tau;
 mod training;
 
-use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::Path;
 
-use hopmap_model::{Context, Error, InputPath, Process, Program, TaskGraph, open_input};
-use hopmap_text::FileError;
+use hopmap_model::{Context, Error, InputPath, Process, Program, TaskGraph};
+use hopmap_text::shown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::archive::has_extension;
 use crate::matrix::MAX_RANKS;
 use crate::params::{Algorithms, Collectives, ProgramFormat, ProgramParams};
 use crate::{TraceError, otf2};
+use foreign::{CUBE, Foreign, SYMMETRISED, foreign, foreign_folder, is_symmetrised};
 use reader::{Reader, Sample};
 
-pub(crate) use reader::Options;
+pub(crate) use reader::{CUT, Options, warn_of_cut};
+
+/// Foreign lines before a file that are looked behind.
+const MOST_FOREIGN: usize = 50;
 
 /// Defines [`Format`] from a table of formats with names and readers.
 macro_rules! formats {
@@ -77,6 +83,9 @@ formats! {
     /// A header `source,destination,messages,bytes`, then one line per pair. Lines that begin with `#` are
     /// comments. Repeated pairs are added up.
     Csv, "csv", csv_matrix::READER;
+    /// A square matrix as text: a line per sender with the bytes to every receiver, separated by commas, semicolons,
+    /// tabs or blanks, with or without names of columns and rows.
+    DenseMatrix, "dense-matrix", dense_matrix::READER;
     /// Dumps of PyTorch's flight recorder in JSON: the folder of files whose names end in the rank.
     FlightRecorder, "flight-recorder", training::FLIGHT_RECORDER;
     /// A recording: the folder that `hopmap record` wrote.
@@ -135,6 +144,10 @@ pub struct ImportParams {
     /// Algorithms for expanding operations, as in `trace/otf2`. Traces of training jobs follow the rules of NCCL.
     #[serde(default)]
     pub algorithms: Algorithms,
+    /// Uses what is before the end of a log that was cut, with a warning instead of an error: OTF2 archives, as in
+    /// `trace/otf2`, and files of CLOG-2, NCCL's Inspector, Paraver and SimGrid.
+    #[serde(default)]
+    pub allow_truncated: bool,
 }
 
 impl ImportParams {
@@ -142,7 +155,7 @@ impl ImportParams {
     #[must_use]
     pub fn new(path: InputPath) -> Self {
         let (format, ranks, ranks_per_host, collectives, algorithms) = Default::default();
-        Self { path, format, ranks, ranks_per_host, collectives, algorithms }
+        Self { path, format, ranks, ranks_per_host, collectives, algorithms, allow_truncated: false }
     }
 }
 
@@ -201,7 +214,8 @@ pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> 
     if format == Format::Auto {
         cx.log(format_args!("format: {}", resolved.name()));
     }
-    let (builder, leaves_out) = simgrid::read_program(path, tags, params.flops_per_s, cx)?;
+    let (builder, leaves_out) =
+        simgrid::read_program(path, tags, (params.flops_per_s, params.allow_truncated), cx)?;
     let program = builder.finish().map_err(|error| {
         let problem = format!("the actions in `{}` are inconsistent: {error}", path.display());
         TraceError::refused(problem, simgrid::UNMATCHED)
@@ -270,13 +284,15 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     let refuse = |Foreign { what, why, instead }: Foreign| {
         Err(TraceError::of(path, format!("is {what}: {why}"), instead))
     };
-    // A compressed file of a training job is read as it is.
-    let may_be_compressed =
-        |format| matches!(format, Format::FlightRecorder | Format::Kineto | Format::NcclInspector);
-    if let Some(known) = known(&sample).filter(|(format, _)| may_be_compressed(*format)) {
+    // Text and traces of training jobs are unpacked while they are read.
+    if let Some(known) = known(&sample).filter(|_| sample.is_packed) {
         return Ok(known);
     }
-    if let Some(foreign) = foreign(&sample.head).or_else(|| is_symmetrised(&sample).then_some(SYMMETRISED)) {
+    let is_cube = || has_extension(path, "cubex") && !sample.is_folder;
+    if let Some(foreign) = foreign(&sample.head)
+        .or_else(|| is_cube().then_some(CUBE))
+        .or_else(|| is_symmetrised(&sample).then_some(SYMMETRISED))
+    {
         return refuse(foreign);
     }
     if let Some(known) = known(&sample) {
@@ -284,6 +300,11 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     }
     if let Some(foreign) = if sample.is_folder { foreign_folder(path)? } else { None } {
         return refuse(foreign);
+    }
+    if let Some((line, first, format)) = nearest(&sample) {
+        let problem = format!("has an unknown format, but is `{}` from line {line} on", format.name());
+        let help = format!("delete what is before that line: `{}`", shown(first));
+        return Err(TraceError::of(path, problem, help));
     }
     let names: Vec<&str> = Format::ALL[1..].iter().map(|format| format.name()).collect();
     let help = format!("supported formats: {}; set one with `format`", names.join(", "));
@@ -312,124 +333,13 @@ fn known(sample: &Sample<'_>) -> Option<(Format, &'static Reader)> {
     readers.into_iter().find(|(_, reader)| (reader.recognises)(sample))
 }
 
-/// A known format that does not contain a communication matrix.
-struct Foreign {
-    what: &'static str,
-    why: &'static str,
-    instead: &'static str,
-}
-
-const MPIP: Foreign = Foreign {
-    what: "an mpiP report",
-    why: "it has totals per call site, but no receivers",
-    instead: "record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which record sender and receiver",
-};
-
-const HPCTOOLKIT: Foreign = Foreign {
-    what: "an HPCToolkit database",
-    why: "it contains time samples, but no messages",
-    instead: "record the program with Score-P, EZTrace or TAU (TAU_COMM_MATRIX=1), which record sender and receiver",
-};
-
-const VTUNE: Foreign = Foreign {
-    what: "a report of VTune",
-    why: "it contains times per process and function, but no pairs of processes",
-    instead: "record the program with Score-P or EZTrace, or export the matrix of Intel Trace Analyzer as CSV with the \
-              columns source, destination, messages and bytes",
-};
-
-const SLOG2: Foreign = Foreign {
-    what: "an SLOG-2 file",
-    why: "it is a rendering of a CLOG-2 file, in which nearby messages are merged",
-    instead: "pass the original `.clog2` file",
-};
-
-const SYMMETRISED: Foreign = Foreign {
-    what: "a matrix of profile2mat.pl",
-    why: "it has half of the sum of both directions instead of each",
-    instead: "pass the profiles of Open MPI's monitoring that it was made from (`PREFIX.RANK.prof`)",
-};
-
-const PICKLE: Foreign = Foreign {
-    what: "a pickle of Python, such as a dump of PyTorch's flight recorder",
-    why: "a pickle may run any program when it is read",
-    instead: "convert dumps of your own: `for file in nccl_trace_rank_*; do python3 -c 'import json, pickle, sys; \
-              json.dump(pickle.load(sys.stdin.buffer), sys.stdout, sort_keys=True)' < $file > $file.json; done`; or \
-              dump JSON with the handler `/handler/dump_nccl_trace_json` of PyTorch's worker server",
-};
-
-const COMPRESSED: Foreign = Foreign {
-    what: "compressed",
-    why: "only uncompressed files are supported",
-    instead: "decompress it first, for example with `gunzip`; unpack a TAU profile (`.ppk`) with `paraprof --dump`",
-};
-
-/// Names of files that identify an HPCToolkit database.
-const OF_HPCTOOLKIT: [&str; 4] = ["experiment.xml", "meta.db", "profile.db", "cct.db"];
-
-/// A folder of a known format without a matrix.
-fn foreign_folder(path: &Path) -> Result<Option<Foreign>, FileError> {
-    if OF_HPCTOOLKIT.iter().any(|name| path.join(name).is_file()) {
-        return Ok(Some(HPCTOOLKIT));
-    }
-    let entries = std::fs::read_dir(path).map_err(|error| FileError::unreadable(path, &error))?;
-    Ok(entries.filter_map(Result::ok).find_map(|entry| {
-        let extension = entry.path().extension().and_then(|extension| extension.to_str()).map(str::to_owned);
-        match extension.as_deref() {
-            Some("hpcrun" | "hpctrace") => Some(HPCTOOLKIT),
-            _ => begins_as_pickle(&entry.path()).then_some(PICKLE),
-        }
-    }))
-}
-
-fn begins_as_pickle(file: &Path) -> bool {
-    let mut head = [0; 2];
-    let read = open_input(file).and_then(|mut file| file.read_exact(&mut head));
-    read.is_ok() && is_pickle(&head)
-}
-
-/// The first bytes of pickles with protocol 2 and later.
-fn is_pickle(head: &[u8]) -> bool {
-    matches!(head, [0x80, 2..=5, ..])
-}
-
-/// A file of a known format without a matrix.
-fn foreign(head: &[u8]) -> Option<Foreign> {
-    let text = String::from_utf8_lossy(head);
-    let begin = text.trim_start();
-    if head.starts_with(&[0x1f, 0x8b]) || head.starts_with(b"BZh") || head.starts_with(b"\xfd7zXZ") {
-        Some(COMPRESSED)
-    } else if is_pickle(head) {
-        Some(PICKLE)
-    } else if begin.starts_with("@ mpiP") || begin.starts_with("@mpiP") {
-        Some(MPIP)
-    } else if ["HPCTOOLKIT", "HPCPROF", "HPCRUN"].iter().any(|magic| head.starts_with(magic.as_bytes()))
-        || (begin.starts_with("<?xml") && text.contains("<HPCToolkitExperiment"))
-    {
-        Some(HPCTOOLKIT)
-    } else if head.get(..16).is_some_and(|head| head.windows(6).any(|part| part == b"SLOG 2")) {
-        Some(SLOG2)
-    } else if is_vtune(&text) {
-        Some(VTUNE)
-    } else {
-        None
-    }
-}
-
-/// A matrix that profile2mat.pl wrote next to the profiles, `PREFIX_size_all.mat` and others.
-fn is_symmetrised(sample: &Sample<'_>) -> bool {
-    let is_named = sample.path.extension().is_some_and(|extension| extension == "mat");
-    let numbers = |line: &str| line.split_whitespace().all(|word| word.parse::<f64>().is_ok());
-    is_named && sample.first_line().is_some_and(numbers)
-}
-
-/// The header of `vtune -report … -format csv`, with any separator.
-fn is_vtune(text: &str) -> bool {
-    text.lines().take(5).any(|line| {
-        let columns: Vec<&str> =
-            line.split(['\t', ',', ';']).map(|column| column.trim_matches('"')).collect();
-        let is = |name: &str| columns.iter().any(|column| *column == name || column.starts_with(name));
-        is("CPU Time") && ["Function", "Process", "Module", "Thread", "Source"].into_iter().any(is)
+/// Lines before a known text format, such as the warnings of another program: the line where it begins, the first line,
+/// and the format.
+fn nearest<'s>(sample: &'s Sample<'_>) -> Option<(usize, &'s str, Format)> {
+    let ends = sample.text.match_indices('\n').map(|(end, _)| end + 1).take(MOST_FOREIGN);
+    ends.zip(2..).find_map(|(end, line)| {
+        let rest = Sample::of(sample.path, sample.is_folder, sample.text.as_bytes()[end..].to_vec());
+        known(&rest).map(|(format, _)| (line, sample.text.lines().next().unwrap_or_default(), format))
     })
 }
 
@@ -443,25 +353,6 @@ mod tests {
         assert!(refused(0).contains("`ranks` = 0"));
         assert!(refused(MAX_RANKS + 1).contains("`ranks` = 16777217"));
         assert!(check(Some(MAX_RANKS)).is_ok() && check(None).is_ok());
-    }
-
-    #[test]
-    fn foreign_formats_are_named() {
-        for (head, what) in [
-            (&b"\x1f\x8b\x08"[..], "compressed"),
-            (b"@ mpiP\n@ Command : ./a.out\n@ Version : 3.5.0\n", MPIP.what),
-            (b"HPCTOOLKITmeta\x04\x00", HPCTOOLKIT.what),
-            (
-                b"<?xml version=\"1.0\"?>\n<!DOCTYPE HPCToolkitExperiment>\n<HPCToolkitExperiment>",
-                HPCTOOLKIT.what,
-            ),
-            (b"\x00\x0aSLOG 2.0.6\x00\x00\x00\x00\x00", SLOG2.what),
-            (b"Function\tCPU Time\tModule\nmain\t1.5\ta.out\n", VTUNE.what),
-            (b"Process,CPU Time:Self,PID\na.out,1.5,17\n", VTUNE.what),
-        ] {
-            let found = foreign(head).map(|foreign| foreign.what);
-            assert_eq!(found, Some(what), "{}", String::from_utf8_lossy(head));
-        }
     }
 
     #[test]

@@ -38,6 +38,11 @@ pub(crate) use read::{Options, read};
 pub(crate) use structure::{ENTER, LEAVE, MPI_RECV, MPI_SEND};
 pub(crate) use writer::{ArchiveWriter, DefinitionWriter, EventWriter, Transfer};
 
+/// Whether a folder has archives in it or below it, whatever is wrong with them.
+pub(crate) fn is_archive(folder: &Path) -> bool {
+    archive_files::anchors(folder).is_ok_and(|anchors| !anchors.is_empty())
+}
+
 /// All files of an archive that are read, under names that do not depend on the name of the archive.
 pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, TraceError> {
     archive_files::ArchiveFiles::find(path)?.list()

@@ -70,6 +70,21 @@ fn check_algorithms(collectives: Collectives, algorithms: Algorithms) -> Result<
     Ok(())
 }
 
+/// The outcome of a reader of task graphs, whichever it is; one without messages is worth a warning.
+fn done(graph: TaskGraph, collectives: Collectives, cx: &Context<'_>) -> Outcome {
+    if graph.edges.iter().all(|edge| edge.source == edge.destination) {
+        let reason = match collectives {
+            Collectives::Ignore => ", as collective operations are ignored",
+            Collectives::Keep if !graph.collectives.calls.is_empty() => {
+                ", only collective operations, which are kept and not counted as messages"
+            }
+            Collectives::Keep | Collectives::Expand => "",
+        };
+        cx.log(format_args!("warning: no messages between ranks were recorded{reason}"));
+    }
+    Outcome::Done(Outputs::new().with("task-graph", graph))
+}
+
 /// The stage `trace/otf2`.
 ///
 /// Messages are counted at the sender (`MPI_SEND`, `MPI_ISEND`), unless they are cancelled. A remote memory access counts as a message
@@ -105,7 +120,7 @@ impl Stage for Otf2 {
         let request = params.request();
         let options = otf2::Options { reader, collectives, algorithms, request, complete: !allow_truncated };
         let graph = otf2::read(params.path.path(), options, cx)?;
-        Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
+        Ok(done(graph, collectives, cx))
     }
 }
 
@@ -232,6 +247,9 @@ impl Stage for ProgramStage {
         };
         let ProgramTotals { messages, bytes, collectives, compute_s } = program.totals();
         let ranks = program.ranks();
+        if messages == 0 && collectives == 0 {
+            cx.log("warning: the program does not communicate");
+        }
         cx.log(format_args!(
             "{ranks} ranks, {messages} messages ({bytes} bytes), {collectives} calls of collective operations, {compute_s:.6} s of computation"
         ));
@@ -350,7 +368,7 @@ impl Stage for Otf {
 
     fn run(params: OtfParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = otf1::read(params.path.path(), &params.request(), cx)?;
-        Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
+        Ok(done(graph, Collectives::default(), cx))
     }
 }
 
@@ -370,7 +388,7 @@ impl Stage for Import {
     const KIND: &'static str = "trace/import";
     const SUMMARY: &'static str =
         "Import the communication matrix of a recording, or of a file of another tool";
-    const REVISION: u32 = 4;
+    const REVISION: u32 = 5;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -386,10 +404,11 @@ impl Stage for Import {
     }
 
     fn run(params: ImportParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let ImportParams { path, format, ranks, ranks_per_host, collectives, algorithms } = params;
-        let options = import::Options { ranks, ranks_per_host, collectives, algorithms };
+        let ImportParams { path, format, ranks, ranks_per_host, collectives, algorithms, allow_truncated } =
+            params;
+        let options = import::Options { ranks, ranks_per_host, collectives, algorithms, allow_truncated };
         let graph = import::read(path.path(), format, options, cx)?;
-        Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
+        Ok(done(graph, collectives, cx))
     }
 }
 

@@ -14,6 +14,7 @@ mod job;
 mod json;
 mod kinds;
 pub(crate) mod kineto;
+mod lenient;
 mod names;
 mod program;
 mod ranks;

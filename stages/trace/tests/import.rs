@@ -1,11 +1,14 @@
 //! Files of other tools, written by hand, with matrices computed by hand.
 
 mod clog2;
+mod cut;
 mod damage;
+mod dense_matrix;
 mod export;
 mod ipm;
 mod matrix_market;
 mod paraver;
+mod people;
 mod recognise;
 mod record;
 mod simgrid;

@@ -193,6 +193,7 @@ fn unknown_data_is_logged() {
             "warning: processes without an end event, whose events may be truncated: 1",
             "warning: timestamps that decrease: 1",
             "warning: the trace does not define its clock resolution, so times are unknown",
+            "warning: no messages between ranks were recorded",
         ]
     );
 }

@@ -299,6 +299,7 @@ fn tables_are_listed() {
       algorithms.rules             TEXT
       algorithms.scan              TEXT
       algorithms.scatter           TEXT
+      allow_truncated              BOOLEAN
       collectives                  TEXT
       format                       TEXT
       path                         TEXT
@@ -328,6 +329,7 @@ fn tables_are_listed() {
       algorithms.rules             TEXT
       algorithms.scan              TEXT
       algorithms.scatter           TEXT
+      allow_truncated              BOOLEAN
       collectives                  TEXT
       format                       TEXT
       path                         TEXT
@@ -351,6 +353,7 @@ fn tables_are_listed() {
       algorithms.rules             TEXT
       algorithms.scan              TEXT
       algorithms.scatter           TEXT
+      allow_truncated              BOOLEAN
       collectives                  TEXT
       format                       TEXT
       path                         TEXT

@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, Edge, TaskGraph, open_input, to_u32};
 use hopmap_text::{FileError, shown};
 
-use super::reader::{self, Reader};
+use super::reader::{self, CUT, Reader, warn_of_cut};
 use crate::matrix::{Accumulator, MAX_RANKS, Matrix};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| sample.head.starts_with(MAGIC),
     files: reader::one_file,
-    read: |path, _, cx| Ok(read(path, cx)?),
+    read: |path, options, cx| Ok(read(path, options.allow_truncated, cx)?),
 };
 
 /// First bytes of a file.
@@ -55,7 +55,7 @@ const CREATIONS: [i32; 4] = [0, 1, 100, 101];
 type Place = (i32, i32);
 
 /// Reads a file.
-fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let mut log = Log::open(path)?;
     let preamble = log.preamble()?;
     let mut content = Content::default();
@@ -64,7 +64,15 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
         if cx.should_stop() {
             return Err(FileError::new("reading was interrupted", "").in_file(path));
         }
-        if content.block(&mut log, &preamble)? {
+        let is_last = match content.block(&mut log, &preamble) {
+            Err(_) if allow_truncated && log.is_cut => {
+                warn_of_cut(1, cx);
+                true
+            }
+            Err(error) if log.is_cut => return Err(error.with_help(CUT)),
+            other => other?,
+        };
+        if is_last {
             return content.into_graph(&log, &preamble);
         }
     }
@@ -97,6 +105,8 @@ struct Log {
     /// Start of the current record.
     record: u64,
     length: u64,
+    /// It ended within a record or block.
+    is_cut: bool,
 }
 
 impl Log {
@@ -104,7 +114,7 @@ impl Log {
         let file = open_input(path).map_err(|error| FileError::unreadable(path, &error))?;
         let length = file.metadata().map_or(0, |metadata| metadata.len());
         let source = BufReader::with_capacity(1 << 16, file);
-        Ok(Self { path: path.to_owned(), source, offset: 0, record: 0, length })
+        Ok(Self { path: path.to_owned(), source, offset: 0, record: 0, length, is_cut: false })
     }
 
     #[cold]
@@ -122,6 +132,7 @@ impl Log {
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                self.is_cut = true;
                 Err(self.damaged("the file is truncated"))
             }
             Err(error) => Err(FileError::unreadable(&self.path, &error)),
@@ -133,7 +144,8 @@ impl Log {
         let passed = std::io::copy(&mut self.source.by_ref().take(bytes), &mut std::io::sink());
         let passed = passed.map_err(|error| FileError::unreadable(&self.path, &error))?;
         self.offset += passed;
-        if passed < bytes { Err(self.damaged("the file is truncated")) } else { Ok(()) }
+        self.is_cut |= passed < bytes;
+        if self.is_cut { Err(self.damaged("the file is truncated")) } else { Ok(()) }
     }
 
     fn preamble(&mut self) -> Result<Preamble, FileError> {

@@ -45,10 +45,6 @@ pub(super) fn graph(
     log_count(cx, message, without_root);
     let message = "collective operations that do not support the chosen algorithm and follow the rules";
     log_count(cx, message, unfit);
-    if graph.edges.iter().all(|edge| edge.source == edge.destination) {
-        let ignored = if choice == Choice::Ignore { ", as collective operations are ignored" } else { "" };
-        cx.log(format_args!("warning: no messages between ranks were recorded{ignored}"));
-    }
     Ok(graph)
 }
 

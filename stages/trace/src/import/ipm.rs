@@ -32,20 +32,55 @@ enum Kind {
     Exchange,
     /// Involves all ranks of a communicator.
     Collective,
+    /// Prepares a send that later calls start any number of times.
+    Prepared,
+    /// Starts prepared sends or receives, without saying which.
+    Start,
+    /// Accesses the memory of another rank.
+    Access,
 }
 
 impl Kind {
     /// The kind of a call that sends.
     fn of(call: &str) -> Option<Self> {
-        Some(match call.to_ascii_lowercase().strip_prefix("mpi_")? {
+        let call = call.to_ascii_lowercase();
+        let call = call.strip_prefix("mpi_")?;
+        Some(match call {
             "send" | "bsend" | "ssend" | "rsend" | "isend" | "ibsend" | "issend" | "irsend" => Self::Send,
-            "sendrecv" | "sendrecv_replace" => Self::Exchange,
-            "barrier" | "bcast" | "reduce" | "allreduce" | "reduce_scatter" | "scan" | "exscan"
-            | "gather" | "gatherv" | "scatter" | "scatterv" | "allgather" | "allgatherv" | "alltoall"
-            | "alltoallv" | "alltoallw" => Self::Collective,
+            "sendrecv" | "sendrecv_replace" | "isendrecv" | "isendrecv_replace" => Self::Exchange,
+            "send_init" | "bsend_init" | "ssend_init" | "rsend_init" | "psend_init" => Self::Prepared,
+            "start" | "startall" => Self::Start,
+            "put" | "get" | "accumulate" | "get_accumulate" | "fetch_and_op" | "compare_and_swap"
+            | "rput" | "rget" | "raccumulate" | "rget_accumulate" => Self::Access,
+            _ if is_collective(call) || call.strip_prefix('i').is_some_and(is_collective) => Self::Collective,
             _ => return None,
         })
     }
+}
+
+/// Whether a call, without `MPI_`, is a blocking collective operation; nonblocking ones have an `i` before it.
+fn is_collective(call: &str) -> bool {
+    let call = call.strip_prefix("neighbor_").unwrap_or(call);
+    matches!(
+        call,
+        "barrier"
+            | "bcast"
+            | "reduce"
+            | "allreduce"
+            | "reduce_scatter"
+            | "reduce_scatter_block"
+            | "scan"
+            | "exscan"
+            | "gather"
+            | "gatherv"
+            | "scatter"
+            | "scatterv"
+            | "allgather"
+            | "allgatherv"
+            | "alltoall"
+            | "alltoallv"
+            | "alltoallw"
+    )
 }
 
 /// Whether a file starts like a report.
@@ -92,6 +127,14 @@ struct Counts {
     collectives: u64,
     exchanges: u64,
     to_zero: u64,
+    /// Prepared sends, the bytes of one start of each, and calls that start some.
+    prepared: u64,
+    prepared_bytes: u64,
+    starts: u64,
+    accesses: u64,
+    /// Entries that the report announces, and those that it has.
+    announced: u64,
+    entries: u64,
 }
 
 impl Report {
@@ -102,7 +145,11 @@ impl Report {
             "taskcopy" => {
                 return Err(line.error("a clustered report omits the messages of similar ranks"));
             }
-            "hash" => self.has_hash = true,
+            "hash" => {
+                self.has_hash = true;
+                let announced = attribute(tag, "nkey").and_then(|number| number.parse().ok()).unwrap_or(0);
+                self.counts.announced = self.counts.announced.saturating_add(announced);
+            }
             "hent" => self.entry(line, tag)?,
             "perf" => self.times(tag),
             // The end of an element.
@@ -150,10 +197,22 @@ impl Report {
     fn entry(&mut self, line: Line<'_>, tag: &str) -> Result<(), FileError> {
         let Some(task) = &self.task else { return Err(line.error("`hent` outside of a task")) };
         let call = attribute(tag, "call").ok_or_else(|| line.error("the call is missing"))?;
+        self.counts.entries += 1;
         let Some(kind) = Kind::of(call) else { return Ok(()) };
         let messages = line.whole(attribute(tag, "count"), "count")?;
-        if kind == Kind::Collective {
-            self.counts.collectives = self.counts.collectives.saturating_add(messages);
+        let uncounted = match kind {
+            Kind::Send | Kind::Exchange => None,
+            Kind::Collective => Some(&mut self.counts.collectives),
+            Kind::Prepared => Some(&mut self.counts.prepared),
+            Kind::Start => Some(&mut self.counts.starts),
+            Kind::Access => Some(&mut self.counts.accesses),
+        };
+        if let Some(sum) = uncounted {
+            *sum = sum.saturating_add(messages);
+            if kind == Kind::Prepared {
+                let bytes = line.whole(attribute(tag, "bytes"), "number of bytes")?.saturating_mul(messages);
+                self.counts.prepared_bytes = self.counts.prepared_bytes.saturating_add(bytes);
+            }
             return Ok(());
         }
         let destination = line.below(attribute(tag, "orank"), "orank", task.size)?;
@@ -199,6 +258,15 @@ impl Counts {
         let message =
             "warning: messages to rank 0, which may be messages to MPI_PROC_NULL (IPM records 0 for both)";
         log_count(cx, message, self.to_zero);
+        log_count(cx, "warning: remote memory accesses, which are not counted", self.accesses);
+        if self.prepared > 0 {
+            cx.log(format_args!(
+                "warning: persistent sends (MPI_Send_init) of {} bytes per start, which are not counted, as IPM does not record which of them the {} calls of MPI_Start and MPI_Startall start: {}",
+                self.prepared_bytes, self.starts, self.prepared
+            ));
+        }
+        let message = "warning: entries of the hash that the report announces (`nkey`), but does not have";
+        log_count(cx, message, self.announced.saturating_sub(self.entries));
     }
 }
 

@@ -2,18 +2,22 @@
 
 use std::path::Path;
 
-use hopmap_model::InputPath;
-
 use super::reader::{Reader, Sample};
+use crate::archive::has_extension;
 use crate::selection::{Request, Select};
 use crate::{otf1, otf2};
 
 pub(super) static OTF2: Reader = Reader {
-    recognises: |sample| sample.head.get(2..6) == Some(b"OTF2") || has(sample, "otf2") || is_nested(sample),
+    recognises: |sample| {
+        sample.head.get(2..6) == Some(b"OTF2")
+            || is_anchor(sample)
+            || has(sample, "otf2")
+            || is_nested(sample)
+    },
     files: otf2::files,
     read: |path, options, cx| {
         let request = Request { select: &Select::default(), phases: None, sizes: false };
-        let (reader, complete) = (crate::Reader::Auto, true);
+        let (reader, complete) = (crate::Reader::Auto, !options.allow_truncated);
         let (collectives, algorithms) = (options.collectives, options.algorithms);
         otf2::read(path, otf2::Options { reader, collectives, algorithms, request, complete }, cx)
     },
@@ -28,6 +32,11 @@ pub(super) static OTF1: Reader = Reader {
     },
 };
 
+/// Whether a file is named like an anchor file, even if it is damaged.
+fn is_anchor(sample: &Sample<'_>) -> bool {
+    !sample.is_folder && has_extension(sample.path, "otf2")
+}
+
 /// Whether a folder has a file with this extension.
 fn has(sample: &Sample<'_>, extension: &str) -> bool {
     let is_one = |path: &Path| path.extension().is_some_and(|found| found == extension);
@@ -36,10 +45,10 @@ fn has(sample: &Sample<'_>, extension: &str) -> bool {
             .is_ok_and(|entries| entries.filter_map(Result::ok).any(|entry| is_one(&entry.path())))
 }
 
-/// EZTrace 2.0 writes archives into subfolders.
+/// EZTrace 2.0 writes archives into subfolders. What is wrong with them, or that there are several, is said when they
+/// are read.
 fn is_nested(sample: &Sample<'_>) -> bool {
-    let files = || otf2::files(sample.path).ok();
-    sample.is_folder && files().is_some_and(|files: Vec<InputPath>| !files.is_empty())
+    sample.is_folder && otf2::is_archive(sample.path)
 }
 
 /// A master file lists streams and their processes in hexadecimal: `1:1,2`.

@@ -16,13 +16,13 @@ use std::path::Path;
 use hopmap_model::{Context, Edge, TaskGraph, to_u32};
 use hopmap_text::{FileError, Line, Lines, shown};
 
-use super::reader::{self, Reader};
+use super::reader::{self, CUT, Reader, warn_of_cut};
 use crate::matrix::{Accumulator, MAX_RANKS};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| sample.text.starts_with(MAGIC),
     files: reader::one_file,
-    read: |path, _, cx| Ok(read(path, cx)?),
+    read: |path, options, cx| Ok(read(path, options.allow_truncated, cx)?),
 };
 
 /// First bytes of a file.
@@ -52,8 +52,8 @@ struct Header {
 type Computing = Vec<Option<u64>>;
 
 /// Reads a trace.
-fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
+fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().may_be_cut(allow_truncated, CUT);
     let header = header(lines.next_or(|| NO_HEADER.to_owned())?)?;
     let mut accumulator = Accumulator::default();
     let ranks = header.firsts.last().copied().unwrap_or_default();
@@ -76,6 +76,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
             _ => return Err(line.error(format!("`{}` is not a record of Paraver", shown(line.text)))),
         }
     }
+    warn_of_cut(u64::from(lines.is_cut()), cx);
     reader::warn_of_collectives(collectives, cx);
     let seconds = |ticks: u64| ticks as f64 / header.ticks_per_second;
     let mut graph = accumulator.into_graph();

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::Path;
 
+use flate2::read::MultiGzDecoder;
 use hopmap_model::{Context, Error, InputPath, TaskGraph, open_input};
 use hopmap_recording::is_profiles;
 use hopmap_text::FileError;
@@ -36,6 +37,8 @@ pub(crate) struct Options {
     pub(crate) collectives: Collectives,
     /// Their algorithms.
     pub(crate) algorithms: Algorithms,
+    /// Whether a log that ends early counts up to its end.
+    pub(crate) allow_truncated: bool,
 }
 
 /// Input of format recognition.
@@ -44,8 +47,11 @@ pub(super) struct Sample<'a> {
     pub(super) is_folder: bool,
     /// The first bytes of a file; empty for a folder.
     pub(super) head: Vec<u8>,
-    /// The same as text.
+    /// The same as text, unpacked.
     pub(super) text: String,
+    /// Whether that is the whole file.
+    pub(super) is_whole: bool,
+    pub(super) is_packed: bool,
 }
 
 impl<'a> Sample<'a> {
@@ -61,9 +67,16 @@ impl<'a> Sample<'a> {
     }
 
     pub(super) fn of(path: &'a Path, is_folder: bool, head: Vec<u8>) -> Self {
-        let text = String::from_utf8_lossy(&head);
-        let text = text.trim_start_matches('\u{feff}').to_owned();
-        Self { path, is_folder, head, text }
+        let is_packed = head.starts_with(&[0x1f, 0x8b]);
+        let mut unpacked = Vec::new();
+        if is_packed {
+            // The begin of a packed file ends before the stream does.
+            let _ = MultiGzDecoder::new(head.as_slice()).take(LOOKED_AT).read_to_end(&mut unpacked);
+        }
+        let bytes = if is_packed { &unpacked } else { &head };
+        let is_whole = [&head, bytes].iter().all(|bytes| (bytes.len() as u64) < LOOKED_AT);
+        let text = String::from_utf8_lossy(bytes).trim_start_matches('\u{feff}').to_owned();
+        Self { path, is_folder, head, text, is_whole, is_packed }
     }
 
     /// The first line that is neither blank nor a comment.
@@ -81,4 +94,13 @@ pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, TraceError> {
 /// Warns about collective operations, which are not counted.
 pub(super) fn warn_of_collectives(count: u64, cx: &Context<'_>) {
     log_count(cx, "warning: collective operations (once per process), which are not counted", count);
+}
+
+/// What to do about a log that ends within a line or record.
+pub(crate) const CUT: &str = "the file was not written or copied completely: copy or record it again, or use the part \
+                              before its end with `allow_truncated = true`";
+
+/// Warns about files that end early, of which the part before counts.
+pub(crate) fn warn_of_cut(files: u64, cx: &Context<'_>) {
+    log_count(cx, "warning: files that end within a line or record, which is left out", files);
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, Edge, InputPath, TaskGraph, to_u32};
 use hopmap_text::{FileError, Line, Lines, numbers, shown};
 
-use super::reader::Reader;
+use super::reader::{CUT, Reader, warn_of_cut};
 use crate::archive::log_count;
 use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
@@ -30,21 +30,21 @@ pub(super) static READER: Reader = Reader {
         sample.first_line().is_some_and(|line| is_action(line) || is_index(sample.path, line))
     },
     files: |path| Ok(files(path)?),
-    read: |path, _, cx| Ok(read(path, None, cx)?),
+    read: |path, options, cx| Ok(read(path, None, options.allow_truncated, cx)?),
 };
 
 /// Only on explicit request.
 pub(super) static TAGGED: Reader = Reader {
     recognises: |_| false,
     files: |path| Ok(files(path)?),
-    read: |path, _, cx| Ok(read(path, Some(true), cx)?),
+    read: |path, options, cx| Ok(read(path, Some(true), options.allow_truncated, cx)?),
 };
 
 /// Only on explicit request.
 pub(super) static UNTAGGED: Reader = Reader {
     recognises: |_| false,
     files: |path| Ok(files(path)?),
-    read: |path, _, cx| Ok(read(path, Some(false), cx)?),
+    read: |path, options, cx| Ok(read(path, Some(false), options.allow_truncated, cx)?),
 };
 
 const HINT: &str = "an action is `rank send destination tag size datatype`, or without the tag before SimGrid 3.20; an \
@@ -60,16 +60,18 @@ const TYPE_BYTES: [u64; 56] = [
 const NO_TYPE: &str = "-1";
 
 /// Reads a trace. `tags` is whether messages have tags; inferred if `None`.
-fn read(path: &Path, tags: Option<bool>, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
+fn read(
+    path: &Path,
+    tags: Option<bool>,
+    allow_truncated: bool,
+    cx: &Context<'_>,
+) -> Result<TaskGraph, FileError> {
     let files = action_files(path, cx)?;
-    let mut survey = Survey::default();
-    for file in &files {
-        each_action(file, cx, |line, action| survey.look(line, action))?;
-    }
+    let survey = Survey::of(&files, allow_truncated, cx)?;
     let form = survey.form(path, tags)?;
     let mut accumulator = Accumulator::default();
     for file in &files {
-        each_action(file, cx, |line, action| {
+        each_action(file, allow_truncated, cx, |line, action| {
             accumulator.see(action.rank);
             let edge = match action.kind {
                 Kind::Send => form.message(line, action)?.map(|message| message.from(action.rank)),
@@ -98,7 +100,7 @@ pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
 /// The files with the actions: the file itself, or those it lists.
 fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError> {
     let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     let mut files = Vec::new();
     let mut seen = HashSet::new();
     while let Some(line) = lines.next_filled()? {
@@ -111,6 +113,13 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError
         }
         if files.len() == MAX_RANKS as usize {
             return Err(line.error(format!("the index lists more than {MAX_RANKS} files")));
+        }
+        if files.is_empty()
+            && let Some(base) = base(path, text)
+            && !folder.join(text).is_file()
+        {
+            cx.log(format_args!("files of the index are relative to `{}`", base.display()));
+            folder = base;
         }
         let file = folder.join(text);
         if !file.is_file() {
@@ -127,6 +136,13 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError
     Ok(files)
 }
 
+/// The folder that the files of an index are relative to: its own, or else the nearest one above it. SMPI writes them
+/// relative to the folder of the run, and the index may be in a folder of its own.
+fn base(path: &Path, first: &str) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    path.parent()?.ancestors().find(|folder| folder.join(first).is_file()).map(Path::to_owned)
+}
+
 /// Whether a line is an action.
 fn is_action(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
@@ -136,9 +152,8 @@ fn is_action(line: &str) -> bool {
 
 /// Whether a file is an index: its first line names a file of actions.
 fn is_index(path: &Path, line: &str) -> bool {
-    let Some(folder) = path.parent() else { return false };
-    let first = folder.join(line);
-    if first.as_path() == path || !first.is_file() {
+    let Some(first) = base(path, line).map(|folder| folder.join(line)) else { return false };
+    if std::path::absolute(path).is_ok_and(|path| path == first) {
         return false;
     }
     Lines::open(&first, HINT)
@@ -199,13 +214,14 @@ impl Action<'_> {
     }
 }
 
-/// Calls a function for every action of a file.
+/// Calls a function for every action of a file. Returns whether the file was cut, and so its last line left out.
 fn each_action(
     path: &Path,
+    allow_truncated: bool,
     cx: &Context<'_>,
     mut visit: impl FnMut(Line<'_>, &Action<'_>) -> Result<(), FileError>,
-) -> Result<(), FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
+) -> Result<bool, FileError> {
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().may_be_cut(allow_truncated, CUT);
     while let Some(line) = lines.next_filled()? {
         let mut words = line.words().peekable();
         if words.peek().is_some_and(|word| word.starts_with('#')) {
@@ -217,7 +233,7 @@ fn each_action(
         let action = Action { rank, name, kind, arguments: words.collect() };
         visit(line, &action)?;
     }
-    Ok(())
+    Ok(lines.is_cut())
 }
 
 /// Evidence of the form of messages.
@@ -245,9 +261,22 @@ struct Survey {
     ranks: BTreeSet<u32>,
     /// Actions that move data, but are not counted.
     others: u64,
+    /// Senders and receivers of receives with any tag.
+    untold: BTreeSet<(u32, u32)>,
 }
 
 impl Survey {
+    /// Looks at all files.
+    fn of(files: &[PathBuf], allow_truncated: bool, cx: &Context<'_>) -> Result<Self, FileError> {
+        let (mut survey, mut cut) = (Self::default(), 0);
+        for file in files {
+            cut +=
+                u64::from(each_action(file, allow_truncated, cx, |line, action| survey.look(line, action))?);
+        }
+        warn_of_cut(cut, cx);
+        Ok(survey)
+    }
+
     fn look(&mut self, line: Line<'_>, action: &Action<'_>) -> Result<(), FileError> {
         self.ranks.insert(action.rank);
         let is_alone = action.arguments.is_empty();
@@ -258,6 +287,13 @@ impl Survey {
         } else if action.kind == Kind::Send || action.is("recv") || action.is("irecv") {
             if action.kind == Kind::Send && action.arguments.last() == Some(&NO_TYPE) {
                 self.signs.insert(Sign::OwnType);
+            }
+            if let [peer, tag, ..] = action.arguments[..]
+                && action.kind != Kind::Send
+                && let Ok(peer) = peer.parse()
+                && tag.starts_with('-')
+            {
+                self.untold.insert((peer, action.rank));
             }
             match action.arguments[..] {
                 [_, _, _, _] => Sign::Tagged,

@@ -33,7 +33,9 @@ pub(super) static KINETO: Reader = Reader {
 pub(super) static INSPECTOR: Reader = Reader {
     recognises: |sample| inspector::recognises(&first_head(sample.path, inspector::ENDINGS)),
     files: |path| inputs(path, inspector::ENDINGS),
-    read: |path, options, cx| graph((path, &inspector::read(path, cx)?), options, cx),
+    read: |path, options, cx| {
+        graph((path, &inspector::read(path, options.allow_truncated, cx)?), options, cx)
+    },
 };
 
 /// The task graph of a job, whose operations follow the rules of NCCL, with a phase per kind of group.

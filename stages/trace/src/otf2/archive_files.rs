@@ -8,7 +8,7 @@ use hopmap_model::{InputPath, open_input};
 
 use super::record::{Cursor, Flaw};
 use super::record_schema::{OTF2_CHUNK_SIZE_MAX, OTF2_CHUNK_SIZE_MIN};
-use crate::archive::{entries, has_extension, only_one};
+use crate::archive::{entries, files_in, has_extension, only_one};
 use crate::error::{TraceError, of_location};
 
 /// Maximum depth of the anchor file below the given folder.
@@ -99,6 +99,11 @@ impl ArchiveFiles {
         files.retain(|file| has_extension(file, "def") || has_extension(file, "evt"));
         Ok(files)
     }
+}
+
+/// The anchor files in a folder, or else in its subfolders.
+pub(super) fn anchors(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
+    files_in(folder, "otf2", DEEPEST)
 }
 
 fn otf1(path: &Path) -> TraceError {

@@ -27,20 +27,37 @@ pub(super) struct Groups<'a> {
     pub(super) names: Vec<&'a str>,
     /// Numbers of their first operations.
     pub(super) first: &'a [u64],
+    /// Operations that were left out before, as some members lack them.
+    pub(super) dropped: u64,
     pub(super) path: &'a Path,
 }
 
 /// What is not as it should be.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Doubts {
-    /// Operations that some members lack.
-    pub(super) incomplete: Option<String>,
+    /// What some ranks lack.
+    pub(super) incomplete: Vec<String>,
     /// Operations with shards of different sizes.
     pub(super) uneven: Option<String>,
 }
 
 /// An operation of a rank: its rank, and the index of its call.
 type Place = (u32, u32);
+
+/// Number of messages that were received, but whose sends are in no trace.
+fn unsent(ranks: &[Rank]) -> u64 {
+    let mut missing: BTreeMap<(u32, u32), i64> = BTreeMap::new();
+    for (rank, Rank { calls, .. }) in (0..).zip(ranks) {
+        for call in calls {
+            match *call {
+                What::Send { peer, .. } => *missing.entry((rank, peer)).or_default() -= 1,
+                What::Receive { peer, .. } => *missing.entry((peer, rank)).or_default() += 1,
+                What::Collective { .. } => {}
+            }
+        }
+    }
+    missing.into_values().filter_map(|missing| u64::try_from(missing).ok()).sum()
+}
 
 impl Groups<'_> {
     /// Checks that members of a group call the same operations in the same order. Calls that only some members
@@ -55,7 +72,7 @@ impl Groups<'_> {
         }
         let mut doubts = Doubts::default();
         let mut common = vec![0; self.members.len()];
-        let (mut partial, mut uneven) = (0, 0);
+        let (mut partial, mut all, mut uneven) = (self.dropped, self.dropped, 0);
         for (group, members) in self.members.iter().enumerate() {
             let sequences = &sequences[group];
             if let Some(stranger) = sequences.keys().find(|rank| !members.contains(rank)) {
@@ -65,7 +82,8 @@ impl Groups<'_> {
             let of_rank = |rank: &u32| sequences.get(rank).map_or(&[][..], Vec::as_slice);
             let lengths = members.iter().map(|rank| of_rank(rank).len());
             let (fewest, most) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
-            (common[group], partial) = (fewest, partial + most - fewest);
+            common[group] = fewest;
+            (partial, all) = (partial + (most - fewest) as u64, all + most as u64);
             for index in 0..fewest {
                 let places: Vec<Place> = members.iter().map(|rank| of_rank(rank)[index]).collect();
                 if let Some(example) = self.meet(ranks, (group, index), &places)? {
@@ -78,9 +96,15 @@ impl Groups<'_> {
             *example = format!("{uneven} collective operations have shards of different sizes: {example}");
         }
         if partial > 0 {
-            let problem = format!("{partial} collective operations are not in the traces of all members");
-            doubts.incomplete = Some(problem);
+            let problem =
+                format!("{partial} of {all} collective operations are not in the traces of all members");
+            doubts.incomplete.push(problem);
             ranks.iter_mut().for_each(|rank| rank.keep_first(&common));
+        }
+        let unsent = unsent(ranks);
+        if unsent > 0 {
+            let problem = format!("{unsent} messages are only in the traces of their receivers");
+            doubts.incomplete.push(problem);
         }
         Ok(doubts)
     }

@@ -165,7 +165,7 @@ pub(crate) fn read(path: &Path, timed: bool, cx: &Context<'_>) -> Result<Checked
     let groups = path.join(GROUPS);
     if groups.is_file() {
         let seed = std::marker::PhantomData::<BTreeMap<String, Vec<u32>>>;
-        for (name, members) in json::read(&groups, cx, seed)? {
+        for (name, members) in json::read(&groups, cx, seed, &mut json::Repaired::default())? {
             let group = reading.job.group(members, kind(None, &name), &groups)?;
             reading.groups.insert(name, group);
         }

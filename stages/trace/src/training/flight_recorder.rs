@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::calls::{Rank, Split, What};
 use super::error::damaged;
 use super::job::{Checked, Job, Numbered};
-use super::json::{self, Ranks};
+use super::json::{self, Ranks, Repaired};
 use super::kinds::kind;
 use super::kineto;
 use super::names::{Named, element_bytes, named};
@@ -66,9 +66,10 @@ pub(crate) fn recognises(head: &str) -> bool {
 pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
     let mut job = Job::default();
     let mut kept: BTreeMap<u32, Numbered> = BTreeMap::new();
+    let mut repaired = Repaired::default();
     for (rank, file) in by_rank(path, ENDINGS)? {
         let seed = std::marker::PhantomData::<Dump>;
-        let dump = json::read(&file, cx, seed)?;
+        let dump = json::read(&file, cx, seed, &mut repaired)?;
         let mut groups = HashMap::new();
         for (name, group) in dump.pg_config {
             let ranks = group.ranks.list().map_err(|problem| damaged(&file, problem))?;
@@ -81,6 +82,7 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
             calls.extend(call.map(|(group, call)| (group, entry.collective_seq_id, call)));
         }
     }
+    repaired.log(cx);
     job.add_common(kept, path)?;
     job.checked(None, path)
 }

@@ -21,6 +21,7 @@ use super::names::{Named, named};
 use super::ranks::files_ending;
 use crate::TraceError;
 use crate::archive::check_stop;
+use crate::import::{CUT, warn_of_cut};
 
 /// Endings of the files.
 pub(crate) const ENDINGS: &[&str] = &[".log", ".jsonl", ".gz"];
@@ -91,14 +92,25 @@ enum Done {
 }
 
 /// Reads all files.
-pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
+pub(crate) fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<Checked, TraceError> {
+    let mut cut = 0;
     let mut communicators: BTreeMap<String, Communicator> = BTreeMap::new();
     let mut recorded: Recorded = BTreeMap::new();
     for file in files_ending(path, ENDINGS)? {
         let records = serde_json::Deserializer::from_reader(json::open(&file, cx)?).into_iter::<Record>();
         for (number, record) in records.enumerate() {
             check_stop(number, cx)?;
-            let record = record.map_err(|error| json::damaged(&file, &error))?;
+            let record = match record {
+                Ok(record) => record,
+                Err(error) if json::is_cut(&error) && allow_truncated => {
+                    cut += 1;
+                    break;
+                }
+                Err(error) if json::is_cut(&error) => {
+                    return Err(json::damaged(&file, &error).with_help(CUT).into());
+                }
+                Err(error) => return Err(json::damaged(&file, &error).into()),
+            };
             let done = done(&record).map_err(|problem| damaged(&file, problem))?;
             let Record {
                 header: Header { id, comm_name, rank, n_ranks },
@@ -117,6 +129,7 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
             recorded.entry(process).or_default().extend(done.map(|(number, done)| (id, number, done)));
         }
     }
+    warn_of_cut(cut, cx);
     job(path, &communicators, recorded)
 }
 

@@ -1,6 +1,6 @@
 //! The calls of all ranks of a job, checked against each other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use hopmap_collectives::Call as Blocks;
@@ -27,6 +27,8 @@ pub(crate) struct Job {
     names: Vec<String>,
     /// Numbers of the first operations of the groups, if the trace has numbers.
     first: Vec<u64>,
+    /// Operations with numbers that some members of their group do not have.
+    dropped: u64,
 }
 
 impl Job {
@@ -103,36 +105,44 @@ impl Job {
             let named = kind.is_none().then(shape);
             kinds.push(kind.or_else(|| self.kind(named)).unwrap_or_default());
         }
-        let Self { ranks, groups, names, first, .. } = self;
+        let Self { ranks, groups, names, first, dropped, .. } = self;
         let mut ranks: Vec<Rank> = ranks.into_values().collect();
         let kinds_of_groups = kinds.iter().map(|kind| names[*kind as usize].as_str()).collect();
-        let agreed = Groups { members: &groups, names: kinds_of_groups, first: &first, path };
+        let agreed = Groups { members: &groups, names: kinds_of_groups, first: &first, dropped, path };
         let doubts = agreed.agree(&mut ranks)?;
         Ok(Checked { ranks, groups, kinds, names, doubts })
     }
 
-    /// Adds calls with their numbers in groups, from the first operation of each group that all its members still have:
-    /// tools that keep the last operations only do not keep the same ones on all ranks.
+    /// Adds calls with their numbers in groups: of collective operations those that all members of the group still have.
+    /// Tools that keep the last operations only do not keep the same ones on all ranks.
     pub(super) fn add_common(
         &mut self,
         kept: BTreeMap<u32, Numbered>,
         path: &Path,
     ) -> Result<(), TraceError> {
-        let is_collective = |call: &What| matches!(call, What::Collective { .. });
-        let mut first = vec![0; self.groups.len()];
-        for (calls, _) in kept.values() {
-            let mut own: BTreeMap<u32, u64> = BTreeMap::new();
-            for (group, number, _) in calls.iter().filter(|(.., call)| is_collective(call)) {
-                let lowest = own.entry(*group).or_insert(*number);
-                *lowest = (*lowest).min(*number);
-            }
-            own.into_iter()
-                .for_each(|(group, lowest)| first[group as usize] = lowest.max(first[group as usize]));
-        }
-        let is_kept = |(group, number, call): &(u32, u64, What)| {
-            !is_collective(call) || *number >= first[*group as usize]
+        let number_of = |(group, number, call): &(u32, u64, What)| {
+            matches!(call, What::Collective { .. }).then_some((*group, *number))
         };
+        // How many members of its group have an operation.
+        let mut owners: BTreeMap<(u32, u64), usize> = BTreeMap::new();
+        for (rank, (calls, _)) in &kept {
+            let own: BTreeSet<(u32, u64)> = calls.iter().filter_map(number_of).collect();
+            let of_member = own.into_iter().filter(|(group, _)| self.groups[*group as usize].contains(rank));
+            of_member.for_each(|operation| *owners.entry(operation).or_default() += 1);
+        }
+        let all = owners.len();
+        owners.retain(|(group, _), owners| *owners == self.groups[*group as usize].len());
+        self.dropped = (all - owners.len()) as u64;
+        let mut first = vec![0; self.groups.len()];
+        owners.keys().rev().for_each(|(group, number)| first[*group as usize] = *number);
         for (rank, (calls, mut rest)) in kept {
+            // An operation of a stranger stays, to be refused.
+            let is_kept = |call: &(u32, u64, What)| {
+                let is_common = |operation: (u32, u64)| {
+                    owners.contains_key(&operation) || !self.groups[operation.0 as usize].contains(&rank)
+                };
+                number_of(call).is_none_or(is_common)
+            };
             rest.calls = calls.into_iter().filter(is_kept).map(|(.., call)| call).collect();
             self.add(rank, rest, path)?;
         }
@@ -176,7 +186,7 @@ impl Checked {
         if let Some(longest) = self.recorded_s() {
             cx.log(format_args!("the trace lasts {longest:.6} s"));
         }
-        if let Some(reason) = &self.doubts.incomplete {
+        for reason in &self.doubts.incomplete {
             cx.log(format_args!("warning: {reason}, and are left out"));
         }
         self.log_uneven(cx);

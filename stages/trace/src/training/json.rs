@@ -5,11 +5,13 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use hopmap_model::{Context, open_input};
-use hopmap_text::{FileError, unpacked};
+use hopmap_text::{FileError, counted, unpacked};
 use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::error::UNKNOWN;
+use super::lenient::Lenient;
 
 /// Bytes per read.
 const BUFFER: usize = 1 << 18;
@@ -47,15 +49,51 @@ pub(super) fn open<'a>(path: &Path, cx: &Context<'a>) -> Result<Box<dyn BufRead 
     })
 }
 
-/// Reads a document from its begin to its end.
+/// The files that are no JSON, but were read like it.
+#[derive(Debug, Default)]
+pub(super) struct Repaired {
+    files: usize,
+    /// What is wrong with the first one.
+    first: Option<FileError>,
+}
+
+impl Repaired {
+    /// Says so once.
+    pub(super) fn log(&self, cx: &Context<'_>) {
+        if let Some(first) = &self.first {
+            cx.log(format_args!(
+                "warning: {} are no valid JSON; numbers such as `inf` count as missing, and damaged characters of texts as `?`: {first}",
+                counted(self.files, "file")
+            ));
+        }
+    }
+}
+
+/// Reads a document from its begin to its end. One that is no JSON, as tools write it, is read again leniently.
 pub(super) fn read<'de, T>(
     path: &Path,
     cx: &Context<'_>,
-    seed: impl DeserializeSeed<'de, Value = T>,
+    seed: impl DeserializeSeed<'de, Value = T> + Copy,
+    repaired: &mut Repaired,
 ) -> Result<T, FileError> {
-    let mut source = serde_json::Deserializer::from_reader(open(path, cx)?);
-    let value = seed.deserialize(&mut source).and_then(|value| source.end().map(|()| value));
-    value.map_err(|error| damaged(path, &error))
+    let parse = |source: Box<dyn BufRead + '_>| {
+        let mut source = serde_json::Deserializer::from_reader(source);
+        seed.deserialize(&mut source).and_then(|value| source.end().map(|()| value))
+    };
+    let strict = match parse(open(path, cx)?) {
+        Err(error) if error.is_syntax() && !cx.should_stop() => error,
+        other => return other.map_err(|error| damaged(path, &error)),
+    };
+    let lenient = Box::new(BufReader::with_capacity(BUFFER, Lenient::new(open(path, cx)?)));
+    let value = parse(lenient).map_err(|error| damaged(path, &error))?;
+    repaired.files += 1;
+    repaired.first.get_or_insert_with(|| damaged(path, &strict));
+    Ok(value)
+}
+
+/// Whether a file ends within a value, or the data of a packed one does.
+pub(super) fn is_cut(error: &serde_json::Error) -> bool {
+    error.is_eof() || error.io_error_kind() == Some(io::ErrorKind::UnexpectedEof)
 }
 
 /// An error with the position in the document.
@@ -99,27 +137,49 @@ impl<'de, T: DeserializeOwned, F: FnMut(T) -> Result<(), String>> Visitor<'de> f
     }
 }
 
+/// The text of a value: a number may be text, and text a number.
+pub(super) fn text<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(source)? {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    })
+}
+
+/// A number, or its text; not a number if it is something else.
+pub(super) fn real<'de, D: Deserializer<'de>>(source: D) -> Result<f64, D::Error> {
+    let number = match Value::deserialize(source)? {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    Ok(number.unwrap_or(f64::NAN))
+}
+
+/// A number of ranks, or its text.
+pub(super) fn whole<'de, D: Deserializer<'de>>(source: D) -> Result<Option<u32>, D::Error> {
+    let number = |text: String| {
+        text.trim().parse().map_err(|_| serde::de::Error::custom(format!("`{text}` is not a rank")))
+    };
+    text(source)?.map(number).transpose()
+}
+
 /// Ranks as a list, or as the text of a list, as PyTorch writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Ranks {
-    List(Vec<u32>),
-    Text(String),
-}
+pub(super) struct Ranks(#[serde(deserialize_with = "text")] Option<String>);
 
 impl Ranks {
     /// The ranks; the error says what is wrong with them.
     pub(super) fn list(&self) -> Result<Vec<u32>, String> {
-        let text = match self {
-            Self::List(ranks) => return Ok(ranks.clone()),
-            Self::Text(text) => text.trim().trim_start_matches('[').trim_end_matches(']'),
-        };
+        let text = self.0.as_deref().unwrap_or_default().trim();
+        let text = text.trim_start_matches('[').trim_end_matches(']');
         if text.contains("...") {
             return Err(
                 "a list of ranks is abbreviated with `...`, and no `pg_config` has all of them".into()
             );
         }
-        let numbers = text.split(',').map(str::trim).filter(|number| !number.is_empty());
+        let numbers = text.split(',').map(|number| number.trim().trim_matches('"').trim());
+        let numbers = numbers.filter(|number| !number.is_empty());
         numbers.map(|number| number.parse().map_err(|_| format!("`{number}` is not a rank"))).collect()
     }
 }

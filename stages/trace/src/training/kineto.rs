@@ -18,10 +18,10 @@ use serde_json::Value;
 use super::calls::{Moment, Rank, Split, What};
 use super::error::{NAME_RANKS, damaged};
 use super::job::{Checked, Job};
-use super::json::{self, Each, Ranks};
+use super::json::{self, Each, Ranks, Repaired};
 use super::kinds::kind;
 use super::names::{Named, element_bytes, named};
-use super::ranks::{files_ending, rank_of_name};
+use super::ranks::{files_ending, rank_of};
 use super::spans::{merged, without};
 use crate::TraceError;
 
@@ -33,32 +33,32 @@ const MANY_SPANS: usize = 1 << 16;
 
 #[derive(Debug, Deserialize)]
 struct Event {
-    #[serde(default)]
-    cat: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::text")]
+    cat: Option<String>,
+    #[serde(default, deserialize_with = "json::text")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "json::real")]
     ts: f64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "json::real")]
     dur: f64,
-    #[serde(default)]
-    args: Arguments,
+    args: Option<Arguments>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 struct Arguments {
-    #[serde(rename = "Collective name")]
+    #[serde(default, rename = "Collective name", deserialize_with = "json::text")]
     collective: Option<String>,
     #[serde(rename = "In msg nelems")]
     elements: Option<Value>,
+    #[serde(default, deserialize_with = "json::text")]
     dtype: Option<String>,
     #[serde(rename = "Out msg nelems")]
     received: Option<Value>,
     #[serde(rename = "In split size")]
     splits: Option<Value>,
-    #[serde(rename = "Process Group Name")]
+    #[serde(default, rename = "Process Group Name", deserialize_with = "json::text")]
     group: Option<String>,
-    #[serde(rename = "Process Group Description")]
+    #[serde(default, rename = "Process Group Description", deserialize_with = "json::text")]
     description: Option<String>,
     #[serde(rename = "Process Group Ranks")]
     ranks: Option<Ranks>,
@@ -72,7 +72,9 @@ struct Arguments {
 
 #[derive(Debug, Default, Deserialize)]
 struct Information {
+    #[serde(default, deserialize_with = "json::whole")]
     rank: Option<u32>,
+    #[serde(default, deserialize_with = "json::whole")]
     world_size: Option<u32>,
     #[serde(default)]
     pg_config: Vec<Group>,
@@ -132,14 +134,14 @@ pub(crate) fn recognises(head: &str) -> bool {
 }
 
 /// Reads the traces of all ranks.
-pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
+pub(crate) fn read(folder: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
     let mut job = Job::default();
-    let mut size = None;
-    let files = files_ending(path, ENDINGS)?;
+    let (mut size, mut repaired) = (None, Repaired::default());
+    let files = files_ending(folder, ENDINGS)?;
     let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
     for path in files {
-        let file = json::read(&path, cx, Document)?;
-        let rank = file.information.rank.or_else(|| rank_of_name(&path));
+        let file = json::read(&path, cx, Document, &mut repaired)?;
+        let rank = file.information.rank.or_else(|| rank_of(folder, &path));
         let rank = rank.ok_or_else(|| {
             TraceError::of(
                 &path,
@@ -151,10 +153,12 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
         let rank_of = file.rank(&mut job, count, &path)?;
         job.add(rank, rank_of, &path)?;
     }
-    job.checked(size, path)
+    repaired.log(cx);
+    job.checked(size, folder)
 }
 
 /// The document of a trace.
+#[derive(Clone, Copy)]
 struct Document;
 
 impl<'de> DeserializeSeed<'de> for Document {
@@ -190,27 +194,27 @@ impl<'de> Visitor<'de> for Document {
 
 impl File {
     fn event(&mut self, event: Event) -> Result<(), String> {
+        let name = event.name.unwrap_or_default();
+        let is_kernel = matches!(event.cat.as_deref(), Some("kernel" | "gpu_memcpy" | "gpu_memset"));
+        if !is_kernel && name != "record_param_comms" {
+            return Ok(());
+        }
         let span = (event.ts, event.ts + event.dur);
         if !(span.0.is_finite() && span.1.is_finite() && event.dur >= 0.0) {
-            return Err(format!("`{}` has no valid time", event.name));
+            return Err(format!("`{name}` has no valid time"));
         }
-        let is_kernel = matches!(event.cat.as_str(), "kernel" | "gpu_memcpy" | "gpu_memset");
-        let is_operator = event.name == "record_param_comms";
-        if is_kernel || is_operator {
-            let all = self.span.get_or_insert(span);
-            *all = (all.0.min(span.0), all.1.max(span.1));
-        }
+        let all = self.span.get_or_insert(span);
+        *all = (all.0.min(span.0), all.1.max(span.1));
+        let arguments = event.args.unwrap_or_default();
         if is_kernel {
-            let is_communication = event.args.collective.is_some() || event.name.contains("nccl");
+            let is_communication = arguments.collective.is_some() || name.contains("nccl");
             let spans = if is_communication { &mut self.communicating } else { &mut self.computing };
             if spans.len() == spans.capacity() && spans.len() > MANY_SPANS {
                 *spans = merged(std::mem::take(spans));
             }
             spans.push(span);
         }
-        if is_kernel || is_operator {
-            self.raw.extend(raw(event.args, span, is_kernel)?);
-        }
+        self.raw.extend(raw(arguments, span, is_kernel)?);
         Ok(())
     }
 

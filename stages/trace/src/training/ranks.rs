@@ -6,29 +6,27 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use hopmap_model::{InputPath, open_input};
-use hopmap_text::FileError;
 
 use super::error::{NAME_RANKS, RECORD_ALL};
 use crate::TraceError;
+use crate::archive::entries;
 
 /// Bytes of a file that recognition reads.
 const LOOKED_AT: u64 = 1 << 16;
 
-/// The files of a folder whose names end like one of these, by name; a file is itself.
+/// The files of a folder whose names end like one of these, by name, or if it has none, those of the folders in it: some
+/// write a folder per rank. A file is itself.
 pub(crate) fn files_ending(path: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, TraceError> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
-    let entries = std::fs::read_dir(path).map_err(|error| FileError::unreadable(path, &error))?;
-    let mut files = Vec::new();
-    for entry in entries {
-        let file = entry.map_err(|error| FileError::unreadable(path, &error))?.path();
-        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if file.is_file() && !name.starts_with('.') && endings.iter().any(|ending| name.ends_with(ending)) {
-            files.push(file);
+    let (folders, others): (Vec<_>, Vec<_>) = entries(path)?.into_iter().partition(|entry| entry.is_dir());
+    let mut files = ending(others, endings);
+    if files.is_empty() {
+        for folder in folders.iter().filter(|folder| !is_hidden(folder)) {
+            files.extend(ending(entries(folder)?, endings));
         }
     }
-    files.sort();
     match files.is_empty() {
         true => Err(TraceError::of(
             path,
@@ -39,6 +37,19 @@ pub(crate) fn files_ending(path: &Path, endings: &[&str]) -> Result<Vec<PathBuf>
     }
 }
 
+fn ending(mut entries: Vec<PathBuf>, endings: &[&str]) -> Vec<PathBuf> {
+    let name = |file: &Path| file.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    entries.retain(|file| {
+        let name = name(file).unwrap_or_default();
+        !is_hidden(file) && endings.iter().any(|ending| name.ends_with(ending)) && file.is_file()
+    });
+    entries
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
 /// The files under their names, so that moving the folder does not change keys.
 pub(crate) fn inputs(path: &Path, endings: &[&str]) -> Result<Vec<InputPath>, TraceError> {
     let files = files_ending(path, endings)?;
@@ -46,7 +57,7 @@ pub(crate) fn inputs(path: &Path, endings: &[&str]) -> Result<Vec<InputPath>, Tr
         return Ok(vec![InputPath::named(path, "trace")]);
     }
     let named = |file: PathBuf| {
-        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().into_owned();
         InputPath::named(file, name)
     };
     Ok(files.into_iter().map(named).collect())
@@ -63,11 +74,17 @@ pub(crate) fn rank_of_name(file: &Path) -> Option<u32> {
     stem[stem.len() - digits..].parse().ok()
 }
 
+/// The rank of a file of a job: of the folder in it that has the file, or else of the file.
+pub(crate) fn rank_of(job: &Path, file: &Path) -> Option<u32> {
+    let folder = file.parent().filter(|folder| *folder != job && job.is_dir());
+    folder.and_then(rank_of_name).or_else(|| rank_of_name(file))
+}
+
 /// The files by the rank in their names.
 pub(crate) fn by_rank(path: &Path, endings: &[&str]) -> Result<BTreeMap<u32, PathBuf>, TraceError> {
     let mut ranks = BTreeMap::new();
     for file in files_ending(path, endings)? {
-        let rank = rank_of_name(&file)
+        let rank = rank_of(path, &file)
             .ok_or_else(|| TraceError::of(&file, "does not end in the number of its rank", NAME_RANKS))?;
         if let Some(other) = ranks.insert(rank, file.clone()) {
             let problem = format!("is of rank {rank}, like `{}`", other.display());

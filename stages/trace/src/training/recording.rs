@@ -105,7 +105,7 @@ impl Checked {
             calls: calls.collect(),
             // `traffic` has the messages of all-to-alls with sizes.
             counted: CollectiveKind::of_name(Operation::AllToAllV.name()).into_iter().collect(),
-            incomplete: self.doubts.incomplete.clone(),
+            incomplete: Some(self.doubts.incomplete.join("; ")).filter(|reasons| !reasons.is_empty()),
         }
     }
 }

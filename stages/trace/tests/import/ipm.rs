@@ -4,6 +4,7 @@ use super::Files;
 
 /// A task with the given hash entries.
 fn task(rank: u32, size: u32, hash: &str) -> String {
+    let nkey = hash.matches("<hent").count();
     format!(
         "<task ipm_version=\"2.0.6\" cookie=\"nocookie\" mpi_rank=\"{rank}\" mpi_size=\"{size}\" \
          stamp_init=\"1000.5\" stamp_final=\"100{rank}.75\" username=\"a\" flags=\"0\" pid=\"7\" >\n\
@@ -13,7 +14,7 @@ fn task(rank: u32, size: u32, hash: &str) -> String {
          <cmdline realpath=\"/a\" md5sum=\"\" >./a -x <in \"q\" > out</cmdline>\n\
          <regions n=\"1\" >\n<region label=\"ipm_noregion\" nexits=\"1\" wtime=\"2.5\" utime=\"1\" stime=\"0\" mtime=\"9\" id=\"1\" >\n\
          <func name=\"MPI_Send\" count=\"3\" bytes=\"3.0e+03\" > 1.0e-03 </func>\n</region>\n</regions>\n\
-         <hash nlog=\"9\" nkey=\"3\" >\n{hash}</hash>\n<internal rank=\"{rank}\" ></internal>\n</task>\n"
+         <hash nlog=\"9\" nkey=\"{nkey}\" >\n{hash}</hash>\n<internal rank=\"{rank}\" ></internal>\n</task>\n"
     )
 }
 
@@ -67,6 +68,22 @@ fn entries_of_the_hash_are_messages() {
             "warning: messages to rank 0, which may be messages to MPI_PROC_NULL (IPM records 0 for both): 1",
         ]
     );
+}
+
+/// Once they were dropped without a word.
+#[test]
+fn what_is_not_counted_and_what_is_missing_is_said() {
+    let calls = ["MPI_Iallreduce", "MPI_Neighbor_alltoall", "MPI_Rput", "MPI_Wait", "fwrite"];
+    let hash = calls.map(|call| entry(call, "8", "1", "2")).concat();
+    let text = report(&[task(0, 2, &hash).replace("nkey=\"5\"", "nkey=\"7\""), task(1, 2, "")]);
+    let expected = [
+        "format: ipm",
+        "warning: collective operations (once per process), which are not counted: 4",
+        "warning: remote memory accesses, which are not counted: 2",
+        "warning: entries of the hash that the report announces (`nkey`), but does not have: 2",
+        "warning: no messages between ranks were recorded",
+    ];
+    assert_eq!(Files::one(text).auto().log, expected);
 }
 
 #[test]

@@ -19,27 +19,101 @@ use crate::archive::log_count;
 pub(crate) fn read_program(
     path: &Path,
     tags: Option<bool>,
-    flops_per_s: f64,
+    (flops_per_s, allow_truncated): (f64, bool),
     cx: &Context<'_>,
 ) -> Result<(ProgramBuilder, bool), FileError> {
     let files = action_files(path, cx)?;
-    let mut survey = Survey::default();
-    for file in &files {
-        each_action(file, cx, |line, action| survey.look(line, action))?;
-    }
+    let survey = Survey::of(&files, allow_truncated, cx)?;
     let form = survey.form(path, tags)?;
     let ranks = survey.ranks.last().map_or(0, |last| last + 1);
     survey.check_ranks(ranks, path)?;
     let requests = (0..ranks).map(|_| Requests::default()).collect();
     let program = ProgramBuilder::new(ranks);
-    let mut reading = Reading { form, flops_per_s, program, requests, left_out: LeftOut::default() };
+    let mut tags = AnyTags::default();
+    if !survey.untold.is_empty() && form.is_tagged {
+        for file in &files {
+            each_action(file, allow_truncated, cx, |line, action| tags.look(&survey, &form, line, action))?;
+        }
+        tags.resolve();
+    }
+    let left_out = LeftOut::default();
+    let mut reading = Reading { form, flops_per_s, program, requests, tags, left_out };
     for file in &files {
-        each_action(file, cx, |line, action| reading.action(line, action))?;
+        each_action(file, allow_truncated, cx, |line, action| reading.action(line, action))?;
     }
     reading.complete_receives();
     reading.left_out.log(cx);
     survey.log_types(cx);
     Ok((reading.program, reading.left_out.remote > 0))
+}
+
+/// The tag of `MPI_ANY_TAG`, whose number depends on the version of SimGrid.
+const ANY_TAG: u32 = u32::MAX;
+
+/// What receives with any tag receive: the first message from their source that no earlier receive takes, because
+/// messages of a pair do not overtake each other.
+#[derive(Debug, Default)]
+struct AnyTags {
+    /// Tags of the messages and of the receives of pairs with such receives, in order.
+    pairs: HashMap<(u32, u32), (Vec<u32>, Vec<u32>)>,
+    /// Tags of what these receives receive, in order.
+    received: HashMap<(u32, u32), VecDeque<u32>>,
+}
+
+impl AnyTags {
+    fn look(
+        &mut self,
+        survey: &Survey,
+        form: &Form,
+        line: Line<'_>,
+        action: &Action<'_>,
+    ) -> Result<(), FileError> {
+        let (sent, received) = match action.kind {
+            Kind::Send => (form.message(line, action)?, None),
+            Kind::Exchange => exchange(line, action)?,
+            _ if action.is("recv") || action.is("irecv") => (None, form.message(line, action)?),
+            _ => (None, None),
+        };
+        let rank = action.rank;
+        let sent = sent.map(|message| ((rank, message.peer), message, true));
+        let received = received.map(|message| ((message.peer, rank), message, false));
+        for (pair, message, is_sent) in sent.into_iter().chain(received) {
+            if survey.untold.contains(&pair) {
+                let tag = envelope(line, message)?.tag;
+                let tags = self.pairs.entry(pair).or_default();
+                if is_sent { tags.0.push(tag) } else { tags.1.push(tag) }
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve(&mut self) {
+        for (pair, (sent, received)) in self.pairs.drain() {
+            // The places of the messages that nothing has received, by tag, and of those of any tag.
+            let mut by_tag: HashMap<u32, VecDeque<usize>> = HashMap::new();
+            (0..).zip(&sent).for_each(|(place, tag)| by_tag.entry(*tag).or_default().push_back(place));
+            let (mut taken, mut next) = (vec![false; sent.len()], 0);
+            for tag in received {
+                let place = match tag {
+                    ANY_TAG => {
+                        next += taken[next..].iter().take_while(|taken| **taken).count();
+                        let tag = sent.get(next).copied();
+                        self.received.entry(pair).or_default().push_back(tag.unwrap_or_default());
+                        tag.and_then(|tag| by_tag.get_mut(&tag))
+                    }
+                    tag => by_tag.get_mut(&tag),
+                };
+                if let Some(place) = place.and_then(VecDeque::pop_front) {
+                    taken[place] = true;
+                }
+            }
+        }
+    }
+
+    /// The tag of the message of the next receive with any tag.
+    fn next(&mut self, pair: (u32, u32)) -> u32 {
+        self.received.get_mut(&pair).and_then(VecDeque::pop_front).unwrap_or_default()
+    }
 }
 
 /// Source, destination and tag of a request.
@@ -69,6 +143,7 @@ struct Reading {
     flops_per_s: f64,
     program: ProgramBuilder,
     requests: Vec<Requests>,
+    tags: AnyTags,
     left_out: LeftOut,
 }
 
@@ -134,15 +209,22 @@ impl Reading {
             self.left_out.negative += 1;
             return Ok(());
         };
-        let envelope = envelope(line, message)?;
+        let mut envelope = envelope(line, message)?;
         let (rank, bytes, program) = (action.rank, message.bytes, &mut self.program);
+        let written = envelope.tag;
+        if written == ANY_TAG {
+            if sends {
+                return Err(line.error("a message is sent with a negative tag"));
+            }
+            envelope.tag = self.tags.next((envelope.peer, rank));
+        }
         match (sends, nonblocking) {
             (true, false) => program.send(rank, envelope, bytes),
             (false, false) => program.recv(rank, envelope, bytes),
             (_, true) => {
                 let (key, request) = match sends {
-                    true => ((rank, envelope.peer, envelope.tag), program.isend(rank, envelope, bytes)),
-                    false => ((envelope.peer, rank, envelope.tag), program.irecv(rank, envelope, bytes)),
+                    true => ((rank, envelope.peer, written), program.isend(rank, envelope, bytes)),
+                    false => ((envelope.peer, rank, written), program.irecv(rank, envelope, bytes)),
                 };
                 self.requests[rank as usize].add(key, (request, !sends), self.form.is_tagged);
             }
@@ -182,11 +264,9 @@ impl Reading {
         };
         let parse = |text: &str| text.parse::<u32>().ok();
         // Requests of messages that are left out have negative ranks.
-        let (Some(source), Some(destination), Some(tag)) = (parse(source), parse(destination), parse(tag))
-        else {
-            return Ok(None);
-        };
-        Ok(requests.oldest((source, destination, tag), completes))
+        let (Some(source), Some(destination)) = (parse(source), parse(destination)) else { return Ok(None) };
+        let mut oldest = |tag| requests.oldest((source, destination, tag), completes);
+        Ok(parse(tag).and_then(&mut oldest).or_else(|| oldest(ANY_TAG)))
     }
 
     fn collective(&mut self, line: Line<'_>, action: &Action<'_>, name: &str) -> Result<(), FileError> {
@@ -248,11 +328,8 @@ impl Requests {
 fn envelope(line: Line<'_>, message: Message<'_>) -> Result<Envelope, FileError> {
     let tag = match message.tag {
         None => 0,
-        Some(tag) => tag.parse().map_err(|_| {
-            line.error(format!(
-                "the tag `{tag}` is not an integer from 0, and `MPI_ANY_TAG` does not say which message is received"
-            ))
-        })?,
+        Some(tag) if tag.parse::<i64>().is_ok_and(|tag| tag < 0) => ANY_TAG,
+        Some(tag) => line.below(Some(tag), "tag", ANY_TAG)?,
     };
     Ok(Envelope { peer: message.peer, tag, communicator: 0 })
 }

@@ -1,0 +1,60 @@
+//! Square matrices as text.
+
+use std::fmt::Write;
+
+use hopmap_trace::Format;
+use proptest::prelude::*;
+
+use super::Files;
+
+proptest! {
+    #[test]
+    fn every_way_to_write_a_matrix_is_read(
+        (ranks, numbers) in (2..6usize).prop_flat_map(|n| (Just(n), prop::collection::vec(0..9u64, n * n))),
+        separator in prop::sample::select(vec![",", ", ", ";", "\t", "  "]),
+        (columns, rows, corner) in any::<(bool, bool, bool)>(),
+        numeric in any::<bool>(),
+        end in prop::sample::select(vec!["\n", "\r\n", ",\n"]),
+    ) {
+        let end = if separator.trim() == "," { end } else { "\n" };
+        let name = |rank: usize| if numeric { rank.to_string() } else { format!("n{rank}") };
+        let mut text = "# made by hand\n".to_owned();
+        // Numbers alone above the columns look like a row, unless rows are named, too.
+        let columns = columns && (rows || !numeric);
+        let rows = rows && (columns || !numeric);
+        if columns {
+            let corner = if separator == "  " { "rank" } else if corner { "" } else { "rank" };
+            let names = (0..ranks).map(name);
+            let names: Vec<String> = rows.then(|| corner.to_owned()).into_iter().chain(names).collect();
+            write!(text, "{}{end}", names.join(separator)).unwrap();
+        }
+        let mut expected = Vec::new();
+        for (source, line) in numbers.chunks(ranks).enumerate() {
+            let fields = line.iter().map(u64::to_string);
+            let fields: Vec<String> = rows.then(|| name(source)).into_iter().chain(fields).collect();
+            write!(text, "{}{end}", fields.join(separator)).unwrap();
+            let pairs = (0..).zip(line).filter(|(_, bytes)| **bytes > 0);
+            expected.extend(pairs.map(|(destination, bytes)| (source as u32, destination, 1, *bytes)));
+        }
+        let read = Files::one(&text).auto();
+        prop_assert_eq!(read.log.first().map(String::as_str), Some("format: dense-matrix"), "{}", text);
+        prop_assert_eq!(read.pairs(), expected, "{}", text);
+        prop_assert_eq!(read.graph().ranks(), ranks);
+    }
+}
+
+#[test]
+fn what_is_not_square_is_refused() {
+    let refused = |text: &str| {
+        let files = Files::one(text);
+        files.read(|params| params.format = Format::DenseMatrix).result.unwrap_err().0
+    };
+    assert_eq!(refused("0,1\n1,0\n1,1\n"), "trace:3: the matrix has 2 columns, but more lines");
+    assert_eq!(refused("0 1 2\n1 0 2\n"), "trace: the file ends after 2 of 3 rows");
+    assert_eq!(refused("0 1 2\n1 0 2\n1 2\n"), "trace:3: the line has 2 numbers, but others have 3");
+    assert_eq!(refused("0 1\n-1 0\n"), "trace:2:1: the number of bytes `-1` is negative");
+    assert_eq!(refused(",a,b\na,0,1\nc,1,0\n"), "trace:3: the row is `c`, but column 2 is `b`");
+    let sorted = ",r1,r10,r2\nr1,0,1,2\nr10,3,0,4\nr2,5,6,0\n";
+    assert_eq!(refused(sorted), "trace: `r10` is before `r2`, but ranks are in the order of columns");
+    assert_eq!(refused("0 1\n"), "trace: the file has fewer than two lines with numbers");
+}
