@@ -18,6 +18,15 @@ pub(crate) fn log_count(cx: &Context<'_>, what: &str, count: u64) {
     }
 }
 
+/// What to do about a log that ends within a line or record.
+pub(crate) const CUT: &str = "the file was not written or copied completely: copy or record it again, or use the part \
+                              before its end with `allow_truncated = true`";
+
+/// Warns about files that end early, of which the part before counts.
+pub(crate) fn warn_of_cut(files: u64, cx: &Context<'_>) {
+    log_count(cx, "warning: files that end within a line or record, which is left out", files);
+}
+
 pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }

@@ -33,7 +33,7 @@ use crate::{TraceError, otf2};
 use foreign::{CUBE, Foreign, SYMMETRISED, foreign, foreign_folder, is_symmetrised};
 use reader::{Reader, Sample};
 
-pub(crate) use reader::{CUT, Options, warn_of_cut};
+pub(crate) use reader::Options;
 
 /// Foreign lines before a file that are looked behind.
 const MOST_FOREIGN: usize = 50;

@@ -16,7 +16,8 @@ use std::path::Path;
 use hopmap_model::{Context, Edge, TaskGraph, to_u32};
 use hopmap_text::{FileError, Line, Lines, shown};
 
-use super::reader::{self, CUT, Reader, warn_of_cut};
+use super::reader::{self, Reader};
+use crate::archive::{CUT, warn_of_cut};
 use crate::matrix::{Accumulator, MAX_RANKS};
 
 pub(super) static READER: Reader = Reader {

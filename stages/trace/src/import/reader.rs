@@ -95,12 +95,3 @@ pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, TraceError> {
 pub(super) fn warn_of_collectives(count: u64, cx: &Context<'_>) {
     log_count(cx, "warning: collective operations (once per process), which are not counted", count);
 }
-
-/// What to do about a log that ends within a line or record.
-pub(crate) const CUT: &str = "the file was not written or copied completely: copy or record it again, or use the part \
-                              before its end with `allow_truncated = true`";
-
-/// Warns about files that end early, of which the part before counts.
-pub(crate) fn warn_of_cut(files: u64, cx: &Context<'_>) {
-    log_count(cx, "warning: files that end within a line or record, which is left out", files);
-}

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, Edge, InputPath, TaskGraph, to_u32};
 use hopmap_text::{FileError, Line, Lines, numbers, shown};
 
-use super::reader::{CUT, Reader, warn_of_cut};
-use crate::archive::log_count;
+use super::reader::Reader;
+use crate::archive::{CUT, log_count, warn_of_cut};
 use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
 pub(crate) use program::{UNMATCHED, read_program};

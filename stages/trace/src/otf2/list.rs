@@ -84,7 +84,7 @@ fn visit(
 ) -> Result<(Overview, Skipped), TraceError> {
     let give = |rows: &mut Rows| writer.lock().unwrap_or_else(PoisonError::into_inner).take(rows);
     // Rows are written while events are read, so that cancelled sends have to be known before.
-    let cancelled = program.all_cancelled(cx)?;
+    let cancelled = program.all_cancelled(&cx.with_threads(1))?;
     let visitor = |location| {
         let rank = program.processes.rank(location);
         Listing { cancelled: cancelled.get(&location), ..Listing::new(listed, rank, give) }

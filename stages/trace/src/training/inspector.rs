@@ -20,8 +20,7 @@ use super::kinds::kind;
 use super::names::{Named, named};
 use super::ranks::files_ending;
 use crate::TraceError;
-use crate::archive::check_stop;
-use crate::import::{CUT, warn_of_cut};
+use crate::archive::{CUT, check_stop, warn_of_cut};
 
 /// Endings of the files.
 pub(crate) const ENDINGS: &[&str] = &[".log", ".jsonl", ".gz"];
