@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::Utf8Error;
 
 use flate2::bufread::MultiGzDecoder;
-use hopmap_model::{Context, open_input, read_input};
+use hopmap_model::{Context, InputError, open_input};
 
 use crate::FileError;
 
@@ -27,6 +27,24 @@ const FEW: u64 = 64 << 20;
 pub fn unpacked(packed: impl BufRead, bytes: u64) -> impl Read {
     let left = bytes.saturating_mul(MOST_GROWTH).max(FEW);
     Unpacked { inner: MultiGzDecoder::new(packed), left }
+}
+
+/// The content of a file, which may be packed with gzip, and its size if it is not.
+fn opened(path: &Path) -> io::Result<(Box<dyn Read>, Option<u64>)> {
+    let mut file = BufReader::with_capacity(BUFFER, open_input(path)?);
+    let bytes = file.get_ref().metadata().map_or(0, |metadata| metadata.len());
+    Ok(match file.fill_buf()?.starts_with(&GZIP) {
+        true => (Box::new(unpacked(file, bytes)), None),
+        false => (Box::new(file), Some(bytes)),
+    })
+}
+
+/// The first bytes of a file, which may be packed with gzip; at most `most`.
+pub fn head(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    let mut head = Vec::new();
+    let read = opened(path).and_then(|(source, _)| source.take(most).read_to_end(&mut head));
+    read.map_err(|error| FileError::unreadable(path, &error))?;
+    Ok(head)
 }
 
 struct Unpacked<R> {
@@ -65,14 +83,9 @@ pub(crate) struct Input<'a> {
 
 impl<'a> Input<'a> {
     /// Opens a file, optionally gzip-compressed: detected by its first bytes, not by its name.
-    pub(crate) fn open_packed(path: &Path, help: &'static str) -> Result<Self, FileError> {
-        let failed = |error| FileError::unreadable(path, &error);
-        let mut file = BufReader::with_capacity(BUFFER, open_input(path).map_err(failed)?);
-        let total = file.get_ref().metadata().map_or(0, |metadata| metadata.len());
-        Ok(match file.fill_buf().map_err(failed)?.starts_with(&GZIP) {
-            true => Self::of(path, unpacked(file, total), help),
-            false => Self { total, ..Self::of(path, file, help) },
-        })
+    pub(crate) fn open(path: &Path, help: &'static str) -> Result<Self, FileError> {
+        let (source, total) = opened(path).map_err(|error| FileError::unreadable(path, &error))?;
+        Ok(Self { total: total.unwrap_or(0), ..Self::of(path, source, help) })
     }
 
     pub(crate) fn of(path: &Path, source: impl Read + 'a, help: &'static str) -> Self {
@@ -162,9 +175,13 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Reads a file of at most `most` bytes.
+/// Reads a file of at most `most` bytes, which may be packed with gzip.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
-    read_input(path, most).map_err(|error| FileError::unreadable(path, &error))
+    let bytes = head(path, most.saturating_add(1))?;
+    match bytes.len() as u64 > most {
+        true => Err(FileError::unreadable(path, &InputError::TooLarge(most).into())),
+        false => Ok(bytes),
+    }
 }
 
 /// Reads a text file of at most `most` bytes.
@@ -194,6 +211,23 @@ mod tests {
     use flate2::read::GzEncoder;
 
     use super::*;
+
+    #[test]
+    fn packed_files_are_read_as_unpacked_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let mut packed = Vec::new();
+        GzEncoder::new(&b"a\nb\n"[..], Compression::fast()).read_to_end(&mut packed).unwrap();
+        std::fs::write(&path, &packed).unwrap();
+        assert_eq!(read_text(&path, 4).unwrap(), "a\nb\n");
+        assert!(read_text(&path, 3).unwrap_err().to_string().ends_with("it is larger than 3 bytes"));
+        assert_eq!(head(&path, 1).unwrap(), b"a");
+        let mut lines = crate::Lines::open(&path, "").unwrap();
+        assert_eq!(lines.next().unwrap().map(|line| line.text.to_owned()), Some("a".to_owned()));
+        // A packed file that is cut off is an error, and not the end of its text.
+        std::fs::write(&path, &packed[..packed.len() - 9]).unwrap();
+        assert!(read_text(&path, 4).is_err());
+    }
 
     #[test]
     fn a_packed_file_does_not_become_any_number_of_bytes() {

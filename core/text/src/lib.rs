@@ -3,6 +3,7 @@
 
 mod counts;
 mod error;
+mod foreign;
 mod input;
 mod lines;
 pub mod numbers;
@@ -10,6 +11,7 @@ mod words;
 
 pub use counts::{bytes, counted};
 pub use error::FileError;
-pub use input::{read, read_text, unpacked, utf8};
-pub use lines::{Line, Lines, lines_of};
+pub use foreign::{Foreign, is_foreign, without_foreign};
+pub use input::{head, read, read_text, unpacked, utf8};
+pub use lines::{Line, Lines, foreign_lines, lines_of};
 pub use words::{Words, closest, shown};

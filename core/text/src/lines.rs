@@ -7,7 +7,7 @@ use hopmap_model::Context;
 use memchr::{memchr, memchr_iter};
 
 use crate::input::{Input, NOT_TEXT};
-use crate::{FileError, numbers, shown};
+use crate::{FileError, Foreign, is_foreign, numbers, shown};
 
 /// The lines of a file, one at a time, in constant memory.
 pub struct Lines<'a> {
@@ -18,6 +18,7 @@ pub struct Lines<'a> {
     /// How the file may end.
     end: End,
     is_cut: bool,
+    skips_foreign: bool,
     text: String,
     /// Number of the last line, from one.
     number: usize,
@@ -54,9 +55,9 @@ impl<T: ?Sized> Clone for Line<'_, T> {
 impl<T: ?Sized> Copy for Line<'_, T> {}
 
 impl<'a> Lines<'a> {
-    /// Opens a file, packed with gzip or not; `help` describes the expected content.
+    /// Opens a file, optionally gzip-compressed; `help` describes the expected content.
     pub fn open(path: &Path, help: &'static str) -> Result<Self, FileError> {
-        Ok(Self::new(Input::open_packed(path, help)?))
+        Ok(Self::new(Input::open(path, help)?))
     }
 
     /// Reads the lines of a file from another source, such as a decompressor.
@@ -71,6 +72,7 @@ impl<'a> Lines<'a> {
             is_lossy: false,
             end: End::Anywhere,
             is_cut: false,
+            skips_foreign: false,
             text: String::new(),
             number: 0,
         }
@@ -104,6 +106,12 @@ impl<'a> Lines<'a> {
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut
+    }
+
+    /// Skips lines that are those of another program (see [`is_foreign`]).
+    #[must_use]
+    pub fn without_foreign(self) -> Self {
+        Self { skips_foreign: true, ..self }
     }
 
     /// Uses another separator byte; the number of a piece is that of the line on which it ends.
@@ -229,16 +237,21 @@ impl<'a> Lines<'a> {
     /// Skips the next line; returns its length with its terminator, or `None` at the end of the file.
     #[inline]
     fn pass_line(&mut self) -> Result<Option<usize>, FileError> {
-        let length = self.find_end()?;
-        if length == 0 {
-            return Ok(None);
+        loop {
+            let length = self.find_end()?;
+            if length == 0 {
+                return Ok(None);
+            }
+            self.input.pass(length);
+            let line = self.input.before(length);
+            self.number += match self.separator {
+                b'\n' => 1,
+                _ => memchr_iter(b'\n', line).count(),
+            };
+            if !(self.skips_foreign && std::str::from_utf8(line).is_ok_and(is_foreign)) {
+                return Ok(Some(length));
+            }
         }
-        self.input.pass(length);
-        self.number += match self.separator {
-            b'\n' => 1,
-            _ => memchr_iter(b'\n', self.input.before(length)).count(),
-        };
-        Ok(Some(length))
     }
 
     /// Length of the next line with its terminator, zero at the end of the file. The line is then buffered.
@@ -281,6 +294,20 @@ pub fn lines_of<'a>(text: &'a str, help: &'static str) -> impl Iterator<Item = L
         let text = text.strip_suffix('\r').unwrap_or(text);
         Line { text, number, path: Path::new(""), help }
     })
+}
+
+/// The lines of other programs in a file; `None` if there are none, or if it has no lines.
+#[must_use]
+pub fn foreign_lines(path: &Path) -> Option<Foreign> {
+    let mut lines = Lines::open(path, "").ok()?.lossy();
+    let mut foreign: Option<Foreign> = None;
+    while let Ok(Some(Line { text, number: line, .. })) = lines.next() {
+        if is_foreign(text) {
+            let first = || Foreign { count: 0, line, first: text.trim().to_owned() };
+            foreign.get_or_insert_with(first).count += 1;
+        }
+    }
+    foreign
 }
 
 impl<'a, T: ?Sized> Line<'a, T> {

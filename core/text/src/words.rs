@@ -33,7 +33,7 @@ pub struct Words<'a> {
 impl<'a> Words<'a> {
     /// Opens a file, optionally gzip-compressed; `help` describes the expected content.
     pub fn open(path: &Path, help: &'static str) -> Result<Self, FileError> {
-        Ok(Self::new(Input::open_packed(path, help)?))
+        Ok(Self::new(Input::open(path, help)?))
     }
 
     /// The words of a text in memory.
