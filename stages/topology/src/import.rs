@@ -52,7 +52,7 @@ use std::path::Path;
 
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
-use format::{Result, Sample, one_file, read_text};
+use format::{Result, Sample, note_on_foreign, one_file, read_text};
 pub use hwloc::PROGRAMS as HWLOC_PROGRAMS;
 use hwloc::this_machine;
 
@@ -111,12 +111,21 @@ static READERS: &[Reader] = &[
 pub fn recognise(path: &Path) -> Result<Format> {
     let sample = Sample::new(path)?;
     let found = READERS.iter().find(|(_, recognises, ..)| recognises(&sample));
-    found.map(|(format, ..)| *format).ok_or_else(|| ImportError::Unknown(path.to_owned()))
+    found.map(|(format, ..)| *format).ok_or_else(|| ImportError::Unknown(path.to_owned(), nearest(&sample)))
+}
+
+/// The format that would be detected without some of the first lines, and the first of these.
+fn nearest(sample: &Sample) -> Option<(Format, usize)> {
+    let is_told = |format: Format| ![Format::Kahip, Format::Matrix, Format::Scotch].contains(&format);
+    sample.without_lines().find_map(|(line, sample)| {
+        let found = READERS.iter().find(|(format, recognises, _)| is_told(*format) && recognises(&sample));
+        Some((found?.0, line))
+    })
 }
 
 /// All files behind a path.
 pub fn files(path: &Path, format: Option<Format>) -> Result<Vec<InputPath>> {
-    match reader(path, format)? {
+    match &reader(path, format)?.2 {
         Source::Text(_) => one_file(path),
         Source::Path(files, _) => files(path).map_err(|error| error.in_file(path)),
     }
@@ -141,24 +150,32 @@ pub fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     Ok(imported)
 }
 
+/// Parameters of formats that list adapters and switches.
+const OF_FABRICS: &[&str] = &["networks", "leave_out", "allow_truncated"];
+
 fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
-    let format = params.format.map_or_else(|| recognise(path), Ok)?;
+    let (format, _, source) = reader(path, params.format)?;
+    if !format.is_fabric() {
+        params.refuse(OF_FABRICS, "the file is no listing of a fabric", "omit it")?;
+    }
     if !matches!(format, Format::SlurmConf | Format::SlurmYaml) {
         params.refuse(&["topology"], "only files of Slurm have several topologies", "omit it")?;
     }
-    let imported = match reader(path, Some(format))? {
+    let imported = match source {
         Source::Text(read) => read(&read_text(path)?, params),
         Source::Path(_, read) => read(path, params),
     };
     let mut imported = imported.map_err(|error| error.in_file(path))?;
+    let file = files(path, Some(*format))?.into_iter().next();
+    imported.notes.extend(file.map(|file| note_on_foreign(file.path())).transpose()?.flatten());
     imported.notes.extend(finish::notes_of_hosts(&imported.system, params)?);
     Ok(imported)
 }
 
-fn reader(path: &Path, format: Option<Format>) -> Result<&'static Source> {
+fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader> {
     let format = format.map_or_else(|| recognise(path), Ok)?;
-    let found = READERS.iter().find(|(known, ..)| *known == format).map(|(.., source)| source);
-    found.ok_or_else(|| ImportError::Unknown(path.to_owned()))
+    let found = READERS.iter().find(|(known, ..)| *known == format);
+    found.ok_or_else(|| ImportError::Unknown(path.to_owned(), None))
 }
 
 /// A stage that imports machine topologies: of any format, or hosts described by hwloc, by default this
@@ -188,6 +205,9 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
         if params.path.is_none() && !OF_HWLOC {
             let help = "give the file or folder that describes the machine";
             return Err(ImportError::parameter("path", "is missing", help).into());
+        }
+        if OF_HWLOC {
+            params.refuse(OF_FABRICS, "hwloc describes hosts", "omit it")?;
         }
         Ok(finish::check(params)?)
     }

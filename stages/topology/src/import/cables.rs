@@ -178,6 +178,7 @@ mod tests {
             address: address.into(),
             description: description.into(),
             host: None,
+            image: None,
             state: NodeState::Up,
         };
         let end = |(line, &[node, port, peer, peer_port]): (usize, &[usize; 4])| End {

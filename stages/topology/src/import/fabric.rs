@@ -3,108 +3,38 @@
 //! The same fabric gives the same parts from any source: hosts in natural order of their names, then switches
 //! by address, links by their ends and ports, and those forwarding entries that messages between hosts use.
 
+mod dump;
+mod machines;
+mod networks;
+
+pub(super) use dump::{Fabric, FabricLink, FabricNode};
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hopmap_formats::natural_key;
-use hopmap_model::{Forward, Link, LinkState, Node, NodeKind, NodeState, Routing, to_u32};
+use hopmap_model::{Forward, Link, Node, NodeKind, NodeState, Routing, to_u32};
 
 use super::finish::{Parts, machine};
 use super::format::note;
 use super::{ImportParams, Imported, Result};
 
-/// Adapters and switches, cables, and forwarding tables. Indexes refer to the lists here.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Fabric {
-    pub(super) nodes: Vec<FabricNode>,
-    /// Directed; a cable has two.
-    pub(super) links: Vec<FabricLink>,
-    /// On `node`, messages that leave the fabric over the link `last` are forwarded over `link`.
-    pub(super) forwarding: Vec<Forward>,
-}
-
-/// A host adapter or a switch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FabricNode {
-    pub(super) kind: NodeKind,
-    /// The GUID, sixteen lower-case hexadecimal digits, unique; empty if nodes are distinguished by
-    /// descriptions only.
-    pub(super) address: String,
-    /// The node description: for an adapter the host, then the device (`node1 mlx5_0`).
-    pub(super) description: String,
-    /// The host of an adapter, if the source contains it separately.
-    pub(super) host: Option<String>,
-    pub(super) state: NodeState,
-}
-
-impl FabricNode {
-    fn address(&self) -> Option<String> {
-        (!self.address.is_empty()).then(|| self.address.clone())
-    }
-
-    /// The sort key.
-    fn key(&self) -> (&str, &str) {
-        (&self.address, &self.description)
-    }
-}
-
-/// One direction of a cable.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct FabricLink {
-    pub(super) source: usize,
-    pub(super) source_port: Option<u32>,
-    pub(super) destination: usize,
-    pub(super) destination_port: Option<u32>,
-    pub(super) bandwidth_bytes_per_s: Option<f64>,
-    pub(super) state: LinkState,
-}
-
 impl Fabric {
     /// The machine topology; its notes are appended to those of the source.
     pub(super) fn imported(self, params: &ImportParams, mut notes: Vec<String>) -> Result<Imported> {
-        let (parts, more) = self.parts();
-        notes.extend(more);
+        let parts = self.parts(params, &mut notes)?;
         Ok(Imported { system: machine(parts, params)?, notes })
     }
 
-    /// The parts of the machine, and notes.
-    fn parts(self) -> (Parts, Vec<String>) {
-        let mut remarks = Vec::new();
-        let fabric = self.without_adapters_of_switches(&mut remarks);
-        fabric.named_parts(remarks)
+    /// The parts of the machine.
+    fn parts(self, params: &ImportParams, remarks: &mut Vec<String>) -> Result<Parts> {
+        let mut fabric = self.without_adapters_of_switches(remarks);
+        machines::assign(&mut fabric.nodes, remarks);
+        let fabric = networks::choose(fabric, params, remarks)?;
+        Ok(fabric.named_parts(remarks))
     }
 
-    /// Removes the adapters in switches: the aggregation nodes of SHARP, one in every switch since HDR, are
-    /// listed as adapters with a cable, but they are not hosts.
-    fn without_adapters_of_switches(mut self, remarks: &mut Vec<String>) -> Self {
-        let is_of_switch =
-            |node: &FabricNode| node.kind == NodeKind::Host && node.description.contains("Aggregation Node");
-        let left_out = self.nodes.iter().filter(|node| is_of_switch(node)).count();
-        if left_out == 0 {
-            return self;
-        }
-        remarks.push(format!("aggregation nodes of switches, ignored: {left_out}"));
-        let node_place = places(&self.nodes, |node| !is_of_switch(node));
-        let ends = |link: &FabricLink| Some((node_place[link.source]?, node_place[link.destination]?));
-        let link_place = places(&self.links, |link| ends(link).is_some());
-        let links = self.links.iter().filter_map(|link| {
-            let (source, destination) = ends(link)?;
-            Some(FabricLink { source, destination, ..*link })
-        });
-        let links = links.collect();
-        let forward = |entry: Forward| {
-            Some(Forward {
-                node: to_u32(node_place[entry.node as usize]?),
-                last: to_u32(link_place[entry.last as usize]?),
-                link: to_u32(link_place[entry.link as usize]?),
-            })
-        };
-        let forwarding = self.forwarding.into_iter().filter_map(forward).collect();
-        self.nodes.retain(|node| !is_of_switch(node));
-        Self { nodes: self.nodes, links, forwarding }
-    }
-
-    fn named_parts(self, mut remarks: Vec<String>) -> (Parts, Vec<String>) {
-        let names = Names::new(&self.nodes, &mut remarks);
+    fn named_parts(self, remarks: &mut Vec<String>) -> Parts {
+        let names = Names::new(&self.nodes);
         let (nodes, place) = names.nodes(&self.nodes);
         let mut links: Vec<(Link, usize)> =
             self.links.iter().enumerate().map(|(index, link)| (link.of(&place), index)).collect();
@@ -121,16 +51,10 @@ impl Fabric {
         };
         let entries = self.forwarding.into_iter().map(entry).collect();
         let (forwarding, lost) = used(entries, &nodes, &links);
-        note(&mut remarks, "ordered pairs of adapters without a route in the tables", lost);
+        note(remarks, "ordered pairs of adapters without a route in the tables", lost);
         let routing = Routing { forwarding, ..Routing::default() };
-        (Parts { nodes, links, routing, shapes: BTreeMap::new() }, remarks)
+        Parts { nodes, links, routing, shapes: BTreeMap::new() }
     }
-}
-
-/// New indexes after removing elements.
-fn places<T>(all: &[T], stays: impl Fn(&T) -> bool) -> Vec<Option<usize>> {
-    let mut next = 0..;
-    all.iter().map(|one| if stays(one) { next.next() } else { None }).collect()
 }
 
 impl FabricLink {
@@ -154,8 +78,8 @@ struct Names {
 }
 
 impl Names {
-    fn new(nodes: &[FabricNode], remarks: &mut Vec<String>) -> Self {
-        let hosts = hosts(nodes, remarks);
+    fn new(nodes: &[FabricNode]) -> Self {
+        let hosts = hosts(nodes);
         let mut switches: Vec<usize> =
             (0..nodes.len()).filter(|&node| nodes[node].kind == NodeKind::Switch).collect();
         switches.sort_by_key(|&node| nodes[node].key());
@@ -207,52 +131,18 @@ fn unused(mut name: String, taken: &BTreeSet<String>) -> String {
     name
 }
 
-/// Adapters by host. Adapters with the same first word and different remainders belong to one host. Of
-/// adapters with equal descriptions, all but one belong to other hosts, which are named after their
-/// addresses; so is an adapter with the default description of its vendor.
-fn hosts(nodes: &[FabricNode], remarks: &mut Vec<String>) -> Vec<(String, Vec<usize>)> {
+/// Adapters by host, which `machines` has assigned.
+fn hosts(nodes: &[FabricNode]) -> Vec<(String, Vec<usize>)> {
     let mut adapters: Vec<usize> =
         (0..nodes.len()).filter(|&node| nodes[node].kind == NodeKind::Host).collect();
     adapters.sort_by_key(|&node| nodes[node].key());
     let mut hosts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    let (mut nameless, mut repeated) = (0, BTreeSet::new());
     for adapter in adapters {
-        let FabricNode { address, description, host, .. } = &nodes[adapter];
-        let name = host.clone().filter(|host| !host.trim().is_empty()).or_else(|| host_of(description));
-        let Some(name) = name else {
-            nameless += 1;
-            hosts.entry(format!("host-{address}")).or_default().push(adapter);
-            continue;
-        };
-        let is_known =
-            |others: &Vec<usize>| others.iter().any(|&other| nodes[other].description == *description);
-        if hosts.get(&name).is_some_and(is_known) {
-            repeated.insert(name.clone());
-            hosts.entry(format!("{name}-{address}")).or_default().push(adapter);
-        } else {
-            hosts.entry(name).or_default().push(adapter);
-        }
-    }
-    note(remarks, "adapters without a host name, named after their addresses", nameless);
-    if let Some(first) = repeated.first() {
-        remarks.push(format!(
-            "adapters with duplicate descriptions, treated as other hosts: those of {first} and {} more",
-            repeated.len() - 1
-        ));
+        hosts.entry(nodes[adapter].host.clone().unwrap_or_default()).or_default().push(adapter);
     }
     let mut hosts: Vec<_> = hosts.into_iter().collect();
     hosts.sort_by_cached_key(|(name, _)| (natural_key(name), name.clone()));
     hosts
-}
-
-/// The first word of an adapter description, unless it is the vendor's default.
-fn host_of(description: &str) -> Option<String> {
-    let is_of_maker = ["Mellanox Technologies", "InfiniHost", "Infiniband HCA", "Omni-Path HFI"]
-        .iter()
-        .any(|words| description.contains(words));
-    let word = description.split_whitespace().next().filter(|_| !is_of_maker)?;
-    let word = word.trim_end_matches([',', ';', ':']);
-    (!word.is_empty()).then(|| word.to_owned())
 }
 
 /// The sorted entries that messages between hosts use, without dead ends; and the number of ordered pairs of
@@ -461,6 +351,8 @@ enum State {
 
 #[cfg(test)]
 mod tests {
+    use hopmap_model::LinkState;
+
     use super::*;
 
     fn node(kind: NodeKind, address: &str, description: &str) -> FabricNode {
@@ -469,6 +361,7 @@ mod tests {
             address: address.into(),
             description: description.into(),
             host: None,
+            image: None,
             state: NodeState::Up,
         }
     }
@@ -507,12 +400,13 @@ mod tests {
 
     #[test]
     fn adapters_become_hosts_in_natural_order() {
-        let (parts, remarks) = fabric().parts();
+        let mut remarks = Vec::new();
+        let parts = fabric().parts(&ImportParams::default(), &mut remarks).unwrap();
         let names: Vec<_> = parts.nodes.iter().map(|node| node.name.as_str()).collect();
-        let expected = ["host-07", "n2", "n2-06", "n10", "Infiniscale 04", "Infiniscale 05"];
+        let expected = ["host-07", "n2-03", "n2-06", "n10", "Infiniscale 04", "Infiniscale 05"];
         assert_eq!(names, expected);
         assert_eq!(parts.nodes[3].address.as_deref(), Some("01"));
-        assert_eq!(remarks.len(), 2);
+        assert!(remarks[0].ends_with("3 (`MT25408 ConnectX Mellanox Technologies`, …)"), "{remarks:?}");
         let ends: Vec<_> = parts.links.iter().map(|link| (link.source, link.destination)).collect();
         assert_eq!(ends, [(1, 4), (3, 4), (3, 5), (4, 5), (4, 3), (4, 1), (5, 4), (5, 3)]);
     }
@@ -530,7 +424,8 @@ mod tests {
         // To n2 over both switches; for the second adapter of n10 the switches form a forwarding loop.
         fabric.forwarding =
             vec![entry(0, 1, (1, 3)), entry(1, 3, (1, 3)), entry(0, 1, (1, 2)), entry(1, 1, (1, 2))];
-        let (parts, remarks) = fabric.parts();
+        let mut remarks = Vec::new();
+        let parts = fabric.parts(&ImportParams::default(), &mut remarks).unwrap();
         // Neither of two other adapters reaches an adapter of n10.
         assert_eq!(
             remarks.last().map(String::as_str),

@@ -1,12 +1,11 @@
 //! Shared by all formats: the import parameters, format names, samples for detection, results and errors.
 
 use std::fmt::Display;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{InputPath, SystemGraph, SystemGraphError, numbers, numbers_schema, open_input};
+use hopmap_model::{InputPath, SystemGraph, SystemGraphError, numbers, numbers_schema};
 use hopmap_process::RunError;
-use hopmap_text::FileError;
+use hopmap_text::{FileError, Foreign, foreign_lines, shown, without_foreign};
 use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +51,17 @@ pub struct ImportParams {
     pub intra_node_costs: Vec<f64>,
     /// Costs of a hierarchy without costs in its file, innermost first: KaHIP's `D`.
     pub costs: Vec<f64>,
+    /// The networks of an InfiniBand or Omni-Path fabric that are kept, by patterns (`*`, `?`): those with a switch that
+    /// matches, and single adapters that match by host, device, description or GUID. By default all, without the
+    /// adapters that are slower than others of their hosts; `["*"]` keeps these, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<String>,
+    /// Switches and adapters of a fabric that are left out, by the same patterns: `["storage-*", "mlx5_2"]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leave_out: Vec<String>,
+    /// Whether a fabric whose listing is cut off, or limited to a part, is imported as far as it is listed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_truncated: bool,
 }
 
 impl ImportParams {
@@ -74,6 +84,9 @@ impl ImportParams {
             ("hardware_threads", self.hardware_threads),
             ("intra_node_costs", !self.intra_node_costs.is_empty()),
             ("costs", !self.costs.is_empty()),
+            ("networks", !self.networks.is_empty()),
+            ("leave_out", !self.leave_out.is_empty()),
+            ("allow_truncated", self.allow_truncated),
         ];
         match names.iter().find(|name| given.contains(&(**name, true))) {
             None => Ok(()),
@@ -82,6 +95,14 @@ impl ImportParams {
                 Err(ImportError::Parameter { name, problem, help: help.to_owned() })
             }
         }
+    }
+}
+
+impl Format {
+    /// Whether files of the format list adapters and switches.
+    pub(super) fn is_fabric(self) -> bool {
+        use Format::{Ibnetdiscover, Netloc, NetlocDat, NetlocRaw, Omnipath};
+        matches!(self, Ibnetdiscover | Netloc | NetlocDat | NetlocRaw | Omnipath)
     }
 }
 
@@ -178,12 +199,12 @@ pub enum ImportError {
     #[diagnostic(transparent)]
     File(#[from] FileError),
     /// The format of the file was not detected.
-    #[error("{}: unknown machine topology format", .0.display())]
+    #[error("{}: unknown machine topology format{}", .0.display(), nearest(.1.as_ref()))]
     #[diagnostic(
         code(topology::unknown),
         help("set `format`; `hopmap stages topology/import` lists the supported formats")
     )]
-    Unknown(PathBuf),
+    Unknown(PathBuf, Option<(Format, usize)>),
     /// The stage does not read the format of the file.
     #[error("{}: this stage does not read the format {}", .0.display(), .1)]
     #[diagnostic(code(topology::other_format), help("topology/import reads all formats"))]
@@ -227,6 +248,12 @@ pub enum ImportError {
     Command(RunError),
 }
 
+/// What a file of unknown format is nearest to.
+fn nearest(found: Option<&(Format, usize)>) -> String {
+    let Some((format, line)) = found else { return String::new() };
+    format!("; it is nearest to `{}`, whose files do not have a line such as line {line}", format.name())
+}
+
 impl ImportError {
     /// An inconsistent machine topology.
     pub(super) fn machine(source: SystemGraphError) -> Self {
@@ -266,6 +293,8 @@ pub(super) struct Sample {
     pub(super) entries: Option<Vec<String>>,
     /// The first bytes of a file.
     pub(super) head: Vec<u8>,
+    /// These as text, if it is a text file: up to the last complete line if truncated, without foreign lines.
+    pub(super) text: Option<String>,
 }
 
 impl Sample {
@@ -277,9 +306,16 @@ impl Sample {
                 entries.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
             }
             entries.sort_unstable();
-            return Ok(Self { path: path.to_owned(), entries: Some(entries), head: Vec::new() });
+            return Ok(Self { path: path.to_owned(), entries: Some(entries), head: Vec::new(), text: None });
         }
-        Ok(Self { path: path.to_owned(), entries: None, head: head(path, HEAD)? })
+        Ok(Self::of(path, head(path, HEAD)?))
+    }
+
+    /// A file with such a beginning.
+    pub(super) fn of(path: &Path, head: Vec<u8>) -> Self {
+        let text = whole_lines(&head, HEAD).filter(|text| !text.contains('\0'));
+        let text = text.map(|text| without_foreign(text.trim_start_matches(BYTE_ORDER_MARK)).into_owned());
+        Self { path: path.to_owned(), entries: None, head, text }
     }
 
     /// Whether the sample is the complete file.
@@ -287,20 +323,32 @@ impl Sample {
         (self.head.len() as u64) < HEAD
     }
 
-    /// The first bytes as text, if it is a text file: up to the last complete line if truncated.
     pub(super) fn text(&self) -> Option<&str> {
-        let text = if self.entries.is_none() { whole_lines(&self.head, HEAD) } else { None };
-        text.filter(|text| !text.contains('\0')).map(|text| text.trim_start_matches(BYTE_ORDER_MARK))
+        self.text.as_deref()
+    }
+
+    /// The same file without some of the first lines: without one of them, or without all before one. With the
+    /// first line that is missing.
+    pub(super) fn without_lines(&self) -> impl Iterator<Item = (usize, Self)> {
+        let lines: Vec<&str> = self.text().unwrap_or("").split_inclusive('\n').collect();
+        let lines: Vec<&str> = lines[..lines.len().min(LINES_TRIED * 4)].to_vec();
+        let count = lines.len().min(LINES_TRIED);
+        let cuts = (0..count).map(|line| (line, line + 1)).chain((2..count).map(|end| (0, end)));
+        let texts: Vec<_> =
+            cuts.map(|(from, to)| (from + 1, [&lines[..from], &lines[to..]].concat().concat())).collect();
+        texts.into_iter().map(|(line, text)| {
+            (
+                line,
+                Self { path: self.path.clone(), entries: None, head: text.clone().into(), text: Some(text) },
+            )
+        })
     }
 }
 
-/// The first bytes of a file, at most `most`.
-pub(super) fn head(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
-    let failed = |error| FileError::unreadable(path, &error);
-    let mut head = Vec::new();
-    open_input(path).map_err(failed)?.take(most).read_to_end(&mut head).map_err(failed)?;
-    Ok(head)
-}
+/// Lines at the beginning of a file of unknown format that may be the reason for that.
+const LINES_TRIED: usize = 24;
+
+pub(super) use hopmap_text::head;
 
 /// The first bytes of a file as text: up to the last complete line if there are `most` of them.
 pub(super) fn whole_lines(head: &[u8], most: u64) -> Option<&str> {
@@ -336,13 +384,42 @@ pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>> {
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Reads a text file, without the byte order mark that editors on Windows add.
+/// Reads a text file, without the byte order mark that editors on Windows add, and without foreign lines.
 pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
-    let text = hopmap_text::read_text(path, MOST_BYTES)?;
-    Ok(match text.strip_prefix(BYTE_ORDER_MARK) {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    })
+    read_text_within(path, MOST_BYTES)
+}
+
+/// The same for a file of at most `most` bytes.
+pub(super) fn read_text_within(path: &Path, most: u64) -> Result<String, FileError> {
+    let text = hopmap_text::read_text(path, most)?;
+    Ok(without_foreign(text.trim_start_matches(BYTE_ORDER_MARK)).into_owned())
+}
+
+/// A note on the foreign lines of a text file, if there are any.
+pub(super) fn note_on_foreign(path: &Path) -> Result<Option<String>> {
+    if Sample::new(path)?.text.is_none() {
+        return Ok(None);
+    }
+    Ok(foreign_lines(path).map(|Foreign { count, line, first }| {
+        format!("lines of other programs, skipped: {count}, the first in line {line}: `{}`", shown(&first))
+    }))
+}
+
+/// Passes on that a listing is truncated, unless the parameters allow that; then it is a note.
+pub(super) fn unless_allowed(
+    result: Result<()>,
+    params: &ImportParams,
+    notes: &mut Vec<String>,
+) -> Result<()> {
+    match result {
+        Err(error) if params.allow_truncated => notes.push(format!("{error}, as `allow_truncated` permits")),
+        Err(ImportError::File(error)) => {
+            let help = format!("{}; `allow_truncated = true` imports what is listed", error.help_text());
+            return Err(error.with_help(help).into());
+        }
+        other => return other,
+    }
+    Ok(())
 }
 
 /// An error at a line of the current file, or of the entire file.

@@ -1,7 +1,7 @@
 //! `InfiniBand` fabrics in the output of `ibnetdiscover`, with or without `-p`, and the forwarding tables of
 //! their switches.
 
-mod listing;
+pub(super) mod listing;
 mod printed;
 mod tables;
 #[cfg(test)]
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::InputPath;
 use hopmap_text::{FileError, Line, Lines};
 
-use super::format::{Sample, head, malformed, note, whole_lines};
+use super::format::{Sample, head, malformed, note, unless_allowed, whole_lines};
 use super::{ImportParams, Imported, Result};
 
 /// Bytes by which a file in a folder is detected.
@@ -97,7 +97,7 @@ fn import(
     listing.notes(&mut notes);
     // A contradiction is the more specific error.
     let (mut fabric, _) = std::mem::take(&mut listing.cables).fabric(&mut notes)?;
-    complete?;
+    unless_allowed(complete, params, &mut notes)?;
     if !tables.is_empty() {
         tables::read(tables, &listing, &mut fabric, &mut notes)?;
     }
@@ -122,7 +122,7 @@ fn form_of(line: &str) -> Option<Form> {
 }
 
 fn form(path: &Path) -> Result<Option<Form>> {
-    let mut lines = Lines::open(path, "")?;
+    let mut lines = Lines::open(path, "")?.without_foreign();
     while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();
         if let Some(form) = form_of(line) {
@@ -153,24 +153,14 @@ enum Content {
     Tables,
 }
 
-/// The content type of the beginning of a file.
+/// The content type of the beginning of a file: that of its first line that tells. Lines that do not tell may be
+/// messages of any program.
 fn content(text: &str) -> Option<Content> {
-    let mut looked_around = false;
-    for line in text.lines() {
-        let line = line.trim();
-        if line.starts_with(tables::BEGINNING) {
-            return Some(Content::Tables);
-        }
-        if form_of(line).is_some() {
-            return Some(Content::Listing);
-        }
-        if printed::is_progress(line) {
-            looked_around = true;
-        } else if !is_beginning(line) && !looked_around {
-            return None;
-        }
-    }
-    looked_around.then_some(Content::Listing)
+    let of_line = |line: &str| match line.starts_with(tables::BEGINNING) {
+        true => Some(Content::Tables),
+        false => (form_of(line).is_some() || printed::is_progress(line)).then_some(Content::Listing),
+    };
+    text.lines().find_map(|line| of_line(line.trim()))
 }
 
 /// The files of a folder.

@@ -275,9 +275,7 @@ mod tests {
 
     #[test]
     fn hierarchies_are_detected() {
-        let recognised = |text: &str| {
-            recognises_kahip(&Sample { path: "a".into(), entries: None, head: text.as_bytes().to_vec() })
-        };
+        let recognised = |text: &str| recognises_kahip(&Sample::of("a".as_ref(), text.as_bytes().to_vec()));
         for text in
             ["4:16:8", "4:16:8\n1:10:100\n", "\n4:2 \n0.5:1e3", &format!("{HIERARCHY}4:2\n{DISTANCES}1:2")]
         {

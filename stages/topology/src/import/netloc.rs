@@ -70,7 +70,7 @@ pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
 }
 
 fn import(path: &Path, params: &ImportParams) -> Result<Imported> {
-    let mut lines = Lines::open(path, "")?;
+    let mut lines = Lines::open(path, "")?.without_foreign();
     let mut notes = Vec::new();
     let mut records = Records::read(&mut lines, &mut notes)?;
     let adapters = records.adapters();
@@ -160,6 +160,7 @@ impl Records {
             address: units::guid_address(guid),
             description: description.to_owned(),
             host: (!is_cut && !host.is_empty()).then(|| host.to_owned()),
+            image: None,
             state: NodeState::Up,
         };
         if self.nodes.insert(guid, self.cables.nodes.len()).is_some() {

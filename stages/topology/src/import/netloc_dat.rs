@@ -172,7 +172,7 @@ impl Network {
         let host =
             (self.is_ethernet && kind == NodeKind::Host && description.is_empty() && !logical.is_empty())
                 .then(|| logical.to_owned());
-        Ok(FabricNode { kind, address, description, host, state: NodeState::Up })
+        Ok(FabricNode { kind, address, description, host, image: None, state: NodeState::Up })
     }
 
     fn edge(&self, edge: &Edge) -> Result<FabricLink, String> {

@@ -14,7 +14,7 @@ use hopmap_model::{NodeKind, NodeState};
 
 use super::cables::{Cables, End};
 use super::fabric::FabricNode;
-use super::format::{Sample, malformed, note};
+use super::format::{Sample, malformed, note, unless_allowed};
 use super::units::word;
 use super::xml::{Element, Xml};
 use super::{ImportError, ImportParams, Imported, Result, units};
@@ -61,16 +61,21 @@ struct Port {
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let mut fabric = Listed { cables: Cables::default(), nodes: HashMap::new(), kinds: Vec::new() };
     let mut add = |link: Link| fabric.add(&link);
+    let mut stated = Stated::default();
+    let mut notes = Vec::new();
     match form(text) {
-        Some(Form::Xml) => read_xml(text, &mut add)?,
+        Some(Form::Xml) => read_xml(text, &mut stated, &mut add)?,
         Some(Form::Tables) => read_tables(text, &mut add)?,
-        Some(Form::Text) => read_report(text, &mut add)?,
+        Some(Form::Text) => {
+            let end = read_report(text, &mut stated, &mut add)?;
+            unless_allowed(end.map_or(Ok(()), |line| Err(lonely(line))), params, &mut notes)?;
+        }
         None => {
             let help = "use `opareport -o links`, with or without -x, or `opaextractsellinks`";
             return Err(malformed(None, "the file contains no Omni-Path links", help));
         }
     }
-    let mut notes = Vec::new();
+    unless_allowed(stated.check(fabric.cables.ends.len() / 2), params, &mut notes)?;
     let cables = fabric.cables(&mut notes);
     if cables.ends.is_empty() {
         let help = "check that the fabric is up and that the report is not restricted to some links";
@@ -78,6 +83,32 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     }
     let (fabric, _) = cables.fabric(&mut notes)?;
     fabric.imported(params, notes)
+}
+
+/// The number of links that a report states.
+#[derive(Default)]
+struct Stated(Option<(usize, usize)>);
+
+impl Stated {
+    /// Adds the number of one list, and the line that states it.
+    fn add(&mut self, links: &str, line: usize) {
+        if let Ok(links) = links.trim().parse::<usize>() {
+            let (before, first) = self.0.unwrap_or((0, line));
+            self.0 = Some((before.saturating_add(links), first));
+        }
+    }
+
+    fn check(&self, listed: usize) -> Result<()> {
+        match self.0.filter(|(stated, _)| *stated > listed) {
+            None => Ok(()),
+            Some((stated, line)) => {
+                let problem = format!(
+                    "the report states {stated} links, but {listed} are listed: it is cut off, or limited to a part"
+                );
+                Err(malformed(line, problem, "run `opareport -o links` again, without `-F`"))
+            }
+        }
+    }
 }
 
 /// The links listed so far.
@@ -143,6 +174,7 @@ impl Listed {
             address: port.guid.map(units::guid_address).unwrap_or_default(),
             description: description.to_owned(),
             host: None,
+            image: None,
             state: NodeState::Up,
         });
         Ok(node)
@@ -198,11 +230,16 @@ fn is_report(text: &str) -> bool {
 ///
 /// Reads the elements `Link` of a `LinkSummary`: `Rate`, and in each of two elements `Port` `NodeGUID`,
 /// `PortNum`, `NodeType` and `NodeDesc`.
-fn read_xml(text: &str, add: &mut impl for<'a> FnMut(Link<'a>) -> Result<()>) -> Result<()> {
+fn read_xml(
+    text: &str,
+    stated: &mut Stated,
+    add: &mut impl for<'a> FnMut(Link<'a>) -> Result<()>,
+) -> Result<()> {
     let xml = Xml::parse(text)?;
     for element in xml.root().descendants() {
         match element.name() {
             ALL_LINKS => {
+                element.all("LinkCount").for_each(|count| stated.add(&count.text(), count.line()));
                 for element in element.all("Link") {
                     let rate = last(element, "Rate");
                     add(Link { line: element.line(), rate: &rate, ports: ports(element)? })?;
@@ -259,11 +296,12 @@ fn port(element: Element<'_>) -> Result<Port> {
 }
 
 const TITLE: &str = "Link Summary";
+const COUNT: &str = "Links in Fabric";
 
 /// Whether a report of links begins here.
 fn is_report_text(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
-    lines.any(|line| line.ends_with(TITLE)) && lines.any(|line| line.contains("Links in Fabric"))
+    lines.any(|line| line.ends_with(TITLE)) && lines.any(|line| line.contains(COUNT))
 }
 
 /// `opareport -o links` as text.
@@ -278,13 +316,22 @@ fn is_report_text(text: &str) -> bool {
 /// 100g 0x0011750101670001   1 FI   node1 hfi1_0
 /// <->  0x0011750102000001   7 SW   leaf 1
 /// ```
-fn read_report<'a>(text: &'a str, add: &mut impl FnMut(Link<'a>) -> Result<()>) -> Result<()> {
+///
+/// Returns the line of a last link whose second port is missing.
+fn read_report<'a>(
+    text: &'a str,
+    stated: &mut Stated,
+    add: &mut impl FnMut(Link<'a>) -> Result<()>,
+) -> Result<Option<usize>> {
     let mut first: Option<(&str, Port, usize)> = None;
     for (line, number) in text.lines().zip(1..) {
         let trimmed = line.trim();
         if trimmed.ends_with(TITLE) && trimmed != TITLE {
             let problem = format!("`{trimmed}` lists only some of the links");
             return Err(malformed(number, problem, "`opareport -o links` lists all of them"));
+        }
+        if let Some((links, _)) = trimmed.split_once(COUNT) {
+            stated.add(links, number);
         }
         let Some((rate, port)) = row(trimmed) else { continue };
         match (rate, first.take()) {
@@ -297,10 +344,7 @@ fn read_report<'a>(text: &'a str, add: &mut impl FnMut(Link<'a>) -> Result<()>) 
             (rate, None) => first = Some((rate, port, number)),
         }
     }
-    match first {
-        Some((_, _, line)) => Err(lonely(line)),
-        None => Ok(()),
-    }
+    Ok(first.map(|(_, _, line)| line))
 }
 
 fn lonely(line: usize) -> ImportError {

@@ -24,7 +24,8 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 
 pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     refuse(params, &["cost"])?;
-    machine(network(path)?, params)
+    let file = NetworkFile::read(read_text(path)?.as_bytes()).map_err(|error| error.in_file(path))?;
+    machine(file, params)
 }
 
 /// Reads a network file.

@@ -23,7 +23,7 @@ use hopmap_model::{CostModel, Levels, Link, Matrix, Node, Routing, Slot, SystemG
 use hopmap_text::Words;
 
 use super::finish::{MOST_SLOTS, Parts};
-use super::format::{Sample, malformed};
+use super::format::{Sample, malformed, read_text};
 use super::{ImportError, ImportParams, Imported, Result, finish};
 use crate::{SyntheticParams, synthetic};
 use parse::{Shape, Target};
@@ -43,7 +43,8 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 
 pub(super) fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     finish::check(params)?;
-    let mut words = Words::open(path, "")?;
+    let text = read_text(path)?;
+    let mut words = Words::of(text.as_bytes(), "");
     let target = parse::target(&mut words)?;
     let rest = words.next()?.then(|| words.line());
     let (system, mut notes) = machine(&target, params)?;

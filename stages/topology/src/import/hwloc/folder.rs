@@ -11,7 +11,7 @@ use hopmap_text::FileError;
 use super::host::{Host, Range};
 use super::kind::Kind;
 use crate::import::Result;
-use crate::import::format::{Sample, malformed};
+use crate::import::format::{Sample, malformed, read_text_within};
 use crate::import::xml::{Element, Xml, first_element};
 
 /// Largest file size.
@@ -118,7 +118,7 @@ impl Loader {
     }
 
     fn content(&self, file: &Path) -> Result<Content> {
-        let text = hopmap_text::read_text(file, MOST_BYTES)?;
+        let text = read_text_within(file, MOST_BYTES)?;
         let xml = Xml::parse(&text)?;
         let root = root(&xml)?;
         Ok(match root.name() {

@@ -54,7 +54,13 @@ struct Counts {
 
 impl Listing {
     /// The node with a GUID; `letter` is its type in the listing: `H`, `S` or `R`.
-    pub(super) fn node(&mut self, line: usize, letter: char, id: u64, description: &str) -> Result<usize> {
+    pub(in super::super) fn node(
+        &mut self,
+        line: usize,
+        letter: char,
+        id: u64,
+        description: &str,
+    ) -> Result<usize> {
         if let Some(&node) = self.by_guid.get(&id) {
             let seen = &self.seen[node];
             if seen.letter != letter {
@@ -93,6 +99,7 @@ impl Listing {
             address: units::guid_address(id),
             description: description.to_owned(),
             host: None,
+            image: None,
             state: NodeState::Up,
         });
         Ok(node)
@@ -128,7 +135,7 @@ impl Listing {
         self.cables.ends.push(End { node, port, peer, peer_port, bandwidth_bytes_per_s, line });
     }
 
-    pub(super) fn port_without_peer(&mut self) {
+    pub(in super::super) fn port_without_peer(&mut self) {
         self.counts.without_peer += 1;
     }
 
@@ -148,7 +155,7 @@ impl Listing {
 
     /// ibnetdiscover lists every cable at both ends. So the listing is truncated if a node that is a peer
     /// lists no cables itself, or if a peer port of the last node is not listed.
-    pub(super) fn check_complete(&self) -> Result<()> {
+    pub(in super::super) fn check_complete(&self) -> Result<()> {
         let mut lists = vec![false; self.cables.nodes.len()];
         self.cables.ends.iter().for_each(|end| lists[end.node] = true);
         let silent = self.cables.ends.iter().filter(|end| !lists[end.peer]);
@@ -165,7 +172,7 @@ impl Listing {
         Err(malformed(
             first.line,
             format!("this cable leads to `{name}`, which {lacks}: the listing is truncated"),
-            "run ibnetdiscover again, until it completes",
+            "list the fabric again, completely",
         ))
     }
 
@@ -178,7 +185,7 @@ impl Listing {
     }
 
     /// Adds notes for the user.
-    pub(super) fn notes(&self, notes: &mut Vec<String>) {
+    pub(in super::super) fn notes(&self, notes: &mut Vec<String>) {
         let Counts { routers, gateways, unknown, without_peer, renamed } = self.counts;
         for (count, what) in [
             (without_peer, "ports without a cable, ignored"),

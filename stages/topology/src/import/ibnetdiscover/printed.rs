@@ -34,10 +34,10 @@ pub(super) fn is_header(line: &str) -> bool {
 
 /// Reads a complete listing.
 pub(super) fn read(path: &Path) -> Result<Listing> {
-    let mut lines = Lines::open(path, "")?;
+    let mut lines = Lines::open(path, "")?.without_foreign();
     let mut listing = Listing::default();
     let mut current: Option<usize> = None;
-    let mut device = None;
+    let (mut device, mut image) = (None, None);
     while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();
         if line.starts_with('[') {
@@ -55,9 +55,12 @@ pub(super) fn read(path: &Path) -> Result<Listing> {
             if std::mem::take(&mut device).is_some_and(|device| GATEWAYS.contains(&device)) {
                 listing.make_gateway(node);
             }
+            listing.cables.nodes[node].image = image.take();
             current = Some(node);
         } else if let Some(id) = line.strip_prefix("devid=") {
             device = units::prefixed_guid(id);
+        } else if let Some(id) = line.strip_prefix("sysimgguid=") {
+            image = units::prefixed_guid(id).filter(|&guid| guid != 0);
         } else if !is_other(line) {
             let problem = format!("`{}` is not a line of ibnetdiscover", shortened(line));
             return Err(malformed(number, problem, format!("nodes are {NODE}, ports {PORT}")));
@@ -68,17 +71,8 @@ pub(super) fn read(path: &Path) -> Result<Listing> {
 
 /// Lines without cables: vendor identifiers, comments, and output of `-g` and `-s`.
 fn is_other(line: &str) -> bool {
-    const BEGINNINGS: [&str; 9] = [
-        "#",
-        "vendid=",
-        "sysimgguid=",
-        "switchguid=",
-        "caguid=",
-        "rtguid=",
-        "???guid=",
-        "DR path ",
-        "Hostname: ",
-    ];
+    const BEGINNINGS: [&str; 8] =
+        ["#", "vendid=", "switchguid=", "caguid=", "rtguid=", "???guid=", "DR path ", "Hostname: "];
     let is_chassis = || line.starts_with("Chassis ") || line == "Non-Chassis Nodes";
     line.is_empty() || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning)) || is_chassis()
 }
@@ -272,7 +266,7 @@ pub(super) fn is_progress(line: &str) -> bool {
 /// SW     5  6 0x0000000000200001 4x SDR                                    'S1'
 /// ```
 pub(super) fn read_columns(path: &Path) -> Result<Listing> {
-    let mut lines = Lines::open(path, HELP)?;
+    let mut lines = Lines::open(path, HELP)?.without_foreign();
     let mut listing = Listing::default();
     while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();

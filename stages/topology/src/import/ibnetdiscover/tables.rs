@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Forward, NodeKind, to_u32};
-use hopmap_text::{Line, Lines};
+use hopmap_text::{Line, Lines, is_foreign};
 
 use super::super::fabric::Fabric;
 use super::super::{ImportError, Result};
@@ -209,7 +209,7 @@ impl Tables<'_> {
                 self.close(current.take());
             } else if line.contains("failed") || line.contains("iberror") || line.contains("ibwarn") {
                 self.lost.failed.insert(path.to_owned());
-            } else if !is_other(line) {
+            } else if !is_other(line) && !is_foreign(line) {
                 let problem = format!("`{}` is not a line of a forwarding table", shortened(line));
                 let help = "entries look like `0x0001 015 : (Channel Adapter portguid 0x…: 'host mlx5_0')`";
                 return Err(malformed(number, problem, help));

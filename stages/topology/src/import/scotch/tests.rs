@@ -29,7 +29,7 @@ fn message(text: &str) -> String {
 }
 
 fn recognised(text: &str) -> bool {
-    recognises(&Sample { path: Path::new("a").to_owned(), entries: None, head: text.as_bytes().to_vec() })
+    recognises(&Sample::of(Path::new("a"), text.as_bytes().to_vec()))
 }
 
 /// The distances of the first terminal, from `SCOTCH_archDomDist` of Scotch 7.0.3.

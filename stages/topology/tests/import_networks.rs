@@ -1,0 +1,270 @@
+//! Fabrics with several networks, and with adapters whose description is no host name: the truth is known, since
+//! they are generated.
+
+use hopmap_model::{NodeKind, Paths, SystemGraph};
+use hopmap_test_support::given_data;
+use hopmap_topology::import::{ImportParams, Imported, read};
+use proptest::prelude::*;
+
+use crate::support::fabric::Fabric;
+
+fn import(text: &str, change: impl FnOnce(&mut ImportParams)) -> Result<Imported, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fabric");
+    std::fs::write(&path, text).unwrap();
+    let mut params = ImportParams::of(&path);
+    change(&mut params);
+    read(&path, &params).map_err(|error| error.to_string())
+}
+
+fn given(name: &str, change: impl FnOnce(&mut ImportParams)) -> Option<Result<Imported, String>> {
+    let path = given_data()?.join("reports").join(name);
+    let mut params = ImportParams::of(&path);
+    change(&mut params);
+    Some(read(&path, &params).map_err(|error| error.to_string()))
+}
+
+fn hosts(system: &SystemGraph) -> Vec<&str> {
+    system.nodes.iter().filter(|node| node.kind == NodeKind::Host).map(|node| node.name.as_str()).collect()
+}
+
+/// The links between all pairs of hosts.
+fn hops(system: &SystemGraph) -> Vec<Option<u32>> {
+    let (paths, count) = (Paths::new(system).unwrap(), hosts(system).len() as u32);
+    (0..count).flat_map(|a| (0..count).map(move |b| (a, b))).map(|(a, b)| paths.hops(a, b)).collect()
+}
+
+fn strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
+fn a_storage_network_on_the_same_adapters_is_said_and_can_be_left_out() {
+    let Some(whole) = given("ib-compute-and-storage.topo", |_| ()) else { return };
+    let notes = whole.unwrap().notes;
+    assert!(notes.len() == 1 && notes[0].contains("storage-leaf (6 hosts)"), "{notes:?}");
+    for (networks, leave_out) in [(&["leaf1"][..], &[][..]), (&[], &["storage*"]), (&[], &["mlx5_1"])] {
+        let imported = given("ib-compute-and-storage.topo", |params| {
+            (params.networks, params.leave_out) = (strings(networks), strings(leave_out));
+        });
+        let system = imported.unwrap().unwrap().system;
+        let hops = hops(&system);
+        let count = |links| hops.iter().filter(|hops| **hops == Some(links)).count();
+        assert_eq!((hosts(&system).len(), count(2), count(4)), (6, 12, 18));
+        assert_eq!(system.nodes.len(), 9);
+    }
+    let error = given("ib-compute-and-storage.topo", |params| params.leave_out = strings(&["stor"]));
+    let error = error.unwrap().unwrap_err();
+    assert!(error.contains("`leave_out` matches nothing: no switch, host or adapter is `stor`"), "{error}");
+}
+
+#[test]
+fn adapters_without_a_host_name_are_machines_of_their_own() {
+    for (name, expected) in [
+        ("ib-localhost.topo", ["host-0c42a10300020010", "host-0c42a10300030020", "n01"]),
+        ("ib-default-names.topo", ["host-0c42a10300020010", "host-0c42a10300030020", "n01"]),
+    ] {
+        let Some(imported) = given(name, |_| ()) else { return };
+        let Imported { system, notes } = imported.unwrap();
+        assert_eq!(hosts(&system).len(), expected.len(), "{notes:?}");
+        assert_eq!(hops(&system)[1..3], [Some(3), Some(3)]);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+    }
+}
+
+/// Two functions of one card have two GUIDs, and one system image GUID.
+#[test]
+fn adapters_of_one_card_are_one_machine() {
+    let mut fabric = Fabric::default();
+    let leaf = fabric.switch("leaf");
+    for name in ["localhost mlx5_0", "localhost mlx5_1", "n1 mlx5_0", "MT4129 ConnectX7"] {
+        fabric.adapter(name, leaf, false);
+    }
+    let text = fabric.blocks();
+    assert_eq!(hosts(&import(&text, |_| ()).unwrap().system).len(), 4);
+    let image = |adapter: u64| format!("sysimgguid={:#x}", 0x0c42_a103_0000_0000 + (adapter + 2) * 0x1_0010);
+    let text = text.replace(&image(1), &image(0)).replace(&image(3), &image(2));
+    assert_eq!(hosts(&import(&text, |_| ()).unwrap().system), ["host-0c42a10300020020", "n1"]);
+}
+
+/// Leaves of two hosts each below a spine, in each of some rails; the same hosts on a storage network.
+#[derive(Debug, Clone)]
+struct Shape {
+    leaves: usize,
+    rails: usize,
+    /// Leaves of the storage network, with a spine of its own or that of the first rail if there are several.
+    storage: usize,
+    is_slow: bool,
+    shares_spine: bool,
+    servers: usize,
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    (2..5usize, 1..5usize, 1..3usize, any::<bool>(), any::<bool>(), 0..3usize).prop_map(
+        |(leaves, rails, storage, is_slow, shares_spine, servers)| Shape {
+            leaves,
+            rails,
+            storage,
+            is_slow,
+            shares_spine,
+            servers,
+        },
+    )
+}
+
+impl Shape {
+    fn compute(&self) -> Fabric {
+        let mut fabric = Fabric::default();
+        for rail in 0..self.rails {
+            let spine = fabric.switch(format!("spine{rail}"));
+            for leaf in 0..self.leaves {
+                let switch = fabric.switch(format!("leaf{rail}.{leaf}"));
+                fabric.trunks.push((spine, switch));
+                (0..2).for_each(|host| {
+                    fabric.adapter(format!("n{} mlx5_{rail}", 2 * leaf + host), switch, false);
+                });
+            }
+        }
+        fabric
+    }
+
+    fn whole(&self) -> Fabric {
+        let mut fabric = self.compute();
+        let spine = match self.shares_spine {
+            true => 0,
+            false if self.storage > 1 => fabric.switch("storage-spine"),
+            false => usize::MAX,
+        };
+        let first = fabric.switches.len();
+        for leaf in 0..self.storage {
+            let switch = fabric.switch(format!("storage-{leaf}"));
+            if spine != usize::MAX {
+                fabric.trunks.push((spine, switch));
+            }
+        }
+        for host in 0..2 * self.leaves {
+            fabric.adapter(format!("n{host} mlx5_9"), first + host % self.storage, self.is_slow);
+        }
+        if !self.shares_spine {
+            (0..self.servers).for_each(|server| {
+                fabric.adapter(format!("fs{server} mlx5_0"), first, self.is_slow);
+                fabric.adapter(format!("fs{server} mlx5_1"), first, self.is_slow);
+            });
+        }
+        fabric
+    }
+}
+
+/// The node description format `%h` of rdma-ndd: the same text on every card of a host.
+#[test]
+fn hosts_whose_cards_have_the_bare_name_are_not_taken_apart() {
+    let mut fabric = Fabric::default();
+    let spine = fabric.switch("spine");
+    for rail in 0..4 {
+        let leaf = fabric.switch(format!("leaf {rail}"));
+        fabric.trunks.push((spine, leaf));
+        (0..3).for_each(|host| fabric.adapter(format!("dgx{host}"), leaf, false));
+    }
+    for text in [fabric.blocks(), fabric.report()] {
+        assert_eq!(hosts(&import(&text, |_| ()).unwrap().system), ["dgx0", "dgx1", "dgx2"]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn hosts_are_as_far_as_in_the_network_of_the_fastest_adapters(shape in shapes()) {
+        let (compute, whole) = (shape.compute(), shape.whole());
+        let plain = import(&compute.blocks(), |_| ()).unwrap();
+        prop_assert!(plain.notes.is_empty(), "{:?}", plain.notes);
+        prop_assert_eq!(plain.system.links.len(), 2 * (compute.adapters.len() + compute.trunks.len()));
+        for text in [whole.blocks(), whole.report()] {
+            let all = import(&text, |_| ()).unwrap();
+            let kept = match shape.is_slow {
+                true => all,
+                false => {
+                    // Rates do not tell which network is which.
+                    if !shape.shares_spine || shape.storage == 1 {
+                        prop_assert!(all.notes.iter().any(|note| note.contains("storage-")), "{:?}", all.notes);
+                    }
+                    let servers = shape.servers > 0 && !shape.shares_spine;
+                    let patterns = if servers { &["storage-*", "fs*"][..] } else { &["storage-*"] };
+                    import(&text, |params| params.leave_out = strings(patterns)).unwrap()
+                }
+            };
+            prop_assert_eq!(hosts(&kept.system), hosts(&plain.system), "{:?}", kept.notes);
+            prop_assert_eq!(hops(&kept.system), hops(&plain.system), "{:?}", kept.notes);
+            prop_assert!(kept.notes.iter().any(|note| note.contains("left out")), "{:?}", kept.notes);
+            let everything = import(&text, |params| params.networks = strings(&["*"])).unwrap().system;
+            prop_assert_eq!(everything.links.len(), 2 * (whole.adapters.len() + whole.trunks.len()));
+        }
+    }
+
+    #[test]
+    fn one_slow_cable_takes_no_rail_apart(leaves in 2..5usize, rails in 2..5usize, slow in 0..16usize) {
+        let shape = Shape { leaves, rails, storage: 1, is_slow: false, shares_spine: false, servers: 0 };
+        let mut fabric = shape.compute();
+        let count = fabric.adapters.len();
+        fabric.adapters[slow % count].is_slow = true;
+        let Imported { system, notes } = import(&fabric.blocks(), |_| ()).unwrap();
+        prop_assert_eq!(system.links.len(), 2 * (count + fabric.trunks.len()), "{:?}", notes);
+    }
+
+    /// Machines of one to three cards on different leaves, some of which have no name.
+    #[test]
+    fn machines_are_never_joined_by_what_is_no_name(
+        machines in prop::collection::vec((1..4usize, 0..14usize), 2..8),
+    ) {
+        let mut fabric = Fabric::default();
+        let spine = fabric.switch("spine");
+        let mut expected = 0;
+        for (number, &(cards, kind)) in machines.iter().enumerate() {
+            expected += if kind < 4 { 1 } else { cards };
+            for card in 0..cards {
+                let leaf = fabric.switch(format!("leaf {number} {card}"));
+                fabric.trunks.push((spine, leaf));
+                let description = match kind {
+                    0 => format!("n{number} mlx5_{card}"),
+                    1 => format!("n{number} HCA-{}", card + 1),
+                    2 => format!("n{number}.cluster hfi1_{card}"),
+                    3 => format!("n{number}-ib mlx4_{card} (rail {card})"),
+                    4 => format!("localhost mlx5_{card}"),
+                    5 => format!("(none) HCA-{card}"),
+                    6 => "MT4123 ConnectX6   Mellanox Technologies".to_owned(),
+                    7 => format!("host mlx5_{card}"),
+                    8 => String::new(),
+                    9 => format!("localhost.localdomain mlx5_{card}"),
+                    10 => format!("Voltaire HCA {card}"),
+                    11 => "BlueField-3".to_owned(),
+                    12 => format!("mlx5_{card}"),
+                    _ => format!("unknown hfi1_{card}"),
+                };
+                fabric.adapter(description, leaf, false);
+            }
+        }
+        for text in [fabric.blocks(), fabric.report()] {
+            let Imported { system, notes } = import(&text, |_| ()).unwrap();
+            prop_assert_eq!(hosts(&system).len(), expected, "{:?}", notes);
+            prop_assert_eq!(notes.iter().any(|note| note.contains("no host name")), machines.iter().any(|(_, kind)| *kind > 3));
+        }
+    }
+
+    /// A name that is on all machines, as of an image that all were started from.
+    #[test]
+    fn a_name_of_several_machines_is_none(count in 2..6usize, cards in 1..3usize, text in 0..3usize) {
+        let mut fabric = Fabric::default();
+        let leaf = fabric.switch("leaf");
+        for card in (0..count).flat_map(|_| 0..cards) {
+            let description = match text {
+                0 => format!("compute mlx5_{card}"),
+                1 => "compute".to_owned(),
+                _ => format!("Blade Server Adapter {card}"),
+            };
+            fabric.adapter(description, leaf, false);
+        }
+        for text in [fabric.blocks(), fabric.report()] {
+            prop_assert_eq!(hosts(&import(&text, |_| ()).unwrap().system).len(), count * cards);
+        }
+    }
+}
