@@ -24,6 +24,7 @@ mod graph;
 mod graph_csv;
 mod graph_json;
 mod hwloc;
+mod iblinkinfo;
 mod ibnetdiscover;
 mod mappers;
 mod matrix_csv;
@@ -83,6 +84,7 @@ static READERS: &[Reader] = &[
         ibnetdiscover::recognises,
         Source::Path(ibnetdiscover::files, ibnetdiscover::read),
     ),
+    (Format::Iblinkinfo, iblinkinfo::recognises, Source::Text(iblinkinfo::read)),
     (Format::Omnipath, omnipath::recognises, Source::Text(omnipath::read)),
     (Format::Hwloc, hwloc::recognises, Source::Path(hwloc::files, hwloc::read)),
     (Format::Simgrid, simgrid::recognises, Source::Text(simgrid::read)),

@@ -115,7 +115,19 @@ const OPA_PLAIN: &str = "\
 0x0011750101670002;1;FI;node2 hfi1_0;0x0011750102000001;8;SW;leaf 1
 ";
 
+const LINK_INFO: &str = "\
+CA: node1 hfi1_0:
+      0x0c42a10300aa0001     11    1[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       5    1[  ] \"leaf\" ( )
+CA: node2 hfi1_0:
+      0x0c42a10300aa0002     12    1[  ] ==( 2X        53.125 Gbps Active/  LinkUp)==>       5    2[  ] \"leaf\" ( Could be 4X)
+Switch: 0x0c42a10300bb0001 leaf:
+           5    1[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>      11    1[  ] \"node1 hfi1_0\" ( )
+           5    2[  ] ==( 2X        53.125 Gbps Active/  LinkUp)==>      12    1[  ] \"node2 hfi1_0\" ( Could be 4X)
+           5    3[  ] ==(                Down/ Polling)==>             [  ] \"\" ( )
+";
+
 const SAMPLES: &[Sample] = &[
+    Sample { format: Format::Iblinkinfo, files: &[("links", LINK_INFO)], read: "links" },
     Sample { format: Format::Netloc, files: &[("nodes.txt", NETLOC)], read: "nodes.txt" },
     Sample { format: Format::Ibnetdiscover, files: &[("fabric", BLOCKS), ("tables", TABLES)], read: "" },
     Sample { format: Format::Ibnetdiscover, files: &[("fabric", COLUMNS)], read: "fabric" },

@@ -20,7 +20,12 @@ fn fabric() -> Fabric {
 
 fn samples() -> Vec<(Format, String)> {
     let fabric = fabric();
-    let mut samples = vec![(Format::Ibnetdiscover, fabric.blocks()), (Format::Omnipath, fabric.report())];
+    let mut samples = vec![
+        (Format::Ibnetdiscover, fabric.blocks()),
+        (Format::Omnipath, fabric.report()),
+        (Format::Iblinkinfo, fabric.link_info(false)),
+        (Format::Iblinkinfo, fabric.link_info(true)),
+    ];
     samples.extend(
         [
             (Format::SlurmConf, "SwitchName=s0 Nodes=n[0-1]\nSwitchName=s1 Nodes=n[2-3]\nSwitchName=t Switches=s[0-1]\n"),
@@ -101,7 +106,7 @@ fn packed_files_of_every_text_format_are_read() {
 fn a_file_with_one_wrong_line_is_told_its_nearest_format() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("machine");
-    for (format, text) in [&samples()[2..5], &samples()[10..11]].concat() {
+    for (format, text) in [&samples()[4..7], &samples()[12..13]].concat() {
         std::fs::write(&path, format!("what is this?\n{text}")).unwrap();
         let error = import(&path).unwrap_err();
         let expected =
@@ -121,6 +126,11 @@ fn reports_of_people_are_read_or_refused() {
         notes.len() == 1 && notes[0].starts_with("lines of other programs, skipped: 1, the first in line 1"),
         "{notes:?}"
     );
+    let Imported { system, notes } = import(&reports.join("iblinkinfo.txt")).unwrap();
+    assert_eq!(
+        (system.hosts().count(), system.links.len(), notes),
+        (2, 4, vec!["ports without a cable, ignored: 1".to_owned()])
+    );
     let path = reports.join("opareport-cut.txt");
     let error = import(&path).unwrap_err();
     assert!(error.ends_with("opareport-cut.txt:3: the report states 8 links, but 5 are listed: it is cut off, or limited to a part"), "{error}");
@@ -134,7 +144,7 @@ fn a_cut_listing_is_refused_or_said() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("machine");
     let (whole, count) = (fabric(), 4);
-    for text in [whole.blocks(), whole.report()] {
+    for text in [whole.blocks(), whole.report(), whole.link_info(false), whole.link_info(true)] {
         let lines: Vec<&str> = text.lines().collect();
         for end in 1..lines.len() - 1 {
             std::fs::write(&path, lines[..end].join("\n") + "\n").unwrap();

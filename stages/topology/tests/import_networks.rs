@@ -179,7 +179,7 @@ proptest! {
         let plain = import(&compute.blocks(), |_| ()).unwrap();
         prop_assert!(plain.notes.is_empty(), "{:?}", plain.notes);
         prop_assert_eq!(plain.system.links.len(), 2 * (compute.adapters.len() + compute.trunks.len()));
-        for text in [whole.blocks(), whole.report()] {
+        for text in [whole.blocks(), whole.report(), whole.link_info(false), whole.link_info(true)] {
             let all = import(&text, |_| ()).unwrap();
             let kept = match shape.is_slow {
                 true => all,
@@ -243,7 +243,7 @@ proptest! {
                 fabric.adapter(description, leaf, false);
             }
         }
-        for text in [fabric.blocks(), fabric.report()] {
+        for text in [fabric.blocks(), fabric.report(), fabric.link_info(false), fabric.link_info(true)] {
             let Imported { system, notes } = import(&text, |_| ()).unwrap();
             prop_assert_eq!(hosts(&system).len(), expected, "{:?}", notes);
             prop_assert_eq!(notes.iter().any(|note| note.contains("no host name")), machines.iter().any(|(_, kind)| *kind > 3));

@@ -101,8 +101,8 @@ impl ImportParams {
 impl Format {
     /// Whether files of the format list adapters and switches.
     pub(super) fn is_fabric(self) -> bool {
-        use Format::{Ibnetdiscover, Netloc, NetlocDat, NetlocRaw, Omnipath};
-        matches!(self, Ibnetdiscover | Netloc | NetlocDat | NetlocRaw | Omnipath)
+        use Format::{Iblinkinfo, Ibnetdiscover, Netloc, NetlocDat, NetlocRaw, Omnipath};
+        matches!(self, Iblinkinfo | Ibnetdiscover | Netloc | NetlocDat | NetlocRaw | Omnipath)
     }
 }
 
@@ -138,6 +138,8 @@ formats! {
     NetlocRaw = "netloc-raw",
     /// Output of `ibnetdiscover`, with or without `-p`; a folder may also contain `ibroute` tables.
     Ibnetdiscover = "ibnetdiscover",
+    /// Output of `iblinkinfo`, with or without `-l`.
+    Iblinkinfo = "iblinkinfo",
     /// Tables of `opareport` or the `opaextract` scripts of Omni-Path.
     Omnipath = "omnipath",
     /// XML of hwloc, version 1 or 2, or a folder of such files.

@@ -143,4 +143,46 @@ impl Fabric {
         }
         text
     }
+
+    /// `iblinkinfo`, with everything in one line with `-l`.
+    pub(crate) fn link_info(&self, in_lines: bool) -> String {
+        let mut text = String::new();
+        for node in self.nodes() {
+            let (guid, name) = (Self::guid(node), self.name(node));
+            if !in_lines {
+                let _ = match self.is_switch(node) {
+                    true => writeln!(text, "Switch: 0x{guid:016x} {name}:"),
+                    false => writeln!(text, "CA: {name}:"),
+                };
+            }
+            for (own, peer, slow) in self.ends(node) {
+                let start = match (in_lines, self.is_switch(node)) {
+                    (true, _) => format!("0x{guid:016x} \"{name:>30}\" "),
+                    (false, true) => "      ".to_owned(),
+                    (false, false) => format!("      0x{guid:016x} "),
+                };
+                let to = if in_lines { format!("0x{:016x} ", Self::guid(peer.node)) } else { String::new() };
+                let width = if slow { "2X" } else { "4X" };
+                let _ = writeln!(
+                    text,
+                    "{start}{:6} {:4}[  ] ==( {width}        53.125 Gbps Active/  LinkUp)==>  {to}{:6} {:4}[  ] \"{}\" ( )",
+                    node + 1,
+                    own.port,
+                    peer.node + 1,
+                    peer.port,
+                    self.name(peer.node)
+                );
+            }
+            if self.is_switch(node) {
+                let start =
+                    if in_lines { format!("0x{guid:016x} \"{name:>30}\" ") } else { "      ".to_owned() };
+                let _ = writeln!(
+                    text,
+                    "{start}{:6}   40[  ] ==(                Down/ Polling)==>             [  ] \"\" ( )",
+                    node + 1
+                );
+            }
+        }
+        text
+    }
 }

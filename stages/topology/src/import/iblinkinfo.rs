@@ -1,0 +1,152 @@
+//! Output of `iblinkinfo`: one line per port with its link, below a line per node, or with everything in it (`-l`).
+//!
+//! In the format of `print_port` in infiniband-diags. Without `-l` a peer has no GUID, and is found by its LID.
+
+use std::collections::HashMap;
+
+use super::cables::End;
+use super::format::{Sample, malformed, unless_allowed};
+use super::ibnetdiscover::listing::Listing;
+use super::units::{lanes_bandwidth, prefixed_guid, word};
+use super::{ImportParams, Imported, Result};
+
+pub(super) fn recognises(sample: &Sample) -> bool {
+    sample.text().is_some_and(|text| text.lines().any(|line| Row::parse(line).is_some()))
+}
+
+pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
+    let mut listing = listing(&ports(text)?)?;
+    let mut notes = Vec::new();
+    listing.join_ports(&mut notes);
+    let complete = listing.check_complete();
+    listing.notes(&mut notes);
+    let (fabric, _) = std::mem::take(&mut listing.cables).fabric(&mut notes)?;
+    unless_allowed(complete, params, &mut notes)?;
+    fabric.imported(params, notes)
+}
+
+fn listing(ports: &[Port<'_>]) -> Result<Listing> {
+    let mut lines_of: HashMap<u64, usize> = HashMap::new();
+    ports.iter().for_each(|port| *lines_of.entry(port.guid).or_default() += 1);
+    // With `-l` kinds are not listed. All ports of a switch have one GUID; each port of an adapter has its own.
+    let guess = |guid: &u64| if lines_of.get(guid).is_some_and(|lines| *lines > 1) { 'S' } else { 'H' };
+    let mut letters: HashMap<u64, char> = HashMap::new();
+    let mut by_lid: HashMap<u32, Option<u64>> = HashMap::new();
+    for Port { letter, guid, row, .. } in ports {
+        letters.insert(*guid, letter.unwrap_or_else(|| guess(guid)));
+        let known = by_lid.entry(row.own.lid).or_insert(Some(*guid));
+        *known = known.filter(|known| known == guid);
+    }
+    let mut listing = Listing::default();
+    for Port { line, guid, name, row, .. } in ports {
+        let node = listing.node(*line, letters[guid], *guid, name)?;
+        let Some(peer) = &row.peer else {
+            listing.port_without_peer();
+            continue;
+        };
+        let to = peer.guid.or_else(|| by_lid.get(&peer.lid).copied().flatten()).ok_or_else(|| {
+            let problem = format!("`{}`, the other end, is not listed with a LID of its own", row.name);
+            let help = "list all nodes, while a subnet manager runs, or list GUIDs: `iblinkinfo -l`";
+            malformed(*line, problem, help)
+        })?;
+        let to = listing.node(*line, letters.get(&to).copied().unwrap_or('H'), to, row.name)?;
+        let (port, peer_port, bandwidth_bytes_per_s) = (row.own.number, peer.number, row.bandwidth());
+        listing.cables.ends.push(End { node, port, peer: to, peer_port, bandwidth_bytes_per_s, line: *line });
+    }
+    Ok(listing)
+}
+
+/// A line of a port, and its node.
+struct Port<'a> {
+    line: usize,
+    letter: Option<char>,
+    guid: u64,
+    name: &'a str,
+    row: Row<'a>,
+}
+
+fn ports(text: &str) -> Result<Vec<Port<'_>>> {
+    let mut ports = Vec::new();
+    let mut node = None;
+    for (text, line) in text.lines().zip(1..).filter(|(text, _)| !text.trim().is_empty()) {
+        if let Some(header) = header(text) {
+            node = Some(header);
+            continue;
+        }
+        let wrong = |problem| {
+            let help = "lines are those of nodes, such as `CA: n01 mlx5_0:`, or of ports with `==(…)==>`";
+            malformed(line, problem, help)
+        };
+        let row = Row::parse(text).ok_or_else(|| wrong("this is not a line of iblinkinfo"))?;
+        let of_header = node.filter(|_| row.own_name.is_none());
+        let guid = row.own.guid.or_else(|| of_header?.1);
+        let guid = guid.ok_or_else(|| wrong("the node of this port is not known"))?;
+        let name = row.own_name.or(of_header.map(|(.., name)| name)).unwrap_or("");
+        ports.push(Port { line, letter: of_header.map(|(letter, ..)| letter), guid, name, row });
+    }
+    Ok(ports)
+}
+
+/// `Switch: 0x0c42a10300bb0001 leaf:` or `CA: n01 mlx5_0:`.
+fn header(line: &str) -> Option<(char, Option<u64>, &str)> {
+    let (kind, rest) = line.split_once(": ")?;
+    let mut rest = rest.trim_end().strip_suffix(':')?.trim();
+    let letter = ["CA", "Switch", "Router"].iter().position(|known| *known == kind)?;
+    let guid = if kind == "Switch" { Some(prefixed_guid(word(&mut rest))?) } else { None };
+    Some((['H', 'S', 'R'][letter], guid, rest.trim()))
+}
+
+/// One end of a link.
+struct Side {
+    guid: Option<u64>,
+    lid: u32,
+    number: u32,
+}
+
+/// The content of a line of a port.
+struct Row<'a> {
+    own: Side,
+    own_name: Option<&'a str>,
+    link: &'a str,
+    peer: Option<Side>,
+    name: &'a str,
+}
+
+impl<'a> Row<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (own, rest) = line.split_once("==(")?;
+        let (state, rest) = rest.split_once(")==>")?;
+        let (own, own_name) = Side::parse(own)?;
+        let (before, quoted) = rest.split_once('"')?;
+        let name = quoted.rsplit_once('"')?.0.trim();
+        let peer = Side::parse(before).map(|(side, _)| side);
+        Some(Self { own, own_name, link: state, peer, name })
+    }
+
+    /// Bytes per second of a link such as `4X 53.125 Gbps Active/  LinkUp`.
+    fn bandwidth(&self) -> Option<f64> {
+        let mut rest = self.link;
+        let (width, rate) = (word(&mut rest), word(&mut rest));
+        let mut known = SIGNALS.split(", ").filter_map(|known| known.strip_prefix(rate)?.strip_prefix(' '));
+        let speed = if self.link.contains("FDR10") { "FDR10" } else { known.next()? };
+        lanes_bandwidth(width, speed)
+    }
+}
+
+/// Speeds by the signalling rate of a lane. The lanes of EDR carry as much with the longer code of HDR.
+const SIGNALS: &str = "2.5 SDR, 5 DDR, 5.0 DDR, 10 QDR, 10.0 QDR, 14.0625 FDR, 25.78125 EDR, 26.5625 EDR, 53.125 HDR, \
+                       106.25 NDR, 212.5 XDR";
+
+impl Side {
+    /// `0x0c42a10300aa0001 "name" 11 1[  ]`, with or without the first two.
+    fn parse(text: &str) -> Option<(Self, Option<&str>)> {
+        let mut rest = text;
+        let has_guid = rest.trim_start().starts_with("0x");
+        let guid = if has_guid { Some(prefixed_guid(word(&mut rest))?) } else { None };
+        let quoted = rest.trim_start().strip_prefix('"').and_then(|rest| rest.rsplit_once('"'));
+        let (name, mut rest) = quoted.map_or((None, rest), |(name, rest)| (Some(name.trim()), rest));
+        let lid = word(&mut rest).parse().ok()?;
+        let number = rest.split_once('[')?.0.trim().parse().ok()?;
+        Some((Self { guid, lid, number }, name))
+    }
+}
