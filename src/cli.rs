@@ -8,6 +8,7 @@ mod doctor;
 mod exec;
 mod fault;
 mod gates;
+mod hosts;
 mod import;
 mod init;
 mod job;

@@ -70,10 +70,8 @@ pub struct TuneFile {
     pub launcher: Option<String>,
     /// The hosts, as a host list.
     pub hosts: String,
-    /// Slots of each host.
-    pub slots: u32,
-    /// Host file with the slots of each, if they differ.
-    pub hosts_file: Option<String>,
+    /// Slots of each host: a number, or a list of those of each.
+    pub slots: String,
     /// The machine.
     pub machine: MachineSource,
     /// File with the host of every recorded rank; none if the linear mapping stands for the default placement.
@@ -234,10 +232,7 @@ with  = {{ algorithms = {{ rules = "${{params.rules}}" }} }}
         let hosts = quoted(&self.hosts);
         // A probe has measured exactly these hosts; the others name more, have more slots, or are in another order.
         let chosen = |network: String, rates: String| {
-            let free = match &self.hosts_file {
-                Some(path) => format!("with.free_file = {}\n", quoted(path)),
-                None => format!("with.free = {hosts}\nwith.slots_per_host = {}\n", self.slots),
-            };
+            let free = format!("with.free = {hosts}\nwith.slots_per_host = {}\n", self.slots);
             format!(
                 "[stages.network]\n{network}\n[stages.machine]\nuses  = \"select/nodes\"\n\
                  needs = {{ system = \"network\" }}\n{free}{rates}"
@@ -264,9 +259,9 @@ with  = {{ algorithms = {{ rules = "${{params.rules}}" }} }}
                     "uses = \"topology/synthetic\"\nwith.shape = {shape}\nwith.hosts = {hosts}\n\
                      with.link_latency_s = {latency}\nwith.bandwidth_bytes_per_s = {bandwidth}\n"
                 );
-                match self.hosts_file {
-                    Some(_) => chosen(network, String::new()),
-                    None => format!("[stages.machine]\n{network}"),
+                match self.slots.starts_with('[') {
+                    true => chosen(network, String::new()),
+                    false => format!("[stages.machine]\n{network}"),
                 }
             }
         }
@@ -338,8 +333,7 @@ mod tests {
                 launch: Launch::Slurm,
                 launcher: Some("srun -v".into()),
                 hosts: "n[1-2]".into(),
-                slots: 2,
-                hosts_file: recorded_hosts.clone(),
+                slots: if recorded_hosts.is_some() { "[4, 1]".into() } else { "2".into() },
                 machine,
                 is_default_known: recorded_hosts.is_some(),
                 is_predictable: true,

@@ -10,7 +10,8 @@ use hopmap_command::{Exit, Failure, refuse};
 use hopmap_model::{Mapping, Trials};
 use hopmap_trials::{comparisons, fails, rival, summary};
 
-use super::job::{End, HOST_FILE, Hosts};
+use super::hosts::{HostArguments, Hosts};
+use super::job::End;
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
 use super::run::{gain, some_time};
@@ -23,7 +24,6 @@ const STAGE: &str = "trial";
 const BEST: &str = "trial-best";
 const HOSTS: &str = "trial-hosts";
 const RANKS: &str = "trial-ranks";
-const NETWORK: &str = "trial-network";
 /// Blocks that choose the best of several placements.
 const CHOOSE: u32 = 6;
 /// Placements by name.
@@ -32,8 +32,8 @@ const KNOWN: [&str; 3] = ["linear", "round-robin", "random"];
 /// Arguments of `trial`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A PLACEMENT is the folder of a mapping, NAME=FOLDER, or one of linear, round-robin and random on the hosts of --hosts, or on those \
-of the first mapping. The first placement is the baseline. Of several others, the best one is chosen, and measured again against \
+A PLACEMENT is the folder of a mapping, NAME=FOLDER, or one of linear, round-robin and random on the hosts of --hosts, on those \
+of the first mapping, or on those of the job. The first placement is the baseline. Of several others, the best one is chosen, and measured again against \
 the baseline. DIR gets the pipeline file trial.toml: to change more, copy it, and use `hopmap run`.
 
 Examples:
@@ -47,12 +47,8 @@ pub(crate) struct Arguments {
     /// The program and its arguments, without the launcher.
     #[arg(required = true, last = true, value_name = "PROGRAM")]
     program: Vec<String>,
-    /// Hosts of placements by name, such as node[1-4] [default: those of the first mapping, or of the Slurm job].
-    #[arg(long, value_name = "LIST", requires = "slots")]
-    hosts: Option<String>,
-    /// Slots of each of these hosts [default: the tasks per node of the job].
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    slots: Option<u32>,
+    #[command(flatten)]
+    hosts: HostArguments,
     /// Number of ranks of placements by name [default: that of the first mapping, or one for every slot].
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: Option<u32>,
@@ -96,14 +92,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let end = End::new(None);
     let working = working_directory()?;
     let placements = placements(&arguments.placements)?;
-    let (text, host_file) = pipeline(arguments, &placements, &working)?;
+    let text = pipeline(arguments, &placements, &working)?;
     let out = working.join(&arguments.out);
     let _lock = written::lock(&out)?;
     let file = out.join(FILE);
     written::write(&file, &text)?;
-    if let Some(hosts) = &host_file {
-        written::save(&file, &arguments.store, &[(HOST_FILE, Some(hosts))])?;
-    }
     let store = arguments.store.named(&working);
     let options: Vec<&str> = store.iter().flat_map(|store| ["--store", store.as_str()]).collect();
     let exit = written::run(&file, &options, end.map(End::left), output)?;
@@ -179,7 +172,7 @@ fn placement(text: &str) -> Result<Placement> {
 
 /// The name of a placement is that of a stage, beside those of the trial.
 fn checked_name(name: &str) -> Result<String> {
-    if is_name(name) && ![STAGE, BEST, HOSTS, RANKS, NETWORK].contains(&name) {
+    if is_name(name) && ![STAGE, BEST, HOSTS, RANKS].contains(&name) {
         return Ok(name.to_owned());
     }
     let message = format!("`{name}` cannot be the name of a placement");
@@ -187,17 +180,11 @@ fn checked_name(name: &str) -> Result<String> {
 }
 
 /// The pipeline: mappings, the trial, and the mapping to use.
-fn pipeline(
-    arguments: &Arguments,
-    placements: &[Placement],
-    working: &Path,
-) -> Result<(String, Option<String>)> {
-    let (mut text, mut host_file) = ("name = \"trial\"\n".to_owned(), None);
+fn pipeline(arguments: &Arguments, placements: &[Placement], working: &Path) -> Result<String> {
+    let mut text = "name = \"trial\"\n".to_owned();
     let uses_hosts = placements.iter().any(|placement| matches!(placement.source, Source::Known(_)));
     if uses_hosts {
-        let (machine, hosts) = machine(arguments, placements)?;
-        text += &machine;
-        host_file = hosts;
+        text += &machine(arguments, placements)?;
     }
     for Placement { name, source } in placements {
         let stage = match source {
@@ -228,7 +215,7 @@ fn pipeline(
          {allowed}save  = {{ mapping = \"best\" }}\n"
     )
     .ok();
-    Ok((text, host_file))
+    Ok(text)
 }
 
 /// The parameters of the trial.
@@ -256,19 +243,20 @@ fn parameters(arguments: &Arguments, placements: usize, working: &Path) -> Resul
     Ok(parameters.into_iter().fold(String::new(), |text, (name, value)| text + name + " = " + &value + "\n"))
 }
 
-/// Stages of the hosts and the ranks of placements by name, and a host file if hosts have different numbers of slots.
-fn machine(arguments: &Arguments, placements: &[Placement]) -> Result<(String, Option<String>)> {
+/// Stages of the hosts and the ranks of placements by name.
+fn machine(arguments: &Arguments, placements: &[Placement]) -> Result<String> {
     let first = placements.iter().find_map(|placement| match &placement.source {
         Source::Folder(_, mapping) => Some(mapping),
         Source::Known(_) => None,
     });
-    let hosts = match (&arguments.hosts, first) {
-        (None, Some(mapping)) => Some(Hosts::of_mapping(mapping)),
-        (hosts, _) => Hosts::new(hosts.as_deref(), arguments.slots)?,
+    let is_named = arguments.hosts.hosts.is_some() || arguments.hosts.hosts_file.is_some();
+    let hosts = match first.filter(|_| !is_named) {
+        Some(mapping) => Some(Hosts::of_mapping(mapping)),
+        None => arguments.hosts.hosts()?,
     };
     let Some(hosts) = hosts else {
         return refuse(
-            "no hosts are given, and this is not a Slurm job",
+            "no hosts are given, and this is no job of a batch system",
             "give them with --hosts 'node[1-4]' --slots 4",
         );
     };
@@ -281,24 +269,11 @@ fn machine(arguments: &Arguments, placements: &[Placement]) -> Result<(String, O
             "give fewer --ranks or more hosts",
         );
     }
-    let (names, most) = (hosts.names(), hosts.most());
-    let names: Vec<String> = names.iter().map(|host| literal(host)).collect();
-    let (names, equal) = (names.join(", "), hosts.are_equal());
-    let synthetic =
-        format!("uses = \"topology/synthetic\"\nwith = {{ hosts = [{names}], slots = {most} }}\n");
-    let (machine, host_file) = match equal {
-        true => (format!("[stages.{HOSTS}]\n{synthetic}"), None),
-        false => (
-            format!(
-                "[stages.{NETWORK}]\n{synthetic}\n[stages.{HOSTS}]\nuses = \"select/nodes\"\n\
-                 needs = {{ system = \"{NETWORK}\" }}\nwith = {{ free_file = \"{HOST_FILE}\" }}\n"
-            ),
-            Some(hosts.host_file()),
-        ),
-    };
-    let text = format!(
-        "\n{machine}\n# These placements depend on the number of ranks alone.\n\
+    let names: Vec<String> = hosts.names().iter().map(|host| literal(host)).collect();
+    let (names, slots) = (names.join(", "), hosts.slots_text());
+    Ok(format!(
+        "\n[stages.{HOSTS}]\nuses = \"topology/synthetic\"\nwith = {{ hosts = [{names}], slots = {slots} }}\n\n\
+         # These placements depend on the number of ranks alone.\n\
          [stages.{RANKS}]\nuses = \"instance/stencil\"\nwith = {{ shape = \"1x{ranks}\" }}\n",
-    );
-    Ok((text, host_file))
+    ))
 }

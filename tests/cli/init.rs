@@ -87,7 +87,7 @@ fn without_a_word_the_project_places() {
     | `trace` | `"traces/eztrace_log.otf2"` | recording of a run: a folder of hopmap record, a trace, profiles or a matrix |
     | `hosts` | `""` | names of your hosts, such as node[01-16] |
     | `hosts_file` | `""` | or a host file with their names, such as $PBS_NODEFILE |
-    | `slots` | `0` | slots per host; 0: as in the shape or the host file |
+    | `slots` | `0` | slots per host, or those of each (8,4,4); 0: as in the shape or the host file |
     | `shape` | `"auto"` | such as tree:40x16x2: 40 slots per host, 16 hosts per switch, 2 switches |
     | `costs` | `[]` | cost per byte on each level, innermost first; [] is [1, 10, 100, …] |
     | `latency` | `[]` | latency of links in seconds, one for all or by level of switches |

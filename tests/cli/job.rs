@@ -79,6 +79,35 @@ fn every_node_of_a_job_gets_the_ranks_that_slurm_allows_there() {
     assert!(seen.contains("8 ranks do not fit on 6 slots"), "{seen}");
 }
 
+/// Only `SLURM_TASKS_PER_NODE` and host files had a number for each host, and `slots` was one for all.
+#[test]
+fn every_source_of_hosts_gives_each_its_slots() {
+    let sandbox = stored();
+    sandbox.write("nodefile", "n1\n".repeat(4) + "n2\nn3\nn3\nn3\n");
+    sandbox.write("pe", "n1 4 all.q@n1 UNDEFINED\nn2 1 all.q@n2 UNDEFINED\nn3 3 all.q@n3 UNDEFINED\n");
+    let file = |name: &str| sandbox.path().join(name).display().to_string();
+    let (nodefile, pe) = (file("nodefile"), file("pe"));
+    let slurm = ("SLURM_JOB_NODELIST", "n[1-3]");
+    for (variables, parameters) in [
+        (vec![("LSB_MCPU_HOSTS", "n1 4 n2 1 n3 3 ")], &[][..]),
+        (vec![("PBS_NODEFILE", nodefile.as_str())], &[]),
+        (vec![("PE_HOSTFILE", pe.as_str())], &[]),
+        (vec![slurm, ("SLURM_JOB_CPUS_PER_NODE", "4,1,3")], &[]),
+        // Never more than the job has.
+        (vec![slurm, ("SLURM_TASKS_PER_NODE", "4,1,3")], &["slots=4"]),
+        (vec![], &["hosts=n[1-3]", "slots=4,1,3"]),
+        (vec![], &["hosts=n1 4 n2 1 n3 3"]),
+        (vec![], &["hosts_file=pe"]),
+    ] {
+        let mut command = sandbox.command(&["run", "job", "-p", "program=program", "-p", "machine=machine"]);
+        command.args(["-p", "launch=slurm"]).args(parameters.iter().flat_map(|parameter| ["-p", parameter]));
+        let output = command.envs(variables.clone()).output().unwrap();
+        assert!(output.status.success(), "{variables:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let expected = [vec!["n1"; 4], vec!["n2"], vec!["n3"; 3]].concat();
+        assert_eq!(hosts(&sandbox), expected, "{variables:?} {parameters:?}");
+    }
+}
+
 #[test]
 fn jobs_that_contradict_what_is_stored_are_refused() {
     let sandbox = stored();

@@ -69,7 +69,7 @@ fn a_lock_file_lists_inputs_and_outputs() {
 
     [stages.machine]
     uses = "topology/synthetic"
-    revision = 1
+    revision = 2
     outputs = { system-graph = "DIGEST" }
 
     [stages.machine.parameters]

@@ -25,7 +25,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
         map/annealing revision 6, hopmap VERSION, run RUN of ring
         evaluations = 20000
         system: system-graph DIGEST machine
-          topology/synthetic revision 1, hopmap VERSION, run RUN of ring
+          topology/synthetic revision 2, hopmap VERSION, run RUN of ring
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
@@ -42,7 +42,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
         map/annealing revision 6, hopmap VERSION, run RUN of ring
         evaluations = 20000
         system: system-graph DIGEST machine
-          topology/synthetic revision 1, hopmap VERSION, run RUN of ring
+          topology/synthetic revision 2, hopmap VERSION, run RUN of ring
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
@@ -63,7 +63,7 @@ fn a_changed_launch_file_is_known_by_its_comment() {
       map/annealing revision 6, hopmap VERSION, run RUN of ring
       evaluations = 20000
       system: system-graph DIGEST machine
-        topology/synthetic revision 1, hopmap VERSION, run RUN of ring
+        topology/synthetic revision 2, hopmap VERSION, run RUN of ring
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
@@ -160,7 +160,7 @@ fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
       map/annealing revision 6, hopmap VERSION, run unknown
       evaluations = 20000
       system: system-graph DIGEST machine
-        topology/synthetic revision 1, hopmap VERSION, run unknown
+        topology/synthetic revision 2, hopmap VERSION, run unknown
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program

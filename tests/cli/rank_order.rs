@@ -279,9 +279,9 @@ fn what_is_no_job_is_one_message() {
     let sandbox = Sandbox::new();
     sandbox.write("labels.csv", labels(8));
     for (options, expected) in [
-        (&["--tp", "8"][..], "no hosts are given, and this is not a Slurm job"),
-        (&["--hosts", "node[0-"], "hosts: "),
-        (&["--hosts", "node[0-7],node3"], "the host `node3` is listed twice"),
+        (&["--tp", "8"][..], "no hosts are given, and this is no job of a batch system"),
+        (&["--hosts", "node[0-"], "hosts `node[0-`: host list"),
+        (&["--hosts", "node[0-7],node3"], "has `node3` twice"),
         (
             &["--hosts", "node[0-7]", "--tp", "8", "--pp", "3"],
             "64 GPUs on 8 hosts are not divisible by tp 8 × cp 1 × pp 3 = 24",
@@ -339,7 +339,7 @@ fn host_files_of_launchers_are_orders_of_hosts() {
     let job = ["--hosts-file", "hosts", "--pp", "2"];
     for text in [
         "node0 slots=2\r\n\r\nnode1 slots=2 max_slots=2\r\nnode3:2 # spare rack\r\nnode2:2\r\n",
-        "node[0-1]:2\nnode3:2\nnode2 slots=2\n",
+        "node[0-1]:2\nnode3:2\nroot@node2 slots = 2\n",
         "node0\nnode0\nnode1\nnode1\nnode3\nnode3\nnode2\nnode2\n",
     ] {
         sandbox.write("hosts", text);
@@ -350,12 +350,12 @@ fn host_files_of_launchers_are_orders_of_hosts() {
     sandbox.write("hosts", "node0,node1\nnode3,node2\n");
     assert_eq!(names(&answer(&sandbox, &job)["present"]), ["node0", "node1", "node3", "node2"]);
     for (text, options, expected) in [
-        ("node0:4\nnode1:4\n", &["--gpus", "8"][..], "hosts gives every host 4 slots, but --gpus is 8"),
+        ("node0:4\nnode1:4\n", &["--gpus", "8"][..], "hosts gives `node0` 4 slots, but --gpus is 8"),
         ("node0:4\nnode1:8\n", &[], "hosts: `node0` has 4 slots, but `node1` has 8"),
-        ("node0\nnode1\nnode0\n", &[], "hosts: `node0` has 2 slots, but `node1` has 1"),
+        ("node0\nnode1\nnode0\n", &[], "hosts: `node1` has 1 slots, but `node0` has 2"),
         ("node0\nnode1 slots=x\n", &[], "hosts:2:7: `x` is not a number of slots"),
         ("node0\n0 node1\n", &[], "hosts:2:1: `0` is not a host name"),
-        ("node0\nroot@node1\n", &[], "hosts: `root@node1` is not a host name"),
+        ("node0\n^node1\n", &[], "hosts:2:1: `^node1` is not a host name"),
         ("# none\n", &[], "hosts: no hosts are given"),
     ] {
         sandbox.write("hosts", text);

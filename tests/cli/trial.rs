@@ -419,6 +419,11 @@ fn the_hosts_of_a_job_are_those_of_a_trial() {
     let best: Mapping = Folder::read(&trial.0.path().join("trial/best")).unwrap();
     let slots: Vec<_> = best.hosts.iter().map(|host| (host.host.as_str(), host.slots)).collect();
     assert_eq!(slots, [("a", 3), ("b", 1)]);
+    // The same hosts by name.
+    let command = "trial --hosts a,b --slots 3,1 -o named --launch open-mpi-hosts --launcher ./launcher --time-after time: --runs 6 linear rr=round-robin -- ./app x";
+    trial.0.seen(&command.split_whitespace().collect::<Vec<_>>());
+    let named: Mapping = Folder::read(&trial.0.path().join("named/best")).unwrap();
+    assert_eq!(named.hosts, best.hosts);
 }
 
 #[test]

@@ -1,24 +1,68 @@
-//! Host files of MPI launchers and batch systems: a host list, `node01 slots=40` (Open MPI), `node01:40` (MPICH, Intel MPI), or a
-//! line for every slot (`$PBS_NODEFILE`). `#` begins a comment.
+//! Host files of MPI launchers and batch systems, and lists of hosts with their slots.
+//!
+//! | line | of |
+//! |---|---|
+//! | `node[01-04]`, `n7,n8 n9` | host lists; repeated hosts have a slot for every line: `$PBS_NODEFILE`, `$LSB_DJOB_HOSTFILE` |
+//! | `user@node01 slots = 40 max_slots=80` | Open MPI; [`ATTRIBUTES`] has its other words |
+//! | `node01:40`, `a:4,b:2` | MPICH, Intel MPI, and options `--host` |
+//! | `node01 8 node02 4` | LSF: `$LSB_MCPU_HOSTS` |
+//! | `node01 2 all.q@node01 UNDEFINED` | Grid Engine: `$PE_HOSTFILE` |
+//!
+//! `#` and `//` begin a comment. Anything else is an error.
+//!
+//! Sources: the lexer of Open MPI's host files (`hostfile_lex.l` of 4.1 and of PRRTE 3) and what 4.1.4 shows by `--display-allocation`;
+//! "Using the Hydra Process Manager"; `sge_pe(5)`; "Administering IBM Spectrum LSF".
 
 use std::collections::HashMap;
+use std::net::Ipv6Addr;
 
-use crate::host_list::{self, HostListError};
+use crate::host_list::{self, HostListError, MAX_NAMES, is_separator};
+
+/// What an attribute of a host says.
+#[derive(Clone, Copy, PartialEq)]
+enum Attribute {
+    Slots,
+    /// The number of slots if there is no other.
+    MaxSlots,
+    /// How to reach the host.
+    Connection,
+}
+
+/// Attributes of hosts; `-` stands for `_`.
+const ATTRIBUTES: &[(&str, Attribute)] = &[
+    ("slots", Attribute::Slots),
+    ("cpu", Attribute::Slots),
+    ("count", Attribute::Slots),
+    ("max_slots", Attribute::MaxSlots),
+    ("slots_max", Attribute::MaxSlots),
+    ("max_cpu", Attribute::MaxSlots),
+    ("cpu_max", Attribute::MaxSlots),
+    ("max_count", Attribute::MaxSlots),
+    ("count_max", Attribute::MaxSlots),
+    // Open MPI.
+    ("username", Attribute::Connection),
+    ("user_name", Attribute::Connection),
+    ("port", Attribute::Connection),
+    // MPICH.
+    ("user", Attribute::Connection),
+    ("ifhn", Attribute::Connection),
+    ("binding", Attribute::Connection),
+];
+
+/// Names of hosts, and the slots of each as far as they are known.
+pub type Hosts = Vec<(String, Option<u32>)>;
 
 /// The hosts of a file, each once in the order of its first line, and their slots where the file gives them.
-///
-/// Other attributes than `slots=`, such as `max_slots=`, are ignored.
-pub fn expand(text: &str) -> Result<Vec<(String, Option<u32>)>, HostListError> {
-    let mut hosts: Vec<(String, Option<u32>)> = Vec::new();
+pub fn expand(text: &str) -> Result<Hosts, HostListError> {
+    let mut hosts: Hosts = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for (line, number) in text.lines().zip(1..) {
-        let (names, slots) = line_of(line).map_err(|mut error| {
-            error.line = number;
-            error
-        })?;
-        for name in names {
+    let mut has_line_per_slot = false;
+    for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
+        let of_line = line_of(line, number, MAX_NAMES - hosts.len())?;
+        for (name, slots) in of_line {
             if let Some(&place) = places.get(&name) {
                 let known = &mut hosts[place].1;
+                has_line_per_slot |= slots.is_none();
                 *known = Some(known.unwrap_or(1).saturating_add(slots.unwrap_or(1)));
             } else {
                 places.insert(name.clone(), hosts.len());
@@ -26,55 +70,211 @@ pub fn expand(text: &str) -> Result<Vec<(String, Option<u32>)>, HostListError> {
             }
         }
     }
+    if has_line_per_slot {
+        hosts.iter_mut().for_each(|(_, slots)| *slots = slots.or(Some(1)));
+    }
     Ok(hosts)
 }
 
-/// The hosts of a line, and the slots of each.
-fn line_of(line: &str) -> Result<(Vec<String>, Option<u32>), HostListError> {
-    let line = line.split('#').next().unwrap_or_default();
-    let (mut lists, mut slots) = (String::new(), None);
-    for word in line.split_whitespace() {
-        let (list, count) = match (word.split_once('='), word.rsplit_once(':')) {
-            (Some((name, count)), _) if !name.is_empty() && !count.is_empty() => {
-                ("", Some(count).filter(|_| name == "slots"))
+/// The hosts of a list that is a parameter or a variable, in order and as often as they are named. It may be a host list, and so have
+/// names that are numbers, or a line of a host file.
+pub fn expand_list(text: &str) -> Result<Hosts, HostListError> {
+    let mut hosts = Vec::new();
+    match text.split(is_separator).all(is_whole) {
+        true => hosts.extend(host_list::expand(text)?.into_iter().map(|name| (name, None))),
+        false => {
+            for (line, number) in text.lines().zip(1..) {
+                hosts.extend(line_of(line, number, MAX_NAMES - hosts.len())?);
             }
-            (Some(_), _) => return Err(not_a_host(line, word)),
-            (None, None) if word.bytes().all(|byte| byte.is_ascii_digit()) => {
-                return Err(not_a_host(line, word));
-            }
-            (None, Some((list, count))) => (list, Some(count)),
-            (None, None) => (word, None),
-        };
-        if let Some(count) = count {
-            let number = count.parse().ok().filter(|&slots| slots > 0);
-            slots =
-                Some(number.ok_or_else(|| fault(line, word, format!("`{count}` is not a number of slots")))?);
         }
-        lists.push_str(list);
-        lists.push(' ');
     }
-    Ok((host_list::expand(lists.trim_end())?, slots))
+    Ok(hosts)
 }
 
-/// The error of a word such as the number in `node01 40`, or the parts of `slots = 40`.
-fn not_a_host(line: &str, word: &str) -> HostListError {
-    fault(line, word, format!("`{word}` is not a host name"))
+/// A word at a byte of its line, and the value behind `=`.
+#[derive(Clone, Copy)]
+struct Word<'l> {
+    start: usize,
+    text: &'l str,
+    value: Option<&'l str>,
 }
 
-fn fault(line: &str, word: &str, what: String) -> HostListError {
-    let start = line.find(word).unwrap_or_default();
-    HostListError::new(line, start, start + word.len(), what, "write `node01 slots=40` or `node01:40`")
+fn words(line: &str) -> Vec<Word<'_>> {
+    let skip = |from: usize| line[from..].find(|c: char| !c.is_whitespace()).map_or(line.len(), |n| from + n);
+    let mut words = Vec::new();
+    let mut start = skip(0);
+    while start < line.len() {
+        let ends = |c: char| c == '=' || c.is_whitespace();
+        let end = line[start..].find(ends).map_or(line.len(), |n| start + n);
+        let after = skip(end);
+        let (value, next) = match line[after..].starts_with('=') {
+            true => {
+                let first = skip(after + 1);
+                let last = line[first..].find(char::is_whitespace).map_or(line.len(), |n| first + n);
+                (Some(&line[first..last]), last)
+            }
+            false => (None, end),
+        };
+        words.push(Word { start, text: &line[start..end], value });
+        start = skip(next);
+    }
+    words
+}
+
+/// The hosts of a line with this number, at most `most`, and the slots of each.
+fn line_of(line: &str, number: usize, most: usize) -> Result<Hosts, HostListError> {
+    hosts_of(line, most).map_err(|mut error| {
+        error.line = number;
+        error
+    })
+}
+
+fn hosts_of(line: &str, most: usize) -> Result<Hosts, HostListError> {
+    let line = line.split('#').next().unwrap_or_default();
+    let line = line.split("//").next().unwrap_or_default();
+    let (attributes, names): (Vec<_>, Vec<_>) =
+        words(line).into_iter().partition(|word| word.value.is_some());
+    let slots = slots_of(line, &attributes)?;
+    let counted = counted(&names);
+    let mut hosts = Vec::new();
+    for (word, count) in counted.unwrap_or_else(|| names.iter().map(|name| (*name, None)).collect()) {
+        for item in items(word) {
+            let (names, own) = item_of(line, item, most - hosts.len())?;
+            if [own, count, slots].iter().flatten().count() > 1 {
+                return Err(fault(line, word, "the slots of the host are given twice".to_owned()));
+            }
+            let number = own.or(count).or(slots);
+            hosts.extend(names.into_iter().map(|name| (name, number)));
+        }
+    }
+    match (hosts.is_empty(), attributes.first()) {
+        (true, Some(word)) => Err(fault(line, *word, format!("`{}` has no host before it", word.text))),
+        _ => Ok(hosts),
+    }
+}
+
+/// The number of slots in the attributes of a line.
+fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<Option<u32>, HostListError> {
+    let (mut slots, mut most) = (None, None);
+    for &word in attributes {
+        let name = word.text.replace('-', "_");
+        let Some((_, attribute)) = ATTRIBUTES.iter().find(|(known, _)| *known == name) else {
+            return Err(fault(line, word, format!("`{}` is not an attribute of a host", word.text)));
+        };
+        let known = match attribute {
+            Attribute::Slots => &mut slots,
+            Attribute::MaxSlots => &mut most,
+            Attribute::Connection => continue,
+        };
+        let number = number(line, word, word.value.unwrap_or_default())?;
+        if known.replace(number).is_some() && *attribute == Attribute::Slots {
+            return Err(fault(line, word, "the slots of the host are given twice".to_owned()));
+        }
+    }
+    Ok(slots.or(most))
+}
+
+/// Hosts with a number after each of them, if that is what a line has: that of `$LSB_MCPU_HOSTS`, or of `$PE_HOSTFILE` with a queue and
+/// processors.
+fn counted<'l>(words: &[Word<'l>]) -> Option<Vec<(Word<'l>, Option<u32>)>> {
+    let count = |word: &Word<'_>| word.text.parse().ok().filter(|&count| count > 0 && is_whole(word.text));
+    if let [host, slots, queue, processors @ ..] = words
+        && let (false, Some(slots)) = (is_whole(host.text), count(slots))
+        && processors.len() <= 1
+        && (queue.text.contains('@')
+            || processors.iter().any(|word| ["UNDEFINED", "<NULL>"].contains(&word.text)))
+    {
+        return Some(vec![(*host, Some(slots))]);
+    }
+    let pairs = words.chunks(2).map(|pair| match pair {
+        [host, slots] if !is_whole(host.text) => Some((*host, Some(count(slots)?))),
+        _ => None,
+    });
+    pairs.collect()
+}
+
+/// The names of a word, between commas that are not in brackets.
+fn items(word: Word<'_>) -> impl Iterator<Item = Word<'_>> {
+    let (mut depth, mut start) = (0usize, word.start);
+    let parts = word.text.split(move |c: char| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts.map(move |text| {
+        let item = Word { start, text, value: None };
+        start += text.len() + 1;
+        item
+    })
+}
+
+/// The hosts of `user@host:slots`, where user and slots may be missing, and the host may be a list or an address.
+fn item_of(line: &str, item: Word<'_>, most: usize) -> Result<(Vec<String>, Option<u32>), HostListError> {
+    let no_host = || fault(line, item, format!("`{}` is not a host name", item.text));
+    let host = match item.text.rsplit_once('@') {
+        Some((user, host)) if user.is_empty() || host.is_empty() => return Err(no_host()),
+        Some((_, host)) => host,
+        None => item.text,
+    };
+    if is_whole(host) && !host.is_empty() || host.starts_with(['^', '+', '"']) || host.contains('/') {
+        return Err(no_host());
+    }
+    let address = |host: &str| Some(host.split('%').next()?.parse::<Ipv6Addr>().ok()).flatten();
+    if let Some((inside, after)) = host.strip_prefix('[').and_then(|host| host.split_once(']'))
+        && address(inside).is_some()
+    {
+        let count = after.strip_prefix(':').map(|count| number(line, item, count)).transpose()?;
+        return if after.is_empty() || count.is_some() {
+            Ok((vec![inside.to_owned()], count))
+        } else {
+            Err(no_host())
+        };
+    }
+    let first = item.start + item.text.len() - host.len();
+    let (end, count) = match host.split_once(':') {
+        Some((_, rest)) if rest.contains(':') => (first + host.len(), None),
+        Some((name, count)) => (first + name.len(), Some(number(line, item, count)?)),
+        None => (first + host.len(), None),
+    };
+    let names = host_list::expand_from(&line[..end], first, most)?;
+    let is_address =
+        count.is_some() || !host.contains(':') || names.iter().all(|name| address(name).is_some());
+    if is_address { Ok((names, count)) } else { Err(no_host()) }
+}
+
+fn is_whole(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A number that does not fit is more than any host has.
+fn number(line: &str, word: Word<'_>, text: &str) -> Result<u32, HostListError> {
+    match (text, text.parse().unwrap_or(u32::MAX)) {
+        ("", _) => Err(fault(line, word, format!("`{}` has no number", word.text))),
+        (text, number) if number > 0 && is_whole(text) => Ok(number),
+        _ => Err(fault(line, word, format!("`{text}` is not a number of slots"))),
+    }
+}
+
+fn fault(line: &str, word: Word<'_>, what: String) -> HostListError {
+    let hint = "write `node01 slots=40`, `node01:40` or `node01 40`";
+    HostListError::new(line, word.start, word.start + word.text.len(), what, hint)
 }
 
 #[cfg(test)]
 mod tests {
+    use hopmap_test_support::given_data;
+    use proptest::prelude::*;
+
     use super::*;
 
-    fn hosts(text: &str) -> Vec<(String, Option<u32>)> {
-        expand(text).unwrap()
+    fn hosts(text: &str) -> Hosts {
+        expand(text).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
-    fn named(names: &[&str], slots: Option<u32>) -> Vec<(String, Option<u32>)> {
+    fn named(names: &[&str], slots: Option<u32>) -> Hosts {
         names.iter().map(|name| ((*name).to_owned(), slots)).collect()
     }
 
@@ -84,27 +284,111 @@ mod tests {
             hosts("# free\nnode[01-02]\n\nn7,n8 n9 # three\n"),
             named(&["node01", "node02", "n7", "n8", "n9"], None)
         );
-        assert_eq!(hosts("a slots=4 max_slots=8\nb  slots=4\n"), named(&["a", "b"], Some(4)));
-        assert_eq!(hosts("a:4\nb[1-2]:4\n"), named(&["a", "b1", "b2"], Some(4)));
-        assert_eq!(hosts("a\na\nb\na\nb\nb\n"), named(&["a", "b"], Some(3)));
+        for text in [
+            "a slots=4 max_slots=8\nb  slots=4\n",
+            "a slots = 4\nb slots= 4 max-slots =8 // comment\n",
+            "a cpu=4\nb count=4 port=22\n",
+            "a max-slots=4\nb cpu_max=4\n",
+            "joe@a slots=4\nann@b slots=4 username=joe\n",
+            "a:4 ifhn=ib0\nb:4 binding=map=0,1\n",
+            "\u{feff}a:4,b:4\r\n",
+            "a,b slots=4\n",
+            "a 4\nb 4\n",
+            "a 4 b 4 \n",
+            "a 2 all.q@a UNDEFINED\nb 4 all.q@b <NULL>\na 2 long.q@a 0,0:0,1\n",
+            "a 4 node.q UNDEFINED\nb 4 all.q@b\n",
+            "a\na\nb\na\na\nb\nb\nb",
+        ] {
+            assert_eq!(hosts(text), named(&["a", "b"], Some(4)), "{text}");
+        }
+        assert_eq!(hosts("a:4\nb[1-2]:4\nx[1,3] 4"), named(&["a", "b1", "b2", "x1", "x3"], Some(4)));
         assert_eq!(hosts(" \n"), []);
+        // A file with a line for every slot has one line for a host with one slot.
+        assert_eq!(hosts("a\na\nb\n"), [("a".to_owned(), Some(2)), ("b".to_owned(), Some(1))]);
+    }
+
+    #[test]
+    fn addresses_are_hosts() {
+        let names = ["::1", "fe80:0::1", "2001:db8::7", "10.0.0.1"];
+        let text = "::1 slots=2\njoe@fe80:0::1 slots=2\n[2001:db8::7]:2\n10.0.0.1:2\n";
+        assert_eq!(hosts(text), named(&names, Some(2)));
+        assert_eq!(hosts("fe80::[1-2]\n"), named(&["fe80::1", "fe80::2"], None));
+        assert!(expand("a:b:2\n").is_err());
+    }
+
+    /// Numbers were hosts, and those of `a:4,b:2` parts of names.
+    #[test]
+    fn lists_have_slots_where_they_are_given() {
+        let list = |text: &str| expand_list(text).unwrap();
+        assert_eq!(list("n1 8 n2 8"), named(&["n1", "n2"], Some(8)));
+        assert_eq!(list("a:2,b[1,2]:2"), named(&["a", "b1", "b2"], Some(2)));
+        assert_eq!(list("n[1-2],n1 m"), named(&["n1", "n2", "n1", "m"], None));
+        // All names of a machine may be numbers.
+        assert_eq!(list("0,12"), named(&["0", "12"], None));
+        assert_eq!(list(""), []);
     }
 
     #[test]
     fn faults_are_named_with_their_line() {
         let message = |text: &str| expand(text).unwrap_err().to_string();
         assert_eq!(message("a\nn[2\n"), "host list, line 2, column 2: unclosed bracket");
-        assert_eq!(message("a slots=four\n"), "host list, column 3: `four` is not a number of slots");
-        assert_eq!(message("a:0\n"), "host list, column 1: `0` is not a number of slots");
+        for (text, fault) in [
+            ("a slots=four", "column 3: `four` is not a number of slots"),
+            ("a:0", "column 1: `0` is not a number of slots"),
+            ("a slots = 4 slots=4", "column 13: the slots of the host are given twice"),
+            ("a:1 slots=2", "column 1: the slots of the host are given twice"),
+            ("a slots=", "column 3: `slots` has no number"),
+            ("a SLOTS=2", "column 3: `SLOTS` is not an attribute of a host"),
+            ("a sockets=2", "column 3: `sockets` is not an attribute of a host"),
+            ("slots=2", "column 1: `slots` has no host before it"),
+            ("rank 0=a slot=1", "column 6: `0` is not an attribute of a host"),
+            ("4 node01", "column 1: `4` is not a host name"),
+            ("8", "column 1: `8` is not a host name"),
+            ("a 8 b", "column 3: `8` is not a host name"),
+            ("a 0", "column 3: `0` is not a host name"),
+            ("^a", "column 1: `^a` is not a host name"),
+            ("@a", "column 1: `@a` is not a host name"),
+            ("a/0+b/0", "column 1: `a/0+b/0` is not a host name"),
+            ("x n[2-1]", "column 5: the range is descending, from 2 to 1"),
+        ] {
+            assert_eq!(message(text), format!("host list, {fault}"), "{text}");
+        }
     }
 
-    /// A number after a name was read as a host of that name, and `slots = 4` as three hosts.
     #[test]
-    fn slots_in_another_form_are_not_hosts() {
-        let message = |text: &str| expand(text).unwrap_err().to_string();
-        assert_eq!(message("node01 8\nnode02 8\n"), "host list, column 8: `8` is not a host name");
-        assert_eq!(message("node01 slots = 4\n"), "host list, column 14: `=` is not a host name");
-        assert_eq!(message("4 node01\n"), "host list, column 1: `4` is not a host name");
-        assert_eq!(message("node01 slots=\n"), "host list, column 8: `slots=` is not a host name");
+    fn host_files_of_public_reports_have_their_slots() {
+        let Some(data) = given_data() else { return };
+        for (file, slots) in [
+            ("het", vec![8, 4, 4]),
+            ("ompi_cpu", vec![2; 2]),
+            ("ompi_spaces", vec![2; 2]),
+            ("ompi_user", vec![2; 2]),
+        ] {
+            let text =
+                std::fs::read_to_string(data.join("reports").join(format!("hostfile-{file}"))).unwrap();
+            let expected: Hosts =
+                (1..).zip(slots).map(|(n, slots)| (format!("node0{n}"), Some(slots))).collect();
+            assert_eq!(hosts(&text), expected, "{file}");
+        }
+    }
+
+    proptest! {
+        /// Any hosts in any form that a program writes.
+        #[test]
+        fn every_form_says_the_same(slots in prop::collection::vec(1u32..200, 1..20), form in 0usize..7) {
+            let of = |(host, slots): (usize, &u32)| match form {
+                0 => format!("n{host} slots={slots}\n"),
+                1 => format!("me@n{host} slots = {slots} max_slots = 999\n"),
+                2 => format!("n{host}:{slots}\n"),
+                3 => format!("n{host} {slots} "),
+                4 => format!("n{host} {slots} all.q@n{host} UNDEFINED\n"),
+                5 => format!("n{host}:{slots},"),
+                _ => format!("n{host}\n").repeat(*slots as usize + 1),
+            };
+            let text: String = slots.iter().enumerate().map(of).collect();
+            let more = u32::from(form == 6);
+            let expected: Hosts = slots.iter().enumerate().map(|(host, slots)| (format!("n{host}"), Some(slots + more))).collect();
+            prop_assert_eq!(expand(&text).unwrap(), expected);
+        }
     }
 }

@@ -76,8 +76,13 @@ pub fn expand(text: &str) -> Result<Vec<String>, HostListError> {
 
 /// The same for at most `most` names.
 pub(crate) fn expand_within(text: &str, most: usize) -> Result<Vec<String>, HostListError> {
+    expand_from(text, 0, most)
+}
+
+/// The same for what follows a byte of a text, in which errors have their position.
+pub(crate) fn expand_from(text: &str, start: usize, most: usize) -> Result<Vec<String>, HostListError> {
     let mut names = Vec::new();
-    let mut position = 0;
+    let mut position = start;
     while position < text.len() {
         let Some(start) = text[position..].find(|c| !is_separator(c)).map(|offset| position + offset) else {
             break;
@@ -96,7 +101,7 @@ pub(crate) fn expand_within(text: &str, most: usize) -> Result<Vec<String>, Host
     Ok(names)
 }
 
-fn is_separator(c: char) -> bool {
+pub(crate) fn is_separator(c: char) -> bool {
     c == ',' || c.is_whitespace()
 }
 

@@ -1,6 +1,7 @@
 //! File formats that several crates read.
 //!
-//! [`host_list`]: host names in Slurm syntax, `node[001-128,200-210]`. [`host_file`]: host files of launchers.
+//! [`host_list`]: host names in Slurm syntax, `node[001-128,200-210]`. [`host_file`]: host files of launchers and batch systems.
+//! [`batch_job`]: the hosts of the job in which this process runs. [`slots`]: slots of hosts as a parameter.
 //! [`host_names`]: hosts by name or short name.
 //! [`sinfo`]: free nodes of a cluster.
 //! [`parus`]: measurements of PARUS between the processes of a job. [`netcdf`]: classic netCDF files.
@@ -9,13 +10,14 @@
 // What is read is untrusted: a number that does not fit is an error and not another number.
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 
+pub mod batch_job;
 pub mod host_file;
 pub mod host_list;
 pub mod host_names;
 pub mod netcdf;
 pub mod parus;
 pub mod sinfo;
-pub mod slurm_job;
+pub mod slots;
 
 /// A sort key for natural order, in which digits compare as numbers. Names that differ only in leading zeros
 /// have equal keys.

@@ -10,8 +10,9 @@ const SAMPLES: &[&str] = &[
     "node[001-128,200-210],r[1-2]n[01-03]x login1\n",
     "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\nall*  up  infinite  2  down* n[1-2]\nall*  up  infinite  3  idle n[4-6]\n",
     "n1 idle\nn[2-3] mixed*\n",
+    "me@n[1-3] slots = 4 max-slots=8\nn4:2,::1\nn5 2 all.q@n5 UNDEFINED\nn6 2 n7 3\n",
 ];
-const TELLING: &[u8] = b"0129[],-\n *~";
+const TELLING: &[u8] = b"0129[],-\n *~=:@";
 
 #[test]
 fn damaged_lists_end_in_names_or_an_error() {

@@ -2,18 +2,23 @@
 
 use crate::Launch;
 
-/// Options that start ranks under the default placement of a launcher; `hosts` are those of the job if none are named.
+/// Options that start ranks under the default placement of a launcher on hosts with as many slots each; `hosts` are those of the job if
+/// none are named. None if they have different numbers of slots, and the launcher takes one number for all.
 ///
 /// Hosts and counts: mpirun(1) of Open MPI 4.1 and 5 (`--host a:2`), "Using Hydra" of MPICH (`-hosts a:2`), Intel MPI Library
 /// Developer Reference (`-hosts`, `-ppn`), srun(1), mpiexec(1) of HPE PALS. Those of Intel MPI and PALS are not tried.
 #[must_use]
-pub fn default_options(launch: Launch, ranks: u32, slots: u32, hosts: &[String]) -> Vec<String> {
+pub fn default_options(launch: Launch, ranks: u32, hosts: &[(String, u32)]) -> Option<Vec<String>> {
     let mut options = vec!["-n".to_owned(), ranks.to_string()];
-    if hosts.is_empty() {
-        return options;
+    let Some((_, slots)) = hosts.first() else { return Some(options) };
+    let takes_each =
+        matches!(launch, Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts | Launch::Mpich);
+    if !takes_each && hosts.iter().any(|(_, other)| other != slots) {
+        return None;
     }
-    let names = hosts.join(",");
-    let with_slots = || hosts.iter().map(|host| format!("{host}:{slots}")).collect::<Vec<_>>().join(",");
+    let listed = |text: fn(&(String, u32)) -> String| hosts.iter().map(text).collect::<Vec<_>>().join(",");
+    let names = listed(|(host, _)| host.clone());
+    let with_slots = || listed(|(host, slots)| format!("{host}:{slots}"));
     let slots = slots.to_string();
     let placement: Vec<String> = match launch {
         Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts => vec!["--host".to_owned(), with_slots()],
@@ -40,7 +45,7 @@ pub fn default_options(launch: Launch, ranks: u32, slots: u32, hosts: &[String])
         Launch::CrayPals => vec!["--ppn".to_owned(), slots, "--hosts".to_owned(), names],
     };
     options.extend(placement);
-    options
+    Some(options)
 }
 
 #[cfg(test)]
@@ -49,13 +54,17 @@ mod tests {
 
     #[test]
     fn every_launcher_starts_ranks_on_named_hosts() {
-        let hosts = ["a".to_owned(), "b".to_owned()];
-        let options = |launch| default_options(launch, 4, 2, &hosts).join(" ");
+        let hosts = |slots: [u32; 2]| [("a".to_owned(), slots[0]), ("b".to_owned(), slots[1])];
+        let options = |launch| default_options(launch, 4, &hosts([2, 2])).unwrap().join(" ");
         assert_eq!(options(Launch::OpenMpi4), "-n 4 --host a:2,b:2");
         assert_eq!(options(Launch::Mpich), "-n 4 -launcher ssh -hosts a:2,b:2");
         assert_eq!(options(Launch::IntelMpi), "-n 4 -bootstrap ssh -hosts a,b -ppn 2");
         assert_eq!(options(Launch::Slurm), "-n 4 -w a,b -N 2 --ntasks-per-node=2");
         assert_eq!(options(Launch::CrayPals), "-n 4 --ppn 2 --hosts a,b");
-        assert_eq!(default_options(Launch::Slurm, 4, 2, &[]).join(" "), "-n 4");
+        assert_eq!(default_options(Launch::Slurm, 4, &[]).unwrap().join(" "), "-n 4");
+        let uneven = |launch| default_options(launch, 4, &hosts([3, 1])).map(|options| options.join(" "));
+        assert_eq!(uneven(Launch::OpenMpi4).unwrap(), "-n 4 --host a:3,b:1");
+        assert_eq!(uneven(Launch::Mpich).unwrap(), "-n 4 -launcher ssh -hosts a:3,b:1");
+        assert_eq!([Launch::Slurm, Launch::IntelMpi, Launch::CrayPals].map(uneven), [None, None, None]);
     }
 }

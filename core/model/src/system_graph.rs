@@ -237,6 +237,39 @@ impl SystemGraph {
         })
     }
 
+    /// The machine with some of its slots, by ascending index. Nodes and links are kept, since messages may pass nodes without
+    /// ranks; costs keep their values.
+    #[must_use]
+    pub fn with_slots(&self, kept: &[u32]) -> Self {
+        let levels = |levels: &Levels| {
+            let groups = |groups: &Vec<u32>| kept.iter().map(|&slot| groups[slot as usize]).collect();
+            Levels { costs: levels.costs.clone(), groups: levels.groups.iter().map(groups).collect() }
+        };
+        let cost = match &self.cost {
+            CostModel::Matrix(_) => CostModel::Matrix(Matrix { costs: self.costs().block(kept) }),
+            CostModel::Levels(all) => CostModel::Levels(levels(all)),
+            CostModel::Routes(routes) => {
+                CostModel::Routes(RouteCosts { metric: routes.metric, inside: levels(&routes.inside) })
+            }
+        };
+        Self {
+            nodes: self.nodes.clone(),
+            links: self.links.clone(),
+            routing: self.routing.clone(),
+            slots: kept.iter().map(|&slot| self.slots[slot as usize]).collect(),
+            cost,
+            calibration: self.calibration.clone(),
+        }
+    }
+
+    /// The machine with the first slots of every host, at most as many as its index among the hosts with slots is given.
+    #[must_use]
+    pub fn with_slots_per_host(&self, most: impl Fn(usize) -> u32) -> Self {
+        let slots =
+            |(host, (_, first, count)): (usize, (u32, u32, u32))| first..first + count.min(most(host));
+        self.with_slots(&self.hosts().enumerate().flat_map(slots).collect::<Vec<u32>>())
+    }
+
     /// Checks that links and slots refer to existing nodes, that the slots of a host are consecutive, and the
     /// cost model.
     pub fn check(&self) -> Result<(), SystemGraphError> {

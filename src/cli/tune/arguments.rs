@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use hopmap_launchers::Launch;
 
+use crate::cli::hosts::HostArguments;
 use crate::cli::open::StoreArguments;
 use crate::cli::run::{gain, some_time};
 
@@ -18,14 +19,11 @@ measured machine, the pipeline file tune.toml, and the launch file. The next cal
 Examples:
   hopmap tune --deadline 1h -- ./app input                              # in a Slurm job
   hopmap tune --hosts 'node[1-8]' --slots 2 -- ./app input
+  hopmap tune --hosts-file hosts -- ./app input                         # lines such as node1 slots=8
   hopmap tune --launch slurm --time-after 'Loop time of' -- lmp -in in.melt")]
 pub(crate) struct Arguments {
-    /// Hosts, such as node[1-8] [default: those of the Slurm job].
-    #[arg(long, value_name = "LIST", requires = "slots")]
-    pub(super) hosts: Option<String>,
-    /// Slots of each host [default: the tasks per node of the Slurm job].
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) slots: Option<u32>,
+    #[command(flatten)]
+    pub(super) hosts: HostArguments,
     /// Number of ranks [default: one for every slot].
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) ranks: Option<u32>,

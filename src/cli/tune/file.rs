@@ -9,7 +9,6 @@ use hopmap_recording::Recording;
 use super::arguments::Arguments;
 use super::place::{Place, command_line};
 use super::recording::{fits, run_time};
-use crate::cli::job::HOST_FILE;
 use crate::cli::open::working_directory;
 use crate::cli::output::Result;
 use crate::engine::SHARE_OF_EXPERIMENTS;
@@ -68,8 +67,7 @@ pub(super) fn tune_file(
         launch: arguments.launch,
         launcher: arguments.launcher.clone(),
         hosts: host_list::compress(place.hosts.names()),
-        slots: place.hosts.most(),
-        hosts_file: (!place.hosts.are_equal()).then(|| HOST_FILE.to_owned()),
+        slots: place.hosts.slots_text(),
         machine,
         is_default_known: recorded_hosts.is_some()
             && recording.is_some_and(|recording| fits(recording, &place.hosts)),

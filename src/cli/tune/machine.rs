@@ -12,7 +12,7 @@ use super::arguments::Arguments;
 use super::file::{MACHINE, tune_file};
 use super::place::{Place, command_line};
 use super::step::{OutOfTime, keep, usage};
-use crate::cli::job::{End, HOST_FILE};
+use crate::cli::job::End;
 use crate::cli::open::working_directory;
 use crate::cli::output::{Output, Result};
 use crate::cli::{exec, written};
@@ -43,13 +43,13 @@ pub(super) fn machine(
         return Err(Failure::new(exit, []));
     }
     let mut tune = tune_file(arguments, place, None, None, None, None)?;
-    let mut system = evaluated(arguments, place, out, &tune)?;
+    let mut system = evaluated(arguments, out, &tune)?;
     let ranks = place.ranks as usize;
     if let MachineSource::File { slots: slots @ None, uses: "topology/import", .. } = &mut tune.machine
         && system.slots.len() < ranks
     {
         *slots = Some(place.hosts.most());
-        system = evaluated(arguments, place, out, &tune)?;
+        system = evaluated(arguments, out, &tune)?;
     }
     if system.slots.len() < ranks {
         let slots = system.slots.len();
@@ -71,12 +71,9 @@ pub(super) fn machine(
 }
 
 /// The machine of a pipeline that consists of nothing else.
-fn evaluated(arguments: &Arguments, place: &Place, out: &Path, tune: &TuneFile) -> Result<SystemGraph> {
+fn evaluated(arguments: &Arguments, out: &Path, tune: &TuneFile) -> Result<SystemGraph> {
     let (file, store) = (out.join(PIPELINE), arguments.store.named(&working_directory()?));
     written::write(&file, &tune.machine_text())?;
-    if !place.hosts.are_equal() {
-        written::save(&file, &arguments.store, &[(HOST_FILE, Some(&place.hosts.host_file()))])?;
-    }
     let options: Vec<&str> =
         store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
     let exit = written::run(&file, &options, None, Output::new(false, true))?;

@@ -4,7 +4,7 @@ use hopmap_command::refuse;
 use hopmap_launchers::{Launch, default_options};
 
 use super::arguments::Arguments;
-use crate::cli::job::Hosts;
+use crate::cli::hosts::Hosts;
 use crate::cli::output::Result;
 
 /// Rejects more slots on this host than it has cores where the launcher binds every rank to a core: it would end without a word.
@@ -38,9 +38,9 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn of(arguments: &Arguments) -> Result<Self> {
-        let Some(hosts) = Hosts::new(arguments.hosts.as_deref(), arguments.slots)? else {
+        let Some(hosts) = arguments.hosts.hosts()? else {
             return refuse(
-                "no hosts are given, and this is not a Slurm job",
+                "no hosts are given, and this is no job of a batch system",
                 "name them: --hosts 'node[1-8]' --slots 2, or start hopmap in a job",
             );
         };
@@ -57,7 +57,7 @@ impl Place {
 
     /// The launcher and its options, under its default placement.
     pub(super) fn launcher(&self, arguments: &Arguments) -> Result<Vec<String>> {
-        let hosts = if self.hosts.is_job { Vec::new() } else { self.hosts.names() };
+        let hosts = if self.hosts.is_job { &[] } else { &self.hosts.hosts[..] };
         let mut words = match &arguments.launcher {
             None => vec![arguments.launch.program().to_owned()],
             Some(text) => match shlex::split(text).filter(|words| !words.is_empty()) {
@@ -67,7 +67,18 @@ impl Place {
                 }
             },
         };
-        words.extend(default_options(arguments.launch, self.ranks, self.hosts.most(), &hosts));
+        match default_options(arguments.launch, self.ranks, hosts) {
+            Some(options) => words.extend(options),
+            None => {
+                let launcher = arguments.launch.program();
+                return refuse(
+                    format!(
+                        "`{launcher}` takes one number of ranks for all named hosts, and these have different numbers of slots"
+                    ),
+                    "start hopmap in a job of these hosts, or give as many --slots of each",
+                );
+            }
+        }
         Ok(words)
     }
 }

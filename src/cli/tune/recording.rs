@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use super::arguments::Arguments;
 use super::place::{Place, command_line, short};
 use super::step::{OutOfTime, keep, run_command};
-use crate::cli::job::{End, Hosts};
+use crate::cli::hosts::Hosts;
+use crate::cli::job::End;
 use crate::cli::open::{on_interrupt, working_directory};
 use crate::cli::output::{Output, Result};
 

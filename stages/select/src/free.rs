@@ -5,14 +5,14 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use hopmap_formats::batch_job::{BatchJob, BatchJobError, NODES, VARIABLES};
 use hopmap_formats::host_list::HostListError;
 use hopmap_formats::host_names::{HostNames, short};
-use hopmap_formats::slurm_job::{Hosts, NODES, TASKS};
-use hopmap_formats::{host_file, host_list, sinfo, slurm_job};
+use hopmap_formats::slots::{SLOTS, Slots};
+use hopmap_formats::{host_file, host_list, sinfo};
 use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph, open_input};
 
 use crate::error::check_one_of;
-use crate::restrict::with_slots_per_host;
 use crate::{NodesParams, SelectError, Source};
 
 /// Largest size of a file with host names.
@@ -26,6 +26,10 @@ struct NamedHosts {
     is_parameter: bool,
     /// Names, and the most slots of each where the source has a number.
     hosts: Vec<(String, Option<u32>)>,
+    /// What gives these numbers.
+    slots_of: String,
+    /// How many ranks the job can start on each at most.
+    most: Vec<Option<u32>>,
     /// Whether they come from the whole cluster, which may have hosts that the machine topology lacks.
     of_cluster: bool,
 }
@@ -58,7 +62,7 @@ impl Listing<'_> {
     /// Checks that only one source of hosts is given; `file` is the parameter for a file.
     pub(crate) fn check(&self, file: &'static str) -> Result<(), SelectError> {
         let is_listed = self.list.is_some_and(|list| !list.is_empty());
-        let from_job = self.from == Source::SlurmNodelist;
+        let from_job = self.from != Source::List;
         check_one_of(&[(self.parameter, is_listed), (file, self.file.is_some()), ("from", from_job)])
     }
 }
@@ -71,19 +75,25 @@ pub(crate) struct Listed {
     pub(crate) system: Arc<SystemGraph>,
 }
 
-/// The named hosts that are up, with at most `most` slots each if that is not 0.
+/// The named hosts that are up, with at most as many slots as are given for each, or else as their source says.
 pub(crate) fn listed_hosts(
     system: Arc<SystemGraph>,
     listing: &Listing<'_>,
-    most: u32,
+    slots: &Slots,
     cx: &Context<'_>,
 ) -> Result<Listed, SelectError> {
     let known = HostIndex::new(&system);
     let excluded = expand(listing.exclude, "exclude")?;
     // The most slots of every host that is free.
     let mut free = match names(listing)? {
-        None => vec![Some(u32::MAX); known.hosts().len()],
-        Some(names) => known.marks(names, most == 0, cx)?,
+        None => {
+            let all = of_each(slots, known.hosts().len(), "the machine")?;
+            all.into_iter().map(|slots| slots.or(Some(u32::MAX))).collect()
+        }
+        Some(mut names) => {
+            names.limit(slots, cx)?;
+            known.marks(names, slots.is_empty(), cx)?
+        }
     };
     for name in excluded.iter().filter(|name| !known.is_lost(name)) {
         free[known.index(name, " in `exclude`")?] = None;
@@ -93,20 +103,62 @@ pub(crate) fn listed_hosts(
     if hosts.is_empty() {
         return Err(SelectError::too_few(1, "hosts", 0, 0));
     }
-    let of_host = |host: usize| if most > 0 { most } else { free[host].unwrap_or(u32::MAX) };
+    let of_host = |host: usize| free[host].unwrap_or(u32::MAX);
     let is_less = system.hosts().enumerate().any(|(host, (_, _, slots))| of_host(host) < slots);
-    let system = if is_less { Arc::new(with_slots_per_host(&system, of_host)) } else { system };
+    let system = if is_less { Arc::new(system.with_slots_per_host(of_host)) } else { system };
     Ok(Listed { hosts, system })
+}
+
+/// The slots of as many hosts in this place, if they are given.
+fn of_each(slots: &Slots, hosts: usize, place: &str) -> Result<Vec<Option<u32>>, SelectError> {
+    slots.of_each(hosts).map_err(|given| {
+        SelectError::new(format!("{given} numbers of slots are given, but {place} has {hosts} hosts"), SLOTS)
+    })
+}
+
+impl NamedHosts {
+    /// Hosts with the slots that their source gives them.
+    fn new(place: String, hosts: Vec<(String, Option<u32>)>) -> Self {
+        let most = vec![None; hosts.len()];
+        Self { slots_of: place.clone(), place, is_parameter: false, hosts, most, of_cluster: false }
+    }
+
+    /// Takes the slots that are given, in the order of the hosts, but no more than the job can start.
+    fn limit(&mut self, slots: &Slots, cx: &Context<'_>) -> Result<(), SelectError> {
+        let given = of_each(slots, self.hosts.len(), &self.place)?;
+        let mut fewer = Vec::new();
+        for ((host, given), most) in self.hosts.iter_mut().zip(given).zip(&self.most) {
+            let Some(given) = given else { continue };
+            let used = most.map_or(given, |most| most.min(given));
+            if used < given {
+                fewer.push(format!("{used} on {}", host.0));
+            }
+            host.1 = Some(used);
+        }
+        if let Some(first) = fewer.first() {
+            let more = if fewer.len() > 1 {
+                format!(" and on {} more hosts", fewer.len() - 1)
+            } else {
+                String::new()
+            };
+            cx.log(format_args!("the job starts fewer ranks than `slots`: {first}{more}"));
+        }
+        Ok(())
+    }
 }
 
 /// The hosts that the parameters name; `None` selects all hosts of the machine.
 fn names(listing: &Listing<'_>) -> Result<Option<NamedHosts>, SelectError> {
-    if listing.from == Source::SlurmNodelist {
-        let Some(hosts) = slurm_job::of_environment() else {
-            let help = "run inside a Slurm job (sbatch, salloc), or name the hosts: `free`, or `-p hosts=` of the pipeline `job`";
-            return Err(SelectError::new(format!("the variable {NODES} is not set"), help));
+    if listing.from != Source::List {
+        let job = BatchJob::of_environment().transpose().map_err(of_variable)?;
+        let help = "run inside a job (sbatch, salloc, qsub, bsub), or name the hosts: `free`, or `-p hosts=` of the pipeline `job`";
+        return match job {
+            Some(job) if job.is_slurm() || listing.from == Source::Auto => Ok(Some(of_job(job))),
+            _ if listing.from == Source::SlurmNodelist => {
+                Err(SelectError::new(format!("the variable {NODES} is not set"), help))
+            }
+            _ => Err(SelectError::new(format!("no job names its hosts: {VARIABLES} is not set"), help)),
         };
-        return of_job(hosts).map(Some);
     }
     if let Some(file) = listing.file {
         return from_file(file, listing.mixed).map(Some);
@@ -116,15 +168,22 @@ fn names(listing: &Listing<'_>) -> Result<Option<NamedHosts>, SelectError> {
         Some(text) if text.trim() == "all" => Ok(None),
         Some(text) => {
             let place = format!("`{}`", listing.parameter);
-            let hosts = expand(text, listing.parameter)?.into_iter().map(|name| (name, None)).collect();
-            Ok(Some(NamedHosts { place, is_parameter: true, hosts, of_cluster: false }))
+            let hosts = host_file::expand_list(text).map_err(|list| in_list(list, listing.parameter))?;
+            Ok(Some(NamedHosts { is_parameter: true, ..NamedHosts::new(place, hosts) }))
         }
     }
 }
 
-fn of_job(hosts: Result<Hosts, HostListError>) -> Result<NamedHosts, SelectError> {
-    let hosts = hosts.map_err(|list| in_list(list, NODES))?;
-    Ok(NamedHosts { place: NODES.to_owned(), is_parameter: false, hosts, of_cluster: false })
+fn of_job(job: BatchJob) -> NamedHosts {
+    let named = NamedHosts::new(job.variable.to_owned(), job.hosts);
+    NamedHosts { slots_of: job.slots_of.to_owned(), most: job.most, ..named }
+}
+
+fn of_variable(error: BatchJobError) -> SelectError {
+    match error {
+        BatchJobError::List { variable, list } => in_list(*list, variable),
+        BatchJobError::Read { file, source, .. } => SelectError::Read { path: file.into(), source },
+    }
 }
 
 fn expand(text: &str, parameter: &str) -> Result<Vec<String>, SelectError> {
@@ -140,14 +199,14 @@ fn from_file(path: &Path, mixed: bool) -> Result<NamedHosts, SelectError> {
     let place = format!("`{}`", path.display());
     if !sinfo::is_sinfo(&text) {
         let hosts = host_file::expand(&text).map_err(|list| in_list(list, &path.display().to_string()))?;
-        return Ok(NamedHosts { place, is_parameter: false, hosts, of_cluster: false });
+        return Ok(NamedHosts::new(place, hosts));
     }
     let nodes = sinfo::read(&text)
         .map_err(|sinfo| SelectError::Sinfo { path: path.to_owned(), sinfo: Box::new(sinfo) })?;
     let least = if mixed { sinfo::Availability::Mixed } else { sinfo::Availability::Free };
     let free = nodes.into_iter().filter(|node| node.availability <= least);
     let hosts = free.map(|node| (node.name, None)).collect();
-    Ok(NamedHosts { place, is_parameter: false, hosts, of_cluster: true })
+    Ok(NamedHosts { of_cluster: true, ..NamedHosts::new(place, hosts) })
 }
 
 /// Reads a text file and blanks comment lines, which begin with `#`.
@@ -216,7 +275,7 @@ impl<'s> HostIndex<'s> {
         numbers_count: bool,
         cx: &Context<'_>,
     ) -> Result<Vec<Option<u32>>, SelectError> {
-        let NamedHosts { place, is_parameter, hosts, of_cluster } = named;
+        let NamedHosts { place, is_parameter, hosts, slots_of, of_cluster, .. } = named;
         let listed =
             |hosts: &[(String, Option<u32>)]| host_list::compress(hosts.iter().map(|(name, _)| name));
         let (lost, hosts): (Vec<_>, Vec<_>) = hosts.into_iter().partition(|(name, _)| self.is_lost(name));
@@ -252,7 +311,7 @@ impl<'s> HostIndex<'s> {
             *mark = Some(slots.unwrap_or(u32::MAX));
         }
         if numbers_count {
-            self.log_slots(&place, &marked, cx);
+            self.log_slots(&slots_of, &marked, cx);
         }
         if let Some(first) = other_names.first() {
             let count = other_names.len();
@@ -263,7 +322,6 @@ impl<'s> HostIndex<'s> {
 
     /// Logs the hosts of which a list gives other numbers of slots than the machine has.
     fn log_slots(&self, place: &str, marked: &[Option<u32>], cx: &Context<'_>) {
-        let place = if place == NODES { TASKS } else { place };
         let mut others: BTreeMap<(u32, u32), Vec<&str>> = BTreeMap::new();
         for ((_, _, slots), (most, name)) in self.system.hosts().zip(marked.iter().zip(self.hosts())) {
             if let Some(most) = most.filter(|most| *most != u32::MAX && *most != slots) {
@@ -306,20 +364,5 @@ impl<'s> HostIndex<'s> {
             ),
             None => "the machine topology has no hosts with slots".to_owned(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_hosts_of_a_job_are_a_host_list() {
-        assert_eq!(
-            of_job(slurm_job::nodes("n[1-2],m7", Some("4,1,3"))).unwrap().hosts[1],
-            ("n2".to_owned(), Some(1))
-        );
-        let error = of_job(slurm_job::nodes("n[1-", None)).err().unwrap().to_string();
-        assert_eq!(error, "`SLURM_JOB_NODELIST`: host list, column 2: unclosed bracket");
     }
 }

@@ -1,5 +1,6 @@
 //! Restricts a machine topology to some of its hosts, optionally without unused nodes.
 
+use hopmap_formats::slots::Slots;
 use hopmap_model::{
     Context, CostModel, Error, Forward, InputPath, Inputs, Link, NodeKind, Outcome, Outputs, Port,
     RouteMetric, Routing, Slot, Stage, SystemGraph, require,
@@ -18,14 +19,14 @@ const MOST_SLOTS: usize = 8192;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostsParams {
-    /// Hosts to keep, as a host list: `node[001-128,200-210]`. Without it, or with `all`, every host of the
-    /// machine.
+    /// Hosts to keep, as a host list: `node[001-128,200-210]`, or with the slots of each: `a:8,b:4`. Without it, or with `all`,
+    /// every host of the machine.
     pub hosts: Option<String>,
-    /// File with host names or host lists.
+    /// File with host names or host lists, or a host file of a launcher or batch system.
     pub hosts_file: Option<InputPath>,
     /// Source of the hosts: `list` is `hosts` or `hosts_file`. `slurm-nodelist` is the variable
     /// `SLURM_JOB_NODELIST` of the job in which the stage runs; it is read in every run; `auto` is
-    /// `list` if one is given, and the job otherwise.
+    /// `list` if one is given, and otherwise the job of Slurm, LSF, Grid Engine or PBS.
     pub from: Source,
     /// Hosts to exclude, as a host list.
     pub exclude: String,
@@ -80,7 +81,7 @@ impl Stage for Hosts {
     type Params = HostsParams;
     const KIND: &'static str = "select/hosts";
     const SUMMARY: &'static str = "Restrict a machine topology to given hosts, optionally with new costs";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }
@@ -96,12 +97,12 @@ impl Stage for Hosts {
     }
 
     fn observes(params: &HostsParams) -> bool {
-        listing(params).from == Source::SlurmNodelist
+        listing(params).from != Source::List
     }
 
     fn run(params: HostsParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let system = inputs.one::<SystemGraph>("system")?.value;
-        let Listed { hosts, system } = listed_hosts(system, &listing(&params), 0, cx)?;
+        let Listed { hosts, system } = listed_hosts(system, &listing(&params), &Slots::default(), cx)?;
         let system = restrict(&system, &hosts);
         let system = if params.trim { trim(&system) } else { system };
         Ok(Outcome::Done(Outputs::new().with("system", with_costs(system, &params)?)))

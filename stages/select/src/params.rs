@@ -1,5 +1,6 @@
 //! Parameters of the stage: the keys of `with` in a pipeline file.
 
+use hopmap_formats::slots::Slots;
 use hopmap_model::{InputPath, numbers, numbers_schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,19 +9,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NodesParams {
-    /// Free hosts, as a host list: `node[001-128,200-210]`. Without it, or with `all`, every host of the
-    /// machine.
+    /// Free hosts, as a host list: `node[001-128,200-210]`, or with the slots of each: `a:8,b:4`. Without it, or with `all`, every
+    /// host of the machine.
     pub free: Option<String>,
-    /// File with the free hosts: names, host lists, or the output of `sinfo -N -h -o '%N %T'` or plain
-    /// `sinfo`. The format is detected.
+    /// File with the free hosts: names, host lists, host files of launchers and batch systems, or the output of
+    /// `sinfo -N -h -o '%N %T'` or plain `sinfo`. The format is detected.
     pub free_file: Option<InputPath>,
     /// Source of the free hosts: `list` is `free` or `free_file`. `slurm-nodelist` is the variable
     /// `SLURM_JOB_NODELIST` of the job in which the stage runs; it is read in every run; `auto` is
-    /// `list` if one is given, and the job otherwise.
+    /// `list` if one is given, and otherwise the job of Slurm, LSF, Grid Engine or PBS.
     pub from: Source,
-    /// Number of slots that ranks use on every host, the first ones; 0: as many as the host file says, or
-    /// `SLURM_TASKS_PER_NODE` of the job, or all.
-    pub slots_per_host: u32,
+    /// Number of slots that ranks use on every host, the first ones, or a list with the number of each host in the order of their
+    /// list: `8,4,4`. A Slurm job limits them to what it starts. 0: as many as the host file says, or the job, or all.
+    pub slots_per_host: Slots,
     /// Latency in seconds of links whose latency is unknown.
     pub link_latency_s: Option<f64>,
     /// Bandwidth in bytes per second of links whose bandwidth is unknown: one for all, or a list by level, first that of
@@ -53,7 +54,7 @@ impl Default for NodesParams {
             free: None,
             free_file: None,
             from: Source::default(),
-            slots_per_host: 0,
+            slots_per_host: Slots::default(),
             link_latency_s: None,
             link_bandwidth_bytes_per_s: Vec::new(),
             mixed: false,
@@ -77,16 +78,15 @@ pub enum Source {
     List,
     /// In the variable `SLURM_JOB_NODELIST`.
     SlurmNodelist,
-    /// In a list or a file if one is given, otherwise in the variable `SLURM_JOB_NODELIST`.
+    /// In a list or a file if one is given, otherwise in the variables of the job of a batch system.
     Auto,
 }
 
 impl Source {
-    /// Resolves `auto`: the list or file if one is given, otherwise Slurm's variable.
+    /// Resolves `auto`: the list or file if one is given.
     pub(crate) fn resolved(self, list: Option<&str>, file: Option<&InputPath>) -> Self {
         match self {
             Self::Auto if file.is_some() || list.is_some_and(|list| !list.trim().is_empty()) => Self::List,
-            Self::Auto => Self::SlurmNodelist,
             other => other,
         }
     }

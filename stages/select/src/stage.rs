@@ -19,7 +19,7 @@ impl Stage for Nodes {
     type Params = NodesParams;
     const KIND: &'static str = "select/nodes";
     const SUMMARY: &'static str = "Choose nearby free hosts for a job";
-    const REVISION: u32 = 5;
+    const REVISION: u32 = 6;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }
@@ -35,7 +35,7 @@ impl Stage for Nodes {
     }
 
     fn observes(params: &NodesParams) -> bool {
-        Listing::from(params).from == Source::SlurmNodelist
+        Listing::from(params).from != Source::List
     }
 
     fn run(params: NodesParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
@@ -51,7 +51,7 @@ impl Stage for Nodes {
             false => system,
         };
         let Listed { hosts, system } =
-            listed_hosts(system, &Listing::from(&params), params.slots_per_host, cx)?;
+            listed_hosts(system, &Listing::from(&params), &params.slots_per_host, cx)?;
         let selection = choose(&system, hosts, &params, cx)?;
         let outputs = Outputs::new().with("system", restrict(&system, &selection.hosts));
         Ok(if selection.complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })

@@ -171,6 +171,28 @@ fn slots_of_a_host_file_limit_those_of_the_machine() {
 }
 
 #[test]
+fn every_host_has_its_number_of_slots() {
+    let folder = tempfile::tempdir().unwrap();
+    let system = common::tree(&[0, 0, 1], &[0, 0], &[8; 3], &[1e9]);
+    let slots = |with: Value| -> Vec<u32> {
+        let (system, _) = run_on(&system, with).unwrap();
+        system.hosts().map(|(_, _, slots)| slots).collect()
+    };
+    assert_eq!(slots(json!({ "slots_per_host": [8, 4, 2] })), [8, 4, 2]);
+    // In the order of the list, whatever that of the machine is.
+    assert_eq!(slots(json!({ "free": "n2,n0,n1", "slots_per_host": "8,4,2" })), [4, 2, 8]);
+    assert_eq!(slots(json!({ "free": "n2:8,n0:4 n1:2" })), [4, 2, 8]);
+    assert_eq!(slots(json!({ "free": "n2 8 n0 4 n1 2" })), [4, 2, 8]);
+    for text in
+        ["n1 2 all.q@n1 UNDEFINED\nn0 4 all.q@n0 UNDEFINED\n", "n1 2\nn0 4\n", "n0 slots = 4\njoe@n1 cpu=2\n"]
+    {
+        assert_eq!(slots(json!({ "free_file": file(folder.path(), text) })), [4, 2], "{text}");
+    }
+    let wrong = refusal_on(&system, json!({ "free": "n[0-1]", "slots_per_host": [8, 4, 2] })).0;
+    assert_eq!(wrong, "3 numbers of slots are given, but `free` has 2 hosts");
+}
+
+#[test]
 fn hosts_missing_from_the_machine_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let with = json!({ "free_file": file(folder.path(), "n1 idle\ngpu[1-4] idle\n") });

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use hopmap_formats::slots::Slots;
 use hopmap_model::{
     CostsError, InputPath, MeasurementsError, OutOfRange, RouteMetric, SystemGraphError, numbers,
     numbers_schema,
@@ -105,12 +106,14 @@ pub struct SyntheticParams {
     #[serde(default, deserialize_with = "texts")]
     #[schemars(schema_with = "texts_schema")]
     pub hosts: Vec<String>,
-    /// A host file with these names: host lists, `node01 slots=40`, `node01:40`, or a line for every slot as in `$PBS_NODEFILE`.
+    /// A host file with these names: host lists, `node01 slots=40`, `node01:40`, a line for every slot as in `$PBS_NODEFILE`, or the
+    /// files of LSF and Grid Engine.
     #[serde(default)]
     pub hosts_file: Option<InputPath>,
-    /// Slots of every host; 0: as in the shape or the host file. Other numbers in the host file are ignored, with a warning.
+    /// Slots of every host, or a list with those of each: `8,4,4`; 0: as in the host file or the shape, whichever has fewer. Other
+    /// numbers in the host file are ignored, with a warning.
     #[serde(default)]
-    pub slots: u32,
+    pub slots: Slots,
     /// Prefix of host names if `hosts` is not given.
     #[serde(default = "host")]
     pub host_prefix: String,

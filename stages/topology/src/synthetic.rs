@@ -23,7 +23,7 @@ impl Stage for Synthetic {
     const KIND: &'static str = "topology/synthetic";
     const SUMMARY: &'static str =
         "Generate a machine topology: tree, fat tree, torus, mesh, ring or dragonfly";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn ports() -> &'static [Port] {
         const { &[Port::output::<SystemGraph>("system-graph")] }
@@ -39,11 +39,11 @@ impl Stage for Synthetic {
     }
 
     fn run(params: Self::Params, _inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
-        let Named { params: named, warning } = named::resolved(&params)?;
-        if named.shape != params.shape {
-            cx.log(format_args!("shape: {}", named.shape));
+        let named = named::resolved(&params)?;
+        if named.params.shape != params.shape {
+            cx.log(format_args!("shape: {}", named.params.shape));
         }
-        if let Some(warning) = warning {
+        if let Some(warning) = &named.warning {
             cx.log(format_args!("warning: {warning}"));
         }
         Ok(Outcome::Done(Outputs::new().with("system-graph", built(&named)?)))
@@ -57,15 +57,16 @@ impl Stage for Synthetic {
 /// is the last node. A single host has no switch and no link. In other shapes messages use the links of the
 /// network, and `cost` defines their cost.
 pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
-    built(&named::resolved(params)?.params)
+    built(&named::resolved(params)?)
 }
 
 /// The same for parameters with a shape and names.
-fn built(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
-    match network::of(params)? {
-        Some(network) => network::machine(&*network, params),
-        None => tree::synthetic(params),
-    }
+fn built(named: &Named) -> Result<SystemGraph, MachineError> {
+    let params = &named.params;
+    Ok(named.limited(match network::of(params)? {
+        Some(network) => network::machine(&*network, params)?,
+        None => tree::synthetic(params)?,
+    }))
 }
 
 /// Checks the parameters without building the machine. What is in a host file is not known before.

@@ -35,6 +35,14 @@ fn cost_is_that_of_the_level_where_two_slots_meet() {
 }
 
 #[test]
+fn hosts_may_have_different_numbers_of_slots() {
+    let uneven = small_tree().with_slots_per_host(|host| [2, 1, 9, 0][host]);
+    uneven.check().unwrap();
+    assert_eq!(uneven.hosts().collect::<Vec<_>>(), [(0, 0, 2), (1, 2, 1), (2, 3, 2)]);
+    assert_eq!([1, 2, 3].map(|b| uneven.costs().between(0, b) as u32), [1, 10, 100]);
+}
+
+#[test]
 fn a_matrix_distinguishes_directions_and_the_diagonal() {
     let mut system = small_tree();
     system.slots.truncate(2);

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use hopmap_formats::host_file;
-use hopmap_formats::host_list::{self, HOST_NAMES, HostListError, is_host_name};
-use hopmap_model::read_input;
+use hopmap_formats::host_file::{self, Hosts};
+use hopmap_formats::host_list::{HOST_NAMES, HostListError, is_host_name};
+use hopmap_formats::slots::{SLOTS, Slots};
+use hopmap_model::{SystemGraph, read_input};
 
 use super::network;
 use super::tree::Shape;
@@ -22,10 +23,19 @@ pub(super) struct Named {
     pub(super) params: SyntheticParams,
     /// Slots in the host file that the machine does not have.
     pub(super) warning: Option<String>,
+    /// Slots of each host, where some have fewer than the shape.
+    fewer: Option<Vec<u32>>,
 }
 
-/// Hosts with the slots that a host file gives them.
-type Hosts = Vec<(String, Option<u32>)>;
+impl Named {
+    /// The machine without the slots that its hosts do not have.
+    pub(super) fn limited(&self, system: SystemGraph) -> SystemGraph {
+        match &self.fewer {
+            Some(slots) => system.with_slots_per_host(|host| slots[host]),
+            None => system,
+        }
+    }
+}
 
 /// Checks what can be checked before a host file is read.
 pub(super) fn check(params: &SyntheticParams) -> Result<(), MachineError> {
@@ -48,22 +58,33 @@ pub(super) fn resolved(params: &SyntheticParams) -> Result<Named, MachineError> 
     check(params)?;
     let hosts = hosts(params)?;
     let mut named = SyntheticParams { hosts_file: None, ..params.clone() };
-    if params.shape == "auto" || (params.shape.is_empty() && (!hosts.is_empty() || params.slots > 0)) {
-        named.shape = shape(&hosts, params.slots)?;
+    let counts = counts(&hosts, &params.slots)?;
+    let most = counts.iter().flatten().max().copied().unwrap_or(params.slots.of_all());
+    if params.shape == "auto" || (params.shape.is_empty() && (!hosts.is_empty() || most > 0)) {
+        named.shape = shape(&hosts, &counts, most)?;
     } else if params.shape.is_empty() {
         let help =
             "give `shape`, such as `tree:40x16`, or `hosts`, such as `node[01-16]`, and the `slots` of each";
         return Err(MachineError::new("`shape` is missing, and no hosts are named", help));
-    } else if params.slots > 0 {
-        fit(&mut named)?;
+    } else if !params.slots.is_empty() {
+        fit(&mut named, most)?;
     }
-    named.slots = 0;
-    let warning = match &params.hosts_file {
-        Some(file) => ignored_slots(&hosts, slots_of_hosts(&named)?, file.path()),
-        None => None,
-    };
+    named.slots = Slots::default();
+    let all = if hosts.is_empty() { 0 } else { slots_of_hosts(&named)? };
+    let slots: Vec<u32> = counts.iter().map(|count| count.map_or(all, |count| count.min(all))).collect();
+    let warning = params.hosts_file.as_ref().and_then(|file| ignored_slots(&hosts, &slots, file.path()));
     named.hosts = hosts.into_iter().map(|(name, _)| name).collect();
-    Ok(Named { params: named, warning })
+    let fewer = slots.iter().any(|&count| count < all).then_some(slots);
+    Ok(Named { params: named, warning, fewer })
+}
+
+/// The slots of every host that are given, or in the host file.
+fn counts(hosts: &Hosts, slots: &Slots) -> Result<Vec<Option<u32>>, MachineError> {
+    let given = slots.of_each(hosts.len()).map_err(|given| {
+        let named = hosts.len();
+        MachineError::new(format!("`slots` has {given} numbers, but {named} hosts are named"), SLOTS)
+    })?;
+    Ok(given.into_iter().zip(hosts).map(|(given, (_, of_file))| given.or(*of_file)).collect())
 }
 
 /// The named hosts. Their names are checked here, so that no launcher is the first to refuse one.
@@ -71,9 +92,8 @@ fn hosts(params: &SyntheticParams) -> Result<Hosts, MachineError> {
     let (hosts, place) = match &params.hosts_file {
         Some(file) => (of_file(file.path())?, format!("`{}`", file.path().display())),
         None => {
-            let names =
-                host_list::expand(&params.hosts.join("\n")).map_err(|error| wrong("`hosts`", &error))?;
-            (names.into_iter().map(|name| (name, None)).collect(), "`hosts`".to_owned())
+            let hosts = host_file::expand_list(&params.hosts.join("\n"));
+            (hosts.map_err(|error| wrong("`hosts`", &error))?, "`hosts`".to_owned())
         }
     };
     let mut seen = HashSet::with_capacity(hosts.len());
@@ -93,10 +113,12 @@ fn hosts(params: &SyntheticParams) -> Result<Hosts, MachineError> {
 }
 
 /// A warning if a host file gives other numbers of slots than the machine has.
-fn ignored_slots(hosts: &[(String, Option<u32>)], slots: u32, file: &Path) -> Option<String> {
-    let mut others = hosts.iter().filter_map(|(name, of_file)| Some((name, (*of_file)?)));
-    let (name, of_file) = others.find(|&(_, of_file)| of_file != slots)?;
-    let more = match others.filter(|&(_, of_file)| of_file != slots).count() {
+fn ignored_slots(hosts: &Hosts, slots: &[u32], file: &Path) -> Option<String> {
+    let with_number =
+        hosts.iter().zip(slots).filter_map(|((name, of_file), slots)| Some((name, (*of_file)?, slots)));
+    let mut others = with_number.filter(|(_, of_file, slots)| of_file != *slots);
+    let (name, of_file, slots) = others.next()?;
+    let more = match others.count() {
         0 => String::new(),
         1 => ", and another number for 1 more host".to_owned(),
         more => format!(", and other numbers for {more} more hosts"),
@@ -124,45 +146,43 @@ fn of_file(path: &Path) -> Result<Hosts, MachineError> {
     }
 }
 
-/// One switch with all hosts.
-fn shape(hosts: &[(String, Option<u32>)], slots: u32) -> Result<String, MachineError> {
-    let Some((first, first_slots)) = hosts.first() else {
-        return match slots {
+/// One switch with all hosts, and the most slots that one has.
+fn shape(hosts: &Hosts, counts: &[Option<u32>], most: u32) -> Result<String, MachineError> {
+    if hosts.is_empty() {
+        return match most {
             0 => Ok(EXAMPLE.to_owned()),
             _ => Err(MachineError::new(
-                format!("`slots` is {slots}, but no hosts are named"),
+                format!("`slots` is {most}, but no hosts are named"),
                 "name them, such as `hosts = \"node[01-16]\"`, or give a `shape`, such as `tree:40x16`",
             )),
         };
-    };
-    if slots == 0
-        && let Some((other, _)) = hosts.iter().find(|(_, slots)| slots != first_slots)
-    {
-        let problem = format!("`{first}` and `{other}` have different numbers of slots");
-        return Err(MachineError::new(problem, "give `slots`, the number that every host has"));
     }
-    let slots = Some(slots).filter(|&slots| slots > 0).or(*first_slots).ok_or_else(|| {
-        let problem = "the named hosts have no number of slots";
-        MachineError::new(problem, "give `slots`, such as `slots = 40`, or a `shape`, such as `tree:40x8x2`")
-    })?;
+    if let Some(host) = counts.iter().position(Option::is_none) {
+        let problem = match most {
+            0 => "the named hosts have no number of slots".to_owned(),
+            _ => format!("`{}` has no number of slots, but other hosts have one", hosts[host].0),
+        };
+        let help = "give `slots`, such as `slots = 40`, or a `shape`, such as `tree:40x8x2`";
+        return Err(MachineError::new(problem, help));
+    }
     Ok(match hosts.len() {
-        1 => format!("tree:{slots}"),
-        hosts => format!("tree:{slots}x{hosts}"),
+        1 => format!("tree:{most}"),
+        hosts => format!("tree:{most}x{hosts}"),
     })
 }
 
 /// Gives the hosts of a network their slots, or checks that those of the shape have as many.
-fn fit(params: &mut SyntheticParams) -> Result<(), MachineError> {
+fn fit(params: &mut SyntheticParams, most: u32) -> Result<(), MachineError> {
     if network::of(params)?.is_some() && params.cores.is_empty() {
-        params.cores = vec![params.slots];
+        params.cores = vec![most];
         return Ok(());
     }
     let has = slots_of_hosts(params)?;
-    if has == params.slots {
+    if has == most {
         return Ok(());
     }
-    let (shape, slots) = (&params.shape, params.slots);
-    let problem = format!("`slots` is {slots}, but a host of shape `{shape}` has {has}");
+    let shape = &params.shape;
+    let problem = format!("`slots` is {most}, but a host of shape `{shape}` has {has}");
     Err(MachineError::new(problem, "omit `slots`, or change the shape"))
 }
 
@@ -178,7 +198,6 @@ fn slots_of_hosts(params: &SyntheticParams) -> Result<u32, MachineError> {
 mod tests {
     use super::*;
     use crate::synthetic;
-    use hopmap_model::SystemGraph;
     use serde_json::{Value, json};
 
     fn params(with: Value) -> SyntheticParams {
@@ -242,11 +261,35 @@ mod tests {
                 "the machine has 4 slots per host, but `{file}` gives 8 for `a`, and another number for 1 more host"
             ))
         );
-        assert_eq!(message(with("a:64\nb:48\n", 0)), "`a` and `b` have different numbers of slots");
+        let message_of = |text: &str| message(with(text, 0));
+        assert_eq!(message_of("a:64\nb\n"), "`b` has no number of slots, but other hosts have one");
         assert!(message(with("a\nb[\n", 2)).contains("is not a host list: host list, line 2, column 2"));
         assert!(message(with("# none\n", 2)).ends_with("names no hosts"));
         std::fs::remove_file(&path).unwrap();
         assert!(message(json!({ "shape": "auto", "hosts_file": path })).starts_with("cannot read `"));
+    }
+
+    /// They had to be given as one number for all, and small hosts got as many ranks as large ones.
+    #[test]
+    fn hosts_may_have_different_numbers_of_slots() {
+        let slots = |system: &SystemGraph| system.hosts().map(|(_, _, slots)| slots).collect::<Vec<_>>();
+        for with in [
+            json!({ "hosts": "n[1-3]", "slots": [8, 4, 4] }),
+            json!({ "hosts": "n[1-3]", "slots": "8,4(x2)" }),
+            json!({ "hosts": "n1:8,n[2-3]:4" }),
+            json!({ "hosts": "n1 8 n2 4 n3 4", "shape": "tree:8x3" }),
+            json!({ "hosts": "n[1-3]", "shape": "ring:3", "slots": "8,4,4" }),
+        ] {
+            let system = machine(with.clone());
+            system.check().unwrap();
+            assert_eq!((slots(&system), hosts(&system)), (vec![8, 4, 4], vec!["n1", "n2", "n3"]), "{with}");
+        }
+        let wrong = json!({ "hosts": "n[1-3]", "slots": "8,4" });
+        assert_eq!(message(wrong), "`slots` has 2 numbers, but 3 hosts are named");
+        let Some(data) = hopmap_test_support::given_data() else { return };
+        let file = json!({ "hosts_file": data.join("reports/hostfile-het") });
+        assert_eq!(slots(&machine(file.clone())), [8, 4, 4]);
+        assert_eq!(resolved(&params(file)).unwrap().warning, None);
     }
 
     #[test]
@@ -270,8 +313,8 @@ mod tests {
         );
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hosts");
-        std::fs::write(&path, "a slots=2\nb@c slots=2\n").unwrap();
-        assert!(message(json!({ "hosts_file": path })).ends_with("has the invalid host name `b@c`"));
+        std::fs::write(&path, "a slots=2\nb*c slots=2\n").unwrap();
+        assert!(message(json!({ "hosts_file": path })).ends_with("has the invalid host name `b*c`"));
     }
 
     #[test]

@@ -1,0 +1,158 @@
+//! Slots of hosts as a parameter: one number for all, or one for each.
+
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::host_list::MAX_NAMES;
+
+/// Slots of hosts in their order: none are given, one number for all, or one for each.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Slots(Vec<u32>);
+
+/// What slots may be.
+pub const SLOTS: &str = "give a number for all hosts, such as 8, or one for each, such as 8,4,4 or 4(x3),2";
+
+impl Slots {
+    /// Whether none are given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The number that all hosts have, or 0.
+    #[must_use]
+    pub fn of_all(&self) -> u32 {
+        if let [all] = self.0[..] { all } else { 0 }
+    }
+
+    /// The number of each of as many hosts, if any are given; none where there are numbers for another count of hosts, which is returned.
+    pub fn of_each(&self, hosts: usize) -> Result<Vec<Option<u32>>, usize> {
+        match self.0[..] {
+            [] => Ok(vec![None; hosts]),
+            [all] => Ok(vec![Some(all); hosts]),
+            ref each if each.len() == hosts => Ok(each.iter().copied().map(Some).collect()),
+            ref each => Err(each.len()),
+        }
+    }
+}
+
+/// Numbers above 0 between commas, each of which may have a count: `4(x3),2`, as in the variables of Slurm.
+pub(crate) fn numbers(text: &str) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for part in text.trim().split(',') {
+        let (number, times) = match part.split_once("(x") {
+            Some((number, times)) => (number, times.trim().strip_suffix(')')?.parse().ok()?),
+            None => (part, 1),
+        };
+        let number = number.trim().parse().ok().filter(|&number: &u32| number > 0)?;
+        if times > MAX_NAMES - numbers.len() {
+            return None;
+        }
+        numbers.resize(numbers.len() + times, number);
+    }
+    Some(numbers)
+}
+
+impl FromStr for Slots {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "" | "0" => Ok(Self::default()),
+            text => numbers(text).map(Self).ok_or_else(|| SLOTS.to_owned()),
+        }
+    }
+}
+
+impl Serialize for Slots {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0[..] {
+            [] => serializer.serialize_u32(0),
+            [all] => serializer.serialize_u32(all),
+            ref each => each.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Slots {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Numbers;
+
+        impl<'de> Visitor<'de> for Numbers {
+            type Value = Slots;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a number of slots, or a list of them such as [8, 4, 4]")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Slots, E> {
+                let number = u32::try_from(number).map_err(|_| E::custom(SLOTS))?;
+                Ok(Slots(if number > 0 { vec![number] } else { Vec::new() }))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Slots, E> {
+                self.visit_u64(u64::try_from(number).map_err(|_| E::custom(SLOTS))?)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Slots, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<Slots, A::Error> {
+                let mut slots = Vec::new();
+                while let Some(number) = numbers.next_element::<u32>()? {
+                    slots.push(number);
+                }
+                match slots.contains(&0) {
+                    true => Err(Error::custom(SLOTS)),
+                    false => Ok(Slots(slots)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Numbers)
+    }
+}
+
+impl JsonSchema for Slots {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Slots".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["integer", "array", "string"], "items": { "type": "integer", "minimum": 1 }, "minimum": 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn slots_are_a_number_or_one_for_each_host() {
+        let slots = |value: serde_json::Value| serde_json::from_value::<Slots>(value);
+        let each = |value| slots(value).unwrap().of_each(3);
+        assert_eq!(each(json!(0)), Ok(vec![None; 3]));
+        assert_eq!(each(json!("8")), Ok(vec![Some(8); 3]));
+        for value in [json!([8, 4, 4]), json!("8,4,4"), json!("8, 4(x2)")] {
+            assert_eq!(each(value.clone()), Ok(vec![Some(8), Some(4), Some(4)]));
+            assert_eq!(serde_json::to_value(slots(value).unwrap()).unwrap(), json!([8, 4, 4]));
+        }
+        assert_eq!(each(json!([8, 4])), Err(2));
+        for wrong in
+            [json!(-1), json!([0, 1]), json!("8,"), json!("4(x99999999999)"), json!(1u64 << 40), json!(1.5)]
+        {
+            assert!(slots(wrong.clone()).is_err(), "{wrong}");
+        }
+        // Keys of results with one number are those of before.
+        assert_eq!(serde_json::to_string(&slots(json!(4)).unwrap()).unwrap(), "4");
+    }
+}

@@ -1,0 +1,215 @@
+//! The hosts of a command, and the slots of each: named, in a file, or those of the job in which it runs.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hopmap_command::{Failure, refuse, shown};
+use hopmap_formats::batch_job::BatchJob;
+use hopmap_formats::host_file;
+use hopmap_formats::host_list::HostListError;
+use hopmap_formats::slots::{SLOTS, Slots};
+use hopmap_model::Mapping;
+use hopmap_text::FileError;
+use miette::Report;
+
+use super::output::Result;
+
+/// Bytes of a file with hosts.
+const MOST_BYTES: u64 = 1 << 26;
+
+/// Options that name hosts.
+#[derive(Debug, Args)]
+pub(super) struct HostArguments {
+    /// Hosts, such as node[1-8], or with the slots of each: a:8,b:4 [default: those of the Slurm, LSF, Grid Engine or PBS job].
+    #[arg(long, value_name = "LIST")]
+    pub(super) hosts: Option<String>,
+    /// Host file of a launcher or batch system: host lists, `node1 slots=8`, a line for every slot.
+    #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
+    pub(super) hosts_file: Option<PathBuf>,
+    /// Slots of each host: a number, or a list such as 8,4,4 [default: those of the hosts file, or the tasks per node of the job].
+    #[arg(long, value_name = "COUNT", value_parser = slots)]
+    slots: Option<Slots>,
+}
+
+fn slots(text: &str) -> std::result::Result<Slots, String> {
+    text.parse().and_then(|slots: Slots| if slots.is_empty() { Err(SLOTS.to_owned()) } else { Ok(slots) })
+}
+
+impl HostArguments {
+    /// The hosts and their slots. None where nothing names hosts.
+    pub(super) fn hosts(&self) -> Result<Option<Hosts>> {
+        let named = named(self.hosts.as_deref(), self.hosts_file.as_deref())?;
+        named.map(|named| Hosts::new(named, self.slots.as_ref().unwrap_or(&Slots::default()))).transpose()
+    }
+}
+
+/// Hosts as they are named.
+pub(super) struct NamedHosts {
+    /// The option, file or variable.
+    pub(super) place: String,
+    /// Every host once, and its slots where they are known.
+    pub(super) hosts: host_file::Hosts,
+    /// The job whose hosts they are.
+    pub(super) job: Option<BatchJob>,
+}
+
+/// The hosts of a list or a file, or those of the job; none where nothing names hosts.
+pub(super) fn named(list: Option<&str>, file: Option<&Path>) -> Result<Option<NamedHosts>> {
+    let named = match (list, file, BatchJob::of_environment()) {
+        (Some(list), ..) => {
+            let place = format!("hosts `{list}`");
+            match host_file::expand_list(list) {
+                Ok(hosts) => NamedHosts { place, hosts, job: None },
+                Err(error) => return refuse(format!("{place}: {error}"), error.hint),
+            }
+        }
+        (None, Some(path), _) => {
+            let text = hopmap_text::read_text(path, MOST_BYTES).map_err(Report::from)?;
+            let hosts =
+                host_file::expand(&text).map_err(|HostListError { what, line, column, hint, .. }| {
+                    let error = FileError { column: Some(column), ..FileError::at(line, what, hint) };
+                    Failure::usage(error.in_file(path))
+                })?;
+            NamedHosts { place: shown(path), hosts, job: None }
+        }
+        (None, None, Some(Ok(job))) => {
+            let (place, hosts) = (format!("the list {}", job.variable), job.hosts.clone());
+            NamedHosts { place, hosts, job: Some(job) }
+        }
+        (None, None, Some(Err(error))) => return refuse(error.to_string(), "name the hosts with --hosts"),
+        (None, None, None) => return Ok(None),
+    };
+    let (place, mut seen) = (&named.place, HashSet::new());
+    if let Some((host, _)) = named.hosts.iter().find(|(host, _)| !seen.insert(host.as_str())) {
+        return refuse(format!("{place} has `{host}` twice"), "name every host once");
+    }
+    match named.hosts.is_empty() {
+        true => refuse(format!("{place}: no hosts are given"), "for example node[1-8] or a,b,c"),
+        false => Ok(Some(named)),
+    }
+}
+
+/// Hosts in the order in which they were named, and the slots of each.
+#[derive(Debug, PartialEq)]
+pub(super) struct Hosts {
+    pub(super) hosts: Vec<(String, u32)>,
+    /// Whether the launcher knows them by itself.
+    pub(super) is_job: bool,
+}
+
+impl Hosts {
+    /// The slots that are given count more than those of the source, but a job starts no more ranks than it has room for.
+    fn new(named: NamedHosts, slots: &Slots) -> Result<Self> {
+        let NamedHosts { place, hosts, job } = named;
+        let given = match slots.of_each(hosts.len()) {
+            Ok(given) => given,
+            Err(numbers) => {
+                let problem = format!("--slots has {numbers} numbers, but {place} has {} hosts", hosts.len());
+                return refuse(problem, SLOTS);
+            }
+        };
+        let room = |index: usize| job.as_ref().and_then(|job| job.most[index]);
+        let over = given.iter().enumerate().find_map(|(index, given)| Some((index, (*given)?, room(index)?)));
+        if let Some((index, given, room)) = over.filter(|(_, given, room)| given > room) {
+            let host = &hosts[index].0;
+            let problem = format!(
+                "--slots gives `{host}` {given} slots, but the job starts at most {room} ranks there"
+            );
+            return refuse(
+                problem,
+                "omit --slots to take the tasks of the job, or ask for more tasks per node",
+            );
+        }
+        let mut with_slots = Vec::with_capacity(hosts.len());
+        for ((host, known), given) in hosts.into_iter().zip(given) {
+            let Some(slots) = given.or(known) else {
+                return refuse(
+                    format!("the number of slots of `{host}` is not known"),
+                    "give it with --slots",
+                );
+            };
+            with_slots.push((host, slots));
+        }
+        Ok(Self { hosts: with_slots, is_job: job.is_some_and(|job| job.is_slurm()) })
+    }
+
+    /// The hosts of a mapping.
+    pub(super) fn of_mapping(mapping: &Mapping) -> Self {
+        let hosts = mapping.hosts.iter().map(|host| (host.host.clone(), host.slots)).collect();
+        Self { hosts, is_job: false }
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.hosts.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Slots of all hosts.
+    pub(super) fn slots(&self) -> u64 {
+        self.hosts.iter().map(|(_, slots)| u64::from(*slots)).sum()
+    }
+
+    /// Slots of the largest host.
+    pub(super) fn most(&self) -> u32 {
+        self.hosts.iter().map(|(_, slots)| *slots).max().unwrap_or_default()
+    }
+
+    /// The parameter with the slots of each: one number if all have as many.
+    pub(super) fn slots_text(&self) -> String {
+        let slots: Vec<String> = self.hosts.iter().map(|(_, slots)| slots.to_string()).collect();
+        match self.are_equal() {
+            true => slots[0].clone(),
+            false => format!("[{}]", slots.join(", ")),
+        }
+    }
+
+    /// Whether all hosts have as many slots.
+    pub(super) fn are_equal(&self) -> bool {
+        self.hosts.iter().all(|(_, slots)| *slots == self.hosts[0].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(list: &str, count: &str) -> Option<Hosts> {
+        let slots = if count.is_empty() { Slots::default() } else { slots(count).ok()? };
+        Hosts::new(named(Some(list), None).ok()??, &slots).ok()
+    }
+
+    #[test]
+    fn every_host_has_the_slots_of_the_option_or_its_own() {
+        let equal = hosts("n[1-2],m", "3").unwrap();
+        assert_eq!(equal.names(), ["n1", "n2", "m"]);
+        assert_eq!(
+            (equal.slots(), equal.most(), equal.slots_text(), equal.is_job),
+            (9, 3, "3".to_owned(), false)
+        );
+        for (list, slots) in [("n[1-2],m", "4,1,2"), ("n1:4,n2:1 m:2", ""), ("n1 4 n2 1 m 2", "")] {
+            let uneven = hosts(list, slots).unwrap();
+            assert_eq!((uneven.slots(), uneven.most(), uneven.are_equal()), (7, 4, false));
+            assert_eq!(uneven.slots_text(), "[4, 1, 2]");
+        }
+        for (list, slots) in [("n[1-", "1"), ("a,a", "1"), ("", "1"), ("a", ""), ("a", "0"), ("a,b", "1,2,3")]
+        {
+            assert!(hosts(list, slots).is_none(), "{list}");
+        }
+    }
+
+    #[test]
+    fn a_job_starts_no_more_than_it_has_room_for() {
+        let job = |slots: &str| {
+            let variable = |name: &str| match name {
+                "SLURM_JOB_NODELIST" => Some("n[1-2]".to_owned()),
+                "SLURM_TASKS_PER_NODE" => Some("4,2".to_owned()),
+                _ => None,
+            };
+            let job = BatchJob::of(variable).unwrap().unwrap();
+            let named = NamedHosts { place: String::new(), hosts: job.hosts.clone(), job: Some(job) };
+            Hosts::new(named, &slots.parse().unwrap()).ok().map(|hosts| hosts.slots_text())
+        };
+        assert_eq!(["", "2", "3,1"].map(|slots| job(slots).unwrap()), ["[4, 2]", "2", "[3, 1]"]);
+        assert_eq!(job("4"), None);
+    }
+}
