@@ -82,7 +82,8 @@ fn template(tokens: &[Token]) -> Option<String> {
         let name = inside.split(':').next().unwrap_or_default();
         let name = match name.is_empty() {
             true => {
-                values.next().and_then(|value| value.iter().map(Token::word).find(|word| !word.is_empty()))
+                let is_name = |word: &&str| !["", "shell_word"].contains(word);
+                values.next().and_then(|value| value.iter().map(Token::word).find(is_name))
             }
             false => Some(name),
         };
