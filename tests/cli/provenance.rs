@@ -22,14 +22,14 @@ fn a_launch_file_leads_back_to_the_input_files() {
     launch-file DIGEST rankfile
       launch/rankfile revision 1, hopmap VERSION, run RUN of ring
       mapping: mapping DIGEST placement
-        map/annealing revision 6, hopmap VERSION, run RUN of ring
+        map/annealing revision 7, hopmap VERSION, run RUN of ring
         evaluations = 20000
         system: system-graph DIGEST machine
           topology/synthetic revision 2, hopmap VERSION, run RUN of ring
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
-          trace/import revision 4, hopmap VERSION, run RUN of ring
+          trace/import revision 5, hopmap VERSION, run RUN of ring
           format = "csv"
           file matrix.csv DIGEST
     "#);
@@ -39,14 +39,14 @@ fn a_launch_file_leads_back_to_the_input_files() {
     metrics DIGEST quality
       evaluate/mapping revision 4, hopmap VERSION, run RUN of ring
       mapping: mapping DIGEST placement
-        map/annealing revision 6, hopmap VERSION, run RUN of ring
+        map/annealing revision 7, hopmap VERSION, run RUN of ring
         evaluations = 20000
         system: system-graph DIGEST machine
           topology/synthetic revision 2, hopmap VERSION, run RUN of ring
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
-          trace/import revision 4, hopmap VERSION, run RUN of ring
+          trace/import revision 5, hopmap VERSION, run RUN of ring
           format = "csv"
           file matrix.csv DIGEST
       system: system-graph DIGEST machine (above)
@@ -60,14 +60,14 @@ fn a_changed_launch_file_is_known_by_its_comment() {
     sandbox.write("mine", sandbox.read("out/rankfile") + "\n");
     assert_snapshot!(provenance(&sandbox, "mine"), @r#"
     mapping DIGEST placement
-      map/annealing revision 6, hopmap VERSION, run RUN of ring
+      map/annealing revision 7, hopmap VERSION, run RUN of ring
       evaluations = 20000
       system: system-graph DIGEST machine
         topology/synthetic revision 2, hopmap VERSION, run RUN of ring
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
-        trace/import revision 4, hopmap VERSION, run RUN of ring
+        trace/import revision 5, hopmap VERSION, run RUN of ring
         format = "csv"
         file matrix.csv DIGEST
     ------- stderr -------
@@ -101,7 +101,7 @@ fn any_saved_file_is_known_by_its_bytes() {
       trace/export revision 2, hopmap VERSION, run RUN of ring
       format = "csv"
       task-graph: task-graph DIGEST program
-        trace/import revision 4, hopmap VERSION, run RUN of ring
+        trace/import revision 5, hopmap VERSION, run RUN of ring
         format = "csv"
         file matrix.csv DIGEST
     "#);
@@ -157,14 +157,14 @@ fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
     std::fs::remove_dir_all(sandbox.path().join(".hopmap/runs")).unwrap();
     assert_snapshot!(provenance(&sandbox, "placement"), @r#"
     mapping DIGEST placement
-      map/annealing revision 6, hopmap VERSION, run unknown
+      map/annealing revision 7, hopmap VERSION, run unknown
       evaluations = 20000
       system: system-graph DIGEST machine
         topology/synthetic revision 2, hopmap VERSION, run unknown
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
-        trace/import revision 4, run unknown
+        trace/import revision 5, run unknown
         format = "csv"
         file matrix.csv DIGEST
     "#);

@@ -3,7 +3,7 @@
 //! [`host_list`]: host names in Slurm syntax, `node[001-128,200-210]`. [`host_file`]: host files of launchers and batch systems.
 //! [`batch_job`]: the hosts of the job in which this process runs. [`slots`]: slots of hosts as a parameter.
 //! [`host_names`]: hosts by name or short name.
-//! [`sinfo`]: free nodes of a cluster.
+//! [`rank_file`]: cores of ranks. [`sinfo`]: free nodes of a cluster.
 //! [`parus`]: measurements of PARUS between the processes of a job. [`netcdf`]: classic netCDF files.
 //! [`natural_key`]: natural sort order of names.
 
@@ -16,6 +16,7 @@ pub mod host_list;
 pub mod host_names;
 pub mod netcdf;
 pub mod parus;
+pub mod rank_file;
 pub mod sinfo;
 pub mod slots;
 

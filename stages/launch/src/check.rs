@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use hopmap_formats::rank_file::{self, Cores};
 use hopmap_launchers::{
     COMMAND_OF_FILE, CRAY_FILE, CommandWords, PROGRAM_WORD, heading, hosts_of_ranks, short_name,
     start_command, with_variables,
@@ -136,7 +137,8 @@ impl Stage for Check {
         let launcher = started.command.get_program().to_string_lossy();
         let found = by_rank(found, mapping.value.ranks.len(), &launcher)?;
         let binds = params.cores.unwrap_or_else(|| binds(&started.file));
-        let differences = differences(&mapping.value, &found, binds);
+        let several = several_cores(&started.file.text);
+        let differences = differences(&mapping.value, &found, binds, &several);
         if !differences.is_empty() {
             return Err(disobeyed(&differences, &started).into());
         }
@@ -332,8 +334,42 @@ struct Difference {
     what: String,
 }
 
+/// The cores of ranks that have several in a rank file that somebody else wrote.
+fn several_cores(text: &str) -> HashMap<usize, Vec<Cores>> {
+    let of_line = |line: &str| {
+        let (rank, place) = line.trim().strip_prefix("rank")?.split_once('=')?;
+        let (_, cores) = place.rsplit_once('=')?;
+        let cores = rank_file::cores(cores.trim()).ok()?;
+        let is_one = matches!(cores[..], [Cores { range: Some((first, last)), .. }] if first == last);
+        (!is_one).then_some((rank.trim().parse().ok()?, cores))
+    };
+    text.lines().filter_map(of_line).collect()
+}
+
+/// Whether a rank that is bound to these cores has them in the file, where only cores that are not numbered by socket are known; without
+/// several cores, it has that of the mapping.
+fn is_bound(found: &[u32], core: u32, several: Option<&Vec<Cores>>) -> bool {
+    let Some(several) = several else { return found == [core] };
+    let is_in = |cores: &Cores, core: u32| match (cores.socket, cores.range) {
+        (None, Some((first, last))) => (first..=last).contains(&core),
+        _ => true,
+    };
+    let of_range = |cores: &Cores| cores.range.filter(|_| cores.socket.is_none());
+    let all =
+        several.iter().map(of_range).map(|range| range.map(|(first, last)| u64::from(last - first) + 1));
+    let count = all.sum::<Option<u64>>();
+    found.contains(&core)
+        && found.iter().all(|&core| several.iter().any(|cores| is_in(cores, core)))
+        && count.is_none_or(|count| count == found.len() as u64)
+}
+
 /// The ranks that are not on their hosts, or, if the launch file binds, not on their cores.
-fn differences(mapping: &Mapping, found: &[Location], binds: bool) -> Vec<Difference> {
+fn differences(
+    mapping: &Mapping,
+    found: &[Location],
+    binds: bool,
+    several: &HashMap<usize, Vec<Cores>>,
+) -> Vec<Difference> {
     let names = HostNames::of(mapping);
     let one = |(rank, location): (usize, &Location)| {
         let Placement { host, core, .. } = mapping.ranks[rank];
@@ -341,9 +377,13 @@ fn differences(mapping: &Mapping, found: &[Location], binds: bool) -> Vec<Differ
         let actual = &location.host;
         let what = match (names.index(actual), core) {
             (index, _) if index != Some(host) => format!("runs on `{actual}`, not on `{expected}`"),
-            (_, Some(core)) if binds && location.cores != [core] => {
+            (_, Some(core)) if binds && !is_bound(&location.cores, core, several.get(&rank)) => {
                 let cores = if location.cores.len() == 1 { "core" } else { "cores" };
-                format!("runs on {cores} {} of `{actual}`, not on core {core}", list(&location.cores))
+                let wanted = match several.contains_key(&rank) {
+                    true => format!("the cores of its line, which have to include core {core}"),
+                    false => format!("core {core}"),
+                };
+                format!("runs on {cores} {} of `{actual}`, not on {wanted}", list(&location.cores))
             }
             _ => return None,
         };
@@ -480,7 +520,7 @@ mod tests {
     }
 
     fn of_mapping(hosts: &[&str], taken: &[u32], lines: &[&str], binds: bool) -> Vec<String> {
-        let found = differences(&mapping(hosts, 2, taken), &found(lines), binds);
+        let found = differences(&mapping(hosts, 2, taken), &found(lines), binds, &HashMap::new());
         found.into_iter().map(|Difference { rank, what }| format!("rank {rank} {what}")).collect()
     }
 
@@ -501,6 +541,19 @@ mod tests {
         );
         assert_eq!(of_mapping(&["a", "b"], &[0, 1, 3], &lines, false), ["rank 1 runs on `b`, not on `a`"]);
         assert_eq!(of_mapping(&["a", "b"], &[0, 2, 3], &lines, false), [""; 0]);
+    }
+
+    /// Ranks of programs with threads were all said to be on other cores than their line.
+    #[test]
+    fn a_rank_may_have_several_cores_in_a_file_of_the_user() {
+        let several = several_cores("# mine\nrank 0=a slot=0-1\nrank 1=a slot=1:0,1\nrank 2 = b slot = 0\n");
+        assert_eq!(several.len(), 2);
+        let is_bound = |rank, core, found: &[u32]| is_bound(found, core, several.get(&rank));
+        assert!(is_bound(0, 0, &[0, 1]) && !is_bound(0, 0, &[0]) && !is_bound(0, 2, &[0, 1]));
+        assert!(!is_bound(0, 0, &[0, 2]));
+        // Where sockets begin is not known.
+        assert!(is_bound(1, 4, &[4, 5]) && !is_bound(1, 0, &[4, 5]));
+        assert!(is_bound(2, 0, &[0]) && !is_bound(2, 0, &[0, 1]));
     }
 
     #[test]

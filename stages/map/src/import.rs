@@ -4,17 +4,21 @@
 //! then vertex and PE), Open MPI rank files, MPICH machine files and Open MPI host files. PE i is slot i of
 //! the machine.
 //!
-//! Rank files: mpirun(1) of Open MPI 4.1, "Rankfiles": `rank N=HOST slot=CORE` or `slot=SOCKET:CORE`, logical
-//! numbers; `+nK` is host K. A line of a machine file is `host` for one rank, `host:4` for four (Hydra), or
-//! `host slots=4` (Open MPI; `max_slots` is ignored). Ranks take the slots of a host in order.
+//! Rank files: mpirun(1) of Open MPI 4.1, "Rankfiles": `rank N=HOST slot=CORES`, logical numbers; `+nK` is host K. A rank that has
+//! several cores takes one of them. A line of a machine file is that of a host file: `host` for one rank, `host:4` or `host slots=4` for
+//! four. Ranks take the slots of a host in order.
+
+mod several_cores;
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use hopmap_formats::host_names::HostNames;
+use hopmap_formats::{host_file, rank_file};
 use hopmap_model::{CostModel, SystemGraph};
 use hopmap_text::{FileError, Line, lines_of, shown};
 
+use self::several_cores::{Part, SlotLists};
 use crate::PlacementFormat;
 
 /// Maximum size of a file: 16 bytes for each of 2^24 ranks.
@@ -27,6 +31,8 @@ pub struct Placed {
     pub slots: Vec<u32>,
     /// The format of the file, never [`PlacementFormat::Auto`].
     pub format: PlacementFormat,
+    /// Ranks that have several cores in a rank file.
+    pub several_cores: usize,
 }
 
 /// Reads a mapping of `ranks` ranks to a machine from a file.
@@ -53,14 +59,15 @@ pub fn read_placement(
         PlacementFormat::Auto => recognise(lines.clone())?,
         given => given,
     };
+    let mut several_cores = 0;
     let places = match format {
         PlacementFormat::Scotch => scotch(lines, ranks, system.slots.len())?,
-        PlacementFormat::Rankfile => rankfile(lines, ranks, &Machine::new(system))?,
+        PlacementFormat::Rankfile => rankfile(lines, ranks, &Machine::new(system), &mut several_cores)?,
         PlacementFormat::Machinefile => machinefile(lines, ranks, &Machine::new(system))?,
         PlacementFormat::Kahip | PlacementFormat::Auto => kahip(lines, ranks, system.slots.len())?,
     };
     one_to_one(&places, system.slots.len())?;
-    Ok(Placed { slots: places.into_iter().map(|place| place.slot).collect(), format })
+    Ok(Placed { slots: places.into_iter().map(|place| place.slot).collect(), format, several_cores })
 }
 
 /// The lines that are not empty, without comments (after `#`, or lines that start with `%`).
@@ -121,10 +128,10 @@ fn recognise<'t>(mut lines: impl Iterator<Item = Line<'t>>) -> Result<PlacementF
     }
 }
 
-/// Whether a word may be `host:count`.
+/// Whether a word may be `user@host:count`, or a list of hosts.
 fn is_host(word: &str) -> bool {
-    word.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:".contains(letter))
+    word.starts_with(|first: char| first.is_ascii_alphanumeric() || first == ':')
+        && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:@[],".contains(letter))
 }
 
 /// Whether a word is an integer, of any size and sign.
@@ -254,19 +261,21 @@ fn words<'t, const COUNT: usize>(line: Line<'t>, hint: &'static str) -> Result<[
 }
 
 const RANKFILE_HINT: &str =
-    "a line of a rank file is `rank 0=host slot=3`, or `rank 0=host slot=1:0` with socket and core";
-const ONE_CORE: &str = "a rank takes one slot: give the logical number of one core, such as `slot=3`";
+    "a line of a rank file is `rank 0=host slot=3`, or `rank 0=host slot=1:0-3` with socket and cores";
+const LOGICAL: &str = "give the logical numbers of cores, such as `slot=3`, `slot=0-3` or `slot=1:0,1`";
 const CORES: &str = "cores count from zero on every host, or on every socket if one is given; sockets are the outermost groups of \
                      the machine's levels inside a host";
 
-/// Reads ranks in any order.
+/// Reads ranks in any order, and counts those with several cores.
 fn rankfile<'t>(
     lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
     machine: &Machine<'_>,
+    several: &mut usize,
 ) -> Result<Vec<Place>, FileError> {
+    let mut parts_of: Vec<Vec<Part>> = vec![Vec::new(); ranks];
     let mut places: Vec<Option<Place>> = vec![None; ranks];
-    let mut cores = Cores { machine, sockets: HashMap::new() };
+    let mut cores = Cores { machine, known: HashMap::new(), slots: SlotLists::default() };
     let mut last = 0;
     for line in lines {
         let (rank, host, slot) = parts(line)?;
@@ -276,16 +285,21 @@ fn rankfile<'t>(
                 let what = || "host +n".to_owned();
                 machine.hosts[below(line, number, machine.hosts.len(), what, RANKFILE_HINT)?]
             }
-            None => machine.host(host, line)?,
+            None => machine.host(host.rsplit_once('@').map_or(host, |(_, host)| host), line)?,
         };
-        let slot = cores.slot(line, slot, host)?;
-        if let Some(before) = places[rank].replace(Place { slot, line: line.number }) {
+        parts_of[rank] = cores.parts(line, slot, host)?;
+        *several += usize::from(parts_of[rank].iter().map(|(_, part)| part.len()).sum::<usize>() > 1);
+        if let Some(before) = places[rank].replace(Place { slot: 0, line: line.number }) {
             let what = format!("duplicate rank {rank}, first on line {}", before.line);
             return Err(line.error(what).with_help(RANKFILE_HINT));
         }
         last = line.number;
     }
-    none_missing(places, last, |rank| format!("rank {rank} is missing; the program has {ranks} ranks"))
+    let mut places =
+        none_missing(places, last, |rank| format!("rank {rank} is missing; the program has {ranks} ranks"))?;
+    let slots = cores.slots.assigned(&parts_of, machine.system.slots.len());
+    places.iter_mut().zip(slots).for_each(|(place, slot)| place.slot = slot);
+    Ok(places)
 }
 
 /// Splits a line into rank, host and slot.
@@ -305,40 +319,63 @@ fn parts(line: Line<'_>) -> Result<(&str, &str, &str), FileError> {
 /// Looks up the cores of hosts.
 struct Cores<'a> {
     machine: &'a Machine<'a>,
-    /// Sockets of the hosts looked up so far, by index of the host.
-    sockets: HashMap<usize, Vec<Vec<u32>>>,
+    /// The lists of hosts, by their index, and of their sockets that are known so far.
+    known: HashMap<(usize, Option<usize>), usize>,
+    slots: SlotLists,
 }
 
 impl Cores<'_> {
-    /// Finds the slot of `CORE` or `SOCKET:CORE`.
-    fn slot(&mut self, line: Line<'_>, slot: &str, host: Host) -> Result<u32, FileError> {
-        if let Some(sign) = slot.chars().find(|sign| !sign.is_ascii_digit() && *sign != ':') {
-            let what = match sign {
-                ',' | '-' | '*' => format!("`{}` is more than one core", shown(slot)),
-                'p' | 'P' => format!("`{}` is a physical core number", shown(slot)),
-                _ => format!("`{}` is not a core", shown(slot)),
-            };
-            return Err(line.error(what).with_help(ONE_CORE));
-        }
-        let found = match slot.split_once(':') {
-            None => slot.parse().ok().and_then(|core| self.machine.core(host, core)),
-            Some((socket, core)) => self.core_of_socket(host, socket, core),
-        };
+    /// Finds the slots of the cores of a rank.
+    fn parts(&mut self, line: Line<'_>, text: &str, host: Host) -> Result<Vec<Part>, FileError> {
+        let cores = rank_file::cores(text).map_err(|what| line.error(shown(&what)).with_help(LOGICAL))?;
+        let found: Option<Vec<Part>> = cores.into_iter().map(|cores| self.part(cores, host)).collect();
         found.ok_or_else(|| {
             let (name, slots) = (self.machine.name(host), host.slots);
-            line.error(format!("host `{name}` with {slots} slots has no core `{}`", shown(slot)))
+            line.error(format!("host `{name}` with {slots} slots has no core `{}`", shown(text)))
                 .with_help(CORES)
         })
     }
 
-    fn core_of_socket(&mut self, host: Host, socket: &str, core: &str) -> Option<u32> {
-        let (socket, core) = socket.parse::<usize>().ok().zip(core.parse::<usize>().ok())?;
-        let sockets = self.sockets.entry(host.index).or_insert_with(|| self.machine.sockets(host));
-        sockets.get(socket)?.get(core).copied()
+    fn part(&mut self, cores: rank_file::Cores, host: Host) -> Option<Part> {
+        let list = self.list(host, cores.socket)?;
+        let slots = &self.slots.lists[list];
+        let Some((low, high)) = cores.range else { return Some((list, 0..slots.len())) };
+        let core = |place: usize| match cores.socket {
+            Some(_) => u32::try_from(place).ok(),
+            None => slots.get(place).map(|&slot| self.machine.system.slots[slot as usize].core),
+        };
+        let start = match cores.socket {
+            Some(_) => low as usize,
+            None => slots.partition_point(|&slot| self.machine.system.slots[slot as usize].core < low),
+        };
+        let end = start + (high - low) as usize;
+        let is_there = end < slots.len() && core(start) == Some(low) && core(end) == Some(high);
+        is_there.then_some((list, start..end + 1))
+    }
+
+    /// The list of slots of a host or of a socket.
+    fn list(&mut self, host: Host, socket: Option<usize>) -> Option<usize> {
+        if !self.known.contains_key(&(host.index, socket)) {
+            let lists = match socket {
+                None => {
+                    let mut slots: Vec<u32> = (host.first..host.first + host.slots).collect();
+                    slots.sort_by_key(|&slot| self.machine.system.slots[slot as usize].core);
+                    vec![(None, slots)]
+                }
+                Some(_) => {
+                    let sockets = self.machine.sockets(host).into_iter().enumerate();
+                    sockets.map(|(socket, slots)| (Some(socket), slots)).collect()
+                }
+            };
+            for (socket, slots) in lists {
+                self.known.insert((host.index, socket), self.slots.lists.len());
+                self.slots.lists.push(slots);
+            }
+        }
+        self.known.get(&(host.index, socket)).copied()
     }
 }
 
-const MACHINEFILE_HINT: &str = "a line of a machine file is `host`, `host:4` or `host slots=4`";
 const ROOM: &str = "a slot takes one rank: put fewer ranks on this host, or use a machine with more slots";
 
 /// Reads the hosts of all ranks. Counts beyond the last rank are ignored.
@@ -352,54 +389,28 @@ fn machinefile<'t>(
     let mut has_counts = false;
     let mut last = 0;
     for line in lines {
-        let (name, count) = host_and_count(line)?;
-        let host = machine.host(name, line)?;
-        has_counts |= count.is_some();
-        if places.len() == ranks && !has_counts {
-            return Err(too_many(line, ranks));
-        }
-        for _ in 0..count.unwrap_or(1).min((ranks - places.len()) as u64) {
-            let taken = &mut taken[host.index];
-            if *taken == host.slots {
-                let (rank, name, slots) = (places.len(), machine.name(host), host.slots);
-                let what = format!("host `{name}` has only {slots} slots, too few for rank {rank}");
-                return Err(line.error(what).with_help(ROOM));
+        let hosts = host_file::expand_list(line.text)
+            .map_err(|error| line.error(error.what).with_help(error.hint))?;
+        for (name, count) in hosts {
+            let host = machine.host(&name, line)?;
+            has_counts |= count.is_some();
+            if places.len() == ranks && !has_counts {
+                return Err(too_many(line, ranks));
             }
-            places.push(Place { slot: host.first + *taken, line: line.number });
-            *taken += 1;
+            for _ in 0..(count.unwrap_or(1) as usize).min(ranks - places.len()) {
+                let taken = &mut taken[host.index];
+                if *taken == host.slots {
+                    let (rank, name, slots) = (places.len(), machine.name(host), host.slots);
+                    let what = format!("host `{name}` has only {slots} slots, too few for rank {rank}");
+                    return Err(line.error(what).with_help(ROOM));
+                }
+                places.push(Place { slot: host.first + *taken, line: line.number });
+                *taken += 1;
+            }
         }
         last = line.number;
     }
     all_placed(places, ranks, last)
-}
-
-/// A host, and its number of ranks if given.
-fn host_and_count(line: Line<'_>) -> Result<(&str, Option<u64>), FileError> {
-    let mut words = line.words();
-    let first = words.next().unwrap_or_default();
-    let (name, mut count) = match first.split_once(':') {
-        Some((name, count)) => (name, Some(number(line, count)?)),
-        None => (first, None),
-    };
-    for word in words {
-        match word.split_once('=') {
-            Some(("slots", slots)) if count.is_none() => count = Some(number(line, slots)?),
-            Some(("max_slots" | "max-slots", _)) => {}
-            _ => {
-                let what = format!("unexpected `{}` after the host", shown(word));
-                return Err(line.error(what).with_help(MACHINEFILE_HINT));
-            }
-        }
-    }
-    Ok((name, count))
-}
-
-fn number(line: Line<'_>, word: &str) -> Result<u64, FileError> {
-    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-    let number = word.parse().ok().filter(|&number| digits && number > 0);
-    number.ok_or_else(|| {
-        line.error(format!("`{}` is not a number of ranks", shown(word))).with_help(MACHINEFILE_HINT)
-    })
 }
 
 const NAMES: &str = "hosts are named as in the machine, or by the part before the first dot if that is unique: use the machine \
@@ -450,14 +461,6 @@ impl<'a> Machine<'a> {
     fn name(&self, host: Host) -> &'a str {
         let node = self.system.slots[host.first as usize].host;
         &self.system.nodes[node as usize].name
-    }
-
-    /// The slot of a core, counted over all sockets of a host.
-    fn core(&self, host: Host, core: u32) -> Option<u32> {
-        let is_it = |slot: &u32| self.system.slots[*slot as usize].core == core;
-        let slots = host.first..host.first + host.slots;
-        let direct = host.first.checked_add(core).filter(|slot| slots.contains(slot)).filter(is_it);
-        direct.or_else(|| slots.clone().find(is_it))
     }
 
     /// The slots of all sockets of a host. Sockets are the outermost groups of the machine's levels that

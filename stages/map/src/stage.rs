@@ -414,7 +414,7 @@ impl Stage for ImportStage {
     type Params = ImportParams;
     const KIND: &'static str = "map/import";
     const SUMMARY: &'static str = "Import a mapping from KaHIP, VieM, SharedMap, Scotch or an MPI launcher";
-    const REVISION: u32 = 4;
+    const REVISION: u32 = 5;
 
     fn ports() -> &'static [Port] {
         PORTS
@@ -436,6 +436,12 @@ impl Stage for ImportStage {
             system.check()?;
             let placed = import(params.path.path(), params.format, graph.ranks(), system)?;
             cx.log(format_args!("`{}` is a {}", params.path.name(), placed.format.name()));
+            if placed.several_cores > 0 {
+                let ranks = placed.several_cores;
+                cx.log(format_args!(
+                    "ranks with several cores: {ranks}; each takes the slot of the first of them that is free"
+                ));
+            }
             Ok((SearchResult::at_once(placed.slots), params.weight.resolve(graph, system, cx)?))
         })
     }

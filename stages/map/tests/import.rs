@@ -96,12 +96,13 @@ fn rank_files_name_cores_of_hosts_or_of_sockets() {
         ("rank 1=a slot=2:0", "host `a.x` with 4 slots has no core `2:0`"),
         ("rank 1=a slot=0:2", "host `a.x` with 4 slots has no core `0:2`"),
         ("rank 1=10.0.0.3 slot=1:0", "host `10.0.0.3` with 3 slots has no core `1:0`"),
-        ("rank 1=a slot=0:0:0", "host `a.x` with 4 slots has no core `0:0:0`"),
-        ("rank 1=a slot=", "host `a.x` with 4 slots has no core ``"),
-        ("rank 1=a slot=1-2", "`1-2` is more than one core"),
-        ("rank 1=a slot=0:*", "`0:*` is more than one core"),
+        ("rank 1=a slot=0:0:0", "`0:0:0` is not a list of cores"),
+        ("rank 1=a slot=", "`` is not a list of cores"),
+        ("rank 1=a slot=1-4", "host `a.x` with 4 slots has no core `1-4`"),
+        ("rank 1=a slot=0:0-2", "host `a.x` with 4 slots has no core `0:0-2`"),
+        ("rank 1=a slot=9:*", "host `a.x` with 4 slots has no core `9:*`"),
         ("rank 1=a slot=p1", "`p1` is a physical core number"),
-        ("rank 1=a slot=x", "`x` is not a core"),
+        ("rank 1=a slot=x", "`x` is not a list of cores"),
         ("rank 1=+n3 slot=0", "host +n `3`, expected 0 to 2"),
         ("rank 1=a", "`rank 1=a` is not a line of a rank file"),
         ("rang 1=a slot=0", "`rang 1=a slot=0` is not a line of a rank file"),
@@ -114,6 +115,22 @@ fn rank_files_name_cores_of_hosts_or_of_sockets() {
         refused("rank 0=a slot=0\nrank 2=a slot=1\n", 3),
         "2: rank 1 is missing; the program has 3 ranks"
     );
+}
+
+/// Only one core was allowed, which programs with threads never have.
+#[test]
+fn a_rank_with_several_cores_takes_the_first_that_is_free() {
+    for (text, expected) in [
+        ("rank 0=a slot=0-1\nrank 1=a slot=2-3\n", [0, 2]),
+        ("rank 0=a slot=1:0-1\nrank 1=a slot=0:0,1\n", [2, 0]),
+        ("rank 0=a slot=0:*\nrank 1=root@a slot=0:*\n", [0, 1]),
+        ("rank 0=a slot=0,3\nrank 1=a slot=0\n", [3, 0]),
+        ("rank 0=a slot=0:1;1:1\nrank 1=10.0.0.3 slot=0,1\n", [1, 5]),
+    ] {
+        assert_eq!(read(text, 2).unwrap().0, expected, "{text}");
+    }
+    let shared = refused("rank 0=a slot=0-1\nrank 1=a slot=1,0\nrank 2=a slot=0-1\n", 3);
+    assert_eq!(shared, "3: ranks 0 (line 1) and 2 are both on slot 0; all other ranks have distinct slots");
 }
 
 /// A machine with routes has the levels inside its hosts beside the routes.
@@ -139,6 +156,8 @@ fn hosts_of_a_machine_file_give_their_slots_in_order() {
     assert_eq!(slots("a.x\n10.0.0.3\na\nb\n", format), [0, 5, 1, 4]);
     assert_eq!(slots("b.x:1\na.x:2\n10.0.0.3:3\n", format), [4, 0, 1, 5]);
     assert_eq!(slots("10.0.0.3 slots=3 max_slots=4\na\n", format), [5, 6, 7, 0]);
+    assert_eq!(slots("me@10.0.0.3 cpu = 3\na,b\n", format), [5, 6, 7, 0]);
+    assert_eq!(slots("10.0.0.3 3 all.q@x UNDEFINED\na 1 all.q@a UNDEFINED\n", format), [5, 6, 7, 0]);
     // A host file has room for more.
     assert_eq!(slots("a slots=99999999999\nb slots=1\n", format), [0, 1, 2, 3]);
     assert_eq!(refused("a\nb\na\nb\n", 4), "4: host `b` has only 1 slots, too few for rank 3");
@@ -147,11 +166,12 @@ fn hosts_of_a_machine_file_give_their_slots_in_order() {
     assert_eq!(refused("a\nb\na\n", 2), "3: the file has more lines than the 2 ranks of the program");
     assert_eq!(refused("a\nc\n", 2), "2: the machine has no host `c`; its first host is `a.x`");
     for (line, error) in [
-        ("a:0", "`0` is not a number of ranks"),
-        ("a:x", "`x` is not a number of ranks"),
-        ("a slots=-1", "`-1` is not a number of ranks"),
-        ("a:1 slots=2", "unexpected `slots=2` after the host"),
-        ("a core", "unexpected `core` after the host"),
+        ("a:0", "`0` is not a number of slots"),
+        ("a:x", "`x` is not a number of slots"),
+        ("a slots=-1", "`-1` is not a number of slots"),
+        ("a:1 slots=2", "the slots of the host are given twice"),
+        ("a cores=2", "`cores` is not an attribute of a host"),
+        ("a core", "the machine has no host `core`; its first host is `a.x`"),
     ] {
         assert_eq!(refused(&format!("b\n{line}\n"), 2), format!("2: {error}"));
     }
