@@ -14,7 +14,7 @@
 //! "Using the Hydra Process Manager"; `sge_pe(5)`; "Administering IBM Spectrum LSF".
 
 use std::collections::HashMap;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use crate::host_list::{self, HostListError, MAX_NAMES, is_separator};
 
@@ -136,6 +136,9 @@ fn hosts_of(line: &str, most: usize) -> Result<Hosts, HostListError> {
         words(line).into_iter().partition(|word| word.value.is_some());
     let slots = slots_of(line, &attributes)?;
     let counted = counted(&names);
+    if counted.is_none() {
+        only_names(line, &names)?;
+    }
     let mut hosts = Vec::new();
     for (word, count) in counted.unwrap_or_else(|| names.iter().map(|name| (*name, None)).collect()) {
         for item in items(word) {
@@ -172,6 +175,18 @@ fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<Option<u32>, HostList
         }
     }
     Ok(slots.or(most))
+}
+
+/// Refuses a line of `/etc/hosts`, an address and the names of the same host, which are no further hosts.
+fn only_names(line: &str, words: &[Word<'_>]) -> Result<(), HostListError> {
+    let is_address = |word: &&Word<'_>| word.text.parse::<IpAddr>().is_ok();
+    let is_name =
+        |word: &&Word<'_>| word.text.contains(|c: char| c.is_alphabetic()) && !word.text.contains(':');
+    let other = words.iter().find(is_name);
+    let (Some(address), Some(other)) = (words.first().filter(is_address), other) else { return Ok(()) };
+    let what = format!("`{}` and `{}` are one host, as in /etc/hosts, or two", address.text, other.text);
+    let hint = "keep one name on the line, that of the machine topology; separate hosts by lines or commas";
+    Err(HostListError::new(line, other.start, other.start + other.text.len(), what, hint))
 }
 
 /// Hosts with a number after each of them, if that is what a line has: that of `$LSB_MCPU_HOSTS`, or of `$PE_HOSTFILE` with a queue and
@@ -312,6 +327,8 @@ mod tests {
         let names = ["::1", "fe80:0::1", "2001:db8::7", "10.0.0.1"];
         let text = "::1 slots=2\njoe@fe80:0::1 slots=2\n[2001:db8::7]:2\n10.0.0.1:2\n";
         assert_eq!(hosts(text), named(&names, Some(2)));
+        assert_eq!(hosts("10.0.0.1 10.0.0.[2-3]\n10.0.0.4,a 10.0.0.5\n").len(), 6);
+        assert_eq!(hosts("10.0.0.1 10.0.0.2 slots=3\n"), named(&["10.0.0.1", "10.0.0.2"], Some(3)));
         assert_eq!(hosts("fe80::[1-2]\n"), named(&["fe80::1", "fe80::2"], None));
         assert!(expand("a:b:2\n").is_err());
     }
@@ -346,6 +363,11 @@ mod tests {
             ("8", "column 1: `8` is not a host name"),
             ("a 8 b", "column 3: `8` is not a host name"),
             ("a 0", "column 3: `0` is not a host name"),
+            ("10.0.0.1 a", "column 10: `10.0.0.1` and `a` are one host, as in /etc/hosts, or two"),
+            (
+                "::1\tlocalhost a # own",
+                "column 5: `::1` and `localhost` are one host, as in /etc/hosts, or two",
+            ),
             ("^a", "column 1: `^a` is not a host name"),
             ("@a", "column 1: `@a` is not a host name"),
             ("a/0+b/0", "column 1: `a/0+b/0` is not a host name"),
