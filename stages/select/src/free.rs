@@ -85,7 +85,7 @@ pub(crate) fn listed_hosts(
     let known = HostIndex::new(&system);
     let excluded = expand(listing.exclude, "exclude")?;
     // The most slots of every host that is free.
-    let mut free = match names(listing)? {
+    let mut free = match names(listing, cx)? {
         None => {
             let all = of_each(slots, known.hosts().len(), "the machine")?;
             all.into_iter().map(|slots| slots.or(Some(u32::MAX))).collect()
@@ -148,7 +148,7 @@ impl NamedHosts {
 }
 
 /// The hosts that the parameters name; `None` selects all hosts of the machine.
-fn names(listing: &Listing<'_>) -> Result<Option<NamedHosts>, SelectError> {
+fn names(listing: &Listing<'_>, cx: &Context<'_>) -> Result<Option<NamedHosts>, SelectError> {
     if listing.from != Source::List {
         let job = BatchJob::of_environment().transpose().map_err(of_variable)?;
         let help = "run inside a job (sbatch, salloc, qsub, bsub), or name the hosts: `free`, or `-p hosts=` of the pipeline `job`";
@@ -161,7 +161,7 @@ fn names(listing: &Listing<'_>) -> Result<Option<NamedHosts>, SelectError> {
         };
     }
     if let Some(file) = listing.file {
-        return from_file(file, listing.mixed).map(Some);
+        return from_file(file, listing.mixed, cx).map(Some);
     }
     match listing.list {
         None => Ok(None),
@@ -194,7 +194,7 @@ fn in_list(list: HostListError, parameter: &str) -> SelectError {
     SelectError::HostList { parameter: parameter.to_owned(), list: Box::new(list) }
 }
 
-fn from_file(path: &Path, mixed: bool) -> Result<NamedHosts, SelectError> {
+fn from_file(path: &Path, mixed: bool, cx: &Context<'_>) -> Result<NamedHosts, SelectError> {
     let text = read(path)?;
     let place = format!("`{}`", path.display());
     if !sinfo::is_sinfo(&text) {
@@ -204,8 +204,18 @@ fn from_file(path: &Path, mixed: bool) -> Result<NamedHosts, SelectError> {
     let nodes = sinfo::read(&text)
         .map_err(|sinfo| SelectError::Sinfo { path: path.to_owned(), sinfo: Box::new(sinfo) })?;
     let least = if mixed { sinfo::Availability::Mixed } else { sinfo::Availability::Free };
-    let free = nodes.into_iter().filter(|node| node.availability <= least);
-    let hosts = free.map(|node| (node.name, None)).collect();
+    let (free, taken): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| node.availability <= least);
+    let log = |what: &str, nodes: &[sinfo::NodeState], has: fn(&str) -> bool| {
+        let names = host_list::compress(nodes.iter().filter(|node| has(&node.state)).map(|node| &node.name));
+        if !names.is_empty() {
+            cx.log(format_args!("{place}: {what}: {names}"));
+        }
+    };
+    log("free, but powered off or powering up (`idle~`, `idle#`)", &free, |state| state.contains(['~', '#']));
+    let is_planned =
+        |state: &str| state.contains('-') || ["planned", "plnd"].iter().any(|word| state.starts_with(word));
+    log("planned for other jobs (`-`, `planned`), and so not free", &taken, is_planned);
+    let hosts = free.into_iter().map(|node| (node.name, None)).collect();
     Ok(NamedHosts { of_cluster: true, ..NamedHosts::new(place, hosts) })
 }
 

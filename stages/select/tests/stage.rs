@@ -193,6 +193,17 @@ fn every_host_has_its_number_of_slots() {
 }
 
 #[test]
+fn nodes_that_are_off_or_planned_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "NODELIST STATE\nn1 idle\nn2 idle~\nn3 idle#\nn4 mixed-\nn5 allocated-\nn6 planned\n";
+    let with = json!({ "free_file": file(folder.path(), text), "mixed": true });
+    let (chosen, log) = run_on(&machine(), with).unwrap();
+    assert_eq!(chosen.hosts().count(), 3, "{log:?}");
+    assert!(log[0].ends_with("powering up (`idle~`, `idle#`): n[2-3]"), "{log:?}");
+    assert!(log[1].ends_with("and so not free: n[4-6]"), "{log:?}");
+}
+
+#[test]
 fn hosts_missing_from_the_machine_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let with = json!({ "free_file": file(folder.path(), "n1 idle\ngpu[1-4] idle\n") });
