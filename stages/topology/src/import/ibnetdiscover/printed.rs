@@ -264,6 +264,7 @@ pub(super) fn is_progress(line: &str) -> bool {
 /// ```text
 /// CA    12  1 0x000000000010000a 4x SDR - SW     5  2 0x0000000000200001 ( 'H4' - 'S1' )
 /// SW     5  6 0x0000000000200001 4x SDR                                    'S1'
+/// SW     5  7 0x0000000000200001 4x ???                                   S1
 /// ```
 pub(super) fn read_columns(path: &Path) -> Result<Listing> {
     let mut lines = Lines::open(path, HELP)?.without_foreign();
@@ -308,7 +309,8 @@ impl<'a> Row<'a> {
         let width = word(&mut rest);
         let speed = word(&mut rest);
         rest = rest.trim();
-        if rest.starts_with('\'') {
+        // Some versions print the name without quotes. A peer has a dash before it, and both names in quotes.
+        if rest.starts_with('\'') || !(rest.is_empty() || rest.starts_with('-') || rest.contains('\'')) {
             return Some(Self { port, width, speed, peer: None, descriptions: rest });
         }
         rest = rest.strip_prefix('-')?;
@@ -435,8 +437,14 @@ mod tests {
         let row = Row::parse("SW   142 35 0x0008f10500108c9e 4x ???            'Voltaire 4036 # 4036-8C9E'")
             .unwrap();
         assert_eq!((row.peer, row.speed), (None, "???"));
+        let row =
+            Row::parse("SW    12 36 0x0000000000200001 4x QDR       Quantum Mellanox Technologies").unwrap();
+        assert_eq!((row.peer, row.width, row.speed), (None, "4x", "QDR"));
         for wrong in [
             "",
+            "SW 1 2 0x1 4x SDR",
+            "SW 1 2 0x1 4x SDR - x",
+            "CA 1 1 0x1 4x SDR SW 5 2 0x2 ( 'a' - 'b' )",
             "SW 1 2 3 4x SDR 'x'",
             "CA 1 1 0x1 4x SDR - SW 5 2 0x2",
             "XX 1 1 0x1 4x SDR 'x'",
