@@ -4,7 +4,7 @@ use hopmap_model::to_u32;
 use hopmap_text::shown;
 
 use super::kind::{Cpuset, Kind};
-use crate::import::format::malformed;
+use crate::import::format::{listed, malformed};
 use crate::import::xml::Element;
 use crate::import::{ImportError, Result};
 
@@ -45,6 +45,15 @@ impl Host {
             let problem = "a topology must have one top-level object, the machine";
             return Err(topology.wrong(problem, "check whether the file is damaged"));
         };
+        let mut machines = Vec::new();
+        add_machines(root, &mut machines);
+        if let [_, other, ..] = machines[..] {
+            let name = |machine: &Element<'_>| host_name(*machine).unwrap_or_else(|| "without a name".into());
+            let names = listed(&machines.iter().map(name).collect::<Vec<_>>());
+            let problem = format!("the file has {} machines ({names}), not one", machines.len());
+            let help = "write a file on every host, `lstopo --of xml > HOST.xml`, and pass the folder with these files";
+            return Err(other.wrong(problem, help));
+        }
         let mut walk = Walk::of(root)?;
         walk.place_memory();
         let Walk { objects, notes, .. } = walk;
@@ -85,6 +94,14 @@ impl Host {
         }
         self.slots = to_u32(cores.len());
     }
+}
+
+/// The machines at and below an object: version 1 could join those of a cluster in a `System`.
+fn add_machines<'a>(object: Element<'a>, machines: &mut Vec<Element<'a>>) {
+    if object.attribute("type").is_some_and(|kind| kind.eq_ignore_ascii_case("machine")) {
+        machines.push(object);
+    }
+    object.all("object").for_each(|child| add_machines(child, machines));
 }
 
 /// The host name in an element.

@@ -210,3 +210,14 @@ fn a_program_that_fails_is_quoted() {
     let error = first_of(&["hopmap-no-such-program", "false"]).unwrap_err();
     assert_eq!(error.to_string(), "`false --of xml` ended with exit status: 1");
 }
+
+#[test]
+fn a_file_of_several_machines_is_refused() {
+    let host = |name| xml(&NAMED.replace("n1", name), "0xff", "").split_once("<object").unwrap().1.to_owned();
+    let host = |name| format!("<object{}", host(name).replace("</topology>", ""));
+    let joined = |hosts: String| format!("<topology>\n<object type=\"System\">{hosts}</object></topology>\n");
+    let import = |hosts| with("a.xml", &joined(hosts), &ImportParams::default());
+    assert_eq!(import(host("f0")).unwrap().system.hosts().count(), 1);
+    let error = import(format!("<object type=\"Group\">{}{}</object>", host("f0"), host("f1"))).unwrap_err();
+    assert!(error.contains("the file has 2 machines (`f0`, `f1`), not one"), "{error}");
+}
