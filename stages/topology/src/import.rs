@@ -17,6 +17,7 @@
 //! (`objective/src/forms.rs`), so memory does not grow with the number of cores.
 
 mod cables;
+mod csv_text;
 mod fabric;
 mod finish;
 mod format;

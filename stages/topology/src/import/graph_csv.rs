@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use csv::{ReaderBuilder, StringRecord, Trim};
+use csv::StringRecord;
 use hopmap_model::{Link, to_u32};
 
+use super::csv_text;
 use super::finish::machine;
 use super::format::{Sample, malformed};
 use super::graph::{Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
@@ -16,9 +17,8 @@ const HELP: &str = "the first line names the columns: `source,destination` or `d
 
 /// The first line has columns for both ends of links.
 pub(super) fn recognises(sample: &Sample) -> bool {
-    let is_row = |line: &&str| !(line.trim().is_empty() || line.starts_with('#'));
-    sample.text().and_then(|text| text.lines().find(is_row)).is_some_and(|line| {
-        let names: Vec<String> = line.split(separator(line)).map(normal).collect();
+    sample.text().and_then(csv_text::names).is_some_and(|names| {
+        let names: Vec<String> = names.into_iter().map(normal).collect();
         let has = |known| names.iter().any(|name| is_one_of(known, name));
         has(SOURCE) && has(DESTINATION)
     })
@@ -100,19 +100,9 @@ fn normal(name: &str) -> String {
         .replace([' ', '-', '.', '/'], "_")
 }
 
-/// The cell separator of a line.
-fn separator(line: &str) -> char {
-    [';', '\t'].into_iter().find(|&separator| line.contains(separator)).unwrap_or(',')
-}
-
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
-    let first = text.lines().find(|line| !(line.trim().is_empty() || line.starts_with('#'))).unwrap_or("");
-    let mut reader = ReaderBuilder::new()
-        .delimiter(separator(first) as u8)
-        .comment(Some(b'#'))
-        .flexible(true)
-        .trim(Trim::All)
-        .from_reader(text.as_bytes());
+    let text = csv_text::without_separator_line(text);
+    let mut reader = csv_text::reader(&text).flexible(true).from_reader(text.as_bytes());
     let wrong = |error: csv::Error| {
         let line = error.position().and_then(|position| usize::try_from(position.line()).ok());
         malformed(line, error.to_string(), HELP)
@@ -176,7 +166,7 @@ impl Table<'_> {
     fn row(&mut self, number: usize, record: &StringRecord) -> Result<()> {
         if record.len() > self.columns.len() {
             let problem = format!("{} cells, but there are {} columns", record.len(), self.columns.len());
-            return Err(malformed(number, problem, "quote cells that contain a comma"));
+            return Err(malformed(number, problem, "quote cells that contain the separator"));
         }
         let cell = |column| {
             let index = self.columns.iter().position(|other| *other == column);

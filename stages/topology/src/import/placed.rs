@@ -13,11 +13,11 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use csv::{ReaderBuilder, Trim};
 use hopmap_text::FileError;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::csv_text;
 use super::finish::machine;
 use super::format::{Sample, malformed, some};
 use super::slurm_tree::{Switch, parts};
@@ -94,11 +94,7 @@ fn after_brace(text: &str) -> Option<&str> {
 
 /// The first line names a column of hosts and one of switches or domains.
 pub(super) fn recognises_list(sample: &Sample) -> bool {
-    let is_row = |line: &&str| !(line.trim().is_empty() || line.starts_with('#'));
-    sample
-        .text()
-        .and_then(|text| text.lines().find(is_row))
-        .is_some_and(|line| columns(line.split(',')).is_some())
+    sample.text().and_then(csv_text::names).is_some_and(|names| columns(names.into_iter()).is_some())
 }
 
 /// The meaning of each column, if they are those of a label list.
@@ -195,7 +191,8 @@ fn parsed<'a, T: Deserialize<'a>>(text: &'a str, help: &str) -> Result<T> {
 
 pub(super) fn read_list(text: &str, params: &ImportParams) -> Result<Imported> {
     let help = "the first line names the columns: `host,accelerator,leaf,spine`";
-    let mut reader = ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).from_reader(text.as_bytes());
+    let text = csv_text::without_separator_line(text);
+    let mut reader = csv_text::reader(&text).from_reader(text.as_bytes());
     let fault = |error: &csv::Error| {
         let line = error.position().and_then(|position| usize::try_from(position.line()).ok());
         malformed(line, format!("not a CSV file: {error}"), help)
