@@ -20,6 +20,7 @@ mod cables;
 mod csv_text;
 mod fabric;
 mod finish;
+mod foreign;
 mod format;
 mod graph;
 mod graph_csv;
@@ -112,9 +113,7 @@ static READERS: &[Reader] = &[
 
 /// Detects the format of a file or folder.
 pub fn recognise(path: &Path) -> Result<Format> {
-    let sample = Sample::new(path)?;
-    let found = READERS.iter().find(|(_, recognises, ..)| recognises(&sample));
-    found.map(|(format, ..)| *format).ok_or_else(|| ImportError::Unknown(path.to_owned(), nearest(&sample)))
+    Ok(reader(path, None)?.0)
 }
 
 /// The format that would be detected without some of the first lines, and the first of these.
@@ -175,10 +174,16 @@ fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
     Ok(imported)
 }
 
+/// The reader of the given format, or else of the detected one. Files of no format that are known to be something else
+/// are refused as that.
 fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader> {
-    let format = format.map_or_else(|| recognise(path), Ok)?;
-    let found = READERS.iter().find(|(known, ..)| *known == format);
-    found.ok_or_else(|| ImportError::Unknown(path.to_owned(), None))
+    let sample = Sample::new(path)?;
+    let detected = READERS.iter().find(|(_, recognises, ..)| recognises(&sample));
+    if detected.is_none() {
+        foreign::refuse(&sample).map_err(|error| error.in_file(path))?;
+    }
+    let given = format.and_then(|format| READERS.iter().find(|(known, ..)| *known == format));
+    given.or(detected).ok_or_else(|| ImportError::Unknown(path.to_owned(), nearest(&sample)))
 }
 
 /// A stage that imports machine topologies: of any format, or hosts described by hwloc, by default this

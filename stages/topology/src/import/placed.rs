@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::csv_text;
 use super::finish::machine;
+use super::foreign::is_kubernetes;
 use super::format::{Sample, malformed, some};
 use super::slurm_tree::{Switch, parts};
 use super::{ImportError, ImportParams, Imported, Result};
@@ -80,7 +81,7 @@ pub(super) fn recognises_topograph(sample: &Sample) -> bool {
 
 /// A JSON object that begins with a string for a name.
 pub(super) fn recognises_map(sample: &Sample) -> bool {
-    sample.text().and_then(after_brace).is_some_and(|rest| {
+    sample.text().filter(|text| !is_kubernetes(text)).and_then(after_brace).is_some_and(|rest| {
         let name =
             rest.strip_prefix('"').and_then(|rest| rest.split_once('"')).map(|(_, rest)| rest.trim_start());
         name.and_then(|rest| rest.strip_prefix(':'))

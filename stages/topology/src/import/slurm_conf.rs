@@ -14,9 +14,6 @@ use super::{ImportError, ImportParams, Imported, Result};
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let mut names = false;
-    if text.lines().any(says_nothing) {
-        return true;
-    }
     for (_, line) in lines(text) {
         let Ok(entries) = entries(&line) else { return false };
         let Some((key, _)) = entries.first() else { continue };
@@ -40,13 +37,6 @@ struct Listed {
 }
 
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
-    if let Some((line, _)) = (1..).zip(text.lines()).find(|(_, line)| says_nothing(line)) {
-        let problem =
-            "scontrol has no topology: no topology plugin is set in slurm.conf, or slurmctld did not answer";
-        let help = "describe the network by another file, or measure it with topology/probe; a network without levels \
-                    is topology/synthetic with `shape = \"auto\"`";
-        return Err(malformed(line, problem, help));
-    }
     let Listed { switches, blocks, rings, speeds, mut notes } = listed(text)?;
     note(&mut notes, "ignoring LinkSpeed, which has no unit, of switches", speeds);
     let kinds = [("tree", switches.len()), ("block", blocks.bases.len()), ("ring", rings.len())];
@@ -65,11 +55,6 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     };
     notes.extend(more);
     Ok(Imported { system: machine(parts, params)?, notes })
-}
-
-/// Messages of scontrol in place of a topology.
-fn says_nothing(line: &str) -> bool {
-    ["No topology information available", "slurm_load_topo error"].iter().any(|words| line.contains(words))
 }
 
 fn listed(text: &str) -> Result<Listed> {

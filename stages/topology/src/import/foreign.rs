@@ -1,0 +1,104 @@
+//! Files that hopmap recognises, but does not read as machine topologies, with the way out.
+
+use hopmap_text::shown;
+
+use super::Result;
+use super::format::{Sample, malformed};
+use super::xml::first_element;
+
+/// What it is, how the beginning of a file tells, and what to do instead.
+type Known = (&'static str, fn(&str) -> bool, &'static str);
+
+const KNOWN: [Known; 3] = [
+    (
+        "a list of Kubernetes",
+        is_kubernetes,
+        "give the table of `kubectl get nodes -L network.topology.nvidia.com/leaf,network.topology.nvidia.com/spine`, \
+         or whichever labels name the switches",
+    ),
+    (
+        "a graph in the DOT language of Graphviz",
+        is_dot,
+        "write the cables as CSV, one per row: `source,source_port,destination,destination_port,source_type,\
+         destination_type` (types are `host` and `switch`)",
+    ),
+    (
+        "output of `lshw`",
+        |text| matches!(first_element(text), Some("list" | "node")) && text.contains(" class=\""),
+        "run `lstopo --of xml > HOST.xml` on the host, which writes its cores and caches for hopmap",
+    ),
+];
+
+/// What programs, or the shell, say instead of a topology, between semicolons; what that means; and what to do.
+const SAID: [(&str, &str, &str); 2] = [
+    (
+        "Failed to run topology matrix;Failed to initialize NVML;NVIDIA-SMI;NVSMI LOG;nvidia_smi_log;\
+         No devices were found;nvidia-smi: ",
+        "`nvidia-smi` wrote no matrix of GPUs",
+        "give the output of `nvidia-smi topo -m` from a host whose driver works, as `nvidia-smi -L` shows",
+    ),
+    (
+        "No topology information available;slurm_load_topo error",
+        "scontrol has no topology: no topology plugin is set in slurm.conf, or slurmctld did not answer",
+        "describe the network by another file, or measure it with topology/probe; a network without levels is \
+         topology/synthetic with `shape = \"auto\"`",
+    ),
+];
+
+/// Refuses a file of no format that is known, but not read.
+pub(super) fn refuse(sample: &Sample) -> Result<()> {
+    let Some(text) = sample.text() else { return Ok(()) };
+    // Messages of a shell are no longer in the text of the sample.
+    for (line, message) in (1..).zip(String::from_utf8_lossy(&sample.head).lines()) {
+        let says = |(words, ..): &&(&str, _, _)| words.split(';').any(|words| message.contains(words));
+        if let Some((_, problem, help)) = SAID.iter().find(says) {
+            return Err(malformed(line, format!("{problem}: `{}`", shown(message.trim())), *help));
+        }
+    }
+    let Some((what, _, help)) = KNOWN.iter().find(|(_, is_it, _)| is_it(text)) else { return Ok(()) };
+    Err(malformed(None, format!("this is {what}, which is not read"), *help))
+}
+
+/// An object or a list of the API, as JSON or YAML.
+pub(super) fn is_kubernetes(text: &str) -> bool {
+    let text = text.trim_start().trim_start_matches("---").trim_start();
+    let has = |key| text.contains(key);
+    text.starts_with("apiVersion:") || text.starts_with('{') && has("\"apiVersion\"") && has("\"kind\"")
+}
+
+/// `strict digraph "name" {` in the first lines that are no comments.
+fn is_dot(text: &str) -> bool {
+    let is_code = |line: &&str| !line.trim_start().starts_with(['/', '#', '*']);
+    let code: String = text.lines().filter(is_code).flat_map(|line| [line, "\n"]).collect();
+    let head = code.split_once('{').map_or("", |(head, _)| head).to_ascii_lowercase();
+    let word = head.split_whitespace().find(|word| *word != "strict");
+    word.is_some_and(|word| ["graph", "digraph"].contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::{Format, ImportParams, read};
+
+    #[test]
+    fn foreign_files_are_named_with_and_without_a_format() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine");
+        for (text, what) in [
+            ("{\n \"apiVersion\": \"v1\",\n \"items\": [],\n \"kind\": \"List\"\n}\n", "Kubernetes"),
+            ("---\napiVersion: v1\nitems:\n- kind: Node\n", "Kubernetes"),
+            ("// cables\n/* of\n * two */\nstrict Digraph \"G\"\n{\n n1:eth0 -> leaf:swp1\n}\n", "DOT"),
+            ("graph{a--b}", "DOT"),
+            ("<!-- lshw -->\n<list>\n<node id=\"n\" class=\"system\"/>\n</list>\n", "`lshw`"),
+            ("+-----+\n| NVIDIA-SMI 535.54  Driver Version: 535.54 |\n", ":2: `nvidia-smi` wrote no matrix"),
+            ("$ nvidia-smi topo -m\nFailed to run topology matrix\n", ": `Failed to run topology matrix`"),
+            ("bash: nvidia-smi: command not found\n", ":1: `nvidia-smi` wrote no matrix"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            for format in [None, Some(Format::Hwloc), Some(Format::NvidiaSmi)] {
+                let params = ImportParams { format, ..ImportParams::of(&path) };
+                let error = read(&path, &params).unwrap_err().to_string();
+                assert!(error.contains(what), "{text}: {error}");
+            }
+        }
+    }
+}
