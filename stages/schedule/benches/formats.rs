@@ -101,7 +101,7 @@ fn graphviz(bencher: Bencher<'_, '_>) {
 
 #[divan::bench(sample_count = 5)]
 fn standard_task_graph(bencher: Bencher<'_, '_>) {
-    read(bencher, &stg_text(), |bytes| stg::read(bytes).is_ok());
+    read(bencher, &stg_text(), |bytes| stg::read(bytes, 1.0).is_ok());
 }
 
 #[divan::bench(sample_count = 5)]

@@ -51,7 +51,7 @@ const READERS: &[Reader] = &[
         format: GraphFormat::Stg,
         name: "a file of the Standard Task Graph Set",
         recognises: |word, _| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()),
-        read: |bytes, _| Ok((stg::read(bytes)?, String::new())),
+        read: |bytes, params| Ok((stg::read(bytes, params.scale)?, String::new())),
     },
     Reader {
         format: GraphFormat::Wfformat,

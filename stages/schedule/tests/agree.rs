@@ -59,7 +59,7 @@ fn stg_of((work, edges): &Graph) -> TaskDag {
         let parents: Vec<String> = parents.collect();
         text += &format!("\n{task} {work} {}{}", parents.len(), parents.concat());
     }
-    stg::read(text.as_bytes()).unwrap()
+    stg::read(text.as_bytes(), 1.0).unwrap()
 }
 
 /// With a file for every edge; half of the edges are listed only by the parent, the others only by the child.

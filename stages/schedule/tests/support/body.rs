@@ -33,7 +33,7 @@ pub(crate) fn file(kind: usize, bytes: &[u8]) -> bool {
             let options = DotOptions { node_weight: None, edge_weight: None, scale: 1.0 };
             dag(Dot::read(bytes, &options).map(|dot| dot.dag))
         }
-        5 => dag(stg::read(bytes)),
+        5 => dag(stg::read(bytes, 1.0)),
         _ => dag(wfformat::read(bytes, 1.0)),
     }
 }
