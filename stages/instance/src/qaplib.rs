@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use hopmap_model::{Context, CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph};
-use hopmap_text::{FileError, Words};
+use hopmap_text::{FileError, Lines, Words};
 
 use crate::FlowMatrix;
 use crate::error::MAX_SIZE;
@@ -116,8 +116,15 @@ const HINT: &str = "an instance is a number n, then matrix A and matrix B, n × 
 
 /// Reads an instance. `flow` selects the matrix of flows.
 pub fn read(path: &Path, flow: FlowMatrix, cx: &Context<'_>) -> Result<AssignmentProblem, FileError> {
+    let known = known_costs(path);
     let mut words = Words::open(path, HINT)?.with(cx);
     let size = size(&mut words)?;
+    if known > 0 {
+        cx.log(format_args!("ignoring what follows n in its line (numbers, such as the optimum): {known}"));
+    }
+    for _ in 0..known {
+        words.next()?;
+    }
     let (flows, costs) = match flow {
         FlowMatrix::A => {
             let flows = matrix(&mut words, size, 'A', "a flow", Words::whole)?;
@@ -140,6 +147,28 @@ pub fn read(path: &Path, flow: FlowMatrix, cx: &Context<'_>) -> Result<Assignmen
             Err(FileError::new("the sum of all flows exceeds 64 bits", help).in_file(path))
         }
     }
+}
+
+/// Numbers after n in the first line: the optimum and the best known cost in some collections. As line ends have no meaning,
+/// they are none unless the file has that many numbers too many.
+fn known_costs(path: &Path) -> usize {
+    let count = |line: &[u8]| line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count();
+    let numbers = || -> Result<Option<usize>, FileError> {
+        let mut lines = Lines::open(path, HINT)?;
+        let Some(first) = lines.next_filled()? else { return Ok(None) };
+        let size = first.words().next().and_then(|size| size.parse().ok()).unwrap_or(MAX_SIZE + 1);
+        let known = count(first.text.as_bytes()) - 1;
+        if size > MAX_SIZE || !(1..=2).contains(&known) {
+            return Ok(None);
+        }
+        let mut rest = 0;
+        while let Some(line) = lines.next_bytes()? {
+            rest += count(line.text);
+        }
+        Ok((rest == 2 * (size as usize).pow(2)).then_some(known))
+    };
+    // What cannot be read is refused when the numbers are.
+    numbers().ok().flatten().unwrap_or_default()
 }
 
 /// The first number.
@@ -326,6 +355,16 @@ mod tests {
         }
         let swapped = "2 0 3.5 4 0 0 1 2 0";
         assert_eq!(problem(swapped, FlowMatrix::B), expected);
+    }
+
+    /// Once the matrices were shifted by these numbers.
+    #[test]
+    fn known_costs_after_n_are_no_entries() {
+        let expected = problem("2\n0 1\n2 0\n0 3.5\n4 0\n", FlowMatrix::A);
+        for first in ["2 11", "2 11.5 -1", " 2\t11 11\r"] {
+            assert_eq!(problem(&format!("\n{first}\n0 1\n2 0\n0 3.5\n4 0\n"), FlowMatrix::A), expected);
+        }
+        assert_eq!(problem("2 0 1\n2 0\n0 3.5\n4 0\n", FlowMatrix::A), expected);
     }
 
     #[test]
