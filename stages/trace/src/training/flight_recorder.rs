@@ -1,4 +1,5 @@
-//! Dumps of PyTorch's flight recorder in JSON, one per rank: `nccl_trace_rank_3.json`. The rank is in the name.
+//! Dumps of PyTorch's flight recorder in JSON, one per rank: `nccl_trace_rank_3.json`, or without an ending. The
+//! rank is in the name, behind that of the host if there is one.
 //!
 //! Version 2 of the format, from `FlightRecorder.cpp` and `FlightRecorderDetail.hpp` of PyTorch: `pg_config` has the
 //! ranks of every process group, `entries` the operations with the sizes and types of their tensors. A point-to-point
@@ -19,11 +20,11 @@ use super::json::{self, Ranks, Repaired};
 use super::kinds::kind;
 use super::kineto;
 use super::names::{Named, element_bytes, named};
-use super::ranks::by_rank;
+use super::ranks::{RANK, by_rank};
 use crate::TraceError;
 
 /// Endings of the files.
-pub(crate) const ENDINGS: &[&str] = &[".json", ".json.gz"];
+pub(crate) const ENDINGS: &[&str] = &[".json", ".json.gz", RANK];
 
 #[derive(Debug, Deserialize)]
 struct Dump {

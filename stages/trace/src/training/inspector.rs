@@ -1,5 +1,5 @@
-//! Records of the Inspector, a profiler plugin of NCCL and RCCL: JSON lines in `*.log`, `*.jsonl`, or packed in
-//! `*.gz`, any number of files.
+//! Records of the Inspector, a profiler plugin of NCCL and RCCL: JSON in `*.log`, `*.jsonl`, or packed in `*.gz`,
+//! any number of files. A record is a line, or indented; files of Prometheus (`*.prom`) beside them have no operations.
 //!
 //! Format version 4, from `plugins/profiler/inspector/inspector_json.cc` of NCCL. A rank in a record is that in the
 //! communicator, so the process is the pair of host and process id. Processes are numbered by the communicator that
@@ -17,6 +17,7 @@ use super::error::{damaged, lacking};
 use super::job::{Checked, Job, Numbered};
 use super::json;
 use super::kinds::kind;
+use super::kineto;
 use super::names::{Named, named};
 use super::ranks::files_ending;
 use crate::TraceError;
@@ -74,10 +75,13 @@ struct Communicator {
     name: String,
 }
 
-/// Whether a file begins with a record.
+/// Whether a file begins with a record, in a line or indented.
 pub(crate) fn recognises(head: &str) -> bool {
-    let first = head.lines().next().unwrap_or_default();
-    first.contains("\"header\"") && (first.contains("\"coll_perf\"") || first.contains("\"p2p_perf\""))
+    let has = |key| head.contains(key);
+    head.trim_start().starts_with('{')
+        && has("\"header\"")
+        && (has("\"coll_perf\"") || has("\"p2p_perf\""))
+        && !kineto::recognises(head)
 }
 
 /// Operations of a process, as recorded: communicator, number, what, and bytes.

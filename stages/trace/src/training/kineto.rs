@@ -1,5 +1,5 @@
 //! Traces of PyTorch's profiler in the format of Chrome, one per rank: `*.json` or `*.json.gz`. The rank is
-//! `distributedInfo.rank`, or else the last number in the name.
+//! `distributedInfo.rank`, or else in the name, unless the number there is a time or the id of a process.
 //!
 //! Collective operations are the kernels that have a `Collective name`, or on processors without kernels the
 //! operators `record_param_comms`; both have the metadata that `saveNcclMeta` of PyTorch writes. Process groups are
@@ -16,17 +16,21 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::calls::{Moment, Rank, Split, What};
-use super::error::{NAME_RANKS, damaged};
+use super::error::damaged;
 use super::job::{Checked, Job};
 use super::json::{self, Each, Ranks, Repaired};
 use super::kinds::kind;
 use super::names::{Named, element_bytes, named};
-use super::ranks::{files_ending, rank_of};
+use super::ranks::{files_ending, likely_rank_of};
 use super::spans::{merged, without};
 use crate::TraceError;
 
 /// Endings of the files.
 pub(crate) const ENDINGS: &[&str] = &[".json", ".json.gz"];
+
+/// What to do about a trace that does not tell its rank.
+const NO_RANK: &str = "start the profiler after `init_process_group`, and it records the rank; or end the names of the files in their \
+     ranks, such as `rank3.json.gz`";
 
 /// Spans that are merged before more memory is reserved for them.
 const MANY_SPANS: usize = 1 << 16;
@@ -141,12 +145,12 @@ pub(crate) fn read(folder: &Path, cx: &Context<'_>) -> Result<Checked, TraceErro
     let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
     for path in files {
         let file = json::read(&path, cx, Document, &mut repaired)?;
-        let rank = file.information.rank.or_else(|| rank_of(folder, &path));
+        let rank = file.information.rank.or_else(|| likely_rank_of(folder, &path, count));
         let rank = rank.ok_or_else(|| {
             TraceError::of(
                 &path,
-                "has no `distributedInfo` with a rank, and no number in its name",
-                NAME_RANKS,
+                "has no `distributedInfo` with its rank, and its name does not end in one",
+                NO_RANK,
             )
         })?;
         size = size.max(file.information.world_size);

@@ -11,6 +11,10 @@ use super::error::{NAME_RANKS, RECORD_ALL};
 use crate::TraceError;
 use crate::archive::entries;
 
+/// In place of an ending: files whose names end in `_` and the rank, if a folder has none with another ending. PyTorch
+/// writes them as pickles, beside which there may be the JSON that they were converted to.
+pub(crate) const RANK: &str = "_RANK";
+
 /// Bytes of a file that recognition reads.
 const LOOKED_AT: u64 = 1 << 16;
 
@@ -38,11 +42,15 @@ pub(crate) fn files_ending(path: &Path, endings: &[&str]) -> Result<Vec<PathBuf>
 }
 
 fn ending(mut entries: Vec<PathBuf>, endings: &[&str]) -> Vec<PathBuf> {
-    let name = |file: &Path| file.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-    entries.retain(|file| {
-        let name = name(file).unwrap_or_default();
-        !is_hidden(file) && endings.iter().any(|ending| name.ends_with(ending)) && file.is_file()
-    });
+    let name =
+        |file: &PathBuf| file.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    entries.retain(|file| !is_hidden(file) && file.is_file());
+    let has_ending = |file: &PathBuf| endings.iter().any(|ending| name(file).ends_with(ending));
+    if endings.contains(&RANK) && !entries.iter().any(has_ending) {
+        entries.retain(|file| numbered(&name(file)).is_some_and(|(before, _)| before.ends_with('_')));
+    } else {
+        entries.retain(has_ending);
+    }
     entries
 }
 
@@ -65,19 +73,42 @@ pub(crate) fn inputs(path: &Path, endings: &[&str]) -> Result<Vec<InputPath>, Tr
 
 /// The last number in a name without its endings: `trace_rank_12.json` is of rank 12.
 pub(crate) fn rank_of_name(file: &Path) -> Option<u32> {
+    numbered(stem(file)?).map(|(_, rank)| rank)
+}
+
+fn stem(file: &Path) -> Option<&str> {
     let name = file.file_name()?.to_str()?;
     let stem = [".gz", ".json", ".jsonl", ".log", ".et"]
         .iter()
         .fold(name, |name, end| name.strip_suffix(end).unwrap_or(name));
-    let stem = stem.strip_suffix(".pt.trace").unwrap_or(stem);
-    let digits = stem.len() - stem.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
-    stem[stem.len() - digits..].parse().ok()
+    Some(stem.strip_suffix(".pt.trace").unwrap_or(stem))
+}
+
+/// The number at the end of a name, and what is before it.
+fn numbered(name: &str) -> Option<(&str, u32)> {
+    let before = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    Some((before, name[before.len()..].parse().ok()?))
 }
 
 /// The rank of a file of a job: of the folder in it that has the file, or else of the file.
 pub(crate) fn rank_of(job: &Path, file: &Path) -> Option<u32> {
     let folder = file.parent().filter(|folder| *folder != job && job.is_dir());
     folder.and_then(rank_of_name).or_else(|| rank_of_name(file))
+}
+
+/// Like [`rank_of`], for one of `files` whose names need not have ranks: PyTorch ends them in the id of the process and a
+/// time. A number is a rank behind the word, or else if it counts the files and no time is behind it.
+pub(crate) fn likely_rank_of(job: &Path, file: &Path, files: u32) -> Option<u32> {
+    let is_time = |part: &str| part.len() > 8 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let likely = |path: &Path| {
+        let stem = stem(path)?;
+        let timed = stem.rsplit_once('.').filter(|(_, time)| is_time(time));
+        let (before, rank) = numbered(timed.map_or(stem, |(before, _)| before))?;
+        let before = before.trim_end_matches(['_', '-', '.', '=']).to_ascii_lowercase();
+        (before.ends_with("rank") || (timed.is_none() && rank < files)).then_some(rank)
+    };
+    let folder = file.parent().filter(|folder| *folder != job && job.is_dir());
+    folder.and_then(likely).or_else(|| likely(file))
 }
 
 /// The files by the rank in their names.
@@ -124,5 +155,14 @@ mod tests {
             [Some(11), Some(3), Some(7)]
         );
         assert_eq!(["trace.json", "rank4_part.json"].map(rank), [None, None]);
+    }
+
+    #[test]
+    fn a_time_or_an_id_of_a_process_is_no_rank() {
+        let rank = |name: &str| likely_rank_of(Path::new("job"), &Path::new("job").join(name), 4);
+        let none = ["n7_4711.172300000.pt.trace.json", "pod_1.172300000.pt.trace.json", "t_4711.json"];
+        assert_eq!(none.map(rank), [None; 3]);
+        let some = ["rank1.172300000.pt.trace.json", "rank_9.json", "step.3.json.gz"];
+        assert_eq!(some.map(rank), [Some(1), Some(9), Some(3)]);
     }
 }

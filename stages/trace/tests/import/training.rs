@@ -352,6 +352,34 @@ fn dumps_begin_with_the_first_operation_that_all_ranks_have() {
     assert_eq!(sums(&flight_recorder()), [(0, 1, 800), (1, 2, 800), (2, 0, 800)]);
 }
 
+/// Once only names with an ending were read; the number in a host name is no rank.
+#[test]
+fn dumps_may_end_in_the_rank_after_a_host() {
+    let all = dump(&[entry(1, "nccl:all_reduce", "[300]")]);
+    let names = ["d_node07_0", "d_node07_1", "d_node02_2"];
+    let expected = sums(&Files::new(&["r0.json", "r1.json", "r2.json"].map(|name| (name, &all))));
+    assert_eq!(sums(&Files::new(&names.map(|name| (name, &all)))), expected);
+    // Pickles beside the JSON that they were converted to.
+    let converted = names.map(|name| (format!("{name}.json"), all.as_bytes()));
+    let mut files: Vec<(&str, &[u8])> = names.map(|name| (name, &b"\x80\x02}q"[..])).to_vec();
+    files.extend(converted.iter().map(|(name, text)| (name.as_str(), *text)));
+    assert_eq!(sums(&Files::new(&files)), expected);
+}
+
+/// Once the time in the names was the rank.
+#[test]
+fn profiles_without_a_rank_are_refused() {
+    let anonymous = |rank: u32| kineto_rank(rank).replace("\"distributedInfo\"", "\"other\"");
+    let names = ["n_4711.172300000.pt.trace.json", "n_4712.172300001.pt.trace.json"];
+    let files = Files::new(&[(names[0], anonymous(0)), (names[1], anonymous(1))]);
+    let (problem, help) = files.auto().result.unwrap_err();
+    assert!(problem.contains(names[0]) && problem.contains("has no `distributedInfo`"), "{problem}");
+    assert!(help.contains("init_process_group"), "{help}");
+    let of_ranks =
+        Files::new(&[("rank0.172300000.pt.trace.json", anonymous(0)), ("rank1.json", anonymous(1))]);
+    assert_eq!(sums(&of_ranks), sums(&kineto()));
+}
+
 fn record(process: u32, communicator: &str, rank: u32, size: u32, what: &str) -> String {
     format!(
         "{{\"header\":{{\"id\":\"{communicator}\",\"comm_name\":\"unknown\",\"rank\":{rank},\"n_ranks\":{size},\"nnodes\":2}},\
@@ -403,6 +431,18 @@ fn processes_of_the_inspector_have_the_ranks_of_their_communicator() {
     let tree = |pair: (u32, u32)| sums.iter().find(|sum| (sum.0, sum.1) == pair).map_or(0, |sum| sum.2);
     assert_eq!(read.graph().bytes(), 2 * 3 * 8000 + 4 * 500 + 5);
     assert_eq!((tree((2, 1)) - 5) % 1000, 0);
+}
+
+/// Once their format was unknown.
+#[test]
+fn indented_records_are_read() {
+    let indented = |rank: u32| {
+        let call = performed("Broadcast", 1, 4096);
+        record(rank, "0xaa", rank, 2, &call).replace('{', "{\n  ").replace(',', ",\n  ")
+    };
+    let files =
+        [("a.log", indented(0)), ("b.log", indented(1)), ("gpu.prom", "# HELP bandwidth\n".to_owned())];
+    assert_eq!(sums(&Files::new(&files)), [(0, 1, 4096)]);
 }
 
 #[test]
