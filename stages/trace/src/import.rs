@@ -339,7 +339,9 @@ fn nearest<'s>(sample: &'s Sample<'_>) -> Option<(usize, &'s str, Format)> {
     let ends = sample.text.match_indices('\n').map(|(end, _)| end + 1).take(MOST_FOREIGN);
     ends.zip(2..).find_map(|(end, line)| {
         let rest = Sample::of(sample.path, sample.is_folder, sample.text.as_bytes()[end..].to_vec());
-        known(&rest).map(|(format, _)| (line, sample.text.lines().next().unwrap_or_default(), format))
+        // Rows of numbers may be the rest of any file.
+        let known = known(&rest).filter(|(format, _)| *format != Format::DenseMatrix);
+        known.map(|(format, _)| (line, sample.text.lines().next().unwrap_or_default(), format))
     })
 }
 

@@ -106,7 +106,7 @@ pub(super) fn foreign(head: &[u8]) -> Option<Foreign> {
         Some(COMPRESSED)
     } else if is_pickle(head) {
         Some(PICKLE)
-    } else if begin.starts_with("@ mpiP") || begin.starts_with("@mpiP") {
+    } else if text.lines().any(|line| ["@ mpiP", "@mpiP"].contains(&line.trim())) {
         Some(MPIP)
     } else if ["HPCTOOLKIT", "HPCPROF", "HPCRUN"].iter().any(|magic| head.starts_with(magic.as_bytes()))
         || (begin.starts_with("<?xml") && text.contains("<HPCToolkitExperiment"))
@@ -147,6 +147,7 @@ mod tests {
         for (head, what) in [
             (&b"\x1f\x8b\x08"[..], "compressed"),
             (b"@ mpiP\n@ Command : ./a.out\n@ Version : 3.5.0\n", MPIP.what),
+            (b"srun: queued\nstep 10 residual 1.0\n@ mpiP\r\n@ Command : ./a.out\n", MPIP.what),
             (b"HPCTOOLKITmeta\x04\x00", HPCTOOLKIT.what),
             (
                 b"<?xml version=\"1.0\"?>\n<!DOCTYPE HPCToolkitExperiment>\n<HPCToolkitExperiment>",

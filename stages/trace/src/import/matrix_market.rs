@@ -14,8 +14,9 @@ use crate::matrix::{Accumulator, MAX_RANKS};
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| {
-        let begin = sample.text.get(..BANNER.len());
-        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(BANNER))
+        // One that lost a `%` is refused with its line.
+        let begin = sample.text.trim_start_matches('%').get(..BANNER.len() - 2);
+        sample.text.starts_with('%') && begin.is_some_and(|begin| begin.eq_ignore_ascii_case(&BANNER[2..]))
     },
     files: reader::one_file,
     read: |path, _, cx| Ok(read(path, cx)?),
@@ -79,7 +80,11 @@ fn banner(lines: &mut Lines<'_>) -> Result<Banner, FileError> {
     let text = line.text.to_ascii_lowercase();
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let ["%%matrixmarket", "matrix", format, field, symmetry] = *words else {
-        return Err(line.error("not the first line of a Matrix Market matrix"));
+        let what = match words.first() {
+            Some(&"%matrixmarket") => "the first line begins with one `%` instead of two",
+            _ => "not the first line of a Matrix Market matrix",
+        };
+        return Err(line.error(what));
     };
     if format != "coordinate" {
         return Err(line.error(format!("unsupported format `{}`, expected `coordinate`", shown(format))));
@@ -116,7 +121,7 @@ fn messages_and_size(lines: &mut Lines<'_>) -> Result<(usize, Option<Vec<u64>>, 
             for number in numbers.split_ascii_whitespace() {
                 known.push(line.whole(Some(number), "number of messages")?);
             }
-        } else if !line.text.starts_with('%') {
+        } else if !line.text.trim_start().starts_with('%') {
             return Ok((line.number, messages, size(line)?));
         }
     }

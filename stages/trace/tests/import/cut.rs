@@ -89,7 +89,10 @@ fn packed_texts_are_read_as_if_they_were_not() {
 
 #[test]
 fn lines_of_other_programs_before_a_file_are_named() {
-    for (format, text) in texts().into_iter().filter(|(format, _)| *format != "ipm") {
+    for (format, text) in texts() {
+        if ["dense-matrix", "ipm"].contains(&format) {
+            continue;
+        }
         let files = Files::one(format!("[node01] WARNING: no memory\n\nstarted\n{text}"));
         let (problem, help) = files.auto().result.unwrap_err();
         let expected = format!("`trace` has an unknown format, but is `{format}` from line ");

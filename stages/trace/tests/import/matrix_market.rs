@@ -19,6 +19,25 @@ fn rows_send_to_columns() {
     assert_eq!(matrix("real", "general", fractions).auto().pairs(), [(0, 1, 1, 1500), (1, 0, 1, 8)]);
 }
 
+/// Once a comment behind blanks was the size of the matrix.
+#[test]
+fn blanks_before_comments_and_numbers_do_not_matter() {
+    let read =
+        matrix("INTEGER", "General \r", "  % bytes\r\n\r\n 3 3 2 \r\n\r\n1\t2 100 \r\n 3 1 7\r\n").auto();
+    assert_eq!(read.pairs(), [(0, 1, 1, 100), (2, 0, 1, 7)]);
+}
+
+/// Once hopmap told people to delete the first lines: the rest is square.
+#[test]
+fn a_lost_percent_sign_is_named() {
+    let refused =
+        Files::one("%MatrixMarket matrix coordinate pattern symmetric\n4 4 3\n2 1 5\n3 2 5\n4 3 5\n")
+            .refused();
+    assert_eq!(refused, "trace:1: the first line begins with one `%` instead of two");
+    let square = Files::one("my matrix\n0 1 2\n3 0 4\n5 6 0\n").auto().result.unwrap_err();
+    assert!(!square.1.contains("delete"), "{square:?}");
+}
+
 #[test]
 fn symmetric_matrices_count_in_both_directions() {
     let read = matrix("integer", "symmetric", "3 3 2\n2 1 10\n3 3 4\n").auto();
