@@ -256,7 +256,7 @@ fn machine(arguments: &Arguments, placements: &[Placement]) -> Result<String> {
     };
     let Some(hosts) = hosts else {
         return refuse(
-            "no hosts are given, and this is no job of a batch system",
+            "no hosts are given, and this is not a batch job",
             "give them with --hosts 'node[1-4]' --slots 4",
         );
     };

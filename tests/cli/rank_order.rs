@@ -279,7 +279,7 @@ fn what_is_no_job_is_one_message() {
     let sandbox = Sandbox::new();
     sandbox.write("labels.csv", labels(8));
     for (options, expected) in [
-        (&["--tp", "8"][..], "no hosts are given, and this is no job of a batch system"),
+        (&["--tp", "8"][..], "no hosts are given, and this is not a batch job"),
         (&["--hosts", "node[0-"], "hosts `node[0-`: host list"),
         (&["--hosts", "node[0-7],node3"], "has `node3` twice"),
         (

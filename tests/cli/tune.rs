@@ -229,7 +229,7 @@ fn what_cannot_be_tuned_is_one_message() {
         text(&output)
     };
     for (arguments, expected) in [
-        (&["tune", "--", "./app"][..], "no hosts are given, and this is no job of a batch system"),
+        (&["tune", "--", "./app"][..], "no hosts are given, and this is not a batch job"),
         (&["tune", "--hosts", "n[1-2", "--slots", "2", "--", "./app"], "hosts `n[1-2`"),
         (
             &["tune", "--hosts", "n[1-2]", "--slots", "2", "-n", "5", "--", "./app"],

@@ -28,7 +28,7 @@ enum Attribute {
     Connection,
 }
 
-/// Attributes of hosts; `-` stands for `_`.
+/// Attributes of hosts, with `_` in the place of `-`.
 const ATTRIBUTES: &[(&str, Attribute)] = &[
     ("slots", Attribute::Slots),
     ("cpu", Attribute::Slots),

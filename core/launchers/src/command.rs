@@ -41,7 +41,7 @@ impl CommandWords {
     }
 }
 
-/// A word of a command that is shown, as a shell takes it. What begins with a dash is taken for a path, which is no option.
+/// A word of a command that is shown, as a shell takes it. A path that begins with a dash gets `./` before it, so that it is not read as an option.
 #[must_use]
 pub fn shell_word(word: &str) -> String {
     let word = if word.starts_with('-') { format!("./{word}") } else { word.to_owned() };

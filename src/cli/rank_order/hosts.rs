@@ -26,7 +26,7 @@ impl Hosts {
     pub(super) fn new(list: Option<&str>, file: Option<&Path>, gpus: Option<u32>) -> Result<Self> {
         let Some(NamedHosts { place, hosts, job }) = named(list, file)? else {
             return refuse(
-                "no hosts are given, and this is no job of a batch system",
+                "no hosts are given, and this is not a batch job",
                 "name them in their present order: --hosts 'node[7,66,70,8]', or --hosts-file FILE",
             );
         };

@@ -40,7 +40,7 @@ impl Place {
     pub(super) fn of(arguments: &Arguments) -> Result<Self> {
         let Some(hosts) = arguments.hosts.hosts()? else {
             return refuse(
-                "no hosts are given, and this is no job of a batch system",
+                "no hosts are given, and this is not a batch job",
                 "name them: --hosts 'node[1-8]' --slots 2, or start hopmap in a job",
             );
         };

@@ -30,7 +30,7 @@ const HINT: &str = "a dense matrix has as many lines as columns: the bytes that 
 /// Numbers in the begin of a line that is too long to be seen whole.
 const MANY: usize = 256;
 
-/// What stands beside the numbers.
+/// Names of columns and rows, and the number of ranks.
 struct Form {
     /// Names of the columns, if any.
     names: Option<Vec<String>>,

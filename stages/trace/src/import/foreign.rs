@@ -62,7 +62,7 @@ const PICKLE: Foreign = Foreign {
 
 const COMPRESSED: Foreign = Foreign {
     what: "compressed",
-    why: "only uncompressed files are supported",
+    why: "hopmap unpacks only text files that gzip packed whole",
     instead: "decompress it first, for example with `gunzip`; unpack a TAU profile (`.ppk`) with `paraprof --dump`",
 };
 

@@ -49,7 +49,8 @@ fn formats_without_pairs_are_rejected_by_name() {
          are merged | pass the original `.clog2` file"
     );
     assert!(
-        one(b"\x1f\x8b\x08\x00").starts_with("`trace` is compressed: only uncompressed files are supported")
+        one(b"\x1f\x8b\x08\x00")
+            .starts_with("`trace` is compressed: hopmap unpacks only text files that gzip packed whole")
     );
     let hpctoolkit = "is an HPCToolkit database: it contains time samples, but no messages";
     assert!(one(b"HPCTOOLKITprof\x04\x00").contains(hpctoolkit));

@@ -352,7 +352,7 @@ fn dumps_begin_with_the_first_operation_that_all_ranks_have() {
     assert_eq!(sums(&flight_recorder()), [(0, 1, 800), (1, 2, 800), (2, 0, 800)]);
 }
 
-/// Once only names with an ending were read; the number in a host name is no rank.
+/// Once only names with an ending were read; the number in a host name is not a rank.
 #[test]
 fn dumps_may_end_in_the_rank_after_a_host() {
     let all = dump(&[entry(1, "nccl:all_reduce", "[300]")]);

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use glob::Pattern;
 use hopmap_model::NodeKind;
 
 use super::dump::{Fabric, FabricLink, FabricNode};
@@ -338,47 +339,9 @@ fn matches(pattern: &str, node: &FabricNode) -> bool {
         node.host.as_deref(),
         is_host.then(|| device_of(&node.description)),
     ];
-    texts.into_iter().flatten().any(|text| fits(pattern.as_bytes(), text.as_bytes()))
-}
-
-/// Whether a text has the form of a pattern, in which `*` stands for any text and `?` for one letter.
-fn fits(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut at, mut place, mut star) = (0, 0, None);
-    while at < text.len() {
-        match pattern.get(place) {
-            Some(b'*') => {
-                star = Some((place, at));
-                place += 1;
-            }
-            Some(letter) if *letter == b'?' || *letter == text[at] => (at, place) = (at + 1, place + 1),
-            _ => {
-                let Some((begin, from)) = star else { return false };
-                star = Some((begin, from + 1));
-                (at, place) = (from + 1, begin + 1);
-            }
-        }
-    }
-    pattern[place..].iter().all(|letter| *letter == b'*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_are_those_of_shells() {
-        for (pattern, text, is_it) in [
-            ("*", "", true),
-            ("", "", true),
-            ("", "a", false),
-            ("a*c", "abbc", true),
-            ("a*c", "abcb", false),
-            ("*mlx5_1", "n1 mlx5_1", true),
-            ("a?c", "abc", true),
-            ("a?", "a", false),
-            ("**b*", "aab", true),
-        ] {
-            assert_eq!(fits(pattern.as_bytes(), text.as_bytes()), is_it, "{pattern} {text}");
-        }
-    }
+    // A pattern that is not valid is a name with a bracket.
+    let escaped = || Pattern::new(&Pattern::escape(pattern));
+    Pattern::new(pattern)
+        .or_else(|_| escaped())
+        .is_ok_and(|pattern| texts.into_iter().flatten().any(|text| pattern.matches(text)))
 }
