@@ -110,8 +110,9 @@ impl Hosts {
             }
         };
         let room = |index: usize| job.as_ref().and_then(|job| job.most[index]);
-        let over = given.iter().enumerate().find_map(|(index, given)| Some((index, (*given)?, room(index)?)));
-        if let Some((index, given, room)) = over.filter(|(_, given, room)| given > room) {
+        let mut known =
+            given.iter().enumerate().filter_map(|(index, given)| Some((index, (*given)?, room(index)?)));
+        if let Some((index, given, room)) = known.find(|(_, given, room)| given > room) {
             let host = &hosts[index].0;
             let problem = format!(
                 "--slots gives `{host}` {given} slots, but the job starts at most {room} ranks there"
