@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use hopmap_artifact::Folder;
 use hopmap_command::shown;
-use hopmap_model::{Artifact, MOST_GAIN, Metrics, Prediction, Schedule, TraceSummary, Trials};
+use hopmap_model::{
+    Artifact, Deltas, MOST_GAIN, Metrics, Prediction, Schedule, TraceSummary, Trials, first_as_base,
+};
 use hopmap_text::counted;
 use hopmap_trials::{comparisons, summary};
 use hopmap_views::decimal;
@@ -150,6 +152,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
             Trials::KIND => Some(format!("  {id:<12} {}", measured(store, record)?)),
             Schedule::KIND => scheduled(record).map(|line| format!("  {id:<12} {line}")),
+            Deltas::KIND => first_base(record).map(|line| format!("  {id:<12} {line}")),
             _ => None,
         });
         let most = if listed { MOST_LISTED } else { MOST_SHOWN };
@@ -304,6 +307,14 @@ fn scheduled(record: &OutputRecord) -> Option<String> {
     };
     let parts = [seconds("makespan", "makespan"), seconds("predicted_s", "predicted"), Some(recorded)];
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// Whether the first checkpoint suffices as base, for the shortest block that was tried.
+fn first_base(record: &OutputRecord) -> Option<String> {
+    let verdicts = first_as_base(&record.metrics);
+    let more = verdicts.len().saturating_sub(1);
+    let more = if more == 0 { String::new() } else { format!("; … and {more} more block lengths") };
+    Some(format!("{}{more}", verdicts.first()?))
 }
 
 /// What a program did, in one line.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{
     Artifact, Cause, CheckpointStore, ConvergencePoint, Deltas, Diagnosis, Failure, Failures, Mapping, Part,
-    Paths, Routes, RuleTotals, Schedule, StoredCheckpoint, SystemGraph, Tables, TaskGraph,
+    Paths, Routes, RuleTotals, Schedule, StoredCheckpoint, SystemGraph, Tables, TaskGraph, first_as_base,
 };
 use hopmap_objective::{Quality, linear, link_loads};
 use hopmap_views::{
@@ -359,6 +359,7 @@ const MOST_BASES: usize = 40;
 pub(crate) fn deltas(page: &mut Page, results: Results<'_>) {
     for (cell, deltas) in results.all::<Deltas>() {
         page.heading_of("Deltas: ", cell);
+        first_as_base(&deltas.metrics).into_iter().for_each(|verdict| page.note(&escape(&verdict)));
         block_table(page, &deltas);
         for block in drawn(&deltas) {
             let caption = "Bars: bytes stored for each checkpoint. Numbers and arcs: its base. The first checkpoint is stored in \

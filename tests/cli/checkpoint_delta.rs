@@ -43,7 +43,7 @@ fn rules_choose_bases_and_the_table_lists_the_stored_bytes() {
     adca literal, blocks of 256 bytes: 7904 of 9216 bytes stored, 0.000 s of writing, depth 1, bases 1 1 1
     adca immediate, blocks of 256 bytes: 7344 of 9216 bytes stored, 0.000 s of writing, depth 2, bases 1 1 3
     optimum, blocks of 256 bytes: 7064 of 9216 bytes stored, 0.000 s of writing, depth 3, bases 1 2 3
-    the first checkpoint suffices as base, blocks of 256 bytes: incremental saves 15.0 % of its deltas, and epsilon is 20 %
+    the first checkpoint suffices as base, blocks of 256 bytes: the best rule saves 15.0 % of its deltas, and epsilon is 20 %
     ");
     insta::assert_snapshot!(table(&sandbox, "rules"), @r"
     rule,reading,block,bases,sum_of_bases,base_changes,full_bytes,stored_bytes,write_s,depth
@@ -97,6 +97,7 @@ fn rules_choose_bases_and_the_table_lists_the_stored_bytes() {
       depth_incremental_256        3
       depth_optimum_256            3
       epsilon                      0.2
+      first_suffices_256           1
       full_bytes                   9216
       saving_against_first_256     0.15
       stored_bytes_adca_immediate_256 7344

@@ -16,6 +16,28 @@ pub struct Deltas {
     pub metrics: BTreeMap<String, f64>,
 }
 
+/// Metric of a block length: the fraction of its deltas against the first checkpoint that the best rule saves.
+pub const SAVING_AGAINST_FIRST: &str = "saving_against_first_";
+
+/// Whether the first checkpoint suffices as base, as the paper reports for its programs, by block length: the test of ADCA applied to
+/// the sum of all deltas. `metrics` are those of [`Deltas`].
+#[must_use]
+pub fn first_as_base(metrics: &BTreeMap<String, f64>) -> Vec<String> {
+    let epsilon = metrics.get("epsilon").copied().unwrap_or_default();
+    let block = |name: &str| name.strip_prefix(SAVING_AGAINST_FIRST)?.parse::<u32>().ok();
+    let mut savings: Vec<(u32, f64)> =
+        metrics.iter().filter_map(|(name, &saving)| Some((block(name)?, saving))).collect();
+    savings.sort_unstable_by_key(|&(block, _)| block);
+    let verdict = |(block, saving): (u32, f64)| {
+        let suffices = if saving > epsilon { "does not suffice" } else { "suffices" };
+        let (saving, epsilon) = (100.0 * saving, 100.0 * epsilon);
+        format!(
+            "the first checkpoint {suffices} as base, blocks of {block} bytes: the best rule saves {saving:.1} % of its deltas, and epsilon is {epsilon:.0} %"
+        )
+    };
+    savings.into_iter().map(verdict).collect()
+}
+
 /// The stored delta of one checkpoint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointDelta {

@@ -33,7 +33,7 @@ pub use calibration::{CalibratedCost, CalibrationError, CostName};
 pub use collectives::{CollectiveCalls, CollectiveOperation, CollectiveTable, CollectiveTableError};
 pub use context::{Communicator, Context, Error, Launcher, Observer, seed_stream};
 pub use costs::{Costs, CostsError};
-pub use deltas::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
+pub use deltas::{CheckpointDelta, DeltaRule, Deltas, RuleTotals, SAVING_AGAINST_FIRST, first_as_base};
 pub use faults::{
     InternalError, OutOfRange, is_bandwidth, is_cost, is_time, require, require_above_zero, to_u32,
 };

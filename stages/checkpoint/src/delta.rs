@@ -18,7 +18,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use hopmap_durable::DurableError;
-use hopmap_model::{CheckpointDelta, Context, DeltaRule, Deltas, RuleTotals};
+use hopmap_model::{CheckpointDelta, Context, DeltaRule, Deltas, RuleTotals, SAVING_AGAINST_FIRST};
 use rayon::prelude::*;
 use tempfile::Builder;
 
@@ -176,31 +176,16 @@ fn totals(first: &CheckpointDelta, rows: &[CheckpointDelta], cost: WriteCost) ->
     }
 }
 
-/// The best rule compared with the first checkpoint as base, over the whole series.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AgainstFirst {
-    /// The rule that stores least; ties are broken in table order.
-    pub best: DeltaRule,
-    /// The fraction of the deltas against the first base that it saves. ADCA compares this fraction with ε
-    /// for a single checkpoint.
-    pub saving: f64,
-}
-
-/// Compares the rules for a block length. `None` if the rule `first` is missing, or its deltas are empty.
-#[must_use]
-pub fn against_first(
-    checkpoints: &[CheckpointDelta],
-    rules: &[RuleTotals],
-    block: u32,
-) -> Option<AgainstFirst> {
+/// The fraction of the deltas against the first checkpoint that the best rule saves over the whole series, which ADCA compares with ε for
+/// a single checkpoint. `None` if the rule `first` is missing, or its deltas are empty.
+fn against_first(checkpoints: &[CheckpointDelta], rules: &[RuleTotals], block: u32) -> Option<f64> {
     // All rules store the first checkpoint alike.
     let full = checkpoints.iter().find(|row| row.block == block).map_or(0, |row| row.stored_bytes);
     let of_block = || rules.iter().filter(|rule| rule.block == block);
-    let first = of_block().find(|rule| rule.rule == DeltaRule::First)?;
-    let best = of_block().min_by_key(|rule| (rule.stored_bytes, rule.rule))?;
-    let deltas = first.stored_bytes.saturating_sub(full);
-    let saved = first.stored_bytes.saturating_sub(best.stored_bytes);
-    (deltas > 0).then(|| AgainstFirst { best: best.rule, saving: saved as f64 / deltas as f64 })
+    let first = of_block().find(|rule| rule.rule == DeltaRule::First)?.stored_bytes;
+    let best = of_block().map(|rule| rule.stored_bytes).min()?;
+    let deltas = first.saturating_sub(full);
+    (deltas > 0).then(|| first.saturating_sub(best) as f64 / deltas as f64)
 }
 
 fn metrics(
@@ -229,8 +214,11 @@ fn metrics(
         metrics.extend(values.map(|(what, value)| (format!("{what}_{name}"), value)));
     }
     for &block in &settings.blocks {
-        let found = against_first(checkpoints, rules, block);
-        metrics.extend(found.map(|found| (format!("saving_against_first_{block}"), found.saving)));
+        if let Some(saving) = against_first(checkpoints, rules, block) {
+            let suffices = f64::from(u8::from(saving <= settings.epsilon));
+            metrics.insert(format!("{SAVING_AGAINST_FIRST}{block}"), saving);
+            metrics.insert(format!("first_suffices_{block}"), suffices);
+        }
     }
     metrics
 }

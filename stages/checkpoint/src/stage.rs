@@ -7,10 +7,10 @@ use std::time::Duration;
 use hopmap_durable::{DurableError, Staging};
 use hopmap_model::{
     CheckpointSeries, CheckpointStore, Context, DeltaRule, Deltas, Error, InputPath, Inputs, OutOfRange,
-    Outcome, Outputs, Port, RuleTotals, Stage, StoredCheckpoint, require,
+    Outcome, Outputs, Port, RuleTotals, Stage, StoredCheckpoint, first_as_base, require,
 };
 
-use crate::delta::{DeltaError, Settings, WriteCost, against_first, deltas};
+use crate::delta::{DeltaError, Settings, WriteCost, deltas};
 use crate::params::{DeltaParams, Reading, Rule};
 use crate::series::{Checkpoint, CheckpointFile, SeriesError, generate};
 use crate::store::{AddOptions, DeltaSettings, Manifest, Source, Store};
@@ -31,7 +31,7 @@ impl Stage for DeltaStage {
     const KIND: &'static str = "checkpoint/delta";
     const SUMMARY: &'static str =
         "Compute the size of a checkpoint series with the delta rules first, incremental and ADCA";
-    const REVISION: u32 = 3;
+    const REVISION: u32 = 4;
 
     fn ports() -> &'static [Port] {
         const { &[Port::optional::<CheckpointSeries>("checkpoints"), Port::output::<Deltas>("deltas")] }
@@ -62,8 +62,7 @@ impl Stage for DeltaStage {
         let settings = delta_settings(&params)?;
         let (deltas, complete) = deltas(&series, &settings, cx)?;
         deltas.rules.iter().for_each(|rule| cx.log(sentence(rule)));
-        let verdict = |&block: &u32| verdict(&deltas, block, settings.epsilon);
-        settings.blocks.iter().filter_map(verdict).for_each(|line| cx.log(line));
+        first_as_base(&deltas.metrics).into_iter().for_each(|line| cx.log(line));
         let outputs = Outputs::new().with("deltas", deltas);
         Ok(if complete { Outcome::Done(outputs) } else { Outcome::Partial(outputs) })
     }
@@ -142,20 +141,6 @@ fn rules(params: &DeltaParams) -> Vec<DeltaRule> {
         DeltaRule::Optimum => params.optimum,
     };
     DeltaRule::ALL.into_iter().filter(asked).collect()
-}
-
-/// Whether the first checkpoint suffices as base, as the paper reports for its programs: ADCA's test applied
-/// to the sum of all deltas.
-fn verdict(deltas: &Deltas, block: u32, epsilon: f64) -> Option<String> {
-    let found = against_first(&deltas.checkpoints, &deltas.rules, block)?;
-    let suffices = if found.saving > epsilon { "does not suffice" } else { "suffices" };
-    Some(format!(
-        "the first checkpoint {suffices} as base, blocks of {block} bytes: {} saves {:.1} % of its deltas, \
-         and epsilon is {:.0} %",
-        found.best.name(),
-        100.0 * found.saving,
-        100.0 * epsilon
-    ))
 }
 
 /// The results of a rule in one line.
