@@ -158,11 +158,12 @@ impl Pipeline {
         let index = Index::new(&loose, &blocks, scope);
         let cells: Vec<Cell> = loose.iter().map(|cell| connected(cell, &index, scope)).collect();
         let cells = sorted(cells, &loose, &problems);
-        let tables = questions(&file.tables, &blocks, &scope, source.text());
+        let (tables, unchecked) = questions(&file.tables, &blocks, &scope, source.text());
         let gates = gates(&file.gates, &cells, &blocks, &scope, source.text());
         let name = file.name.unwrap_or_else(|| source.stem());
         let File { description, batch, save_on_failure, .. } = file;
-        let warnings = source.tie(loose.into_iter().flat_map(|cell| cell.warnings).collect()).0;
+        let warnings = loose.into_iter().flat_map(|cell| cell.warnings).chain(unchecked);
+        let warnings = source.tie(warnings.collect()).0;
         let mut pipeline = Self {
             name,
             description,

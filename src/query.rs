@@ -164,6 +164,17 @@ pub(crate) fn exec(arguments: &[OsString]) -> ProgramError {
     }
 }
 
+/// Which tables cannot be made, because the program that answers their questions is not here. Stages run without it.
+pub(crate) fn missing(questions: &[TableQuestion]) -> Option<Problem> {
+    let first = questions.first()?;
+    let error = path().err()?;
+    let names: Vec<String> = questions.iter().map(|question| format!("`{}`", question.name)).collect();
+    let tables = if names.len() == 1 { "table" } else { "tables" };
+    let problem = Problem::new(format!("no {tables} {}: {error}", names.join(", ")), &first.span);
+    let help = error.help().map(|help| help.to_string());
+    Some(Problem { help, ..problem })
+}
+
 /// What is wrong with questions, as far as that can be known before there are results.
 pub(crate) fn check(questions: &[TableQuestion], stages: &[&str]) -> Vec<Result<(), Problem>> {
     let stages = stages.iter().copied().map(str::to_owned).collect();

@@ -538,7 +538,7 @@ pub(crate) struct CheckArguments {
 
 pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result {
     let pipeline = arguments.pipeline.open()?;
-    summary::deprecated(&pipeline, output);
+    summary::warn_of_file(&pipeline, output);
     check_saves(&pipeline, &mut Store::load(&arguments.store.root(&arguments.pipeline)?)?)?;
     let missing = missing_programs(&pipeline);
     if !missing.is_empty() {

@@ -344,7 +344,7 @@ pub(crate) fn warn(pipeline: &Pipeline, store: &Store, output: Output) {
             counted(count, "damaged line")
         ));
     }
-    deprecated(pipeline, output);
+    warn_of_file(pipeline, output);
     let id = PipelineId::of(pipeline, store.root());
     let others: Vec<String> = store.namesakes(&id).map(ToString::to_string).collect();
     if !others.is_empty() {
@@ -380,8 +380,8 @@ fn needs_accepted(pipeline: &Pipeline, report: &RunReport) -> bool {
     pipeline.gates.iter().filter(fails).any(|gate| gate.formula.right.needs_accepted())
 }
 
-/// Warns of deprecated names in a pipeline file.
-pub(super) fn deprecated(pipeline: &Pipeline, output: Output) {
+/// Warns of deprecated names in a pipeline file, and of tables that cannot be made.
+pub(super) fn warn_of_file(pipeline: &Pipeline, output: Output) {
     pipeline.warnings.iter().for_each(|warning| output.note(format!("warning: {}", warning.one_line())));
 }
 
@@ -474,6 +474,9 @@ pub(crate) fn ask(
 ) -> Option<Problems> {
     if pipeline.tables.is_empty() {
         return None;
+    }
+    if let Some(problem) = query::missing(&pipeline.tables) {
+        return Some(pipeline.source.tie(vec![problem]));
     }
     let catalogue = Catalogue::of_report(store, pipeline, report);
     let work = store.work();

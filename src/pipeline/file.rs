@@ -330,26 +330,29 @@ fn batch(table: &Table, problems: &Sink) -> Batch {
     }
 }
 
-/// The questions of a pipeline file, checked as far as that is possible before there are results.
+/// The questions of a pipeline file, checked as far as that is possible before there are results; or why they are not.
 pub(crate) fn questions(
     tables: &Table,
     stages: &[StageBlock],
     scope: &Scope<'_>,
     text: &str,
-) -> Vec<TableQuestion> {
+) -> (Vec<TableQuestion>, Option<Problem>) {
     let stages: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
     let mut questions: Vec<TableQuestion> =
         tables.entries.iter().filter_map(|entry| parse(entry, scope)).collect();
-    let mut checked = query::check(&questions, &stages).into_iter();
-    questions.retain(|question| match checked.next() {
-        Some(Err(problem)) => {
-            scope.problems.push(question.located(problem, text));
-            false
-        }
-        _ => true,
-    });
+    let missing = query::missing(&questions);
+    if missing.is_none() {
+        let mut checked = query::check(&questions, &stages).into_iter();
+        questions.retain(|question| match checked.next() {
+            Some(Err(problem)) => {
+                scope.problems.push(question.located(problem, text));
+                false
+            }
+            _ => true,
+        });
+    }
     repeated_saves(&questions, scope.problems);
-    questions
+    (questions, missing)
 }
 
 fn parse(entry: &Entry, scope: &Scope<'_>) -> Option<TableQuestion> {
