@@ -35,9 +35,9 @@ pub(crate) struct Arguments {
     /// Folder of the project; created if it is missing.
     #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
-    /// Start from this bundled pipeline.
-    #[arg(long, value_name = "PIPELINE", default_value = "place")]
-    from: String,
+    /// Start from this bundled pipeline [default: place].
+    #[arg(long, value_name = "PIPELINE")]
+    from: Option<String>,
     /// Set the default of the parameter `trace`: the trace of your program.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     trace: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         list(output);
         return Ok(Exit::Done);
     }
-    let embedded = find(&arguments.from)?;
+    let embedded = start(arguments)?;
     let folder = real(&working_directory()?.join(&arguments.folder));
     let files = files(embedded, &folder, &defaults(arguments, embedded, &folder)?)?;
     refuse_others(&folder, &files)?;
@@ -81,6 +81,22 @@ fn list(output: Output) {
     for embedded in EMBEDDED {
         output.line(format!("{:<width$}  {}", embedded.name, embedded.description()));
     }
+}
+
+/// The bundled pipeline to start from. One that is named in the place of the folder is what people mean who have read the list.
+fn start(arguments: &Arguments) -> Result<&'static Embedded> {
+    const USUAL: &str = "place";
+    let folder = arguments.folder.to_str().unwrap_or_default();
+    let named = arguments.from.is_none() && folder != USUAL;
+    if named && EMBEDDED.iter().any(|embedded| embedded.name == folder) {
+        return refuse(
+            format!("`{folder}` is a bundled pipeline, and the first argument is a folder"),
+            format!(
+                "`hopmap init --from {folder}` starts from it; `hopmap init --from {USUAL} {folder}` makes a folder of that name"
+            ),
+        );
+    }
+    find(arguments.from.as_deref().unwrap_or(USUAL))
 }
 
 fn find(name: &str) -> Result<&'static Embedded> {

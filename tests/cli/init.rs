@@ -300,6 +300,12 @@ fn mistakes_make_nothing() {
       help: give the branches of every level, innermost first: `tree:2x4x2`
     [exit code 2]
     "#);
+    assert_snapshot!(sandbox.seen(&["init", "table-1"]), @r"
+    ------- stderr -------
+    error[command::mistake]: `table-1` is a bundled pipeline, and the first argument is a folder
+      help: `hopmap init --from table-1` starts from it; `hopmap init --from place table-1` makes a folder of that name
+    [exit code 2]
+    ");
     assert!(!sandbox.path().join("x").exists());
 }
 
