@@ -175,14 +175,26 @@ fn claims_end_in_one_table() {
     let small = ["groups=[2, 2, 2]", "few=[2, 2, 2]", "processes=[1, 64]", "instances=1..1", "seeds=1..2"];
     seen(&sandbox, "claims.toml", &small);
     insta::assert_snapshot!(sandbox.read("out/claims-verdicts.csv"), @r#"
-    claim,percent,best_other,verdict
-    "50 candidates at a temperature are best (001, fig. 1)",0.0,0.0,cannot be decided here
-    "Cauchy cooling is better than proportional (001, fig. 3)",0.0,0.0,cannot be decided here
-    "an exchange after 1000 iterations is best (001, fig. 4)",0.0,0.0,cannot be decided here
-    "as many solvers as ranks are best (001, fig. 5)",0.0,0.0,cannot be decided here
-    "basic crossover, ring and one migrant are best (000)",873.5,0.9,cannot be decided here
-    "more processes make annealing more accurate (001, fig. 6)",0.0,0.9,cannot be decided here
-    "more processes make the genetic algorithm more accurate (001, fig. 6)",6.0,873.9,cannot be decided here
+    claim,compared_with,better,worse,p,verdict
+    "50 candidates at a temperature are best (001, fig. 1)",10,1,0,1.0,cannot be decided here
+    "50 candidates at a temperature are best (001, fig. 1)",100,0,0,1.0,cannot be decided here
+    "50 candidates at a temperature are best (001, fig. 1)",25,1,0,1.0,cannot be decided here
+    "50 candidates at a temperature are best (001, fig. 1)",250,0,0,1.0,cannot be decided here
+    "Cauchy cooling is better than proportional (001, fig. 3)",proportional,0,0,1.0,cannot be decided here
+    "an exchange after 1000 iterations is best (001, fig. 4)",100,0,0,1.0,cannot be decided here
+    "an exchange after 1000 iterations is best (001, fig. 4)",500,0,0,1.0,cannot be decided here
+    "an exchange after 1000 iterations is best (001, fig. 4)",5000,0,0,1.0,cannot be decided here
+    "an exchange after 1000 iterations is best (001, fig. 4)",50000,0,0,1.0,cannot be decided here
+    "as many solvers as ranks are best (001, fig. 5)",1,1,0,1.0,cannot be decided here
+    "as many solvers as ranks are best (001, fig. 5)",125,0,0,1.0,cannot be decided here
+    "as many solvers as ranks are best (001, fig. 5)",25,0,0,1.0,cannot be decided here
+    "as many solvers as ranks are best (001, fig. 5)",5,0,0,1.0,cannot be decided here
+    "basic crossover, ring and one migrant are best (000)","basic, master-slave, 1 migrants",0,2,0.489,cannot be decided here
+    "basic crossover, ring and one migrant are best (000)","basic, ring, 4 migrants",0,1,1.0,cannot be decided here
+    "basic crossover, ring and one migrant are best (000)","order, ring, 1 migrants",0,2,0.489,cannot be decided here
+    "basic crossover, ring and one migrant are best (000)","sorting, ring, 1 migrants",1,1,1.0,cannot be decided here
+    "more processes make annealing more accurate (001, fig. 6)",1,1,0,1.0,cannot be decided here
+    "more processes make the genetic algorithm more accurate (001, fig. 6)",1,1,0,1.0,cannot be decided here
     "#);
     let rows = |file: &str| sandbox.read(file).lines().count();
     assert_eq!([rows("out/claims.csv"), rows("out/claims-times.csv")], [1 + 28, 1 + 11]);
