@@ -74,12 +74,15 @@ fn found(path: &Path) -> std::io::Result<Vec<(String, u32, PathBuf)>> {
     });
     let mut profiles: Vec<(String, u32, PathBuf)> = profiles.collect();
     profiles.sort_unstable();
+    // A packed one beside the other is a copy.
+    profiles.dedup_by(|one, other| (&one.0, one.1) == (&other.0, other.1));
     Ok(profiles)
 }
 
 /// Prefix and rank in the name of a profile.
 fn parts(name: &str) -> Option<(&str, u32)> {
-    let (prefix, number) = name.strip_suffix(".prof")?.rsplit_once('.')?;
+    let (prefix, number) =
+        name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".prof")?.rsplit_once('.')?;
     let rank = number.parse().ok().filter(|rank: &u32| *rank < MAX_RANKS && rank.to_string() == number)?;
     Some((prefix, rank))
 }

@@ -30,7 +30,7 @@ pub fn unpacked(packed: impl BufRead, bytes: u64) -> impl Read {
 }
 
 /// The content of a file, which may be packed with gzip, and its size if it is not.
-fn opened(path: &Path) -> io::Result<(Box<dyn Read>, Option<u64>)> {
+pub fn opened(path: &Path) -> io::Result<(Box<dyn Read>, Option<u64>)> {
     let mut file = BufReader::with_capacity(BUFFER, open_input(path)?);
     let bytes = file.get_ref().metadata().map_or(0, |metadata| metadata.len());
     Ok(match file.fill_buf()?.starts_with(&GZIP) {
@@ -39,12 +39,16 @@ fn opened(path: &Path) -> io::Result<(Box<dyn Read>, Option<u64>)> {
     })
 }
 
-/// The first bytes of a file, which may be packed with gzip; at most `most`.
+/// The first bytes of a file, which may be packed with gzip; at most `most`. A packed file may be cut.
 pub fn head(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     let mut head = Vec::new();
     let read = opened(path).and_then(|(source, _)| source.take(most).read_to_end(&mut head));
-    read.map_err(|error| FileError::unreadable(path, &error))?;
-    Ok(head)
+    match read {
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            Err(FileError::unreadable(path, &error))
+        }
+        _ => Ok(head),
+    }
 }
 
 struct Unpacked<R> {
@@ -79,6 +83,8 @@ pub(crate) struct Input<'a> {
     done: u64,
     /// Total bytes; zero if unknown.
     total: u64,
+    /// Whether a packed file ends within its data.
+    pub(crate) is_cut: bool,
 }
 
 impl<'a> Input<'a> {
@@ -99,6 +105,7 @@ impl<'a> Input<'a> {
             to: 0,
             done: 0,
             total: 0,
+            is_cut: false,
         }
     }
 
@@ -149,6 +156,7 @@ impl<'a> Input<'a> {
                 read => break read,
             }
         };
+        self.is_cut = read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
         let read =
             read.map_err(|error| FileError { line: None, ..FileError::unreadable(&self.path, &error) })?;
         self.to += read;
@@ -177,7 +185,9 @@ impl<'a> Input<'a> {
 
 /// Reads a file of at most `most` bytes, which may be packed with gzip.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
-    let bytes = head(path, most.saturating_add(1))?;
+    let mut bytes = Vec::new();
+    let read = opened(path).and_then(|(file, _)| file.take(most.saturating_add(1)).read_to_end(&mut bytes));
+    read.map_err(|error| FileError::unreadable(path, &error))?;
     match bytes.len() as u64 > most {
         true => Err(FileError::unreadable(path, &InputError::TooLarge(most).into())),
         false => Ok(bytes),

@@ -12,6 +12,6 @@ mod words;
 pub use counts::{bytes, counted};
 pub use error::FileError;
 pub use foreign::{Foreign, is_foreign, without_foreign};
-pub use input::{head, read, read_text, unpacked, utf8};
+pub use input::{head, opened, read, read_text, unpacked, utf8};
 pub use lines::{Line, Lines, foreign_lines, lines_of};
 pub use words::{Words, closest, shown};

@@ -15,24 +15,15 @@ pub struct Lines<'a> {
     /// Line separator.
     separator: u8,
     is_lossy: bool,
-    /// How the file may end.
-    end: End,
+    /// Unless the last line may lack its terminator: whether it is left out then, or an error with this hint.
+    cut: Option<(bool, &'static str)>,
+    /// Whether a last line without its terminator is whole nevertheless.
+    is_whole: fn(&[u8]) -> bool,
     is_cut: bool,
     skips_foreign: bool,
     text: String,
     /// Number of the last line, from one.
     number: usize,
-}
-
-/// Where a file may end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// The last line may lack its terminator.
-    Anywhere,
-    /// A last line without a terminator is an error: the file was truncated.
-    AfterLine,
-    /// A last line without a terminator is left out, or else its errors have this hint.
-    WithinLine(bool, &'static str),
 }
 
 /// A line of a file or text, which can create errors with its position.
@@ -70,7 +61,8 @@ impl<'a> Lines<'a> {
             input,
             separator: b'\n',
             is_lossy: false,
-            end: End::Anywhere,
+            cut: None,
+            is_whole: |_| false,
             is_cut: false,
             skips_foreign: false,
             text: String::new(),
@@ -90,16 +82,17 @@ impl<'a> Lines<'a> {
         Self { is_lossy: true, ..self }
     }
 
-    /// Rejects a last line without a terminator: the file was truncated.
-    #[must_use]
-    pub fn must_end(self) -> Self {
-        Self { end: End::AfterLine, ..self }
-    }
-
-    /// The file may end within a line: a last line without a terminator is left out, or else its errors have this hint.
+    /// The file may be cut: a last line without a terminator is left out, or else an error with this hint.
+    /// Part of a number is a number, so that the line cannot be trusted.
     #[must_use]
     pub fn may_be_cut(self, is_left_out: bool, help: &'static str) -> Self {
-        Self { end: End::WithinLine(is_left_out, help), ..self }
+        Self { cut: Some((is_left_out, help)), ..self }
+    }
+
+    /// A last line without a terminator is whole if this says so of its text, as where editors removed the terminator.
+    #[must_use]
+    pub fn whole_if(self, is_whole: fn(&[u8]) -> bool) -> Self {
+        Self { is_whole, ..self }
     }
 
     /// Whether a last line without a terminator was left out.
@@ -137,17 +130,12 @@ impl<'a> Lines<'a> {
     #[inline]
     fn line(&mut self, length: usize) -> Result<Line<'_>, FileError> {
         let line = self.input.before(length);
-        let is_part = !line.ends_with(&[self.separator]);
         let line = match self.separator {
             b'\n' => line.strip_suffix(b"\n").unwrap_or(line),
             separator => line.strip_suffix(&[separator]).unwrap_or(line),
         };
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let help = match self.end {
-            End::WithinLine(_, help) if is_part => help,
-            _ => self.input.help,
-        };
-        let (path, number) = (&*self.input.path, self.number);
+        let (path, number, help) = (&*self.input.path, self.number, self.input.help);
         let text = match std::str::from_utf8(line) {
             Ok(text) => text,
             Err(_) if self.is_lossy => {
@@ -269,15 +257,19 @@ impl<'a> Lines<'a> {
         let next = self.number + usize::from(self.separator == b'\n');
         loop {
             let known = self.input.rest().len();
-            if !self.input.fill(next)? {
-                if known > 0 && matches!(self.end, End::WithinLine(true, _)) {
-                    self.input.pass(known);
-                    self.is_cut = true;
-                    return Ok(0);
-                }
-                return match known > 0 && self.end == End::AfterLine {
-                    true => Err(self.input.error(next, "the line is cut off")),
-                    false => Ok(known),
+            let read = self.input.fill(next);
+            if read != Ok(true) {
+                let ends_within = || known > 0 && !(self.is_whole)(self.input.rest().trim_ascii());
+                let is_cut = self.input.is_cut || (read.is_ok() && ends_within());
+                let cut = |_| self.input.error(next, "the line is cut off");
+                return match self.cut.filter(|_| is_cut) {
+                    None => read.map(|_| known),
+                    Some((false, help)) => Err(read.map_or_else(|error| error, cut).with_help(help)),
+                    Some((true, _)) => {
+                        self.input.pass(known);
+                        self.is_cut = true;
+                        Ok(0)
+                    }
                 };
             }
             if let Some(end) = memchr(self.separator, &self.input.rest()[known..]) {
@@ -422,7 +414,7 @@ mod tests {
         for length in [0, 1, BUFFER - 2, BUFFER - 1, BUFFER, BUFFER + 1, 3 * BUFFER] {
             let text = [b"a\n\n", &*vec![b'x'; length], b"\nb\n"].concat();
             let lengths: Vec<usize> =
-                all(lines(&text).must_end()).unwrap().iter().map(|line| line.1.len()).collect();
+                all(lines(&text).may_be_cut(false, "")).unwrap().iter().map(|line| line.1.len()).collect();
             assert_eq!(lengths, [1, 0, length, 1]);
             let (mut whole, mut read) = (Vec::new(), lines(&text));
             while let Some(block) = read.block().unwrap() {
@@ -431,14 +423,17 @@ mod tests {
             }
             assert!(whole == text);
         }
-        assert_eq!(all(lines(b"a\nb").must_end()).unwrap_err(), "file:2: the line is cut off");
+        assert_eq!(all(lines(b"a\nb").may_be_cut(false, "")).unwrap_err(), "file:2: the line is cut off");
         assert_eq!(all(lines(b"")).unwrap(), []);
         let mut cut = lines(b"a\nb").may_be_cut(true, "");
         assert_eq!(cut.next().unwrap().map(|line| line.number), Some(1));
         assert!(cut.next().unwrap().is_none() && cut.is_cut() && cut.next().unwrap().is_none());
         let mut cut = lines(b"a\nb").may_be_cut(false, "cut");
-        let hints = [(); 2].map(|()| cut.next().unwrap().map(|line| line.error("").help));
-        assert_eq!(hints, [Some(Some("help".to_owned())), Some(Some("cut".to_owned()))]);
+        assert!(cut.next().unwrap().is_some());
+        assert_eq!(cut.next().unwrap_err().help.as_deref(), Some("cut"));
+        let whole = |text: &'static [u8]| lines(text).may_be_cut(false, "").whole_if(|line| line == b"end");
+        assert_eq!(all(whole(b"a\n end\r")).unwrap().len(), 2);
+        assert_eq!(all(whole(b"a\nen")).unwrap_err(), "file:2: the line is cut off");
         let mut filled = lines(b"\n \n a\n\n");
         assert_eq!(filled.next_filled().unwrap().map(|line| (line.number, line.text)), Some((3, " a")));
         assert!(filled.next_filled().unwrap().is_none());

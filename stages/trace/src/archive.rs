@@ -18,6 +18,9 @@ pub(crate) fn log_count(cx: &Context<'_>, what: &str, count: u64) {
     }
 }
 
+/// What to do about a file that ends within a line, and whose part before is of no use.
+pub(crate) const COPY: &str = "the file was not written or copied completely: copy or record it again";
+
 /// What to do about a log that ends within a line or record.
 pub(crate) const CUT: &str = "the file was not written or copied completely: copy or record it again, or use the part \
                               before its end with `allow_truncated = true`";
@@ -29,6 +32,25 @@ pub(crate) fn warn_of_cut(files: u64, cx: &Context<'_>) {
 
 pub(crate) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
+}
+
+/// Refuses what people give in place of an archive, with the way to it: a profile of Score-P or its folder, and a part of
+/// an OTF2 archive.
+pub(crate) fn check_kind(path: &Path) -> Result<(), TraceError> {
+    let is_profile = has_extension(path, "cubex") || path.join("profile.cubex").is_file();
+    let is_part = has_extension(path, "def") || has_extension(path, "evt");
+    let anchors = [Some(path), path.parent()].into_iter().flatten().map(|path| path.with_extension("otf2"));
+    let (problem, help) = match anchors.filter(|_| is_part).find(|anchor| anchor.is_file()) {
+        _ if is_profile => (
+            "is a profile of Score-P: it has totals per call path, but no receivers",
+            "record a trace: SCOREP_ENABLE_TRACING=true writes `traces.otf2` into its folder".into(),
+        ),
+        Some(anchor) => {
+            ("is a part of an OTF2 archive", format!("pass its anchor file, `{}`", anchor.display()))
+        }
+        None => return Ok(()),
+    };
+    Err(TraceError::of(path, problem, help))
 }
 
 /// The only file with an extension in a folder. If there is none, the only one in its subfolders, down to
@@ -45,7 +67,10 @@ pub(crate) fn only_one(
     let names: Vec<_> =
         found.iter().map(|file| file.strip_prefix(folder).unwrap_or(file).display().to_string()).collect();
     let problem = match names.as_slice() {
-        [] => format!("does not contain {what} files"),
+        [] => {
+            check_kind(folder)?;
+            format!("does not contain {what} files")
+        }
         names => format!("contains several {what} files: {}", names.join(", ")),
     };
     let help = format!("pass the path of the {what} file (`.{extension}`)");

@@ -209,7 +209,7 @@ impl Stage for ProgramStage {
     type Params = ProgramParams;
     const KIND: &'static str = "trace/program";
     const SUMMARY: &'static str = "List what every rank of a program computes, sends and receives, in order";
-    const REVISION: u32 = 5;
+    const REVISION: u32 = 6;
 
     fn ports() -> &'static [Port] {
         const { &[Port::optional::<TaskDag>("task-dag"), Port::output::<Program>("program")] }
@@ -388,7 +388,7 @@ impl Stage for Import {
     const KIND: &'static str = "trace/import";
     const SUMMARY: &'static str =
         "Import the communication matrix of a recording, or of a file of another tool";
-    const REVISION: u32 = 5;
+    const REVISION: u32 = 6;
 
     fn ports() -> &'static [Port] {
         PORTS

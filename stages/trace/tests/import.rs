@@ -16,9 +16,12 @@ mod tau;
 mod training;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Listener, graph};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use hopmap_model::{Context, InputPath, Stage, TaskGraph};
 use hopmap_trace::{Format, Import, ImportParams};
 
@@ -106,6 +109,12 @@ impl Read {
 
 fn pairs(graph: &TaskGraph) -> Vec<(u32, u32, u64, u64)> {
     graph.edges.iter().map(|e| (e.source, e.destination, e.messages, e.bytes)).collect()
+}
+
+fn packed(content: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(content.as_ref()).unwrap();
+    packed.finish().unwrap()
 }
 
 fn import(params: ImportParams, cx: &Context<'_>) -> miette::Result<TaskGraph> {

@@ -150,7 +150,7 @@ fn collective_operations_have_the_block_of_each_rank_and_the_computation_of_redu
 #[test]
 fn traces_without_tags_complete_the_latest_request() {
     let (found, log) = read(
-        "0 init\n0 send 1 1e3\n0 send 1 2e3\n1 init\n1 irecv 0 1e3\n1 irecv 0 2e3\n1 wait\n1 finalize\n",
+        "0 init\n0 send 1 1e3\n0 send 1 2e3\n0 finalize\n1 init\n1 irecv 0 1e3\n1 irecv 0 2e3\n1 wait\n1 finalize\n",
     );
     let expected = expected(2, |program| {
         program.send(0, to(1, 0), 1000);

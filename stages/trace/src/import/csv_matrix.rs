@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, Trim};
-use hopmap_model::{Edge, InputPath, Process, TaskGraph, open_input};
-use hopmap_text::{FileError, numbers, shown, unpacked};
+use hopmap_model::{Edge, InputPath, Process, TaskGraph};
+use hopmap_text::{FileError, numbers, opened, shown};
 
 use super::reader::Reader;
 use crate::TraceError;
@@ -64,22 +64,12 @@ fn read(path: &Path, ranks: Option<u32>) -> Result<TaskGraph, TraceError> {
 }
 
 fn open(path: &Path) -> Result<CsvReader, FileError> {
-    let file = open_unpacked(path).map_err(|error| FileError::unreadable(path, &error))?;
+    let (file, _) = opened(path).map_err(|error| FileError::unreadable(path, &error))?;
     Ok(ReaderBuilder::new()
         .buffer_capacity(BUFFER)
         .comment(Some(b'#'))
         .trim(Trim::All)
         .from_reader(ShortLines { file, length: 0 }))
-}
-
-/// Opens a file, packed with gzip or not.
-fn open_unpacked(path: &Path) -> std::io::Result<Box<dyn Read>> {
-    let mut file = BufReader::with_capacity(BUFFER, open_input(path)?);
-    let bytes = file.get_ref().metadata()?.len();
-    Ok(match file.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
-        true => Box::new(unpacked(file, bytes)),
-        false => Box::new(file),
-    })
 }
 
 /// An error of the CSV reader with its line.
@@ -106,7 +96,7 @@ fn empty(path: &Path) -> FileError {
 fn line_at(path: &Path, position: Option<&Position>) -> usize {
     let start = position.map_or(0, Position::byte);
     let mut start = usize::try_from(start).unwrap_or(usize::MAX);
-    let Ok(file) = open_unpacked(path) else { return 1 };
+    let Ok((file, _)) = opened(path) else { return 1 };
     let mut file = BufReader::new(file);
     let (mut line, mut text) = (1, Vec::new());
     while (&mut file).take(LONGEST).read_until(b'\n', &mut text).is_ok_and(|length| length > 0) {

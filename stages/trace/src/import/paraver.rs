@@ -54,7 +54,8 @@ type Computing = Vec<Option<u64>>;
 
 /// Reads a trace.
 fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().may_be_cut(allow_truncated, CUT);
+    let lines = Lines::open(path, HINT)?.with(cx).lossy();
+    let mut lines = lines.may_be_cut(allow_truncated, CUT).whole_if(has_all_fields);
     let header = header(lines.next_or(|| NO_HEADER.to_owned())?)?;
     let mut accumulator = Accumulator::default();
     let ranks = header.firsts.last().copied().unwrap_or_default();
@@ -85,6 +86,17 @@ fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<TaskGrap
         process.compute_s = ticks.map(seconds);
     }
     Ok(TaskGraph { duration_s: Some(seconds(header.duration)), ..graph })
+}
+
+/// Whether only the last field of a record may be cut, which is a state or a tag: they do not count.
+fn has_all_fields(record: &[u8]) -> bool {
+    let fields = record.split(|&byte| byte == b':').count();
+    match record {
+        [.., b':'] => false,
+        [b'1', b':', ..] => fields == 8,
+        [b'3', b':', ..] => fields == 15,
+        _ => false,
+    }
 }
 
 fn header(line: Line<'_>) -> Result<Header, FileError> {

@@ -13,7 +13,7 @@
 
 mod program;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, InputPath, TaskGraph, to_u32};
@@ -221,7 +221,8 @@ fn each_action(
     cx: &Context<'_>,
     mut visit: impl FnMut(Line<'_>, &Action<'_>) -> Result<(), FileError>,
 ) -> Result<bool, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().may_be_cut(allow_truncated, CUT);
+    let lines = Lines::open(path, HINT)?.with(cx).lossy();
+    let mut lines = lines.may_be_cut(allow_truncated, CUT).whole_if(|line| line.ends_with(b" finalize"));
     while let Some(line) = lines.next_filled()? {
         let mut words = line.words().peekable();
         if words.peek().is_some_and(|word| word.starts_with('#')) {
@@ -257,8 +258,8 @@ enum Sign {
 #[derive(Debug, Default)]
 struct Survey {
     signs: BTreeSet<Sign>,
-    /// Ranks with actions.
-    ranks: BTreeSet<u32>,
+    /// Ranks with actions: file and line of the last one, unless that is `finalize`.
+    ranks: BTreeMap<u32, Option<(usize, usize)>>,
     /// Actions that move data, but are not counted.
     others: u64,
     /// Senders and receivers of receives with any tag.
@@ -269,16 +270,29 @@ impl Survey {
     /// Looks at all files.
     fn of(files: &[PathBuf], allow_truncated: bool, cx: &Context<'_>) -> Result<Self, FileError> {
         let (mut survey, mut cut) = (Self::default(), 0);
-        for file in files {
-            cut +=
-                u64::from(each_action(file, allow_truncated, cx, |line, action| survey.look(line, action))?);
+        for (number, file) in files.iter().enumerate() {
+            let is_cut = each_action(file, allow_truncated, cx, |line, action| {
+                let last = (!action.is("finalize")).then_some((number, line.number));
+                survey.ranks.insert(action.rank, last);
+                survey.look(line, action)
+            })?;
+            cut += u64::from(is_cut);
         }
         warn_of_cut(cut, cx);
+        // Where other ranks end with `finalize`, those that do not were cut between two lines.
+        let open = survey.ranks.iter().filter_map(|(rank, last)| Some((rank, (*last)?)));
+        let unended = open.clone().count();
+        if unended < survey.ranks.len() {
+            if let (Some((rank, (file, line))), false) = (open.min(), allow_truncated) {
+                let problem = format!("the last action of rank {rank} is not `finalize`, as of other ranks");
+                return Err(FileError::at(line, problem, CUT).in_file(&files[file]));
+            }
+            log_count(cx, "warning: ranks that do not end with `finalize`, unlike others", unended as u64);
+        }
         Ok(survey)
     }
 
     fn look(&mut self, line: Line<'_>, action: &Action<'_>) -> Result<(), FileError> {
-        self.ranks.insert(action.rank);
         let is_alone = action.arguments.is_empty();
         let sign = if action.is("init") {
             if is_alone { Sign::Bytes } else { Sign::Doubles }
@@ -312,7 +326,7 @@ impl Survey {
 
     /// Checks that each of this number of ranks has actions.
     fn check_ranks(&self, ranks: u32, path: &Path) -> Result<(), FileError> {
-        match (0..ranks).find(|rank| !self.ranks.contains(rank)) {
+        match (0..ranks).find(|rank| !self.ranks.contains_key(rank)) {
             Some(missing) => {
                 let what = format!("rank {missing} of {ranks} has no action, not even `init`");
                 Err(FileError::new(what, HINT).in_file(path))

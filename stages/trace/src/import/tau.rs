@@ -21,6 +21,7 @@ use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph, to_u32};
 use hopmap_text::{FileError, Line, Lines, shown};
 
 use super::reader::{self, Reader};
+use crate::archive::COPY;
 use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
 pub(super) static READER: Reader = Reader {
@@ -117,13 +118,17 @@ fn profiles(path: &Path) -> Result<Vec<Profile>, FileError> {
         all = names(&folder)?;
     }
     let mut profiles: Vec<Profile> = all.iter().filter_map(|name| profile(&folder, name)).collect();
-    profiles.sort_by_key(|profile| (profile.node, profile.thread));
+    let place = |profile: &Profile| (profile.node, profile.thread);
+    profiles.sort_by(|one, other| (place(one), &one.path).cmp(&(place(other), &other.path)));
+    // A packed one beside the other is a copy.
+    profiles.dedup_by_key(|profile| place(profile));
     Ok(profiles)
 }
 
 /// The profile in a file, judged by its name.
 fn profile(folder: &Path, name: &str) -> Option<Profile> {
-    let mut numbers = name.strip_prefix("profile.")?.split('.').map(|number| number.parse::<u32>().ok());
+    let bare = name.strip_suffix(".gz").unwrap_or(name);
+    let mut numbers = bare.strip_prefix("profile.")?.split('.').map(|number| number.parse::<u32>().ok());
     let (node, context, thread) = (numbers.next()??, numbers.next()??, numbers.next()??);
     let is_one = numbers.next().is_none() && node < MAX_RANKS;
     is_one.then(|| Profile { node, thread: (context, thread), path: folder.join(name) })
@@ -142,7 +147,7 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, profile: &Profile, cx: &Context<'_>) -> Result<(), FileError> {
-        let mut lines = Lines::open(&profile.path, HINT)?.with(cx).lossy();
+        let mut lines = Lines::open(&profile.path, HINT)?.with(cx).lossy().may_be_cut(false, COPY);
         self.accumulator.see(profile.node);
         let line = next_of(&mut lines, "functions")?;
         let (functions, kind) = counted(line)?;

@@ -196,7 +196,7 @@ pub(super) fn open_lines(path: &Path) -> Result<Lines<'static>, FileError> {
         }
         false => Lines::open(path, HINT)?,
     };
-    Ok(lines.must_end())
+    Ok(lines.may_be_cut(false, HINT))
 }
 
 /// Last bytes of a flushed stream.

@@ -1,13 +1,8 @@
 //! Logs that end early, packed files, and lines of other programs before a file.
 
-use std::io::Write;
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
-
 use super::paraver::{HEADER, RECORDS};
 use super::simgrid::TAGGED;
-use super::{Files, clog2, ipm, training};
+use super::{Files, clog2, ipm, packed, tau, training};
 
 /// Reads what is before the end of a log.
 fn lenient(files: &Files) -> super::Read {
@@ -24,7 +19,7 @@ fn a_cut_log_is_read_up_to_its_last_whole_line() {
             let text = &whole[..end];
             let lines = text.rfind('\n').map_or(0, |end| end + 1);
             let (cut, complete) = (Files::one(text), Files::one(&whole[..lines]));
-            let (cut_read, complete) = (lenient(&cut), complete.auto());
+            let (cut_read, complete) = (lenient(&cut), lenient(&complete));
             assert_eq!(
                 cut_read.result.as_ref().map(super::pairs).ok(),
                 complete.result.as_ref().map(super::pairs).ok(),
@@ -32,12 +27,33 @@ fn a_cut_log_is_read_up_to_its_last_whole_line() {
             );
             let has_warning = cut_read.log.iter().any(|line| line == WARNING);
             assert_eq!(has_warning, lines < end, "{text}");
-            if let Err((problem, help)) = cut.auto().result {
-                let is_of_last_line = problem.starts_with(&format!("trace:{}:", text.lines().count()));
-                assert!(!is_of_last_line || help.contains(WAY_OUT), "{text}: {problem}{help}");
-            }
+            let refused = cut.auto().result.err();
+            let is_named = refused
+                .is_some_and(|(problem, help)| problem.starts_with("trace:") && help.contains(WAY_OUT));
+            assert_eq!(is_named, lines < end, "{text}");
         }
     }
+}
+
+/// Part of a number is a number, and a trace may be cut between two lines.
+#[test]
+fn the_begin_of_a_number_does_not_count() {
+    let profiles = tau::sample();
+    let profile = std::fs::read_to_string(profiles.path("profile.0.0.0")).unwrap();
+    std::fs::write(profiles.path("profile.0.0.0"), profile.trim_end().trim_end_matches("56")).unwrap();
+    let (problem, help) = profiles.auto().result.unwrap_err();
+    assert!(problem.ends_with("the line is cut off") && help.contains("record it again"), "{problem}{help}");
+    let index = [
+        ("trace", "a\nb\n"),
+        ("a", "0 init\n0 send 1 0 9 1\n0 finalize\n"),
+        ("b", "1 init\n1 recv 0 0 9 1\n"),
+    ];
+    let (problem, help) = Files::new(&index).auto().result.unwrap_err();
+    assert_eq!(problem, "b:2: the last action of rank 1 is not `finalize`, as of other ranks");
+    assert!(help.contains(WAY_OUT), "{help}");
+    let read = lenient(&Files::new(&index));
+    assert_eq!(read.pairs(), [(0, 1, 1, 36)]);
+    assert_eq!(read.log[1], "warning: ranks that do not end with `finalize`, unlike others: 1");
 }
 
 #[test]
@@ -79,12 +95,33 @@ fn texts() -> [(&'static str, String); 6] {
 #[test]
 fn packed_texts_are_read_as_if_they_were_not() {
     for (format, text) in texts() {
-        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        packed.write_all(text.as_bytes()).unwrap();
-        let read = Files::one(packed.finish().unwrap()).auto();
+        let read = Files::one(packed(&text)).auto();
         assert_eq!(read.log.first(), Some(&format!("format: {format}")));
         assert_eq!(read.pairs(), Files::one(text).auto().pairs(), "{format}");
     }
+}
+
+/// Packed files may be cut, and those of ranks be packed.
+#[test]
+fn packed_files_of_ranks_are_read_and_cut_ones_have_a_way_out() {
+    let lines = [("p.0.prof", "E\t0\t1\t40 bytes\t2 msgs sent\n"), ("p.1.prof", "# POINT TO POINT\n")];
+    let tau = ["profile.0.0.0", "profile.1.0.0", "profile.1.0.1"];
+    for (files, names) in [(tau::sample(), &tau[..]), (Files::new(&lines), &["p.0.prof", "p.1.prof"])] {
+        let pairs = files.auto().pairs();
+        for name in names {
+            let content = packed(std::fs::read(files.path(name)).unwrap());
+            std::fs::write(files.path(&format!("{name}.gz")), content).unwrap();
+            assert_eq!(files.auto().pairs(), pairs, "{name} beside the packed one");
+            std::fs::remove_file(files.path(name)).unwrap();
+        }
+        assert_eq!(files.auto().pairs(), pairs);
+    }
+    let trace = packed(TAGGED);
+    let cut = Files::one(&trace[..trace.len() - 12]);
+    let (problem, help) = cut.auto().result.unwrap_err();
+    assert!(problem.contains("cannot be read") && help.contains(WAY_OUT), "{problem}{help}");
+    let read = lenient(&cut);
+    assert!(read.log.iter().any(|line| line == WARNING), "{:?}", read.log);
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) fn read_program(
     let files = action_files(path, cx)?;
     let survey = Survey::of(&files, allow_truncated, cx)?;
     let form = survey.form(path, tags)?;
-    let ranks = survey.ranks.last().map_or(0, |last| last + 1);
+    let ranks = survey.ranks.last_key_value().map_or(0, |(last, _)| last + 1);
     survey.check_ranks(ranks, path)?;
     let requests = (0..ranks).map(|_| Requests::default()).collect();
     let program = ProgramBuilder::new(ranks);
