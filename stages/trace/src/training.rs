@@ -23,4 +23,4 @@ mod spans;
 
 pub(crate) use job::Checked;
 pub(crate) use program::program;
-pub(crate) use ranks::{first_head, inputs};
+pub(crate) use ranks::{begins, inputs};

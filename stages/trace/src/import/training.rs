@@ -10,7 +10,7 @@ use hopmap_recording::Converted;
 use super::hopmap_record;
 use super::reader::{Options, Reader};
 use crate::TraceError;
-use crate::training::{self, Checked, chakra, first_head, flight_recorder, inputs, inspector, kineto};
+use crate::training::{self, Checked, begins, chakra, flight_recorder, inputs, inspector, kineto};
 
 pub(super) static CHAKRA: Reader = Reader {
     recognises: |sample| chakra::recognises(sample.path, sample.is_folder),
@@ -19,19 +19,19 @@ pub(super) static CHAKRA: Reader = Reader {
 };
 
 pub(super) static FLIGHT_RECORDER: Reader = Reader {
-    recognises: |sample| flight_recorder::recognises(&first_head(sample.path, flight_recorder::ENDINGS)),
+    recognises: |sample| begins(sample.path, flight_recorder::ENDINGS, flight_recorder::recognises),
     files: |path| inputs(path, flight_recorder::ENDINGS),
     read: |path, options, cx| graph((path, &flight_recorder::read(path, cx)?), options, cx),
 };
 
 pub(super) static KINETO: Reader = Reader {
-    recognises: |sample| kineto::recognises(&first_head(sample.path, kineto::ENDINGS)),
+    recognises: |sample| begins(sample.path, kineto::ENDINGS, kineto::recognises),
     files: |path| inputs(path, kineto::ENDINGS),
     read: |path, options, cx| graph((path, &kineto::read(path, cx)?), options, cx),
 };
 
 pub(super) static INSPECTOR: Reader = Reader {
-    recognises: |sample| inspector::recognises(&first_head(sample.path, inspector::ENDINGS)),
+    recognises: |sample| begins(sample.path, inspector::ENDINGS, inspector::recognises),
     files: |path| inputs(path, inspector::ENDINGS),
     read: |path, options, cx| {
         graph((path, &inspector::read(path, options.allow_truncated, cx)?), options, cx)

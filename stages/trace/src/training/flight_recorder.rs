@@ -5,13 +5,14 @@
 //! ranks of every process group, `entries` the operations with the sizes and types of their tensors. A point-to-point
 //! operation has its peer in its name, `nccl:send 0->1`, as ranks of the group. The recorder keeps the last
 //! operations only; `collective_seq_id` numbers those of a group, so that ranks that kept different ones can be
-//! compared.
+//! compared. `pg_status` has the last one of every group, by its local number (`pg_id`), unless that was a message.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use hopmap_model::{CollectiveOperation as Operation, Context};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::calls::{Rank, Split, What};
 use super::error::damaged;
@@ -30,6 +31,8 @@ pub(crate) const ENDINGS: &[&str] = &[".json", ".json.gz", RANK];
 struct Dump {
     #[serde(default)]
     pg_config: BTreeMap<String, Group>,
+    #[serde(default)]
+    pg_status: HashMap<String, Status>,
     entries: Vec<Entry>,
 }
 
@@ -39,11 +42,18 @@ struct Group {
     ranks: Ranks,
 }
 
+/// Numbers of the last operations by what they did, such as `last_enqueued_collective`; -1 if there is none.
+type Status = HashMap<String, Value>;
+
 #[derive(Debug, Deserialize)]
 struct Entry {
     process_group: Vec<String>,
+    #[serde(default, deserialize_with = "json::text")]
+    pg_id: Option<String>,
     #[serde(default)]
     collective_seq_id: u64,
+    #[serde(default)]
+    p2p_seq_id: u64,
     profiling_name: String,
     #[serde(default)]
     input_sizes: Vec<Vec<i64>>,
@@ -67,7 +77,7 @@ pub(crate) fn recognises(head: &str) -> bool {
 pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
     let mut job = Job::default();
     let mut kept: BTreeMap<u32, Numbered> = BTreeMap::new();
-    let mut repaired = Repaired::default();
+    let (mut repaired, mut stated) = (Repaired::default(), BTreeMap::new());
     for (rank, file) in by_rank(path, ENDINGS)? {
         let seed = std::marker::PhantomData::<Dump>;
         let dump = json::read(&file, cx, seed, &mut repaired)?;
@@ -78,14 +88,30 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
             groups.insert(name, job.group(ranks, kind, &file)?);
         }
         let (calls, lists) = kept.entry(rank).or_default();
+        let mut of_dump = HashMap::new();
         for entry in dump.entries {
             let call = call(&entry, &groups, (&job, lists)).map_err(|problem| damaged(&file, problem))?;
-            calls.extend(call.map(|(group, call)| (group, entry.collective_seq_id, call)));
+            let Some((group, call)) = call else { continue };
+            calls.push((group, entry.collective_seq_id, call));
+            // The last operation of a group with messages may be one, which has another number.
+            let number = entry.pg_id.filter(|_| entry.p2p_seq_id == 0);
+            of_dump.insert(group, number.and_then(|number| dump.pg_status.get(&number)).map_or(0, last));
+        }
+        for (group, last) in of_dump {
+            let known = stated.entry(group).or_default();
+            *known = last.max(*known);
         }
     }
     repaired.log(cx);
-    job.add_common(kept, path)?;
+    job.add_common(kept, &stated, path)?;
     job.checked(None, path)
+}
+
+/// The highest number of a status.
+fn last(status: &Status) -> u64 {
+    let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    let of_operations = status.iter().filter(|(key, _)| key.ends_with("_collective"));
+    of_operations.filter_map(|(_, value)| number(value)).max().unwrap_or(0)
 }
 
 /// Bytes of every tensor.
@@ -164,7 +190,9 @@ mod tests {
         let input_dtypes = vec![kind.to_owned(); sizes.len()];
         Entry {
             process_group: vec!["0".into(), "default_pg".into()],
+            pg_id: None,
             collective_seq_id: 1,
+            p2p_seq_id: 0,
             profiling_name: name.into(),
             input_sizes: sizes,
             input_dtypes,

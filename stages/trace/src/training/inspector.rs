@@ -15,13 +15,13 @@ use serde::Deserialize;
 use super::calls::{Rank, Split, What};
 use super::error::{damaged, lacking};
 use super::job::{Checked, Job, Numbered};
-use super::json;
+use super::json::{self, Repaired};
 use super::kinds::kind;
 use super::kineto;
 use super::names::{Named, named};
 use super::ranks::files_ending;
 use crate::TraceError;
-use crate::archive::{CUT, check_stop, warn_of_cut};
+use crate::archive::{CUT, warn_of_cut};
 
 /// Endings of the files.
 pub(crate) const ENDINGS: &[&str] = &[".log", ".jsonl", ".gz"];
@@ -96,24 +96,19 @@ enum Done {
 
 /// Reads all files.
 pub(crate) fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<Checked, TraceError> {
-    let mut cut = 0;
+    let (mut cut, mut repaired) = (0, Repaired::default());
     let mut communicators: BTreeMap<String, Communicator> = BTreeMap::new();
     let mut recorded: Recorded = BTreeMap::new();
     for file in files_ending(path, ENDINGS)? {
-        let records = serde_json::Deserializer::from_reader(json::open(&file, cx)?).into_iter::<Record>();
-        for (number, record) in records.enumerate() {
-            check_stop(number, cx)?;
-            let record = match record {
-                Ok(record) => record,
-                Err(error) if json::is_cut(&error) && allow_truncated => {
-                    cut += 1;
-                    break;
-                }
-                Err(error) if json::is_cut(&error) => {
-                    return Err(json::damaged(&file, &error).with_help(CUT).into());
-                }
-                Err(error) => return Err(json::damaged(&file, &error).into()),
-            };
+        let (records, error) = json::read_all::<Record>(&file, cx, &mut repaired)?;
+        match error {
+            Some(error) if !json::is_cut(&error) => return Err(json::damaged(&file, &error).into()),
+            Some(error) if !allow_truncated => {
+                return Err(json::damaged(&file, &error).with_help(CUT).into());
+            }
+            error => cut += u64::from(error.is_some()),
+        }
+        for record in records {
             let done = done(&record).map_err(|problem| damaged(&file, problem))?;
             let Record {
                 header: Header { id, comm_name, rank, n_ranks },
@@ -132,6 +127,7 @@ pub(crate) fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Resu
             recorded.entry(process).or_default().extend(done.map(|(number, done)| (id, number, done)));
         }
     }
+    repaired.log(cx);
     warn_of_cut(cut, cx);
     job(path, &communicators, recorded)
 }
@@ -209,7 +205,7 @@ fn job(
         let rank = ranks[&process];
         kept.insert(rank, (calls, Rank { host: Some(process.0), ..Rank::default() }));
     }
-    job.add_common(kept, path)?;
+    job.add_common(kept, &BTreeMap::new(), path)?;
     job.checked(None, path)
 }
 

@@ -114,10 +114,12 @@ impl Job {
     }
 
     /// Adds calls with their numbers in groups: of collective operations those that all members of the group still have.
-    /// Tools that keep the last operations only do not keep the same ones on all ranks.
+    /// Tools that keep the last operations only do not keep the same ones on all ranks. In groups whose
+    /// last number is `stated`, or zero, operations count from one, and some may be on no rank.
     pub(super) fn add_common(
         &mut self,
         kept: BTreeMap<u32, Numbered>,
+        stated: &BTreeMap<u32, u64>,
         path: &Path,
     ) -> Result<(), TraceError> {
         let number_of = |(group, number, call): &(u32, u64, What)| {
@@ -132,7 +134,15 @@ impl Job {
         }
         let all = owners.len();
         owners.retain(|(group, _), owners| *owners == self.groups[*group as usize].len());
-        self.dropped = (all - owners.len()) as u64;
+        let calls = kept.values().flat_map(|(calls, _)| calls).filter(|(_, number, _)| *number > 0);
+        let numbers: BTreeSet<(u32, u64)> = calls.map(|(group, number, _)| (*group, *number)).collect();
+        let lost = stated.iter().map(|(&group, &last)| {
+            let known = numbers.range((group, 0)..=(group, u64::MAX));
+            let last = known.clone().next_back().map_or(last, |known| last.max(known.1));
+            last.saturating_sub(known.count() as u64)
+        });
+        let lost = lost.fold(0, u64::saturating_add).min(u64::MAX / 2);
+        self.dropped = (all - owners.len()) as u64 + lost;
         let mut first = vec![0; self.groups.len()];
         owners.keys().rev().for_each(|(group, number)| first[*group as usize] = *number);
         for (rank, (calls, mut rest)) in kept {

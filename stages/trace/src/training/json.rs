@@ -69,26 +69,49 @@ impl Repaired {
     }
 }
 
-/// Reads a document from its begin to its end. One that is no JSON, as tools write it, is read again leniently.
+/// What is read from a file, and again leniently if it is no JSON, as tools write it.
+fn parsed<T>(
+    path: &Path,
+    cx: &Context<'_>,
+    repaired: &mut Repaired,
+    parse: impl Fn(Box<dyn BufRead + '_>) -> T,
+    error: impl Fn(&T) -> Option<&serde_json::Error>,
+) -> Result<T, FileError> {
+    let strict = parse(open(path, cx)?);
+    let Some(first) = error(&strict).filter(|error| error.is_syntax() && !cx.should_stop()) else {
+        return Ok(strict);
+    };
+    repaired.files += 1;
+    repaired.first.get_or_insert_with(|| damaged(path, first));
+    Ok(parse(Box::new(BufReader::with_capacity(BUFFER, Lenient::new(open(path, cx)?)))))
+}
+
+/// Reads a document from its begin to its end.
 pub(super) fn read<'de, T>(
     path: &Path,
     cx: &Context<'_>,
     seed: impl DeserializeSeed<'de, Value = T> + Copy,
     repaired: &mut Repaired,
 ) -> Result<T, FileError> {
-    let parse = |source: Box<dyn BufRead + '_>| {
+    let document = |source: Box<dyn BufRead + '_>| {
         let mut source = serde_json::Deserializer::from_reader(source);
         seed.deserialize(&mut source).and_then(|value| source.end().map(|()| value))
     };
-    let strict = match parse(open(path, cx)?) {
-        Err(error) if error.is_syntax() && !cx.should_stop() => error,
-        other => return other.map_err(|error| damaged(path, &error)),
+    parsed(path, cx, repaired, document, |read| read.as_ref().err())?.map_err(|error| damaged(path, &error))
+}
+
+/// Reads the documents of a file, one after the other, up to the first error.
+pub(super) fn read_all<T: DeserializeOwned>(
+    path: &Path,
+    cx: &Context<'_>,
+    repaired: &mut Repaired,
+) -> Result<(Vec<T>, Option<serde_json::Error>), FileError> {
+    let documents = |source: Box<dyn BufRead + '_>| {
+        let mut error = None;
+        let all = serde_json::Deserializer::from_reader(source).into_iter();
+        (all.map_while(|value| value.map_err(|found| error = Some(found)).ok()).collect(), error)
     };
-    let lenient = Box::new(BufReader::with_capacity(BUFFER, Lenient::new(open(path, cx)?)));
-    let value = parse(lenient).map_err(|error| damaged(path, &error))?;
-    repaired.files += 1;
-    repaired.first.get_or_insert_with(|| damaged(path, &strict));
-    Ok(value)
+    parsed(path, cx, repaired, documents, |(_, error)| error.as_ref())
 }
 
 /// Whether a file ends within a value, or the data of a packed one does.

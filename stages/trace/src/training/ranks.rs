@@ -1,11 +1,10 @@
 //! The files of a job: one per rank in a folder.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
-use hopmap_model::{InputPath, open_input};
+use hopmap_model::InputPath;
+use hopmap_text::head;
 
 use super::error::{NAME_RANKS, RECORD_ALL};
 use crate::TraceError;
@@ -17,6 +16,9 @@ pub(crate) const RANK: &str = "_RANK";
 
 /// Bytes of a file that recognition reads.
 const LOOKED_AT: u64 = 1 << 16;
+
+/// Files of a folder that recognition reads: others may be beside the traces.
+const LOOKED_INTO: usize = 8;
 
 /// The files of a folder whose names end like one of these, by name, or if it has none, those of the folders in it: some
 /// write a folder per rank. A file is itself.
@@ -47,7 +49,7 @@ fn ending(mut entries: Vec<PathBuf>, endings: &[&str]) -> Vec<PathBuf> {
     entries.retain(|file| !is_hidden(file) && file.is_file());
     let has_ending = |file: &PathBuf| endings.iter().any(|ending| name(file).ends_with(ending));
     if endings.contains(&RANK) && !entries.iter().any(has_ending) {
-        entries.retain(|file| numbered(&name(file)).is_some_and(|(before, _)| before.ends_with('_')));
+        entries.retain(|file| stem(file).and_then(numbered).is_some_and(|(before, _)| before.ends_with('_')));
     } else {
         entries.retain(has_ending);
     }
@@ -125,22 +127,13 @@ pub(crate) fn by_rank(path: &Path, endings: &[&str]) -> Result<BTreeMap<u32, Pat
     Ok(ranks)
 }
 
-/// The begin of the first file of a folder, or of a file, unpacked, as text; empty if there is none.
-pub(crate) fn first_head(path: &Path, endings: &[&str]) -> String {
-    let first = files_ending(path, endings).ok().and_then(|files| files.into_iter().next());
-    let head = |file: PathBuf| -> std::io::Result<Vec<u8>> {
-        let mut head = Vec::new();
-        open_input(&file)?.take(LOOKED_AT).read_to_end(&mut head)?;
-        if head.starts_with(&[0x1f, 0x8b]) {
-            let mut unpacked = Vec::new();
-            // The begin of a packed file ends before the stream does.
-            let _ = MultiGzDecoder::new(head.as_slice()).take(LOOKED_AT).read_to_end(&mut unpacked);
-            head = unpacked;
-        }
-        Ok(head)
+/// Whether one of the first files of a folder, or a file, begins in a way, unpacked, as text.
+pub(crate) fn begins(path: &Path, endings: &[&str], like: fn(&str) -> bool) -> bool {
+    let is_like = |file: &PathBuf| {
+        head(file, LOOKED_AT)
+            .is_ok_and(|head| like(String::from_utf8_lossy(&head).trim_start_matches('\u{feff}')))
     };
-    let head = first.and_then(|file| head(file).ok()).unwrap_or_default();
-    String::from_utf8_lossy(&head).trim_start_matches('\u{feff}').to_owned()
+    files_ending(path, endings).is_ok_and(|files| files.iter().take(LOOKED_INTO).any(is_like))
 }
 
 #[cfg(test)]

@@ -1,15 +1,12 @@
 //! Traces of training jobs, with messages computed by hand.
 
-use std::io::Write;
 use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use hopmap_model::{Action, Context, InputPath, Inputs, Outcome, Program, Stage};
 use hopmap_test_support::has_little_memory;
 use hopmap_trace::{Format, ProgramParams, ProgramStage};
 
-use super::Files;
+use super::{Files, packed};
 
 /// A field of a protobuf message: its number with a varint, or with bytes.
 fn number(field: u64, value: u64) -> Vec<u8> {
@@ -305,12 +302,7 @@ fn a_tag_above_32_bits_is_an_error() {
 /// Once packed Chakra traces beside others were missing ranks.
 #[test]
 fn packed_traces_are_read() {
-    let packed = |content: &[u8]| {
-        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        packed.write_all(content).unwrap();
-        packed.finish().unwrap()
-    };
-    let [first, second] = [0, 1].map(|rank| packed(kineto_rank(rank).as_bytes()));
+    let [first, second] = [0, 1].map(|rank| packed(kineto_rank(rank)));
     assert_eq!(sums(&Files::new(&[("r0.json.gz", first), ("r1.json.gz", second)])), sums(&kineto()));
     let ranks = chakra_ranks();
     let files = Files::new(&[
@@ -350,6 +342,44 @@ pub(crate) fn flight_recorder() -> Files {
 fn dumps_begin_with_the_first_operation_that_all_ranks_have() {
     // A ring of 1200 bytes: each rank passes two thirds on.
     assert_eq!(sums(&flight_recorder()), [(0, 1, 800), (1, 2, 800), (2, 0, 800)]);
+}
+
+/// Once an operation that no rank had kept was lost without a word.
+#[test]
+fn operations_that_no_rank_kept_are_said() {
+    let lost = |numbers: &[u32], status: &str| {
+        let entries: Vec<String> = numbers
+            .iter()
+            .map(|number| entry(*number, "nccl:all_reduce", "[9]").replacen('{', "{\"pg_id\":7,", 1))
+            .collect();
+        let all = dump(&entries).replacen('{', &format!("{{\"pg_status\":{{\"7\":{{{status}}}}},"), 1);
+        let log = Files::new(&["r0.json", "r1.json", "r2.json"].map(|name| (name, &all))).auto().log;
+        let warning = log.iter().find_map(|line| line.split_once(" collective operations are not in"));
+        warning.and_then(|(numbers, _)| numbers.rsplit(": ").next().map(str::to_owned))
+    };
+    assert_eq!(lost(&[1, 2, 3], "\"last_enqueued_collective\":\"3\""), None);
+    assert_eq!(lost(&[1, 2], "\"last_enqueued_collective\":\"3\"").as_deref(), Some("1 of 3"));
+    assert_eq!(lost(&[1, 3], "\"last_completed_collective\":3").as_deref(), Some("1 of 3"));
+    assert_eq!(lost(&[3, 4], "").as_deref(), Some("2 of 4"));
+    assert!(lost(&[1], "\"last_enqueued_collective\":18446744073709551615").is_some());
+}
+
+/// Once a folder was of an unknown format, and a number such as `inf` an error.
+#[test]
+fn other_files_are_named_and_nearly_valid_records_read() {
+    let ranks = [0, 1].map(kineto_rank);
+    let files = Files::new(&[("a.json", "{\"x\": 1}"), ("r0.json", &ranks[0]), ("r1.json", &ranks[1])]);
+    assert!(refused(&files).starts_with("a.json:1:8: missing field `traceEvents`"), "{}", refused(&files));
+    let (files, whole) = (inspector(), inspector().auto());
+    let log = std::fs::read_to_string(files.path("n1.log")).unwrap();
+    std::fs::write(
+        files.path("n1.log"),
+        format!("\u{feff}{}", log.replace("_time_us\":9", "_time_us\":inf")),
+    )
+    .unwrap();
+    let read = files.auto();
+    assert_eq!(read.pairs(), whole.pairs());
+    assert!(read.log[1].starts_with("warning: 1 file are no valid JSON"), "{:?}", read.log);
 }
 
 /// Once only names with an ending were read; the number in a host name is not a rank.
