@@ -4,11 +4,11 @@
 //! translates those of other communicators. It writes 0 both for no partner and for all, so a message to
 //! `MPI_PROC_NULL` looks like one to rank 0.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, TaskGraph};
-use hopmap_text::{FileError, Line, Lines};
+use hopmap_text::{FileError, Line, Lines, shown};
 
 use super::reader::{self, Reader};
 use crate::archive::log_count;
@@ -56,6 +56,16 @@ impl Kind {
             _ => return None,
         })
     }
+}
+
+/// Whether a call that is not in the table may send: receives count at the sender, and files are no ranks.
+fn may_send(call: &str) -> bool {
+    let call = call.to_ascii_lowercase();
+    let libraries = ["mpi_", "mpix_", "shmem_", "gaspi_", "upc", "armci_", "nccl"];
+    let silent = ["mpi_file_", "mpi_wait", "mpi_test", "mpi_probe", "mpi_iprobe", "mpi_pack", "mpi_unpack"];
+    libraries.iter().any(|library| call.starts_with(library))
+        && !silent.iter().any(|silent| call.starts_with(silent))
+        && (!call.contains("recv") || call.contains("send"))
 }
 
 /// Whether a call, without `MPI_`, is a blocking collective operation; nonblocking ones have an `i` before it.
@@ -132,6 +142,8 @@ struct Counts {
     prepared_bytes: u64,
     starts: u64,
     accesses: u64,
+    /// Names of other calls that carry bytes, with their number and bytes.
+    unknown: BTreeMap<String, (u64, u64)>,
     /// Entries that the report announces, and those that it has.
     announced: u64,
     entries: u64,
@@ -151,6 +163,14 @@ impl Report {
                 self.counts.announced = self.counts.announced.saturating_add(announced);
             }
             "hent" => self.entry(line, tag)?,
+            "job" => {
+                let tasks = attribute(tag, "ntasks").and_then(|number| number.parse().ok()).unwrap_or(0);
+                if let Some(size) = self.size.filter(|size| *size < tasks) {
+                    let problem =
+                        format!("the job has {tasks} tasks (`ntasks`), but {size} ranks (`mpi_size`)");
+                    return Err(line.error(problem));
+                }
+            }
             "perf" => self.times(tag),
             // The end of an element.
             "" => match (tag.trim_end_matches('>').trim(), &self.task) {
@@ -198,7 +218,10 @@ impl Report {
         let Some(task) = &self.task else { return Err(line.error("`hent` outside of a task")) };
         let call = attribute(tag, "call").ok_or_else(|| line.error("the call is missing"))?;
         self.counts.entries += 1;
-        let Some(kind) = Kind::of(call) else { return Ok(()) };
+        let Some(kind) = Kind::of(call) else {
+            self.counts.see_unknown(call, tag);
+            return Ok(());
+        };
         let messages = line.whole(attribute(tag, "count"), "count")?;
         let uncounted = match kind {
             Kind::Send | Kind::Exchange => None,
@@ -251,6 +274,15 @@ impl Report {
 }
 
 impl Counts {
+    fn see_unknown(&mut self, call: &str, tag: &str) {
+        let number = |name| attribute(tag, name).and_then(|number| number.parse().ok()).unwrap_or(0);
+        let (count, bytes): (u64, u64) = (number("count"), number("bytes"));
+        if count > 0 && bytes > 0 && may_send(call) {
+            let sums = self.unknown.entry(shown(call)).or_default();
+            *sums = (sums.0.saturating_add(count), sums.1.saturating_add(bytes.saturating_mul(count)));
+        }
+    }
+
     fn log(&self, cx: &Context<'_>) {
         reader::warn_of_collectives(self.collectives, cx);
         let message = "warning: calls of MPI_Sendrecv, counted as messages to the rank that IPM records";
@@ -264,6 +296,10 @@ impl Counts {
                 "warning: persistent sends (MPI_Send_init) of {} bytes per start, which are not counted, as IPM does not record which of them the {} calls of MPI_Start and MPI_Startall start: {}",
                 self.prepared_bytes, self.starts, self.prepared
             ));
+        }
+        for (call, (count, bytes)) in self.unknown.iter().take(8) {
+            let message = format!("warning: calls of {call} with {bytes} bytes, which are not counted");
+            log_count(cx, &message, *count);
         }
         let message = "warning: entries of the hash that the report announces (`nkey`), but does not have";
         log_count(cx, message, self.announced.saturating_sub(self.entries));

@@ -73,13 +73,24 @@ fn entries_of_the_hash_are_messages() {
 /// Once they were dropped without a word.
 #[test]
 fn what_is_not_counted_and_what_is_missing_is_said() {
-    let calls = ["MPI_Iallreduce", "MPI_Neighbor_alltoall", "MPI_Rput", "MPI_Wait", "fwrite"];
+    let calls = [
+        "MPI_Iallreduce",
+        "MPI_Neighbor_alltoall",
+        "MPI_Rput",
+        "MPI_Wait",
+        "fwrite",
+        "MPI_Send_c",
+        "shmem_put64",
+        "MPI_Mrecv",
+    ];
     let hash = calls.map(|call| entry(call, "8", "1", "2")).concat();
-    let text = report(&[task(0, 2, &hash).replace("nkey=\"5\"", "nkey=\"7\""), task(1, 2, "")]);
+    let text = report(&[task(0, 2, &hash).replace("nkey=\"8\"", "nkey=\"10\""), task(1, 2, "")]);
     let expected = [
         "format: ipm",
         "warning: collective operations (once per process), which are not counted: 4",
         "warning: remote memory accesses, which are not counted: 2",
+        "warning: calls of MPI_Send_c with 16 bytes, which are not counted: 2",
+        "warning: calls of shmem_put64 with 16 bytes, which are not counted: 2",
         "warning: entries of the hash that the report announces (`nkey`), but does not have: 2",
         "warning: no messages between ranks were recorded",
     ];
@@ -98,6 +109,8 @@ fn incomplete_reports_are_rejected() {
     ] {
         assert_eq!(Files::one(text).refused(), format!("trace: {what}"));
     }
+    let more = Files::one(complete.replace("ntasks=\"3\"", "ntasks=\"4\"")).refused();
+    assert_eq!(more, "trace:7: the job has 4 tasks (`ntasks`), but 3 ranks (`mpi_size`)");
     let help = Files::one(report(&[task(0, 2, "")])).auto().result.unwrap_err().1;
     assert!(help.ends_with("IPM writes them with IPM_REPORT=full and IPM_LOG=full"), "{help}");
 }
