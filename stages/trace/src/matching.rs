@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use hopmap_collectives::{Collective, Convention, Operation};
 use hopmap_model::Context;
 
-use crate::archive::check_stop;
+use crate::archive::{check_stop, log_count};
 use crate::error::TraceError;
 
 /// An operation of a process that others may depend on, or that depends on others.
@@ -183,6 +183,8 @@ pub(crate) fn match_messages(
     for (rank, moments) in (0..).zip(ranks) {
         add(rank, moments, &mut channels, cx)?;
     }
+    let cancelled = channels.values().flat_map(|channel| &channel.sent).filter(|sent| sent.cancelled);
+    log_count(cx, "cancelled sends, which are not counted", cancelled.count() as u64);
     channels.values_mut().for_each(|channel| channel.sent.retain(|sent| !sent.cancelled));
     renumber(&mut channels, members);
     let mut by_ends: BTreeMap<(u32, u32, u32), Vec<(u32, Channel)>> = BTreeMap::new();

@@ -4,7 +4,7 @@ use crate::support::writer::Part::{Byte, Number, Word};
 use crate::support::writer::{Archive, Location, kind};
 use crate::support::{Listener, OTHER, read_otf2, read_with};
 use hopmap_model::{Context, Events, InputPath, Inputs, Outcome, Stage, TaskGraph};
-use hopmap_trace::{EventsParams, ListEvents, Reader};
+use hopmap_trace::{EventsParams, ListEvents, ProgramParams, ProgramStage, Reader};
 use proptest::prelude::*;
 
 fn read(archive: &Archive, listener: &Listener) -> Result<TaskGraph, String> {
@@ -68,6 +68,11 @@ fn cancelled_sends_count_nowhere() {
     assert!(lines(&archive).contains(&"cancelled sends, which are not counted: 2".to_owned()));
     let folder = tempfile::tempdir().unwrap();
     archive.write(folder.path());
+    let listener = Listener::default();
+    let params = ProgramParams { allow_loss: 1.0, ..ProgramParams::new(Some(InputPath::new(folder.path()))) };
+    let _ = ProgramStage::run(params, Inputs::new(), &Context::new(1, None, &listener));
+    let said = listener.lines.into_inner().unwrap();
+    assert!(said.contains(&"cancelled sends, which are not counted: 2".to_owned()), "{said:?}");
     for reader in [Reader::Native, OTHER] {
         let params = EventsParams { reader, ..EventsParams::new(InputPath::new(folder.path())) };
         let cx = Context::detached().with_scratch(folder.path());
