@@ -26,11 +26,11 @@ use hopmap_text::shown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::archive::has_extension;
+use crate::archive::check_kind;
 use crate::matrix::MAX_RANKS;
 use crate::params::{Algorithms, Collectives, ProgramFormat, ProgramParams};
 use crate::{TraceError, otf2};
-use foreign::{CUBE, Foreign, SYMMETRISED, foreign, foreign_folder, is_symmetrised};
+use foreign::{Foreign, SYMMETRISED, foreign, foreign_folder, is_symmetrised};
 use reader::{Reader, Sample};
 
 pub(crate) use reader::Options;
@@ -288,22 +288,25 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     if let Some(known) = known(&sample).filter(|_| sample.is_packed) {
         return Ok(known);
     }
-    let is_cube = || has_extension(path, "cubex") && !sample.is_folder;
-    if let Some(foreign) = foreign(&sample.head)
-        .or_else(|| is_cube().then_some(CUBE))
-        .or_else(|| is_symmetrised(&sample).then_some(SYMMETRISED))
-    {
+    if let Some(foreign) = foreign(&sample.head).or_else(|| is_symmetrised(&sample).then_some(SYMMETRISED)) {
         return refuse(foreign);
     }
     if let Some(known) = known(&sample) {
         return Ok(known);
     }
+    check_kind(path)?;
     if let Some(foreign) = if sample.is_folder { foreign_folder(path)? } else { None } {
         return refuse(foreign);
     }
     if let Some((line, first, format)) = nearest(&sample) {
         let problem = format!("has an unknown format, but is `{}` from line {line} on", format.name());
         let help = format!("delete what is before that line: `{}`", shown(first));
+        return Err(TraceError::of(path, problem, help));
+    }
+    if let Some((line, problem)) = dense_matrix::doubt(&sample) {
+        let problem = format!("has an unknown format; as a `dense-matrix`, line {line} is wrong: {problem}");
+        let help = "set `format = \"dense-matrix\"` if it is one; pairs of ranks need the line \
+                    `source,destination,messages,bytes` above them";
         return Err(TraceError::of(path, problem, help));
     }
     let names: Vec<&str> = Format::ALL[1..].iter().map(|format| format.name()).collect();

@@ -1,10 +1,8 @@
 //! Files that hopmap recognises, but that have no communication matrix.
 
-use std::io::Read;
 use std::path::Path;
 
-use hopmap_model::open_input;
-use hopmap_text::FileError;
+use hopmap_text::{FileError, head};
 
 use super::reader::Sample;
 
@@ -46,12 +44,6 @@ pub(super) const SYMMETRISED: Foreign = Foreign {
     instead: "pass the profiles of Open MPI's monitoring that it was made from (`PREFIX.RANK.prof`)",
 };
 
-pub(super) const CUBE: Foreign = Foreign {
-    what: "a profile of Score-P",
-    why: "it has totals per call path, but no receivers",
-    instead: "record a trace: SCOREP_ENABLE_TRACING=true writes `traces.otf2` into the folder of the profile",
-};
-
 const PICKLE: Foreign = Foreign {
     what: "a pickle of Python, such as a dump of PyTorch's flight recorder",
     why: "a pickle may run any program when it is read",
@@ -74,23 +66,14 @@ pub(super) fn foreign_folder(path: &Path) -> Result<Option<Foreign>, FileError> 
     if OF_HPCTOOLKIT.iter().any(|name| path.join(name).is_file()) {
         return Ok(Some(HPCTOOLKIT));
     }
-    if path.join("profile.cubex").is_file() {
-        return Ok(Some(CUBE));
-    }
     let entries = std::fs::read_dir(path).map_err(|error| FileError::unreadable(path, &error))?;
     Ok(entries.filter_map(Result::ok).find_map(|entry| {
         let extension = entry.path().extension().and_then(|extension| extension.to_str()).map(str::to_owned);
         match extension.as_deref() {
             Some("hpcrun" | "hpctrace") => Some(HPCTOOLKIT),
-            _ => begins_as_pickle(&entry.path()).then_some(PICKLE),
+            _ => head(&entry.path(), 2).is_ok_and(|head| is_pickle(&head)).then_some(PICKLE),
         }
     }))
-}
-
-fn begins_as_pickle(file: &Path) -> bool {
-    let mut head = [0; 2];
-    let read = open_input(file).and_then(|mut file| file.read_exact(&mut head));
-    read.is_ok() && is_pickle(&head)
 }
 
 /// The first bytes of pickles with protocol 2 and later.

@@ -8,7 +8,7 @@ use hopmap_model::{InputPath, open_input};
 
 use super::record::{Cursor, Flaw};
 use super::record_schema::{OTF2_CHUNK_SIZE_MAX, OTF2_CHUNK_SIZE_MIN};
-use crate::archive::{entries, files_in, has_extension, only_one};
+use crate::archive::{check_kind, entries, files_in, has_extension, only_one};
 use crate::error::{TraceError, of_location};
 
 /// Maximum depth of the anchor file below the given folder.
@@ -43,6 +43,7 @@ impl ArchiveFiles {
         if has_extension(&anchor, "otf") {
             return Err(otf1(&anchor));
         }
+        check_kind(&anchor)?;
         Err(not_an_anchor(&anchor, "its extension is not `.otf2`"))
     }
 

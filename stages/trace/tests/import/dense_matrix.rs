@@ -10,7 +10,7 @@ use super::Files;
 proptest! {
     #[test]
     fn every_way_to_write_a_matrix_is_read(
-        (ranks, numbers) in (2..6usize).prop_flat_map(|n| (Just(n), prop::collection::vec(0..9u64, n * n))),
+        (ranks, mut numbers) in (2..6usize).prop_flat_map(|n| (Just(n), prop::collection::vec(0..9u64, n * n))),
         separator in prop::sample::select(vec![",", ", ", ";", "\t", "  "]),
         (columns, rows, corner) in any::<(bool, bool, bool)>(),
         numeric in any::<bool>(),
@@ -22,6 +22,8 @@ proptest! {
         // Numbers alone above the columns look like a row, unless rows are named, too.
         let columns = columns && (rows || !numeric);
         let rows = rows && (columns || !numeric);
+        // Three or four lines may be pairs.
+        (0..ranks).filter(|_| !rows).for_each(|rank| numbers[rank * ranks + rank] = 0);
         if columns {
             let corner = if separator == "  " { "rank" } else if corner { "" } else { "rank" };
             let names = (0..ranks).map(name);
@@ -43,18 +45,51 @@ proptest! {
     }
 }
 
+/// Once these were of an unknown format, or had a rank too many, or were read as a matrix.
+#[test]
+fn what_is_nearly_a_matrix_is_named() {
+    for (text, problem) in [
+        ("0 1 2\n1 0\n2 1 0\n", "line 2 is wrong: the line has 2 numbers, but others have 3"),
+        ("0,1\n1,0\n1,1\n", "line 3 is wrong: the matrix has 2 columns, but more lines"),
+        ("0,1,2\n1,0,2\n", "line 2 is wrong: the file ends after 2 of 3 rows"),
+        (
+            "0,1,100\n0,2,50\n1,2,30\n",
+            "line 1 is wrong: the lines may also be pairs of ranks with their bytes",
+        ),
+        (
+            "s,d,b\n0,1,100\n0,2,50\n1,2,30\n",
+            "line 1 is wrong: the lines may also be pairs of ranks with their bytes",
+        ),
+        (
+            ",a,b,Total\na,0,1,1\nb,1,0,1\n",
+            "line 1 is wrong: `Total` is no rank: delete its column and its row",
+        ),
+        (
+            ",a,b,sum\na,0,1,1\nb,1,0,1\nsum,1,1,2\n",
+            "line 1 is wrong: `sum` is no rank: delete its column and its row",
+        ),
+        ("a,0,1\nb,1,0\nsum,1,1\n", "line 3 is wrong: `sum` is no rank: delete its column and its row"),
+    ] {
+        let (found, help) = Files::one(text).auto().result.unwrap_err();
+        assert_eq!(found, format!("`trace` has an unknown format; as a `dense-matrix`, {problem}"));
+        assert!(help.contains("`source,destination,messages,bytes`"), "{help}");
+    }
+    let pairs = Files::one("0,1,100\n0,2,50\n1,2,30\n").read(|params| params.format = Format::DenseMatrix);
+    assert_eq!(pairs.graph().bytes(), 1 + 100 + 2 + 50 + 1 + 2 + 30);
+}
+
 #[test]
 fn what_is_not_square_is_refused() {
     let refused = |text: &str| {
         let files = Files::one(text);
         files.read(|params| params.format = Format::DenseMatrix).result.unwrap_err().0
     };
-    assert_eq!(refused("0,1\n1,0\n1,1\n"), "trace:3: the matrix has 2 columns, but more lines");
     assert_eq!(refused("0 1 2\n1 0 2\n"), "trace: the file ends after 2 of 3 rows");
     assert_eq!(refused("0 1 2\n1 0 2\n1 2\n"), "trace:3: the line has 2 numbers, but others have 3");
     assert_eq!(refused("0 1\n-1 0\n"), "trace:2:1: the number of bytes `-1` is negative");
     assert_eq!(refused(",a,b\na,0,1\nc,1,0\n"), "trace:3: the row is `c`, but column 2 is `b`");
     let sorted = ",r1,r10,r2\nr1,0,1,2\nr10,3,0,4\nr2,5,6,0\n";
     assert_eq!(refused(sorted), "trace: `r10` is before `r2`, but ranks are in the order of columns");
+    assert_eq!(refused("a,sum\n0,1\n1,0\n"), "trace: `sum` is no rank: delete its column and its row");
     assert_eq!(refused("0 1\n"), "trace: the file has fewer than two lines with numbers");
 }

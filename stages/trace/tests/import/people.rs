@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hopmap_model::{Context, InputPath};
 use hopmap_test_support::given_data;
-use hopmap_trace::ImportParams;
+use hopmap_trace::{Format, ImportParams};
 
 use super::{Files, Read, clog2, import};
 use crate::support::Listener;
@@ -119,9 +119,16 @@ fn archives_and_profiles_of_score_p_are_named_for_what_they_are() {
     assert!(problem.contains("contains several anchor files: a/x.otf2, b/y.otf2"), "{problem}");
     assert!(help.contains("pass the path of the anchor file"), "{help}");
     let profile = Files::new(&[("profile.cubex", ""), ("scorep.cfg", "")]);
-    let (problem, help) = profile.auto().result.unwrap_err();
-    assert!(
-        problem.contains("is a profile of Score-P") && help.contains("SCOREP_ENABLE_TRACING"),
-        "{problem}"
-    );
+    let parts = Files::new(&[("t.otf2", ""), ("t.def", ""), ("t/0.evt", "")]);
+    for (path, problem, help) in [
+        (profile.path(""), "is a profile of Score-P", "SCOREP_ENABLE_TRACING"),
+        (profile.path("profile.cubex"), "is a profile of Score-P", "SCOREP_ENABLE_TRACING"),
+        (parts.path("t.def"), "is a part of an OTF2 archive", "t.otf2`"),
+        (parts.path("t/0.evt"), "is a part of an OTF2 archive", "t.otf2`"),
+    ] {
+        for format in [Format::Auto, Format::Otf2] {
+            let (found, way) = read_by(path.clone(), |params| params.format = format).result.unwrap_err();
+            assert!(found.contains(problem) && way.contains(help), "{found} {way}");
+        }
+    }
 }
