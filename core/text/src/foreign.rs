@@ -14,48 +14,31 @@ pub struct Foreign {
 }
 
 /// Programs and libraries that write messages with their names.
-const PROGRAMS: [&str; 20] = [
-    "bash",
-    "cat",
-    "grep",
-    "mpirun",
-    "numactl",
-    "orterun",
-    "perl",
-    "prterun",
-    "python",
-    "python3",
-    "scontrol",
-    "sh",
-    "slurmstepd",
-    "srun",
-    "ssh",
-    "stty",
-    "sudo",
-    "tee",
-    "timeout",
-    "tput",
-];
+const PROGRAMS: &str = "bash cat grep mpirun numactl orterun perl prterun python python3 scontrol sh slurmstepd srun \
+                        ssh stty sudo tee timeout tput";
 /// First parts of the names of programs and libraries for InfiniBand.
 const FAMILIES: [&str; 7] = ["ib", "libib", "libmlx", "libopa", "mad", "mlx", "umad"];
 /// What messages begin with, or have after the name of their program.
 const KINDS: [&str; 4] = ["warning", "error", "fatal", "warn"];
-/// Messages of remote shells and locales.
-const MESSAGES: [&str; 6] = [
-    "Connection to ",
-    "Last login: ",
-    "LANGUAGE = (",
-    "LC_ALL = (",
-    "LANG = ",
-    "are supported and installed on your",
-];
+/// Beginnings of messages of remote shells, locales, ibdiagnet, kubectl and script, and of prompts.
+const MESSAGES: &str = "-E- |-I- |-W- |Error from server|Unable to connect to the server|The connection to the server|\
+                        No resources found|Script started|Script done|❯ |Connection to |Last login: |LANGUAGE = (|\
+                        LC_ALL = (|LANG = |are supported and installed on your";
+/// Programs whose call behind `#` or `%` is a line of a terminal rather than a comment.
+const CALLED: &str = "ibnetdiscover iblinkinfo ibdiagnet opareport opaextractlink kubectl scontrol nvidia-smi lstopo \
+                      netloc_ib_gather_raw sudo ssh srun";
+/// Times at the beginning of a line of a log, with `A` for a letter and `9` for a digit: also those of klog, syslog
+/// and ctime.
+const TIMES: &str = "9999-99-99T99:99:99|9999-99-99 99:99:99|9999/99/99 99:99:99|99:99:99|A9999 99:99:99|\
+                     AAA 99 99:99:99|AAA  9 99:99:99|AAA AAA 99 99:99:99|AAA AAA  9 99:99:99";
 
 /// Whether a line is a message of a program rather than a part of a file: `ibwarn: [7] …`, `src/query_smp.c:195; …`,
-/// `srun: warning: …`, `Warning: …`.
+/// `srun: warning: …`, `Warning: …`; or one of a log with its time, or a command at a prompt.
 #[must_use]
 pub fn is_foreign(line: &str) -> bool {
+    let line = without_colours(line);
     let line = line.trim();
-    if MESSAGES.iter().any(|text| line.starts_with(text)) {
+    if MESSAGES.split('|').any(|text| line.starts_with(text)) || is_logged(line) || is_typed(line) {
         return true;
     }
     let Some((name, rest)) = line.split_once([':', ';']) else { return false };
@@ -69,7 +52,7 @@ pub fn is_foreign(line: &str) -> bool {
     };
     let message = rest.trim_start();
     let is_said = rest.starts_with(' ') && !message.is_empty();
-    let is_program = PROGRAMS.contains(&word)
+    let is_program = PROGRAMS.split_whitespace().any(|program| program == word)
         || FAMILIES.iter().any(|family| word.starts_with(family))
             && !word.contains('-')
             && message.contains(' ');
@@ -82,11 +65,64 @@ pub fn is_foreign(line: &str) -> bool {
         || is_said && is_of(&KINDS, message) && message.contains([' ', ':'])
 }
 
-/// The text with such lines empty, so that the others keep their numbers.
+/// Whether a line begins with a time, or as one of dmesg with seconds (`[ 12.000001] `), and has a message.
+fn is_logged(line: &str) -> bool {
+    let rest = line.strip_prefix('[').unwrap_or(line);
+    let is_like = |(byte, shape): (u8, u8)| match shape {
+        b'9' => byte.is_ascii_digit(),
+        b'A' => byte.is_ascii_alphabetic(),
+        _ => byte == shape,
+    };
+    let begins = |time: &&str| rest.len() > time.len() && rest.bytes().zip(time.bytes()).all(is_like);
+    if let Some(time) = TIMES.split('|').find(begins) {
+        // A fraction and a zone, but not the rest of an address such as 10:22:33:44:55:66.
+        let rest = &rest[time.len()..];
+        let message = rest.trim_start_matches(|c: char| c.is_ascii_digit() || ".,+-:Z]".contains(c));
+        return !rest.starts_with(':') && message.starts_with(char::is_whitespace);
+    }
+    // Seconds of dmesg.
+    let fraction = rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
+    fraction.len() > 9 && fraction.bytes().zip(*b".999999] A").all(is_like)
+}
+
+/// Whether a line is a command at the prompt of a shell: `$ ibnetdiscover`, `user@host:~$ ibnetdiscover`,
+/// `[user@host dir]$ ibnetdiscover`, `user@host dir % ibnetdiscover`, `# ibnetdiscover`.
+fn is_typed(line: &str) -> bool {
+    let Some((at, sign)) = line.match_indices(['$', '#', '%']).next() else { return false };
+    let (prompt, rest) = (&line[..at], &line[at + 1..]);
+    let prompt =
+        prompt.rsplit_once(") ").filter(|(name, _)| name.starts_with('(')).map_or(prompt, |(_, rest)| rest);
+    let is_called = || CALLED.split(' ').any(|called| rest.split(' ').nth(1) == Some(called));
+    let is_word = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "._-:~/@".contains(c));
+    let is_prompt = is_word(prompt) || prompt.starts_with('[') && prompt.ends_with(']') || sign == "%";
+    let user = prompt.split(' ').next().unwrap_or_default().trim_start_matches('[');
+    let is_of_user = is_prompt && is_word(user) && user.contains('@');
+    (rest.starts_with(' ') || rest.is_empty() && at > 0)
+        && (is_of_user || is_word(prompt) && (sign == "$" || is_called()))
+}
+
+const COLOUR: &str = "\u{1b}[";
+
+/// The text without the colours of terminals, such as `ESC [ 1 ; 31 m`.
+fn without_colours(text: &str) -> Cow<'_, str> {
+    if !text.contains(COLOUR) {
+        return Cow::Borrowed(text);
+    }
+    let mut parts = text.split(COLOUR);
+    let first = parts.next().unwrap_or_default();
+    let plain = |part: &str| {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest).to_owned()
+    };
+    Cow::Owned(std::iter::once(first.to_owned()).chain(parts.map(plain)).collect())
+}
+
+/// The text with such lines empty, so that the others keep their numbers, and without colours.
 #[must_use]
 pub fn without_foreign(text: &str) -> Cow<'_, str> {
+    let text = without_colours(text);
     if !text.lines().any(is_foreign) {
-        return Cow::Borrowed(text);
+        return text;
     }
     let kept = |line: &str| if is_foreign(line) { "\n".to_owned() } else { line.to_owned() };
     let mut rest: String = text.split_inclusive('\n').map(kept).collect();
@@ -107,7 +143,7 @@ mod tests {
 
     #[test]
     fn messages_of_programs_are_told_from_lines_of_files() {
-        let lines = r"ibwarn: [2718] mad_rpc: _do_madrpc failed; dport (Lid 12)
+        let lines = "ibwarn: [2718] mad_rpc: _do_madrpc failed; dport (Lid 12)
 src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1 Attr 0x11:0) bad status 110; Connection timed out
 src/ibnetdisc.c:812; Failed to resolve self
 libibumad: could not open device mlx5_3
@@ -120,7 +156,15 @@ perl: warning: Setting locale failed.
 opareport: Warning: port is down
 -bash: warning: setlocale: LC_ALL: cannot change locale
 /usr/lib/python3/x.py:12: DeprecationWarning: imp
-mlx5: n1: got completion with error";
+mlx5: n1: got completion with error
+\u{1b}[33mWARNING: Open MPI failed\u{1b}[0m\n-W- lid=0x0009 is down\n\
+Error from server (Forbidden): nodes is forbidden\n\
+E1129 12:00:00.000000   12345 memcache.go:265] couldn't get current server API group list\n\
+2026-11-29T12:00:00.123+01:00 INFO scanning\n[2026-11-29 12:00:00,123] scanning\n\
+Nov  9 12:00:00 n1 opensm[7]: state change\n12:00:00 scanning\n\
+[ 1234.567890] mlx5_core 0000:3b:00.0: port module event\n$ ibnetdiscover > fabric\n# ibnetdiscover\n\
+% sudo iblinkinfo -l\nuser@n1:~$ ibnetdiscover\n(base) user@n1:~/my-files$\n[root@n1 tmp]# cat fabric\n\
+user@n1 ~ % kubectl get nodes\nroot@n1:/# cat fabric\nbash-4.2$ cat fabric\nn1# scontrol show topology";
         for line in lines.lines() {
             assert!(is_foreign(line), "{line}");
         }
@@ -143,6 +187,17 @@ Switch: 0x0c42a10300bb0001 MF0;leaf1:MQM8700/U1:
 Chassis 1 (guid 0x1)
 DR path slid 0; dlid 0; 0 -> new Channel Adapter
 # warning: none
+10:22:33:44:55:66 leaf1
+16:16:16
+[1]	"H-0000000000000001"[1] 		# "n1 mlx5_0" lid 2 4xHDR
+[1.5, 2.000000] x
+# from kubectl
+# Topology file: generated on Sun Nov 29 12:00:00 2026
+user@n1,leaf1 # x
+SwitchName=s0 Nodes=n[0-3] # ibnetdiscover
+- switch: a@b # srun 1
+% rows columns
+100 % 5
 <a b="c: d">"#;
         for line in lines.lines() {
             assert!(!is_foreign(line), "{line}");

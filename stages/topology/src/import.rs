@@ -203,7 +203,7 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
         true => "Import the cores and caches of hosts from hwloc; by default of this machine",
         false => "Import a machine topology from a file or folder; the format is detected",
     };
-    const REVISION: u32 = 7;
+    const REVISION: u32 = 8;
 
     fn ports() -> &'static [Port] {
         const { &[Port::output::<SystemGraph>("system-graph")] }

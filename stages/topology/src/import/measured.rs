@@ -230,8 +230,8 @@ fn table(
 ) -> Result<Vec<f64>> {
     let mut table = Vec::new();
     for (place, endpoint) in endpoints.iter().enumerate() {
-        let line = first + 1 + place;
-        let row = lines.next().map_or("", |(_, row)| row);
+        let row = lines.find(|(_, row)| !row.trim().is_empty());
+        let (line, row) = row.map_or((first + 1 + place, ""), |(index, row)| (index + 1, row));
         let mut cells = row.split('\t').map(str::trim);
         let name = cells.next().unwrap_or_default();
         let is_row = name.strip_suffix(" to").or(name.strip_suffix(" from")) == Some(endpoint);
@@ -265,7 +265,7 @@ pub(super) fn recognises_core_to_core(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let mut columns = None;
     let mut rows = 0;
-    for line in text.lines() {
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let count = line.split(',').count();
         if *columns.get_or_insert(count) != count || row(line, rows).is_err() {
             return false;
@@ -298,24 +298,24 @@ pub(super) fn read_core_to_core(text: &str, params: &ImportParams) -> Result<Imp
     refuse(params, &[])?;
     let help = "the file has one line per core, each with one cell per core: latencies in nanoseconds to the previous cores, \
                 the rest empty";
-    let first = text.lines().next().map_or(0, |line| line.split(',').count());
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).peekable();
+    let first = lines.peek().map_or(0, |(_, line)| line.split(',').count());
     let mut rows = Vec::new();
-    for (index, line) in text.lines().enumerate() {
+    for (index, (number, line)) in lines.enumerate() {
         let cells = line.split(',').count();
         if cells != first || index >= first {
             let problem = match index >= first {
                 true => format!("there are more rows than the {first} columns"),
                 false => format!("the row has {cells} cells, the first one {first}"),
             };
-            return Err(malformed(index + 1, problem, help));
+            return Err(malformed(number, problem, help));
         }
         if first > MOST_ROWS {
             let problem = format!("there are more than {MOST_ROWS} columns");
-            return Err(malformed(index + 1, problem, help));
+            return Err(malformed(number, problem, help));
         }
-        let numbers = row(line, index).map_err(|(column, problem)| {
-            malformed(index + 1, format!("cell {} {problem}", column + 1), help)
-        })?;
+        let numbers = row(line, index)
+            .map_err(|(column, problem)| malformed(number, format!("cell {} {problem}", column + 1), help))?;
         rows.push(numbers);
     }
     let count = rows.len();

@@ -4,6 +4,7 @@
 //! `<nvlink>` connections to other GPUs or to switches (`src/graph/xml.cc` of NCCL). Connections are compared as in
 //! `nvidia-smi topo -m`: more `NVLink` connections first, then one bridge, several bridges, a NUMA node, and the host.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use hopmap_model::{Link, Node, to_u32};
@@ -129,7 +130,7 @@ fn connection(one: &Gpu, other: &Gpu) -> Connection {
     let direct = one.links.get(&other.bus).copied().unwrap_or(0);
     match direct.max(one.to_switches.min(other.to_switches)) {
         0 => {}
-        links => return Connection::NvLink(links),
+        links => return Connection::NvLink(Reverse(links)),
     }
     let common = one.above.iter().zip(&other.above).take_while(|(one, other)| one == other).count();
     match common {

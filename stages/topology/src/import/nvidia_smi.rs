@@ -4,6 +4,7 @@
 //! connections; a level that joins nothing is left out. GPUs and their connections that are not nested, such as
 //! hybrid cube meshes of `NVLink`, are joined to nested groups, and counted in a note.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use hopmap_model::{Node, to_u32};
@@ -28,13 +29,13 @@ const CONNECTIONS: [(&str, Connection); 6] = [
 /// The name of the host, which the output lacks.
 const HOST: &str = "host";
 
-/// How two GPUs are connected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How two GPUs are connected, from fast to slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Connection {
     /// They are one.
     Same,
-    /// This many connections of `NVLink`.
-    NvLink(u32),
+    /// This many connections of `NVLink`, which are faster the more there are.
+    NvLink(Reverse<u32>),
     /// One PCI bridge.
     Bridge,
     /// Several PCI bridges.
@@ -47,26 +48,11 @@ pub(super) enum Connection {
     System,
 }
 
-impl Connection {
-    /// 0 for a GPU itself; more `NVLink` connections are faster, and all of them faster than PCI Express.
-    fn slowness(self) -> u32 {
-        match self {
-            Self::Same => 0,
-            Self::NvLink(links) => 1000 - links.min(999),
-            Self::Bridge => 1000,
-            Self::Bridges => 1001,
-            Self::HostBridge => 1002,
-            Self::Node => 1003,
-            Self::System => 1004,
-        }
-    }
-}
-
 impl fmt::Display for Connection {
     /// The word of `nvidia-smi`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NvLink(links) => write!(f, "NV{links}"),
+            Self::NvLink(Reverse(links)) => write!(f, "NV{links}"),
             other => {
                 let known = CONNECTIONS.iter().find(|(_, known)| known == other);
                 f.write_str(known.map_or("X", |(word, _)| *word))
@@ -79,27 +65,26 @@ impl fmt::Display for Connection {
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let text = plain(text);
-    let begins = |line: Option<&str>, words: &[&str]| {
-        line.is_some_and(|line| line.split_whitespace().take(words.len()).eq(words.iter().copied()))
-    };
-    let mut lines = text.lines().skip_while(|line| !begins(Some(line), &["GPU0"]));
-    begins(lines.next(), &["GPU0"]) && begins(lines.next(), &["GPU0", "X"])
+    let mut lines = text.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<&str>>());
+    lines.any(|words| words.first() == Some(&"GPU0")) && lines.any(|words| words == ["GPU0", "X"])
 }
 
-/// The text without the underline that `nvidia-smi` writes around the column names.
+/// The text without the underline around the column names whose escape characters were lost.
 fn plain(text: &str) -> String {
-    text.replace("\u{1b}[4m", "").replace("\u{1b}[0m", "")
+    text.replace("[4m", "").replace("[0m", "")
 }
 
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let text = plain(text);
     let mut lines =
         (1..).zip(text.lines()).skip_while(|(_, line)| line.split_whitespace().next() != Some("GPU0"));
-    let is_gpu = |word: &&str| word.starts_with("GPU") && word[3..].bytes().all(|byte| byte.is_ascii_digit());
+    let is_gpu = |word: &&str| {
+        word.strip_prefix("GPU")
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
     let Some((first, header)) = lines.next() else { return Err(malformed(None, "no GPUs", HELP)) };
     // `GPU NUMA ID` is a column as well, whose name has blanks.
-    let gpus: Vec<&str> =
-        header.split_whitespace().take_while(|word| word.len() > 3 && is_gpu(word)).collect();
+    let gpus: Vec<&str> = header.split_whitespace().take_while(is_gpu).collect();
     if gpus.is_empty() || gpus.len() > MOST_GPUS {
         return Err(malformed(first, format!("{} GPUs", gpus.len()), HELP));
     }
@@ -107,8 +92,14 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         return Err(malformed(first, format!("the column of `{}` is there twice", twice.1), HELP));
     }
     let mut rows: Vec<Vec<Connection>> = Vec::new();
+    let mut others = 0;
     for name in &gpus {
-        let Some((line, row)) = lines.next() else {
+        let row = lines.find(|(_, line)| {
+            let is_row = line.split_whitespace().next().is_some_and(|word| is_gpu(&word));
+            others += usize::from(!is_row && !line.trim().is_empty());
+            is_row
+        });
+        let Some((line, row)) = row else {
             return Err(malformed(None, format!("the row of `{name}` is missing"), HELP));
         };
         let mut words = row.split_whitespace();
@@ -128,7 +119,9 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         }
         rows.push(row);
     }
-    host(&rows, "the output does not name the host", HELP, params)
+    let mut imported = host(&rows, "the output does not name the host", HELP, params)?;
+    note(&mut imported.notes, "lines between the rows of GPUs, skipped", others);
+    Ok(imported)
 }
 
 /// The connections in the row of a GPU, or what is wrong.
@@ -193,7 +186,11 @@ fn connection(word: &str) -> Option<Connection> {
         return Some(Connection::Same);
     }
     if let Some(links) = word.strip_prefix("NV") {
-        return links.parse().ok().filter(|links| (1..=999).contains(links)).map(Connection::NvLink);
+        return links
+            .parse()
+            .ok()
+            .filter(|links| (1..=999).contains(links))
+            .map(|links| Connection::NvLink(Reverse(links)));
     }
     CONNECTIONS.iter().find(|(known, _)| *known == word).map(|(_, connection)| *connection)
 }
@@ -201,7 +198,7 @@ fn connection(word: &str) -> Option<Connection> {
 /// The connections that join GPUs and the groups of GPUs by level, innermost first; on the last level all are one.
 fn groups(rows: &[Vec<Connection>], notes: &mut Vec<String>) -> (Vec<Connection>, Vec<Vec<u32>>) {
     let mut all: Vec<Connection> = rows.iter().flatten().copied().collect();
-    all.sort_unstable_by_key(|connection| connection.slowness());
+    all.sort_unstable();
     all.dedup();
     all.retain(|connection| *connection != Connection::Same);
     let mut group: Vec<u32> = (0..to_u32(rows.len())).collect();
@@ -249,7 +246,7 @@ fn numbered(groups: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{ImportError, read as import, recognise};
+    use crate::import::{read as import, recognise};
     use hopmap_model::{CostModel, SystemGraph};
 
     fn read_text(text: &str) -> Result<Imported> {
@@ -270,6 +267,15 @@ mod tests {
                     GPU0\t X \tNV18\tPIX\t0-31\t0\t\tN/A\nGPU1\tNV18\t X \tSYS\t0-31\t0\t\tN/A\n\
                     NIC0\tPIX\tSYS\t X \n\nLegend:\n\n  X    = Self\n";
         assert_eq!(levels(&read_text(text).unwrap().system), [[0, 0]]);
+        let (colours, rest) =
+            (text.replace('\u{1b}', ""), text.replace("Legend", "NIC Legend:\n  NIC0: mlx5_0\nLegend"));
+        let between = text.replace("GPU1\tNV18", "\nxid 31 on bus 3\n\u{1b}[1;31mGPU1\u{1b}[m\tNV18");
+        for (text, others) in [(colours, 0), (rest, 0), (text.replace("0-31", "N/A"), 0), (between, 1)] {
+            let Imported { system, notes } = read_text(&text).unwrap();
+            assert_eq!(levels(&system), [[0, 0]], "{text}");
+            let said = notes.iter().any(|note| note == "lines between the rows of GPUs, skipped: 1");
+            assert_eq!(said, others == 1, "{notes:?}");
+        }
     }
 
     #[test]
@@ -289,41 +295,23 @@ mod tests {
         assert!(read_text(&mesh).unwrap().notes[1].starts_with("pairs of GPUs whose connection"), "{mesh}");
     }
 
-    #[test]
-    fn incomplete_output_is_one_message() {
-        let fault = |text: &str| {
-            let ImportError::File(error) = read_text(text).unwrap_err() else { panic!("another error") };
-            error.problem
-        };
-        assert_eq!(fault("GPU0 GPU1\nGPU0 X NV4\n"), "the row of `GPU1` is missing");
-        assert_eq!(fault("GPU0 GPU1\nGPU0 X NV4\nGPU7 NV4 X\n"), "the row of `GPU1` is expected here");
-        assert_eq!(fault("GPU0 GPU1\nGPU0 X\nGPU1 NV4 X\n"), "the row of `GPU0` ends before `GPU1`");
-    }
-
     /// Contradictions were read as slow connections, and a damaged diagonal not at all.
     #[test]
-    fn damaged_output_is_one_message() {
-        let fault = |header: &str, rows: [&str; 3]| {
-            let ImportError::File(error) =
-                read_text(&format!("{header}\n{}\n", rows.join("\n"))).unwrap_err()
-            else {
-                panic!("another error")
-            };
-            format!("{}: {}", error.line.unwrap(), error.problem)
-        };
-        let (header, zero, two) = ("GPU0 GPU1 GPU2", "GPU0 X PIX SYS", "GPU2 SYS SYS X");
-        for (one, problem) in [
-            (
-                "GPU1 SYS X SYS",
-                "`GPU1` and `GPU0` are connected by SYS here, but by PIX in the row of `GPU0`",
-            ),
-            ("GPU1 PIX PIX SYS", "`GPU1` has `PIX` in its own column, not X"),
-            ("GPU1 X X SYS", "`GPU1` has X in the column of `GPU0`"),
-            ("GPU1 FOO X SYS", "the connection of `GPU1` and `GPU0` is `FOO`, which is unknown"),
+    fn incomplete_and_damaged_output_is_one_message() {
+        let one = |row: &str| format!("GPU0 GPU1 GPU2\nGPU0 X PIX SYS\n{row}\nGPU2 SYS SYS X\n");
+        let unlike = ":3: `GPU1` and `GPU0` are connected by SYS here, but by PIX in the row of `GPU0`";
+        for (text, problem) in [
+            ("GPU0 GPU1\nGPU0 X NV4\n".to_owned(), "the row of `GPU1` is missing"),
+            ("GPU0 GPU1\nGPU0 X NV4\nGPU7 NV4 X\n".to_owned(), ":3: the row of `GPU1` is expected here"),
+            ("GPU0 GPU1\nGPU0 X\nGPU1 NV4 X\n".to_owned(), ":2: the row of `GPU0` ends before `GPU1`"),
+            (one("GPU1 SYS X SYS"), unlike),
+            (one("GPU1 PIX PIX SYS"), ":3: `GPU1` has `PIX` in its own column, not X"),
+            (one("GPU1 X X SYS"), ":3: `GPU1` has X in the column of `GPU0`"),
+            (one("GPU1 FOO X SYS"), ":3: the connection of `GPU1` and `GPU0` is `FOO`, which is unknown"),
+            ("GPU0 GPU1 GPU1\nGPU0 X PIX SYS\n".to_owned(), ":1: the column of `GPU1` is there twice"),
         ] {
-            assert_eq!(fault(header, [zero, one, two]), format!("3: {problem}"));
+            let error = read_text(&text).unwrap_err().to_string();
+            assert!(error.contains(problem), "{text}: {error}");
         }
-        let twice = fault("GPU0 GPU1 GPU1", [zero, "GPU1 PIX X SYS", "GPU1 SYS SYS X"]);
-        assert_eq!(twice, "1: the column of `GPU1` is there twice");
     }
 }
