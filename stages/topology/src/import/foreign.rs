@@ -9,12 +9,19 @@ use super::xml::first_element;
 /// What it is, how the beginning of a file tells, and what to do instead.
 type Known = (&'static str, fn(&str) -> bool, &'static str);
 
-const KNOWN: [Known; 3] = [
+/// How to get the labels of hosts.
+pub(super) const HELP_ON_LABELS: &str = "give the table of `kubectl get nodes --show-labels`, or with `-L` the labels that name the switches: \
+     `kubectl get nodes -L network.topology.nvidia.com/leaf,network.topology.nvidia.com/spine`; if they have other \
+     names, rename their columns to `LEAF` and `SPINE`";
+
+const KNOWN: [Known; 4] = [
+    ("a list of Kubernetes", is_kubernetes, HELP_ON_LABELS),
     (
-        "a list of Kubernetes",
-        is_kubernetes,
-        "give the table of `kubectl get nodes -L network.topology.nvidia.com/leaf,network.topology.nvidia.com/spine`, \
-         or whichever labels name the switches",
+        "a table of `kubectl get nodes` without a label that is known to name switches",
+        |text| {
+            text.trim_start().starts_with("NAME ") && text.contains(" STATUS ") && text.contains(" ROLES ")
+        },
+        HELP_ON_LABELS,
     ),
     (
         "a graph in the DOT language of Graphviz",
@@ -55,6 +62,11 @@ pub(super) fn refuse(sample: &Sample) -> Result<()> {
             return Err(malformed(line, format!("{problem}: `{}`", shown(message.trim())), *help));
         }
     }
+    if text.trim().is_empty() && !sample.head.trim_ascii().is_empty() {
+        let problem =
+            "every line is a message of another program, or begins with the time of a log or a prompt";
+        return Err(malformed(1, problem, "remove what is before the lines of the file"));
+    }
     let Some((what, _, help)) = KNOWN.iter().find(|(_, is_it, _)| is_it(text)) else { return Ok(()) };
     Err(malformed(None, format!("this is {what}, which is not read"), *help))
 }
@@ -86,11 +98,16 @@ mod tests {
         for (text, what) in [
             ("{\n \"apiVersion\": \"v1\",\n \"items\": [],\n \"kind\": \"List\"\n}\n", "Kubernetes"),
             ("---\napiVersion: v1\nitems:\n- kind: Node\n", "Kubernetes"),
+            (
+                "NAME   STATUS   ROLES    AGE   VERSION\nn1     Ready    <none>   3d    v1.31\n",
+                "without a label",
+            ),
             ("// cables\n/* of\n * two */\nstrict Digraph \"G\"\n{\n n1:eth0 -> leaf:swp1\n}\n", "DOT"),
             ("graph{a--b}", "DOT"),
             ("<!-- lshw -->\n<list>\n<node id=\"n\" class=\"system\"/>\n</list>\n", "`lshw`"),
             ("+-----+\n| NVIDIA-SMI 535.54  Driver Version: 535.54 |\n", ":2: `nvidia-smi` wrote no matrix"),
             ("$ nvidia-smi topo -m\nFailed to run topology matrix\n", ": `Failed to run topology matrix`"),
+            ("12:00:00 source,destination\n12:00:00 a,b\n", "the time of a log"),
             ("bash: nvidia-smi: command not found\n", ":1: `nvidia-smi` wrote no matrix"),
         ] {
             std::fs::write(&path, text).unwrap();

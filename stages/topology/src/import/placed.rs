@@ -19,12 +19,16 @@ use serde_json::Value;
 
 use super::csv_text;
 use super::finish::machine;
-use super::foreign::is_kubernetes;
+use super::foreign::{HELP_ON_LABELS, is_kubernetes};
 use super::format::{Sample, malformed, some};
 use super::slurm_tree::{Switch, parts};
 use super::{ImportError, ImportParams, Imported, Result};
-use labels::{Column, DOMAIN, DOMAIN_LABELS, LEAF, Missing, SUB_DOMAIN, SUB_DOMAIN_LABELS, may_be_domain};
+use labels::{
+    Column, DOMAIN, DOMAIN_LABELS, HOSTS, LEAF, MACHINE, Missing, SUB_DOMAIN, SUB_DOMAIN_LABELS,
+    may_be_domain,
+};
 use levels::{PlacedHost, complete, unused};
+use table::{LABELS, Row};
 
 /// Name of the top switch that is added.
 const TOP: &str = "network";
@@ -95,21 +99,10 @@ fn after_brace(text: &str) -> Option<&str> {
 
 /// The first line names a column of hosts and one of switches or domains.
 pub(super) fn recognises_list(sample: &Sample) -> bool {
-    sample.text().and_then(csv_text::names).is_some_and(|names| columns(names.into_iter()).is_some())
-}
-
-/// The meaning of each column, if they are those of a label list.
-fn columns<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<Column>> {
-    let names: Vec<&str> = names.collect();
-    let mut columns: Vec<Column> = names.iter().map(|name| Column::of(name)).collect();
-    if !columns.contains(&Column::Host)
-        && let Some(at) = names.iter().position(|name| name.trim().eq_ignore_ascii_case("name"))
-    {
-        columns[at] = Column::Host;
-    }
-    let hosts = columns.iter().filter(|column| **column == Column::Host).count();
-    let has_switches = columns.iter().any(|column| matches!(column, Column::Switch(_)));
-    (hosts == 1 && has_switches).then_some(columns)
+    sample
+        .text()
+        .and_then(csv_text::names)
+        .is_some_and(|names| Column::of_table(&names, &HOSTS[1..]).is_some())
 }
 
 pub(super) fn read_topograph(text: &str, params: &ImportParams) -> Result<Imported> {
@@ -199,49 +192,41 @@ pub(super) fn read_list(text: &str, params: &ImportParams) -> Result<Imported> {
         malformed(line, format!("not a CSV file: {error}"), help)
     };
     let header = reader.headers().map_err(|error| fault(&error))?.clone();
-    let Some(columns) = columns(header.iter()) else {
+    let header: Vec<&str> = header.iter().collect();
+    let Some(columns) = Column::of_table(&header, &HOSTS[1..]) else {
         return Err(malformed(1, "the columns are not those of a label list", help));
     };
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| fault(&error))?;
         let line = record.position().and_then(|position| usize::try_from(position.line()).ok());
-        rows.push((line, record));
+        rows.push((line, record.iter().map(str::to_owned).collect()));
     }
-    let rows = rows.iter().map(|(line, record)| (*line, record.iter()));
-    from_rows(&columns, &header.iter().collect::<Vec<_>>(), rows, params)
+    from_rows(columns, &header, &rows, params)
 }
 
-/// The first line names a column of hosts and one of switches or domains, in capitals and aligned.
+/// The first line names a column of hosts and one of switches or domains, or of all labels, in capitals and aligned.
 pub(super) fn recognises_table(sample: &Sample) -> bool {
     let names = sample.text().and_then(table::names);
-    names.is_some_and(|names| columns(names.into_iter()).is_some())
+    names.is_some_and(|names| names.contains(&LABELS) || Column::of_table(&names, &HOSTS).is_some())
 }
 
 pub(super) fn read_table(text: &str, params: &ImportParams) -> Result<Imported> {
-    let help = "give `-L` the labels of the switches: \
-                `kubectl get nodes -L network.topology.nvidia.com/leaf,network.topology.nvidia.com/spine`";
-    let header = table::names(text).unwrap_or_default();
-    let Some(columns) = columns(header.iter().copied()) else {
-        return Err(malformed(1, "the columns are not `NAME` and those of labels", help));
+    let (header, rows) = table::read(text)?;
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let Some(columns) = Column::of_table(&header, &HOSTS) else {
+        let problem = format!("no label that is known to name switches; the columns are {}", some(&header));
+        return Err(malformed(1, problem, HELP_ON_LABELS));
     };
-    let rows = table::rows(text)?;
-    let rows = rows.iter().map(|(line, cells)| (Some(*line), cells.iter().map(String::as_str)));
-    from_rows(&columns, &header, rows, params)
+    from_rows(columns, &header, &rows, params)
 }
 
 /// The machine of a table with a host in every row.
-fn from_rows<'a, R: Iterator<Item = &'a str>>(
-    columns: &[Column],
-    header: &[&str],
-    rows: impl Iterator<Item = (Option<usize>, R)>,
-    params: &ImportParams,
-) -> Result<Imported> {
-    let mut notes = Vec::new();
-    check_columns(columns, header, &mut notes)?;
+fn from_rows(columns: Vec<Column>, header: &[&str], rows: &[Row], params: &ImportParams) -> Result<Imported> {
+    let (columns, mut notes) = checked(columns, header, rows)?;
     let (mut hosts, mut missing) = (Vec::new(), Missing::default());
     for (line, cells) in rows {
-        let mut host = PlacedHost { line, ..PlacedHost::default() };
+        let mut host = PlacedHost { line: *line, ..PlacedHost::default() };
         for (column, cell) in columns.iter().zip(cells) {
             match column {
                 Column::Host => cell.clone_into(&mut host.name),
@@ -261,24 +246,32 @@ fn from_rows<'a, R: Iterator<Item = &'a str>>(
     imported(hosts, notes, params)
 }
 
-/// Says which columns are not read. Only domains may have several, because topograph omits its own label for hosts
-/// that have the one of the GPU operator.
-fn check_columns(columns: &[Column], header: &[&str], notes: &mut Vec<String>) -> Result<()> {
+/// The columns that are read, and notes on those that are not: unknown ones, those with the cells of another column of their level, and physical
+/// machines with one host each. Only domains may differ, because topograph omits its own label for hosts that have
+/// the one of the GPU operator.
+fn checked(mut columns: Vec<Column>, header: &[&str], rows: &[Row]) -> Result<(Vec<Column>, Vec<String>)> {
+    let mut notes = Vec::new();
+    for at in 0..columns.len() {
+        let Column::Switch(level) = columns[at] else { continue };
+        let before = columns[..at].iter().position(|column| *column == columns[at]);
+        if let Some(before) = before.filter(|_| level != DOMAIN) {
+            if rows.iter().any(|(_, cells)| cells[before] != cells[at]) {
+                let problem =
+                    format!("`{}` and `{}` name switches of the same level", header[before], header[at]);
+                let help = "omit one, or rename it to `leaf`, `spine`, `core` or `tier-3`";
+                return Err(malformed(1, problem, help));
+            }
+            columns[at] = Column::Other;
+        }
+        let machines: HashSet<&String> = rows.iter().map(|(_, cells)| &cells[at]).collect();
+        if level == MACHINE && machines.len() == rows.len() {
+            columns[at] = Column::Other;
+        }
+    }
     let all = |wanted| {
         let of = columns.iter().zip(header).filter(move |(column, _)| **column == wanted);
         of.map(|(_, name)| (*name).to_owned()).collect::<Vec<String>>()
     };
-    for column in columns.iter().filter(|column| matches!(column, Column::Switch(_))) {
-        let names = all(*column);
-        if names.len() > 1 && *column != Column::Switch(DOMAIN) {
-            let problem = format!("`{}` and `{}` name switches of the same level", names[0], names[1]);
-            return Err(malformed(
-                1,
-                problem,
-                "omit one, or rename it to `leaf`, `spine`, `core` or `tier-3`",
-            ));
-        }
-    }
     let domains = all(Column::Switch(DOMAIN));
     if domains.len() > 1 {
         let names = some(&domains);
@@ -290,7 +283,7 @@ fn check_columns(columns: &[Column], header: &[&str], notes: &mut Vec<String>) -
     if !unread.is_empty() {
         notes.push(format!("columns that are not read: {}", some(&unread)));
     }
-    Ok(())
+    Ok((columns, notes))
 }
 
 /// The machine of the hosts.

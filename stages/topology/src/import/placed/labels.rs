@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+/// Physical machines of a cloud, with one or several hosts.
+pub(super) const MACHINE: usize = 0;
 /// Accelerator sub-domains, such as a rack of a domain.
-pub(super) const SUB_DOMAIN: usize = 0;
+pub(super) const SUB_DOMAIN: usize = 1;
 /// Accelerator domains: hosts whose GPUs share an `NVLink` fabric.
-pub(super) const DOMAIN: usize = 1;
+pub(super) const DOMAIN: usize = 2;
 /// The switches of hosts; those above them have the following levels.
-pub(super) const LEAF: usize = 2;
+pub(super) const LEAF: usize = 3;
+/// Zones and regions are above all numbered columns.
+pub(super) const ZONE: usize = LEAF + MOST_LEVELS;
 
 /// Labels of domains in topograph's JSON, newest first: since August 2026, for a week before, July 2026, the GPU
 /// operator's, and the attribute of May 2026 (`pkg/topology/topology.go` there). The first that a host has counts.
@@ -23,38 +27,35 @@ pub(super) const SUB_DOMAIN_LABELS: [&str; 2] =
 /// Words in the names of other labels that may be those of domains.
 const DOMAIN_WORDS: [&str; 5] = ["domain", "accelerator", "clique", "nvlink", "xclr"];
 
-/// Columns of hosts in a label list.
-const HOST: [&str; 6] = ["host", "hostname", "node", "nodename", "instance", "ip"];
-/// Columns of sub-domains, domains, and switches from the leaf up.
-const LEVELS: [&[&str]; 5] = [
-    &["sub-domain", "accelerator-sub-domain"],
-    &["accelerator", "domain", "accelerator-domain", "nvlink", "clique", "block", "gpu.clique"],
-    &["leaf", "switch", "rack", "tor", "asw"],
-    &["spine", "pod", "psw"],
-    &["core", "dsw", "zone", "datacenter"],
+/// Columns of hosts, the first one only for tables of kubectl: there others are labels.
+pub(super) const HOSTS: [&str; 8] =
+    ["name", "host", "hostname", "node", "nodename", "instance", "ip", "name"];
+/// The names and the columns of levels, with the labels of Google (`cloud.google.com`), Oracle (`oci.oraclecloud.com`),
+/// Amazon (`topology.k8s.aws`) and `CoreWeave`. Those above the core and below zones are alike.
+const LEVELS: [(usize, [&str; 2], &str); 9] = [
+    (MACHINE, ["machine", "a physical machine"], "gce-topology-host rdma.host_id"),
+    (SUB_DOMAIN, ["sub-domain", "an accelerator sub-domain"], "sub-domain accelerator-sub-domain subblock"),
+    (DOMAIN, ["domain", "an accelerator domain"], DOMAINS),
+    (LEAF, ["leaf", "a leaf switch"], "leaf switch rack tor asw gce-topology-subblock rdma.local_block_id"),
+    (LEAF + 1, ["spine", "a spine"], "spine pod psw gce-topology-block rdma.network_block_id"),
+    (LEAF + 2, ["core", "a core switch"], "core dsw datacenter rdma.hpc_island_id"),
+    (LEAF + 3, ["switch", "a switch above the core"], ""),
+    (ZONE, ["zone", "a zone"], "zone"),
+    (ZONE + 1, ["region", "a region"], "region"),
 ];
+const DOMAINS: &str =
+    "accelerator domain accelerator-domain nvlink nvlink.domain clique block gpu.clique ultraserver-id";
 /// Numbered columns with the number of the leaf switch: topograph's tiers, in its NFD groups too, and its labels of 2024.
 const NUMBERED: [(&str, usize); 3] = [("tier-", 0), ("fabric-tier-", 0), ("network-level-", 1)];
+/// Amazon's columns, numbered from the top. The last of a table is the closest to the hosts.
+const FROM_TOP: &str = "network-node-layer-";
 /// Largest number of a numbered column.
 const MOST_LEVELS: usize = 64;
 
-/// What programs write for a label that is not set, without marks around it.
-const MISSING: [&str; 14] = [
-    "",
-    "none",
-    "n/a",
-    "na",
-    "nil",
-    "null",
-    "nan",
-    "unknown",
-    "undefined",
-    "unset",
-    "not set",
-    "no value",
-    "missing",
-    "empty",
-];
+/// What programs and people write for a label that is not set, without blanks and marks.
+const MISSING: &str = " none na nil null nan unknown undefined unset notset novalue missing empty tbd tba todo \
+                       noneassigned unassigned notassigned notavailable unavailable notapplicable notfound \
+                       unspecified nolabel nodata ";
 
 /// Labels that are not set, by the words that say so.
 #[derive(Debug, Default)]
@@ -64,8 +65,8 @@ impl Missing {
     /// The label, if it is set.
     pub(super) fn set<'a>(&mut self, label: &'a str) -> Option<&'a str> {
         let label = label.trim();
-        let word = label.trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
-        if !MISSING.contains(&&*word) {
+        let word: String = label.chars().filter(|c| c.is_alphanumeric()).collect();
+        if !word.is_empty() && !MISSING.contains(&format!(" {} ", word.to_ascii_lowercase())) {
             return Some(label);
         }
         if !label.is_empty() {
@@ -91,11 +92,35 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// The meaning of a column with this name, which may be a label of Kubernetes such as
-    /// `fabric.topograph.run/tier-0`.
-    pub(super) fn of(name: &str) -> Self {
-        let label = name.trim().trim_matches('"').to_ascii_lowercase();
-        let (prefix, name) = label.rsplit_once('/').unwrap_or(("", &label));
+    /// The meanings of the columns of a table whose hosts are in the first of the columns `hosts` that it has, if it
+    /// has one of switches as well. Further names of hosts are not read.
+    pub(super) fn of_table(names: &[&str], hosts: &[&str]) -> Option<Vec<Self>> {
+        let plain = |name: &&str| name.trim().trim_matches('"').to_ascii_lowercase();
+        let labels: Vec<String> = names.iter().map(plain).collect();
+        let is = |label: &String, host: &str| label.rsplit('/').next() == Some(host);
+        let host = hosts.iter().find_map(|host| labels.iter().position(|label| is(label, host)))?;
+        let layer = |label: &String| label.rsplit('/').next()?.strip_prefix(FROM_TOP)?.parse::<usize>().ok();
+        let closest = labels.iter().filter_map(layer).max().unwrap_or(0).min(MOST_LEVELS);
+        let of = |label: &String| match layer(label).and_then(|layer| closest.checked_sub(layer)) {
+            Some(above) => Self::Switch(LEAF + above),
+            None => Self::of(label),
+        };
+        let mut columns: Vec<Self> = labels.iter().map(of).collect();
+        columns[host] = Self::Host;
+        // Topograph's labels of 2025 have the domain in `accelerator` and the leaf in `block`, which kubectl prints without their prefix.
+        let has = |level| columns.iter().any(|column| matches!(column, Self::Switch(it) if *it == level));
+        if let (Some(block), true, false) =
+            (labels.iter().position(|label| label == "block"), has(DOMAIN), has(LEAF))
+            && columns.iter().filter(|column| matches!(column, Self::Switch(DOMAIN))).count() > 1
+        {
+            columns[block] = Self::Switch(LEAF);
+        }
+        columns.iter().any(|column| matches!(column, Self::Switch(_))).then_some(columns)
+    }
+
+    /// The meaning of a label of Kubernetes such as `fabric.topograph.run/tier-0`, or of another column.
+    fn of(label: &str) -> Self {
+        let (prefix, name) = label.rsplit_once('/').unwrap_or(("", label));
         if prefix.starts_with("network.topology.") && name == "block" {
             // Topograph's labels of 2025 have the domain in `accelerator`.
             return Self::Switch(LEAF);
@@ -104,12 +129,15 @@ impl Column {
             let number: usize = name.strip_prefix(start)?.parse().ok()?;
             number.checked_sub(*leaf).filter(|above| *above < MOST_LEVELS)
         });
-        match numbered {
-            Some(above) => Self::Switch(LEAF + above),
-            None if HOST.contains(&name) => Self::Host,
-            None => LEVELS.iter().position(|names| names.contains(&name)).map_or(Self::Other, Self::Switch),
-        }
+        let is_named = |(_, _, names): &&(_, _, &str)| names.split_whitespace().any(|known| known == name);
+        let named = || LEVELS.iter().find(is_named).map(|(level, ..)| *level);
+        numbered.map(|above| LEAF + above).or_else(named).map_or(Self::Other, Self::Switch)
     }
+}
+
+/// What a level is called in names and in notes.
+pub(super) fn names_of(level: usize) -> [&'static str; 2] {
+    LEVELS.iter().rfind(|(own, ..)| *own <= level).map_or([""; 2], |(_, names, _)| *names)
 }
 
 /// Whether a label that is not read may name accelerator domains.
@@ -220,25 +248,6 @@ mod tests {
     fn list(labels: &str) -> String {
         let row = |host: usize| format!("n{host},nvl-{},leaf-{},spine\n", host / 2, host / 4);
         format!("host,{labels}\n{}", (0..8).map(row).collect::<String>())
-    }
-
-    /// Numbered tiers were columns that nothing read.
-    #[test]
-    fn labels_of_every_version_of_topograph_are_levels_of_a_list() {
-        for labels in [
-            "accelerator.topograph.run/domain,fabric.topograph.run/tier-0,fabric.topograph.run/tier-1",
-            "xclr.topology.nvidia.com/domain,network.topology.nvidia.com/tier-0,network.topology.nvidia.com/tier-1",
-            "network.topology.nvidia.com/accelerator,network.topology.nvidia.com/leaf,network.topology.nvidia.com/spine",
-            "network.topology.nvidia.com/accelerator,network.topology.nvidia.com/block,network.topology.nvidia.com/spine",
-            "accelerator-domain,fabric-tier-0,fabric-tier-1",
-            "nvidia.com/gpu.clique,topology.kubernetes.io/network-level-1,topology.kubernetes.io/network-level-2",
-            "block,leaf,spine",
-        ] {
-            assert_eq!(groups(&list(labels)), (vec![4, 2], Vec::new()), "{labels}");
-        }
-        let sub_domains =
-            list("accelerator.topograph.run/sub-domain,accelerator.topograph.run/domain,tier-0");
-        assert_eq!(groups(&sub_domains).0, [4, 2]);
     }
 
     #[test]

@@ -8,16 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::super::Result;
 use super::super::format::some;
 use super::super::slurm_tree::{Switch, below, by_name, heights};
-
-/// Levels in names and in notes; those above are like the last one.
-const LEVELS: [(&str, &str); 6] = [
-    ("sub-domain", "an accelerator sub-domain"),
-    ("domain", "an accelerator domain"),
-    ("leaf", "a leaf switch"),
-    ("spine", "a spine"),
-    ("core", "a core switch"),
-    ("switch", "a switch above the core"),
-];
+use super::labels::names_of;
 
 /// A host and what is above it.
 #[derive(Debug, Default)]
@@ -92,7 +83,7 @@ impl Added {
         if !is_known {
             self.lacking.entry((level, what)).or_default().push(child.to_owned());
         }
-        let name = unused(format!("{}-of-{child}", names_of(level).0), &self.names);
+        let name = unused(format!("{}-of-{child}", names_of(level)[0]), &self.names);
         self.names.insert(name.clone());
         self.switches.insert(place, name.clone());
         name
@@ -100,14 +91,10 @@ impl Added {
 
     fn notes(&self) -> impl Iterator<Item = String> + '_ {
         self.lacking.iter().map(|((level, what), names)| {
-            let (kind, names) = (names_of(*level).1, some(names));
+            let (kind, names) = (names_of(*level)[1], some(names));
             format!("{what} without {kind}: {names}; each has one of its own here, which groups with other hosts cross")
         })
     }
-}
-
-fn names_of(level: usize) -> (&'static str, &'static str) {
-    LEVELS[level.min(LEVELS.len() - 1)]
 }
 
 /// The name, or that with underscores which nothing else has.

@@ -1,13 +1,21 @@
-//! Tables with aligned columns and capitals in the header: `kubectl get nodes -L LABEL,…`, also `-o wide`, and
-//! `-o custom-columns`.
+//! Tables with aligned columns and capitals in the header: `kubectl get nodes -L LABEL,…`, also `-o wide`,
+//! `-o custom-columns` and `--show-labels`.
 //!
 //! A label that is not set is an empty cell, so cells are what is below the names of the header (kubectl aligns with
 //! `text/tabwriter` of Go).
 
+use std::collections::BTreeSet;
+
 use super::super::Result;
 use super::super::format::malformed;
+use super::labels::{Column, HOSTS};
 
 const HELP: &str = "give what `kubectl get nodes -L LABEL,…` prints, with its header and its blanks";
+
+/// A row of a table, with its line if it is known.
+pub(super) type Row = (Option<usize>, Vec<String>);
+/// The column of `--show-labels`.
+pub(super) const LABELS: &str = "LABELS";
 
 /// The first line with content that looks like a header, with its number.
 fn header(text: &str) -> Option<(usize, &str)> {
@@ -27,8 +35,30 @@ pub(super) fn names(text: &str) -> Option<Vec<&str>> {
     Some(header(text)?.1.split_whitespace().collect())
 }
 
+/// The names of the columns, and the rows. The labels of `--show-labels` that name switches are columns of their own.
+pub(super) fn read(text: &str) -> Result<(Vec<String>, Vec<Row>)> {
+    let mut header: Vec<String> = names(text).unwrap_or_default().into_iter().map(str::to_owned).collect();
+    let mut rows = rows(text)?;
+    if let Some(at) = header.iter().position(|name| name == LABELS) {
+        let value = |cells: &[String], name: &str| {
+            let value = |label: &str| Some(label.strip_prefix(name)?.strip_prefix('=')?.to_owned());
+            cells[at].split(',').find_map(value).unwrap_or_default()
+        };
+        let is_switch = |label: &String| Column::of_table(&["NAME", label], &HOSTS).is_some();
+        let all =
+            rows.iter().flat_map(|(_, cells)| cells[at].split(',')).filter_map(|label| label.split_once('='));
+        let names: BTreeSet<String> = all.map(|(label, _)| label.to_owned()).filter(is_switch).collect();
+        for (_, cells) in &mut rows {
+            let values: Vec<String> = names.iter().map(|name| value(cells, name)).collect();
+            cells.extend(values);
+        }
+        header.extend(names);
+    }
+    Ok((header, rows))
+}
+
 /// The cells of every line below the header, with the number of the line.
-pub(super) fn rows(text: &str) -> Result<Vec<(usize, Vec<String>)>> {
+fn rows(text: &str) -> Result<Vec<Row>> {
     let Some((first, header)) = header(text) else { return Err(malformed(None, "no header", HELP)) };
     let blank = |letters: &[char], at: usize| letters.get(at).is_none_or(|letter| letter.is_whitespace());
     let letters: Vec<char> = header.chars().collect();
@@ -49,13 +79,14 @@ pub(super) fn rows(text: &str) -> Result<Vec<(usize, Vec<String>)>> {
                 }
             }
         };
-        rows.push((line, starts.iter().zip(ends).map(cell).collect::<Result<_>>()?));
+        rows.push((Some(line), starts.iter().zip(ends).map(cell).collect::<Result<_>>()?));
     }
     Ok(rows)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::LABELS;
     use crate::import::{Format, ImportError, ImportParams, Imported, hops, read, recognise};
 
     fn import(text: &str) -> Result<Imported, ImportError> {
@@ -66,22 +97,23 @@ mod tests {
     }
 
     /// As `text/tabwriter` aligns: three blanks between columns, none after the last one.
-    fn aligned(rows: &[[&str; 5]]) -> String {
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap() + 3;
-        let cell = |row: &[&str; 5], at: usize| format!("{:<1$}", row[at], width(at));
-        let line = |row| (0..5).map(|at| cell(row, at)).collect::<Vec<_>>().concat();
+    fn aligned<S: AsRef<str>>(rows: &[Vec<S>]) -> String {
+        let length = |row: &Vec<S>, at: usize| row[at].as_ref().chars().count();
+        let width = |column: usize| rows.iter().map(|row| length(row, column)).max().unwrap() + 3;
+        let cell = |row: &Vec<S>, at: usize| format!("{:<1$}", row[at].as_ref(), width(at));
+        let line = |row| (0..rows[0].len()).map(|at| cell(row, at)).collect::<Vec<_>>().concat();
         rows.iter().map(|row| line(row).trim_end().to_owned()).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
     fn cells_are_below_their_names() {
         let text = aligned(&[
-            ["NAME", "STATUS", "ROLES", "LEAF", "SPINE"],
-            ["n1", "Ready", "<none>", "l1", "s1"],
-            ["n2", "Ready,SchedulingDisabled", "worker", "l1", "s1"],
-            ["n3", "Ready", "worker", "", "s1"],
-            ["n4-mit-ü", "NotReady", "", "l2", ""],
-            ["n5", "Ready", "worker", "", ""],
+            vec!["NAME", "STATUS", "ROLES", "LEAF", "SPINE"],
+            vec!["n1", "Ready", "<none>", "l1", "s1"],
+            vec!["n2", "Ready,SchedulingDisabled", "worker", "l1", "s1"],
+            vec!["n3", "Ready", "worker", "", "s1"],
+            vec!["n4-mit-ü", "NotReady", "", "l2", ""],
+            vec!["n5", "Ready", "worker", "", ""],
         ]);
         let Imported { system, notes } = import(&text).unwrap();
         assert_eq!(system.hosts().count(), 5);
@@ -95,5 +127,70 @@ mod tests {
         let moved = text.replacen("<none>", "<none>    ", 1);
         let error = import(&moved).unwrap_err().to_string();
         assert!(error.contains(":2: `l1` does not begin below"), "{error}");
+    }
+
+    /// The first host shares layers 0, 1, … with the hosts after it, and only the outer ones with later hosts.
+    #[test]
+    fn labels_of_clouds_and_of_every_version_of_topograph_are_levels_by_closeness_in_any_order() {
+        for labels in [
+            "topology.k8s.aws/network-node-layer-|3|2|1",
+            "topology.k8s.aws/network-node-layer-|4|3|2|1",
+            "cloud.google.com/gce-topology-|host|subblock|block",
+            "oci.oraclecloud.com/rdma.|local_block_id|network_block_id|hpc_island_id",
+            "|accelerator.topograph.run/sub-domain|accelerator.topograph.run/domain|fabric.topograph.run/tier-0",
+            "|xclr.topology.nvidia.com/domain|network.topology.nvidia.com/tier-0|network.topology.nvidia.com/tier-1",
+            "network.topology.nvidia.com/|accelerator|leaf|spine|core",
+            "network.topology.nvidia.com/|accelerator|block|spine",
+            "|nvidia.com/gpu.clique|topology.kubernetes.io/network-level-1|topology.kubernetes.io/network-level-2",
+            "|accelerator-domain|fabric-tier-0|fabric-tier-1",
+            "|block|leaf|spine",
+            "|accelerator|block|spine|datacenter",
+        ] {
+            let (prefix, labels) = labels.split_once('|').unwrap();
+            let mut labels: Vec<String> = labels.split('|').map(|label| format!("{prefix}{label}")).collect();
+            labels.extend(
+                ["topology.kubernetes.io/zone", "region", "kubernetes.io/hostname"].map(str::to_owned),
+            );
+            let layers = labels.len() - 1;
+            let value = |host: usize, layer: usize| match layer {
+                layer if layer == layers => format!("n{host}"),
+                layer if layer + 1 < host => format!("x{layer}-{host}"),
+                layer => format!("x{layer}"),
+            };
+            for turn in 0..=layers {
+                labels.rotate_left(usize::from(turn > 0));
+                let of = |host| (0..=layers).map(move |at| value(host, (at + turn) % (layers + 1)));
+                let names = labels.iter().map(|label| label.to_uppercase());
+                let mut table = vec![["NAME".to_owned()].into_iter().chain(names).collect::<Vec<_>>()];
+                let mut shown = vec![["NAME", "STATUS", LABELS].map(str::to_owned).to_vec()];
+                for host in 0..=layers {
+                    let name = || format!("n{host}");
+                    let pairs = labels.iter().zip(of(host)).map(|(label, value)| format!("{label}={value}"));
+                    let twice = format!("failure-domain/zone={}", value(host, layers - 2));
+                    shown.push(vec![
+                        name(),
+                        "Ready".to_owned(),
+                        pairs.chain([twice]).collect::<Vec<_>>().join(","),
+                    ]);
+                    table.push([name()].into_iter().chain(of(host)).collect());
+                }
+                for text in [aligned(&table), aligned(&shown)] {
+                    let system = import(&text).unwrap().system;
+                    let found = (1..=layers).map(|host| hops(&system, "n0", &format!("n{host}")).unwrap());
+                    assert!(found.eq((1..).map(|host| 2 * host).take(layers)), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn machines_of_one_host_and_other_labels_are_no_levels() {
+        let text = "NAME   GCE-TOPOLOGY-HOST   HOST   GCE-TOPOLOGY-SUBBLOCK\nn1     m1                  a      s\nn2     m2                  a      s\n";
+        let Imported { system, notes } = import(text).unwrap();
+        assert_eq!(hops(&system, "n1", "n2"), Some(2));
+        assert_eq!(notes, ["columns that are not read: 2 (`GCE-TOPOLOGY-HOST`, `HOST`)"]);
+        let text = "NAME   STATUS   LABELS\nn1     Ready    kubernetes.io/os=linux,agentpool=a\n";
+        let error = import(text).unwrap_err().to_string();
+        assert!(error.contains("no label that is known to name switches"), "{error}");
     }
 }
