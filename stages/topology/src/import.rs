@@ -4,9 +4,9 @@
 //!
 //! `READERS` has one entry per format: whether a file looks like it, which files are behind a path, and how
 //! they are read; the module of the format contains these functions, and `format.rs` its name. A reader
-//! produces `Parts` (nodes, links, routing, shapes of hosts); only `finish.rs` adds slots and costs. Fabric
-//! dumps pass through `fabric.rs`, which groups adapters into hosts and sorts everything into canonical
-//! order.
+//! produces `Parts` (nodes, links, routing, shapes of hosts); `networks.rs` leaves out networks, and only
+//! `finish.rs` adds slots and costs. Fabric dumps pass through `fabric.rs`, which groups adapters into hosts and
+//! sorts everything into canonical order.
 //!
 //! Routes belong to the machine (`Routing` in `model/src/system_graph.rs`), not to its costs: `Paths`
 //! (`model/src/paths.rs`) follows forwarding tables if there are any, otherwise the fewest links with the
@@ -34,6 +34,7 @@ mod measured;
 mod nccl_topology;
 mod netloc;
 mod netloc_dat;
+mod networks;
 mod nvidia_smi;
 mod omnipath;
 mod parus;
@@ -152,13 +153,16 @@ pub fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     Ok(imported)
 }
 
-/// Parameters of formats that list adapters and switches.
-const OF_FABRICS: &[&str] = &["networks", "leave_out", "allow_truncated"];
+/// Parameters of formats that list hosts and switches; the last one of those that list adapters.
+const OF_NETWORKS: &[&str] = &["networks", "leave_out", "allow_truncated"];
 
 fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
     let (format, _, source) = reader(path, params.format)?;
     if !format.is_fabric() {
-        params.refuse(OF_FABRICS, "the file is no listing of a fabric", "omit it")?;
+        params.refuse(&OF_NETWORKS[2..], "the file is no listing of a fabric", "omit it")?;
+    }
+    if !format.has_networks() {
+        params.refuse(OF_NETWORKS, "the file is no list of hosts and switches", "omit it")?;
     }
     if !matches!(format, Format::SlurmConf | Format::SlurmYaml) {
         params.refuse(&["topology"], "only files of Slurm have several topologies", "omit it")?;
@@ -215,7 +219,7 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
             return Err(ImportError::parameter("path", "is missing", help).into());
         }
         if OF_HWLOC {
-            params.refuse(OF_FABRICS, "hwloc describes hosts", "omit it")?;
+            params.refuse(OF_NETWORKS, "hwloc describes hosts", "omit it")?;
         }
         Ok(finish::check(params)?)
     }

@@ -16,7 +16,8 @@ fn again(system: &SystemGraph, format: ExportFormat) -> (SystemGraph, Vec<String
     fs::write(path.path(), &file.text).unwrap();
     let name = recognise(path.path()).unwrap().name();
     assert!(["graph-json", "graph-csv"].contains(&name));
-    (read(path.path(), &ImportParams::default()).unwrap().system, lost)
+    let networks = if name == "graph-csv" { vec!["*".to_owned()] } else { Vec::new() };
+    (read(path.path(), &ImportParams { networks, ..ImportParams::default() }).unwrap().system, lost)
 }
 
 fn any_rate() -> impl Strategy<Value = Option<f64>> {

@@ -1,7 +1,7 @@
 //! Fabrics with several networks, and with adapters whose description is no host name: the truth is known, since
 //! they are generated.
 
-use hopmap_model::{NodeKind, Paths, SystemGraph};
+use hopmap_model::{Paths, SystemGraph};
 use hopmap_test_support::given_data;
 use hopmap_topology::import::{ImportParams, Imported, read};
 use proptest::prelude::*;
@@ -24,14 +24,25 @@ fn given(name: &str, change: impl FnOnce(&mut ImportParams)) -> Option<Result<Im
     Some(read(&path, &params).map_err(|error| error.to_string()))
 }
 
+/// Hosts by name, with their nodes.
+fn by_name(system: &SystemGraph) -> Vec<(&str, u32)> {
+    let mut all: Vec<_> =
+        system.hosts().map(|(node, ..)| (&*system.nodes[node as usize].name, node)).collect();
+    all.sort_unstable();
+    all
+}
+
 fn hosts(system: &SystemGraph) -> Vec<&str> {
-    system.nodes.iter().filter(|node| node.kind == NodeKind::Host).map(|node| node.name.as_str()).collect()
+    by_name(system).into_iter().map(|(name, _)| name).collect()
 }
 
 /// The links between all pairs of hosts.
 fn hops(system: &SystemGraph) -> Vec<Option<u32>> {
-    let (paths, count) = (Paths::new(system).unwrap(), hosts(system).len() as u32);
-    (0..count).flat_map(|a| (0..count).map(move |b| (a, b))).map(|(a, b)| paths.hops(a, b)).collect()
+    let (paths, all) = (Paths::new(system).unwrap(), by_name(system));
+    all.iter()
+        .flat_map(|(_, a)| all.iter().map(move |(_, b)| (*a, *b)))
+        .map(|(a, b)| paths.hops(a, b))
+        .collect()
 }
 
 fn strings(texts: &[&str]) -> Vec<String> {
@@ -155,6 +166,71 @@ impl Shape {
     }
 }
 
+#[test]
+fn hosts_that_no_path_joins_are_said() {
+    let mut fabric = Fabric::default();
+    for (name, count) in [("c", 1), ("b", 2), ("a", 3)] {
+        let leaf = fabric.switch(format!("leaf-{name}"));
+        (0..count).for_each(|host| fabric.adapter(format!("{name}{host} mlx5_0"), leaf, false));
+    }
+    let texts = |fabric: &Fabric| {
+        [fabric.blocks(), fabric.csv(true), fabric.csv(false), fabric.json(false), fabric.slurm()]
+    };
+    for text in texts(&fabric) {
+        let notes = import(&text, |_| ()).unwrap().notes;
+        let said = "parts that no path joins, so that they cannot communicate: 3, by hosts 3 with `a0`; 2 with `b0`; 1 with `c0`";
+        assert!(notes.iter().any(|note| note == said), "{notes:?}");
+    }
+    // Hosts do not forward from one network to another.
+    (0..2).for_each(|leaf| fabric.adapter(format!("a0 mlx5_{}", leaf + 1), leaf, false));
+    for text in texts(&fabric) {
+        let notes = import(&text, |_| ()).unwrap().notes;
+        assert!(notes.iter().any(|note| note.contains("no network in common: `")), "{notes:?}");
+    }
+}
+
+/// An accelerator's network is faster, but does not join all hosts.
+#[test]
+fn a_slower_network_stays_if_only_it_joins_the_hosts() {
+    let mut fabric = Fabric::default();
+    let leaf = fabric.switch("leaf");
+    for host in 0..8 {
+        let domain =
+            if host % 4 == 0 { fabric.switch(format!("nvlink{host}")) } else { fabric.switches.len() - 1 };
+        fabric.adapter(format!("n{host} mlx5_0"), leaf, true);
+        fabric.adapter(format!("n{host} mlx5_1"), domain, false);
+    }
+    let Imported { system, notes } = import(&fabric.csv(true), |_| ()).unwrap();
+    assert_eq!(system.links.len(), 32, "{notes:?}");
+    assert!(notes[0].starts_with("several networks"), "{notes:?}");
+}
+
+#[test]
+fn switches_are_left_out_by_their_guids() {
+    let mut fabric = Fabric::default();
+    let leaves = ["s-leaf", "other"].map(|name| fabric.switch(name));
+    for (host, leaf) in (0..3).flat_map(|host| leaves.map(|leaf| (host, leaf))) {
+        fabric.adapter(format!("n{host} mlx5_{leaf}"), leaf, false);
+    }
+    let guid = format!("{:016x}", Fabric::guid(1));
+    let short = guid.trim_start_matches('0');
+    let grouped = format!("{}:{}:{}:{}", &guid[..4], &guid[4..8], &guid[8..12], &guid[12..]);
+    let forms = [
+        format!("0x{guid}"),
+        format!("0x{}", short.to_uppercase()),
+        format!("S-{guid}"),
+        guid.clone(),
+        grouped,
+    ];
+    for form in forms.into_iter().chain([format!("0x{}*", &guid[..15]), "other".to_owned()]) {
+        let system = import(&fabric.blocks(), |params| params.leave_out = vec![form.clone()]).unwrap().system;
+        assert_eq!(system.nodes.last().map(|node| &*node.name), Some("s-leaf"), "{form}");
+        assert_eq!((system.nodes.len(), system.links.len()), (4, 6), "{form}");
+    }
+    let system = import(&fabric.blocks(), |params| params.leave_out = strings(&["s-*"])).unwrap().system;
+    assert_eq!(system.nodes.last().map(|node| &*node.name), Some("other"));
+}
+
 /// The node description format `%h` of rdma-ndd: the same text on every card of a host.
 #[test]
 fn hosts_whose_cards_have_the_bare_name_are_not_taken_apart() {
@@ -179,15 +255,23 @@ proptest! {
         let plain = import(&compute.blocks(), |_| ()).unwrap();
         prop_assert!(plain.notes.is_empty(), "{:?}", plain.notes);
         prop_assert_eq!(plain.system.links.len(), 2 * (compute.adapters.len() + compute.trunks.len()));
-        for text in [whole.blocks(), whole.report(), whole.link_info(false), whole.link_info(true)] {
+        let fabrics = [whole.blocks(), whole.report(), whole.link_info(false), whole.link_info(true)];
+        let rated = fabrics.into_iter().chain([whole.csv(true), whole.json(true)]).map(|text| (text, true));
+        let unrated = [whole.csv(false), whole.json(false), whole.slurm()].map(|text| (text, false));
+        for (text, has_rates) in rated.chain(unrated) {
             let all = import(&text, |_| ()).unwrap();
-            let kept = match shape.is_slow {
-                true => all,
+            let everything = import(&text, |params| params.networks = strings(&["*"])).unwrap().system;
+            let kept = match shape.is_slow && has_rates {
+                true => {
+                    prop_assert_eq!(everything.links.len(), 2 * (whole.adapters.len() + whole.trunks.len()));
+                    all
+                }
                 false => {
                     // Rates do not tell which network is which.
                     if !shape.shares_spine || shape.storage == 1 {
                         prop_assert!(all.notes.iter().any(|note| note.contains("storage-")), "{:?}", all.notes);
                     }
+                    prop_assert_eq!(&all.system, &everything);
                     let servers = shape.servers > 0 && !shape.shares_spine;
                     let patterns = if servers { &["storage-*", "fs*"][..] } else { &["storage-*"] };
                     import(&text, |params| params.leave_out = strings(patterns)).unwrap()
@@ -196,8 +280,6 @@ proptest! {
             prop_assert_eq!(hosts(&kept.system), hosts(&plain.system), "{:?}", kept.notes);
             prop_assert_eq!(hops(&kept.system), hops(&plain.system), "{:?}", kept.notes);
             prop_assert!(kept.notes.iter().any(|note| note.contains("left out")), "{:?}", kept.notes);
-            let everything = import(&text, |params| params.networks = strings(&["*"])).unwrap().system;
-            prop_assert_eq!(everything.links.len(), 2 * (whole.adapters.len() + whole.trunks.len()));
         }
     }
 

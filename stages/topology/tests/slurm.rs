@@ -318,8 +318,9 @@ fn what_slurm_takes_is_read() {
     assert_eq!(
         rails.notes,
         [
-            "2 networks, which only hosts have in common: below `topa`, `topb`",
-            "hosts below several switches, linked to all of them: 4 (`n1`, `n2`, `n3`, `n4`)"
+            "hosts below several switches, linked to all of them: 4 (`n1`, `n2`, `n3`, `n4`)",
+            "several networks join the same hosts, and messages take the shortest path in any of them: a0, a1, topa (4 hosts); \
+             b0, b1, topb (4 hosts); `leave_out = [\"a0\", \"a1\", \"topa\"]` leaves one out by its switches or adapters"
         ]
     );
     let empty = read("slurm-allow-empty-switch.conf", None);

@@ -5,9 +5,9 @@
 
 mod dump;
 mod machines;
-mod networks;
 
 pub(super) use dump::{Fabric, FabricLink, FabricNode};
+use dump::{members, without_adapters_of_switches};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,7 +16,8 @@ use hopmap_model::{Forward, Link, Node, NodeKind, NodeState, Routing, to_u32};
 
 use super::finish::{Parts, machine};
 use super::format::note;
-use super::{ImportParams, Imported, Result};
+use super::networks::Listed;
+use super::{ImportParams, Imported, Result, networks};
 
 impl Fabric {
     /// The machine topology; its notes are appended to those of the source.
@@ -27,46 +28,39 @@ impl Fabric {
 
     /// The parts of the machine.
     fn parts(self, params: &ImportParams, remarks: &mut Vec<String>) -> Result<Parts> {
-        let mut fabric = self.without_adapters_of_switches(remarks);
-        machines::assign(&mut fabric.nodes, remarks);
-        let fabric = networks::choose(fabric, params, remarks)?;
-        Ok(fabric.named_parts(remarks))
-    }
-
-    fn named_parts(self, remarks: &mut Vec<String>) -> Parts {
-        let names = Names::new(&self.nodes);
-        let (nodes, place) = names.nodes(&self.nodes);
-        let mut links: Vec<(Link, usize)> =
-            self.links.iter().enumerate().map(|(index, link)| (link.of(&place), index)).collect();
-        links.sort_by_key(|(link, index)| {
-            (link.source, link.source_port, link.destination, link.destination_port, *index)
-        });
-        let mut link_place = vec![0; links.len()];
-        (0..).zip(&links).for_each(|(new, (_, old)): (u32, _)| link_place[*old] = new);
-        let links: Vec<Link> = links.into_iter().map(|(link, _)| link).collect();
-        let entry = |entry: Forward| Forward {
-            node: place[entry.node as usize],
-            last: link_place[entry.last as usize],
-            link: link_place[entry.link as usize],
-        };
-        let entries = self.forwarding.into_iter().map(entry).collect();
-        let (forwarding, lost) = used(entries, &nodes, &links);
-        note(remarks, "ordered pairs of adapters without a route in the tables", lost);
-        let routing = Routing { forwarding, ..Routing::default() };
-        Parts { nodes, links, routing, shapes: BTreeMap::new() }
+        let links = self.links.iter().map(FabricLink::link).collect();
+        let (mut nodes, links, forwarding) =
+            without_adapters_of_switches((self.nodes, links, self.forwarding), remarks);
+        machines::assign(&mut nodes, remarks);
+        let choice = networks::choose(&members(&nodes), &links, params, remarks)?;
+        Ok(named_parts(choice.reduce((nodes, links, forwarding)), remarks))
     }
 }
 
-impl FabricLink {
-    fn of(&self, place: &[u32]) -> Link {
-        Link {
-            bandwidth_bytes_per_s: self.bandwidth_bytes_per_s,
-            source_port: self.source_port,
-            destination_port: self.destination_port,
-            state: self.state,
-            ..Link::new(place[self.source], place[self.destination])
-        }
-    }
+fn named_parts((nodes, links, forwarding): Listed<FabricNode>, remarks: &mut Vec<String>) -> Parts {
+    let (nodes, place) = Names::new(&nodes).nodes(&nodes);
+    let moved = |link: Link| Link {
+        source: place[link.source as usize],
+        destination: place[link.destination as usize],
+        ..link
+    };
+    let mut links: Vec<(Link, usize)> = links.into_iter().map(moved).zip(0..).collect();
+    links.sort_by_key(|(link, index)| {
+        (link.source, link.source_port, link.destination, link.destination_port, *index)
+    });
+    let mut link_place = vec![0; links.len()];
+    (0..).zip(&links).for_each(|(new, (_, old)): (u32, _)| link_place[*old] = new);
+    let links: Vec<Link> = links.into_iter().map(|(link, _)| link).collect();
+    let entry = |entry: Forward| Forward {
+        node: place[entry.node as usize],
+        last: link_place[entry.last as usize],
+        link: link_place[entry.link as usize],
+    };
+    let entries = forwarding.into_iter().map(entry).collect();
+    let (forwarding, lost) = used(entries, &nodes, &links);
+    note(remarks, "ordered pairs of adapters without a route in the tables", lost);
+    let routing = Routing { forwarding, ..Routing::default() };
+    Parts { nodes, links, routing, shapes: BTreeMap::new() }
 }
 
 /// Assignment of adapters to hosts, and the names of hosts and switches.

@@ -7,10 +7,11 @@ use hopmap_model::{
     to_u32,
 };
 
-use super::format::malformed;
+use super::format::{malformed, some};
 pub(super) use super::hwloc::folder::HostShape;
 use super::hwloc::folder::{Names, hosts, names_of_hosts};
-use super::{ImportError, ImportParams, Result};
+use super::networks::{Member, choose};
+use super::{ImportError, ImportParams, Imported, Result};
 use crate::CostMetric;
 
 /// Largest number of slots.
@@ -66,6 +67,21 @@ pub(super) fn check(params: &ImportParams) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The machine topology of the networks that the parameters choose, and its notes.
+pub(super) fn imported(parts: Parts, params: &ImportParams, mut remarks: Vec<String>) -> Result<Imported> {
+    let Parts { nodes, links, mut routing, shapes } = parts;
+    let members = (0..nodes.len()).map(|host| {
+        let Node { kind, name, address, .. } = &nodes[host];
+        Member { kind: *kind, host, name, address: address.as_deref().unwrap_or(""), others: [""; 2] }
+    });
+    let members: Vec<Member<'_>> = members.collect();
+    let choice = choose(&members, &links, params, &mut remarks)?;
+    let (nodes, links, forwarding) = choice.reduce((nodes, links, routing.forwarding));
+    routing.forwarding = forwarding;
+    let system = machine(Parts { nodes, links, routing, shapes }, params)?;
+    Ok(Imported { system, notes: remarks })
 }
 
 /// The machine topology with slots and costs.
@@ -262,12 +278,6 @@ pub(super) fn notes_of_hosts(system: &SystemGraph, params: &ImportParams) -> Res
     Ok(notes)
 }
 
-/// A count with the first names.
-fn some(names: &[&str]) -> String {
-    let more = if names.len() > 3 { ", …" } else { "" };
-    format!("{} ({}{more})", names.len(), names[..names.len().min(3)].join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,8 +317,8 @@ mod tests {
         let CostModel::Routes(routes) = &system.cost else { panic!("no routes") };
         assert_eq!(routes.inside.groups, [vec![0, 0, 1, 1, 2, 2, 2, 2]]);
         assert_eq!(notes.len(), 2);
-        assert!(notes[0].contains("with 4 slots each: 1 (n3)"), "{notes:?}");
-        assert!(notes[1].contains("machine topology: 1 (n9)"), "{notes:?}");
+        assert!(notes[0].contains("with 4 slots each: 1 (`n3`)"), "{notes:?}");
+        assert!(notes[1].contains("machine topology: 1 (`n9`)"), "{notes:?}");
     }
 
     #[test]

@@ -51,12 +51,12 @@ pub struct ImportParams {
     pub intra_node_costs: Vec<f64>,
     /// Costs of a hierarchy without costs in its file, innermost first: KaHIP's `D`.
     pub costs: Vec<f64>,
-    /// The networks of an InfiniBand or Omni-Path fabric that are kept, by patterns (`*`, `?`): those with a switch that
-    /// matches, and single adapters that match by host, device, description or GUID. By default all, without the
-    /// adapters that are slower than others of their hosts; `["*"]` keeps these, too.
+    /// The networks that are kept, by patterns (`*`, `?`): those with a switch that matches, and single adapters that
+    /// match by host, device, description or GUID (also `0x…`, `S-…`). By default all, without the adapters that are
+    /// slower than others of their hosts; `["*"]` keeps these, too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub networks: Vec<String>,
-    /// Switches and adapters of a fabric that are left out, by the same patterns: `["storage-*", "mlx5_2"]`.
+    /// Switches, hosts and adapters that are left out, by the same patterns: `["storage-*", "mlx5_2"]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub leave_out: Vec<String>,
     /// Whether a fabric whose listing is cut off, or limited to a part, is imported as far as it is listed.
@@ -103,6 +103,16 @@ impl Format {
     pub(super) fn is_fabric(self) -> bool {
         use Format::{Iblinkinfo, Ibnetdiscover, Netloc, NetlocDat, NetlocRaw, Omnipath};
         matches!(self, Iblinkinfo | Ibnetdiscover | Netloc | NetlocDat | NetlocRaw | Omnipath)
+    }
+
+    /// Whether files of the format list hosts and switches, which may be those of several networks.
+    pub(super) fn has_networks(self) -> bool {
+        use Format::{
+            GraphCsv, GraphJson, KubectlNodes, LabelList, SlurmConf, SlurmYaml, SwitchMap, Topograph,
+        };
+        let is_tree =
+            matches!(self, KubectlNodes | LabelList | SlurmConf | SlurmYaml | SwitchMap | Topograph);
+        self.is_fabric() || is_tree || matches!(self, GraphCsv | GraphJson)
     }
 }
 

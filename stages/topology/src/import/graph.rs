@@ -6,6 +6,7 @@ use hopmap_model::{Link, LinkState, Node, NodeKind, NodeState};
 
 use super::finish::{HostShape, MOST_SLOTS, Parts};
 use super::format::{malformed, some};
+use super::networks::join;
 use super::{Result, units};
 
 /// Nodes and links in file order.
@@ -215,7 +216,7 @@ fn kinds(listed: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Resul
     for link in links.iter().filter(|link| link.source != link.destination) {
         let (a, b) = (link.source as usize, link.destination as usize);
         if neighbours[a].insert(b) && neighbours[b].insert(a) {
-            is_tree &= join(&mut parts, a, b);
+            is_tree &= join(&mut parts, [a, b]);
         }
     }
     let said = |node: &GraphNode| node.kind.or(node.cores.as_ref().map(|_| NodeKind::Host));
@@ -263,19 +264,6 @@ fn kinds(listed: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Resul
         notes.push(format!("{count} nodes of unknown kind, by their names and cables {}", shown.join("; ")));
     }
     Ok(kinds.into_iter().map(|kind| kind.unwrap_or(NodeKind::Switch)).collect())
-}
-
-/// Joins the parts of two nodes; false if they were one before. `parts` has a node of the same part for each, or itself.
-fn join(parts: &mut [usize], a: usize, b: usize) -> bool {
-    let [a, b] = [a, b].map(|mut node| {
-        while parts[node] != node {
-            parts[node] = parts[parts[node]];
-            node = parts[node];
-        }
-        node
-    });
-    parts[a] = b;
-    a != b
 }
 
 /// Splits cables into two directed links. Of links of unknown direction, two that are each other's reverse,

@@ -12,7 +12,7 @@ use hopmap_model::{
 };
 use serde_json::{Map, Value};
 
-use super::finish::machine;
+use super::finish::imported;
 use super::format::{Sample, malformed};
 use super::graph::{Clues, Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
 use super::units::unit_of_name;
@@ -87,7 +87,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let Reading { graph, unused, .. } = reading;
     let mut notes = unused.notes();
     let parts = graph.parts(&mut notes)?;
-    Ok(Imported { system: machine(parts, params)?, notes })
+    imported(parts, params, notes)
 }
 
 /// The graph while it is read.
@@ -282,7 +282,8 @@ impl Reading {
 
 fn read_lossless(root: &Map<String, Value>, params: &ImportParams) -> Result<Imported> {
     let help = "omit it, or remove `cost` and `slots` from the file";
-    params.refuse(&["cost", "hwloc", "intra_node_costs"], "the file defines slots and costs", help)?;
+    let refused = ["cost", "hwloc", "intra_node_costs", "networks", "leave_out"];
+    params.refuse(&refused, "the file defines slots and costs", help)?;
     let notes = params.slots.map(|_| "the file defines the slots of hosts: `slots` has no effect".to_owned());
     let mut system = SystemGraph {
         nodes: list(root, "nodes", node)?,

@@ -18,11 +18,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::csv_text;
-use super::finish::machine;
 use super::foreign::{HELP_ON_LABELS, is_kubernetes};
 use super::format::{Sample, malformed, some};
 use super::slurm_tree::{Switch, parts};
-use super::{ImportError, ImportParams, Imported, Result};
+use super::{ImportError, ImportParams, Imported, Result, finish};
 use labels::{
     Column, DOMAIN, DOMAIN_LABELS, HOSTS, LEAF, MACHINE, Missing, SUB_DOMAIN, SUB_DOMAIN_LABELS,
     may_be_domain,
@@ -301,7 +300,7 @@ fn imported(mut hosts: Vec<PlacedHost>, mut notes: Vec<String>, params: &ImportP
     connect(&mut switches, &hosts, single.len(), &mut notes);
     let (parts, more) = parts(&switches).map_err(without_line)?;
     notes.extend(more);
-    Ok(Imported { system: machine(parts, params)?, notes })
+    finish::imported(parts, params, notes)
 }
 
 /// Gives sub-domains that several domains have the name of their domain as well. A domain with the name of its leaf

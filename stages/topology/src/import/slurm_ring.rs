@@ -39,10 +39,5 @@ pub(super) fn parts(rings: &[Switch]) -> Result<(Parts, Vec<String>)> {
         }
     }
     links.sort_by_key(|link| (link.source, link.destination));
-    let mut notes = Vec::new();
-    if rings.len() > 1 {
-        notes
-            .push(format!("{} rings, whose hosts cannot communicate with those of other rings", rings.len()));
-    }
-    Ok((Parts { nodes: hosts.into_iter().map(Node::host).collect(), links, ..Parts::default() }, notes))
+    Ok((Parts { nodes: hosts.into_iter().map(Node::host).collect(), links, ..Parts::default() }, Vec::new()))
 }

@@ -69,9 +69,6 @@ pub(super) fn parts(tori: &[Torus]) -> Result<(Parts, Vec<String>)> {
     links.sort_by_key(|link| (link.source, link.destination));
     let mut notes = Vec::new();
     note(&mut notes, "places of tori without a host, with no links", empty);
-    if tori.len() > 1 {
-        notes.push(format!("{} tori, whose hosts cannot communicate with those of other tori", tori.len()));
-    }
     Ok((Parts { nodes: sorted.into_iter().map(Node::host).collect(), links, ..Parts::default() }, notes))
 }
 

@@ -95,8 +95,7 @@ pub(super) fn parts(switches: &[Switch]) -> Result<(Parts, Vec<String>)> {
     let mut links: Vec<Link> = ends.iter().flat_map(|&(a, b)| [Link::new(a, b), Link::new(b, a)]).collect();
     links.sort_by_key(|link| (link.source, link.destination));
     let shared: Vec<&str> = hosts.iter().copied().filter(|host| above[host].len() > 1).collect();
-    let joined: Vec<&[usize]> = shared.iter().map(|host| above[host].as_slice()).collect();
-    let mut remarks = notes(switches, &below, &joined);
+    let mut remarks = notes(switches, &below);
     if !shared.is_empty() {
         remarks.push(format!("hosts below several switches, linked to all of them: {}", some(&shared)));
     }
@@ -189,8 +188,7 @@ fn above(switches: &[Switch]) -> Result<HashMap<&str, Vec<usize>>> {
     Ok(above)
 }
 
-/// `joined` are the switches of every host that is below several.
-fn notes(switches: &[Switch], below: &[Vec<usize>], joined: &[&[usize]]) -> Vec<String> {
+fn notes(switches: &[Switch], below: &[Vec<usize>]) -> Vec<String> {
     let mut parents = vec![0; switches.len()];
     below.iter().flatten().for_each(|&child| parents[child] += 1);
     let mut notes = Vec::new();
@@ -199,48 +197,7 @@ fn notes(switches: &[Switch], below: &[Vec<usize>], joined: &[&[usize]]) -> Vec<
     let empty =
         (0..switches.len()).filter(|&switch| below[switch].is_empty() && switches[switch].hosts.is_empty());
     note(&mut notes, "switches with nothing below them", empty.count());
-    let (apart, networks) = (pieces(below, joined), pieces(below, &[]));
-    for (tops, what, is_so) in [
-        (&apart, "unconnected parts, which cannot communicate", apart.len() > 1),
-        (&networks, "networks, which only hosts have in common", networks.len() > apart.len()),
-    ] {
-        if is_so {
-            let names: Vec<&str> = tops.iter().map(|&switch| &*switches[switch].name).collect();
-            notes.push(format!("{} {what}: below {}", tops.len(), listed(&names)));
-        }
-    }
     notes
-}
-
-/// The first top-level switch of every part that is connected by switches, or by `joined` ones.
-fn pieces(below: &[Vec<usize>], joined: &[&[usize]]) -> Vec<usize> {
-    let mut is_below = vec![false; below.len()];
-    below.iter().flatten().for_each(|&child| is_below[child] = true);
-    let mut neighbours = below.to_vec();
-    for (switch, children) in below.iter().enumerate() {
-        children.iter().for_each(|&child| neighbours[child].push(switch));
-    }
-    for pair in joined.iter().flat_map(|switches| switches.windows(2)) {
-        neighbours[pair[0]].push(pair[1]);
-        neighbours[pair[1]].push(pair[0]);
-    }
-    let mut seen = vec![false; below.len()];
-    let mut heads = Vec::new();
-    for head in (0..below.len()).filter(|&switch| !is_below[switch]) {
-        if std::mem::replace(&mut seen[head], true) {
-            continue;
-        }
-        heads.push(head);
-        let mut stack = vec![head];
-        while let Some(switch) = stack.pop() {
-            for &other in &neighbours[switch] {
-                if !std::mem::replace(&mut seen[other], true) {
-                    stack.push(other);
-                }
-            }
-        }
-    }
-    heads
 }
 
 /// Which of several topologies of a file to read: the one that `topology` names, otherwise the only one.

@@ -1,7 +1,7 @@
 //! `topology.yaml` of Slurm 25.05 to 26.11 (topology.yaml(5)): trees, blocks, rings and 3D tori; and the models of
 //! topograph, which have a similar syntax.
 
-use super::finish::{Parts, machine};
+use super::finish::{Parts, imported};
 use super::format::{Sample, malformed, note};
 use super::slurm_ring;
 use super::slurm_torus::{self, Placed, Torus};
@@ -42,7 +42,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         }
     };
     notes.extend(more);
-    Ok(Imported { system: machine(parts, params)?, notes })
+    imported(parts, params, notes)
 }
 
 /// The topology that a parameter names, otherwise the default of the cluster: the first that is marked as such, as Slurm

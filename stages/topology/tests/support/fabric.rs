@@ -1,5 +1,6 @@
 //! Fabrics whose hosts and networks are known, as the programs that list fabrics print them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Switches by name, and adapters on them.
@@ -59,7 +60,7 @@ impl Fabric {
         both.filter(|(own, ..)| own.node == node).collect()
     }
 
-    fn guid(node: usize) -> u64 {
+    pub(crate) fn guid(node: usize) -> u64 {
         // Spread, so that no two are neighbours.
         0x0c42_a103_0000_0000 + ((node as u64 + 1) * 0x1_0010)
     }
@@ -118,6 +119,58 @@ impl Fabric {
                     ),
                 };
             }
+        }
+        text
+    }
+
+    /// The host or switch of a node.
+    fn short(&self, node: usize) -> &str {
+        if self.is_switch(node) { self.name(node) } else { self.name(node).split(' ').next().unwrap_or("") }
+    }
+
+    /// Cables as CSV, with or without rates.
+    pub(crate) fn csv(&self, has_rates: bool) -> String {
+        let mut text = "source,source_type,destination,destination_type,bandwidth\n".to_owned();
+        for (own, peer, slow) in self.cables() {
+            let kind = |node: usize| if self.is_switch(node) { "switch" } else { "host" };
+            let rate = if slow { "100G" } else { "200G" };
+            let ends = [own, peer].map(|end| format!("{},{},", self.short(end.node), kind(end.node)));
+            let _ = writeln!(text, "{}{}", ends.concat(), if has_rates { rate } else { "" });
+        }
+        text
+    }
+
+    /// The same as JSON.
+    pub(crate) fn json(&self, has_rates: bool) -> String {
+        let csv = self.csv(has_rates);
+        let (mut nodes, mut links) = (BTreeMap::new(), Vec::new());
+        for row in csv.lines().skip(1) {
+            let cells: Vec<&str> = row.split(',').collect();
+            nodes.extend([(cells[0], cells[1]), (cells[2], cells[3])]);
+            let rate = if has_rates { format!(r#","bandwidth":"{}""#, cells[4]) } else { String::new() };
+            links.push(format!(r#"{{"source":"{}","target":"{}"{rate}}}"#, cells[0], cells[2]));
+        }
+        let nodes: Vec<_> =
+            nodes.iter().map(|(name, kind)| format!(r#"{{"id":"{name}","kind":"{kind}"}}"#)).collect();
+        format!(r#"{{"nodes":[{}],"links":[{}]}}"#, nodes.join(","), links.join(","))
+    }
+
+    /// `topology.conf` of Slurm.
+    pub(crate) fn slurm(&self) -> String {
+        let mut text = String::new();
+        for (switch, name) in self.switches.iter().enumerate() {
+            let on_it = self.adapters.iter().zip(self.switches.len()..);
+            let on_it =
+                on_it.filter(|(adapter, _)| adapter.switch == switch).map(|(_, node)| self.short(node));
+            let hosts: Vec<&str> = on_it.collect::<BTreeSet<_>>().into_iter().collect();
+            let below = self.trunks.iter().filter(|(top, _)| *top == switch);
+            let below: Vec<&str> = below.map(|(_, below)| &*self.switches[*below]).collect();
+            let _ = write!(text, "SwitchName={name}");
+            for (key, list) in [("Nodes", hosts), ("Switches", below)] {
+                let list = list.join(",");
+                let _ = if list.is_empty() { Ok(()) } else { write!(text, " {key}={list}") };
+            }
+            text.push('\n');
         }
         text
     }

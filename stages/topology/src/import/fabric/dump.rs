@@ -1,8 +1,11 @@
 //! Adapters, switches and cables as a program lists them.
 
-use hopmap_model::{Forward, LinkState, NodeKind, NodeState, to_u32};
+use std::collections::HashMap;
+
+use hopmap_model::{Forward, Link, LinkState, NodeKind, NodeState, to_u32};
 
 use crate::import::format::note;
+use crate::import::networks::{Choice, Listed, Member};
 
 /// Adapters and switches, cables, and forwarding tables. Indexes refer to the lists here.
 #[derive(Debug, Clone, Default)]
@@ -50,6 +53,11 @@ impl FabricNode {
     }
 }
 
+/// What follows the first word of a description.
+pub(super) fn device_of(description: &str) -> &str {
+    description.trim().split_once(char::is_whitespace).map_or("", |(_, device)| device.trim())
+}
+
 /// One direction of a cable.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::import) struct FabricLink {
@@ -61,52 +69,43 @@ pub(in crate::import) struct FabricLink {
     pub(in crate::import) state: LinkState,
 }
 
-impl Fabric {
-    /// Removes the adapters in switches: the aggregation nodes of SHARP, one in every switch since HDR, are
-    /// listed as adapters with a cable, but they are not hosts.
-    pub(super) fn without_adapters_of_switches(self, remarks: &mut Vec<String>) -> Self {
-        let is_of_switch =
-            |node: &FabricNode| node.kind == NodeKind::Host && node.description.contains("Aggregation Node");
-        let stays: Vec<bool> = self.nodes.iter().map(|node| !is_of_switch(node)).collect();
-        note(
-            remarks,
-            "aggregation nodes of switches, ignored",
-            stays.iter().filter(|stays| !**stays).count(),
-        );
-        self.reduced(&stays, |_| true)
-    }
-
-    /// The nodes and links that stay, and the forwarding between them.
-    pub(super) fn reduced(mut self, node_stays: &[bool], link_stays: impl Fn(usize) -> bool) -> Self {
-        if node_stays.iter().all(|stays| *stays) && (0..self.links.len()).all(&link_stays) {
-            return self;
+impl FabricLink {
+    pub(super) fn link(&self) -> Link {
+        Link {
+            bandwidth_bytes_per_s: self.bandwidth_bytes_per_s,
+            source_port: self.source_port,
+            destination_port: self.destination_port,
+            state: self.state,
+            ..Link::new(to_u32(self.source), to_u32(self.destination))
         }
-        let node_place = places(node_stays.iter().copied());
-        let ends = |link: &FabricLink| Some((node_place[link.source]?, node_place[link.destination]?));
-        let link_place =
-            places((0..).zip(&self.links).map(|(at, link)| link_stays(at) && ends(link).is_some()));
-        let links = self.links.iter().zip(&link_place).filter(|(_, place)| place.is_some());
-        let links = links.filter_map(|(link, _)| {
-            let (source, destination) = ends(link)?;
-            Some(FabricLink { source, destination, ..*link })
-        });
-        let links = links.collect();
-        let forward = |entry: Forward| {
-            Some(Forward {
-                node: to_u32(node_place[entry.node as usize]?),
-                last: to_u32(link_place[entry.last as usize]?),
-                link: to_u32(link_place[entry.link as usize]?),
-            })
-        };
-        let forwarding = self.forwarding.into_iter().filter_map(forward).collect();
-        let mut stays = node_stays.iter();
-        self.nodes.retain(|_| stays.next() == Some(&true));
-        Self { nodes: self.nodes, links, forwarding }
     }
 }
 
-/// New indexes after removing elements that do not stay.
-fn places(stay: impl Iterator<Item = bool>) -> Vec<Option<usize>> {
-    let mut next = 0..;
-    stay.map(|stays| if stays { next.next() } else { None }).collect()
+/// Removes the adapters in switches: the aggregation nodes of SHARP, one in every switch since HDR, are
+/// listed as adapters with a cable, but they are not hosts.
+pub(super) fn without_adapters_of_switches(
+    listed: Listed<FabricNode>,
+    remarks: &mut Vec<String>,
+) -> Listed<FabricNode> {
+    let is_of_switch =
+        |node: &FabricNode| node.kind == NodeKind::Host && node.description.contains("Aggregation Node");
+    let stays: Vec<bool> = listed.0.iter().map(|node| !is_of_switch(node)).collect();
+    note(remarks, "aggregation nodes of switches, ignored", stays.iter().filter(|stays| !**stays).count());
+    Choice::new(stays, listed.1.len()).reduce(listed)
+}
+
+/// Nodes as members of networks.
+pub(super) fn members(nodes: &[FabricNode]) -> Vec<Member<'_>> {
+    let mut first = HashMap::new();
+    let mut members = Vec::with_capacity(nodes.len());
+    for (at, node) in nodes.iter().enumerate() {
+        let (address, description) = (node.address.as_str(), node.description.trim());
+        let label = if description.is_empty() { address } else { description };
+        let (name, host, device) = match &node.host {
+            Some(name) => (&**name, *first.entry(name).or_insert(at), device_of(description)),
+            None => (label, at, ""),
+        };
+        members.push(Member { kind: node.kind, host, name, address, others: [description, device] });
+    }
+    members
 }

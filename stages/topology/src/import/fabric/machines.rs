@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::NodeKind;
 
-use super::dump::FabricNode;
+use super::dump::{FabricNode, device_of};
 
 /// Sets the host of every adapter. Adapters with the same first word and different devices are in one host, as
 /// are those with one system image GUID. An adapter whose description names no host is a machine of its own,
@@ -101,11 +101,6 @@ fn is_one(nodes: &[FabricNode], adapters: &[usize]) -> bool {
             && (device.is_empty() || is_device(device))
     };
     cards.len() < 2 || adapters.iter().all(|&adapter| is_its_own(adapter))
-}
-
-/// What follows the first word of a description.
-pub(super) fn device_of(description: &str) -> &str {
-    description.trim().split_once(char::is_whitespace).map_or("", |(_, device)| device.trim())
 }
 
 /// Whether a text begins with the name of a device as kernels and scripts give it, such as `mlx5_0` or

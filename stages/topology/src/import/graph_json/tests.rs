@@ -32,7 +32,7 @@ fn nodes_are_referenced_by_name_or_number() {
         one.system.slots.iter().map(|slot| (slot.host, slot.core)).collect::<Vec<_>>(),
         [(0, 0), (0, 1), (2, 0), (2, 2)]
     );
-    assert_eq!(one.notes, Vec::<String>::new());
+    assert!(one.notes.len() == 1 && one.notes[0].contains("no path joins"), "{:?}", one.notes);
     let by_name = by_number.replace(r#""source":0,"destination":1"#, r#""source":"a","destination":"s""#);
     assert_eq!(import(&by_name).unwrap().system, one.system);
 }

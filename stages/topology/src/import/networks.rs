@@ -1,0 +1,481 @@
+//! The networks of a machine, and which of them are left out.
+//!
+//! A network is a part that is joined to the others only through hosts. Storage and management often have their
+//! own one, or their own adapters and switches below common spines: if all hosts have such an adapter, all pairs
+//! of hosts are near each other, which says nothing about the network that messages take.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use glob::Pattern;
+use hopmap_model::{Forward, Link, LinkState, NodeKind, to_u32};
+
+use super::{ImportError, ImportParams, Result};
+
+/// An adapter, a host without adapters, or a switch.
+pub(super) struct Member<'a> {
+    pub(super) kind: NodeKind,
+    /// The first adapter of the same host, or the node itself.
+    pub(super) host: usize,
+    /// Of the host or switch.
+    pub(super) name: &'a str,
+    pub(super) address: &'a str,
+    /// What patterns are compared with as well; may be empty.
+    pub(super) others: [&'a str; 2],
+}
+
+/// Nodes, links, and forwarding tables.
+pub(super) type Listed<N> = (Vec<N>, Vec<Link>, Vec<Forward>);
+
+/// Which nodes and links stay.
+pub(super) struct Choice {
+    pub(super) nodes: Vec<bool>,
+    links: Vec<bool>,
+}
+
+impl Choice {
+    pub(super) fn new(nodes: Vec<bool>, links: usize) -> Self {
+        Self { nodes, links: vec![true; links] }
+    }
+
+    /// What stays in both.
+    fn and(&self, other: &Self) -> Self {
+        let both = |a: &[bool], b: &[bool]| a.iter().zip(b).map(|(a, b)| *a && *b).collect();
+        Self { nodes: both(&self.nodes, &other.nodes), links: both(&self.links, &other.links) }
+    }
+
+    /// What stays, with the forwarding between it.
+    pub(super) fn reduce<N>(&self, (nodes, links, forwarding): Listed<N>) -> Listed<N> {
+        let node = places(self.nodes.iter().copied());
+        let moved = |(link, stays): (Link, &bool)| {
+            let [source, destination] = [link.source, link.destination].map(|end| node[end as usize]);
+            let link = Link { source: to_u32(source?), destination: to_u32(destination?), ..link };
+            stays.then_some(link)
+        };
+        let moved: Vec<Option<Link>> = links.into_iter().zip(&self.links).map(moved).collect();
+        let link = places(moved.iter().map(Option::is_some));
+        let forward = |entry: Forward| {
+            Some(Forward {
+                node: to_u32(node[entry.node as usize]?),
+                last: to_u32(link[entry.last as usize]?),
+                link: to_u32(link[entry.link as usize]?),
+            })
+        };
+        let nodes = nodes.into_iter().zip(&self.nodes).filter(|(_, stays)| **stays).map(|(node, _)| node);
+        let forwarding = forwarding.into_iter().filter_map(forward).collect();
+        (nodes.collect(), moved.into_iter().flatten().collect(), forwarding)
+    }
+}
+
+/// New indexes after removing elements that do not stay.
+fn places(stay: impl Iterator<Item = bool>) -> Vec<Option<usize>> {
+    let mut next = 0..;
+    stay.map(|stays| if stays { next.next() } else { None }).collect()
+}
+
+/// Leaves out what the parameters exclude, and, unless they say which networks stay, the adapters that are slower than
+/// others of their hosts, if these are those of a network and the rest still joins all hosts that were joined. Several networks that are
+/// left are a remark, and so are hosts that no path joins.
+pub(super) fn choose(
+    nodes: &[Member<'_>],
+    links: &[Link],
+    params: &ImportParams,
+    remarks: &mut Vec<String>,
+) -> Result<Choice> {
+    let mut choice = Choice::new(vec![true; nodes.len()], links.len());
+    let mut networks = Networks::new(nodes, links, &choice);
+    if !(params.networks.is_empty() && params.leave_out.is_empty()) {
+        let left_out = patterns(&params.leave_out);
+        let out = networks.excluded(params, &left_out)?;
+        choice = networks.choice(&out, true, &left_out);
+        let left = Networks::new(nodes, links, &choice);
+        let [kept, lost] = networks.kept_and_lost(&left);
+        if kept.is_empty() {
+            let name = if params.leave_out.is_empty() { "networks" } else { "leave_out" };
+            return Err(ImportError::parameter(name, "leaves no hosts", "keep the network of the hosts"));
+        }
+        remarks.extend(networks.left_out(&out, &choice, &lost, true));
+        networks = left;
+    }
+    if params.networks.is_empty() {
+        let out = networks.slower();
+        let faster = choice.and(&networks.choice(&out, false, &[]));
+        let left = Networks::new(nodes, links, &faster);
+        let [kept, lost] = networks.kept_and_lost(&left);
+        let is_joined = left.apart().len() <= networks.apart().len();
+        if out.contains(&true) && lost.len() < kept.len() && is_joined {
+            remarks.extend(networks.left_out(&out, &faster, &lost, false));
+            (choice, networks) = (faster, left);
+        }
+        remarks.extend(networks.joining().or_else(|| networks.several()));
+    }
+    remarks.extend(networks.unconnected());
+    Ok(choice)
+}
+
+/// Hosts with cables to more switches are not compared pair by pair.
+const MOST_SWITCHES: usize = 64;
+
+/// Parts that a remark lists.
+const MOST_SHOWN: usize = 9;
+
+/// Sets of networks that are compared pair by pair.
+const MOST_SETS: usize = 1000;
+
+/// One direction of a cable between an adapter and a switch.
+struct Port {
+    host: usize,
+    adapter: usize,
+    switch: usize,
+    rate: f64,
+    link: usize,
+    /// Whether the direction is from the adapter.
+    is_first: bool,
+}
+
+/// The cables of all hosts.
+struct Networks<'a> {
+    nodes: &'a [Member<'a>],
+    ports: Vec<Port>,
+    links: usize,
+    /// By switch, the first one of its network.
+    part: Vec<usize>,
+    /// By node, one for all that a path joins.
+    joined: Vec<usize>,
+    stays: Vec<bool>,
+    /// Adapters with cables to other adapters.
+    direct: BTreeSet<usize>,
+    /// The highest rate of each host.
+    fastest: BTreeMap<usize, f64>,
+}
+
+impl<'a> Networks<'a> {
+    fn new(nodes: &'a [Member<'a>], links: &[Link], choice: &Choice) -> Self {
+        let mut part: Vec<usize> = (0..nodes.len()).collect();
+        let mut joined: Vec<usize> = nodes.iter().map(|node| node.host).collect();
+        let (mut ports, mut direct) = (Vec::new(), BTreeSet::new());
+        let mut fastest: BTreeMap<usize, f64> = BTreeMap::new();
+        for (at, link) in links.iter().enumerate() {
+            let ends = [link.source as usize, link.destination as usize];
+            if !choice.links[at] || ends.iter().any(|&end| !choice.nodes[end]) {
+                continue;
+            }
+            if link.state == LinkState::Up {
+                join(&mut joined, ends);
+            }
+            let (adapter, switch) = match ends.map(|end| nodes[end].kind) {
+                [NodeKind::Switch, NodeKind::Switch] => {
+                    join(&mut part, ends);
+                    continue;
+                }
+                [NodeKind::Host, NodeKind::Host] => {
+                    direct.extend(ends);
+                    continue;
+                }
+                [NodeKind::Host, NodeKind::Switch] => (ends[0], ends[1]),
+                [NodeKind::Switch, NodeKind::Host] => (ends[1], ends[0]),
+            };
+            let (host, rate) = (nodes[adapter].host, link.bandwidth_bytes_per_s.unwrap_or(f64::INFINITY));
+            if rate.is_finite() {
+                let most = fastest.entry(host).or_insert(rate);
+                *most = rate.max(*most);
+            }
+            ports.push(Port { host, adapter, switch, rate, link: at, is_first: ends[0] == adapter });
+        }
+        for places in [&mut part, &mut joined] {
+            (0..nodes.len()).for_each(|node| places[node] = root(places, node));
+        }
+        Self { nodes, ports, links: links.len(), part, joined, stays: choice.nodes.clone(), direct, fastest }
+    }
+
+    /// By port, whether it is slower than another of its host, and one of a network, or of the adapters of a
+    /// switch, that are. One slow cable among equal ones is a fault of that cable.
+    fn slower(&self) -> Vec<bool> {
+        let is_slower = |port: &&Port| self.fastest.get(&port.host).is_some_and(|most| port.rate < *most);
+        let mut slow: BTreeMap<usize, f64> = BTreeMap::new();
+        for port in self.ports.iter().filter(is_slower) {
+            let least = slow.entry(port.switch).or_insert(port.rate);
+            *least = least.min(port.rate);
+        }
+        // The hosts of a switch, or of a network, that have a faster adapter; and those that have it elsewhere.
+        let mut hosts: BTreeMap<(bool, usize), [BTreeSet<usize>; 2]> = BTreeMap::new();
+        for port in &self.ports {
+            let Some(least) = slow.get(&port.switch) else { continue };
+            let has_faster = self.fastest.get(&port.host).is_some_and(|most| most > least);
+            for place in
+                [(false, port.switch), (true, self.part[port.switch])].into_iter().filter(|_| has_faster)
+            {
+                let [fast, slow] = hosts.entry(place).or_default();
+                _ = if is_slower(&port) { slow.insert(port.host) } else { fast.insert(port.host) };
+            }
+        }
+        let counts: BTreeMap<_, _> = hosts
+            .into_iter()
+            .map(|(place, [fast, slow])| (place, (fast.difference(&slow).count(), slow.len())))
+            .collect();
+        let of = |place| counts.get(&place).copied().unwrap_or_default();
+        let is_clear = |port: &Port| {
+            let (fast, slow) = of((false, port.switch));
+            (slow > 1 && slow > fast) || of((true, self.part[port.switch])).0 == 0
+        };
+        self.ports.iter().map(|port| is_slower(&port) && is_clear(port)).collect()
+    }
+
+    /// The hosts that are still there in what is left, and those that are not.
+    fn kept_and_lost(&self, left: &Self) -> [Vec<usize>; 2] {
+        let kept: BTreeSet<usize> = left.apart().into_iter().flatten().collect();
+        let (kept, lost) = self.apart().into_iter().flatten().partition(|host| kept.contains(host));
+        [kept, lost]
+    }
+
+    /// By port, whether the parameters exclude it.
+    fn excluded(&self, params: &ImportParams, left_out: &[[Pattern; 2]]) -> Result<Vec<bool>> {
+        let kept = patterns(&params.networks);
+        for (name, texts, patterns) in
+            [("networks", &params.networks, &*kept), ("leave_out", &params.leave_out, left_out)]
+        {
+            let is_unused = |(_, pattern): &(&String, &[Pattern; 2])| {
+                !self.nodes.iter().any(|node| matches(pattern, node))
+            };
+            if let Some((pattern, _)) = texts.iter().zip(patterns).find(is_unused) {
+                let problem = format!("matches nothing: no switch, host or adapter is `{pattern}`");
+                let switches = (0..self.nodes.len()).filter(|&node| self.is_switch(node));
+                let help = format!("the switches are {}", self.names(switches));
+                return Err(ImportError::parameter(name, problem, help));
+            }
+        }
+        let parts: BTreeSet<usize> = (0..self.nodes.len())
+            .filter(|&node| self.is_switch(node) && any(&kept, &self.nodes[node]))
+            .map(|node| self.part[node])
+            .collect();
+        let is_out = |port: &Port| {
+            let is_kept = params.networks.is_empty()
+                || parts.contains(&self.part[port.switch])
+                || any(&kept, &self.nodes[port.adapter]);
+            !is_kept || [port.adapter, port.switch].iter().any(|&node| any(left_out, &self.nodes[node]))
+        };
+        Ok(self.ports.iter().map(is_out).collect())
+    }
+
+    /// Without excluded nodes, adapters and switches that have lost all their cables, and networks that have lost
+    /// all their hosts, or all that another one has as well.
+    fn choice(&self, out: &[bool], is_given: bool, left_out: &[[Pattern; 2]]) -> Choice {
+        let mut stays: Vec<bool> = self.nodes.iter().map(|node| !any(left_out, node)).collect();
+        let mut hosts: BTreeMap<usize, [BTreeSet<usize>; 2]> = BTreeMap::new();
+        for (port, out) in self.ports.iter().zip(out) {
+            hosts.entry(self.part[port.switch]).or_default()[usize::from(*out)].insert(port.host);
+        }
+        let is_gone = |part: &usize| {
+            hosts.get(part).is_some_and(|[kept, out]| {
+                !out.is_empty() && (kept.is_empty() || (!is_given && kept.is_disjoint(out)))
+            })
+        };
+        let gone: BTreeSet<usize> = hosts.keys().copied().filter(is_gone).collect();
+        (0..stays.len()).filter(|&node| gone.contains(&self.part[node])).for_each(|node| stays[node] = false);
+        // A node that still has one of its cables stays.
+        let mut cables: BTreeMap<usize, bool> = BTreeMap::new();
+        for (port, out) in self.ports.iter().zip(out) {
+            for node in [port.adapter, port.switch] {
+                *cables.entry(node).or_default() |= !*out && stays[port.switch];
+            }
+        }
+        for (node, _) in cables.into_iter().filter(|(node, has_one)| !has_one && !self.direct.contains(node))
+        {
+            stays[node] = false;
+        }
+        let mut choice = Choice::new(stays, self.links);
+        let removed = self.ports.iter().zip(out).filter(|(_, out)| **out);
+        removed.for_each(|(port, _)| choice.links[port.link] = false);
+        choice
+    }
+
+    fn is_switch(&self, node: usize) -> bool {
+        self.nodes[node].kind == NodeKind::Switch
+    }
+
+    /// The remark on what is left out.
+    fn left_out(&self, out: &[bool], choice: &Choice, lost: &[usize], is_given: bool) -> Option<String> {
+        let left = || self.ports.iter().zip(out).filter(|(port, out)| **out && port.is_first);
+        if left().next().is_none() && choice.nodes.iter().all(|stays| *stays) {
+            return None;
+        }
+        let switches: BTreeSet<usize> = left().map(|(port, _)| port.switch).collect();
+        if switches.is_empty() {
+            let gone = (0..self.nodes.len()).filter(|&node| self.stays[node] && !choice.nodes[node]);
+            return Some(format!("left out as requested: {}", self.names(gone)));
+        }
+        let what = match is_given {
+            true => "adapters left out as requested",
+            false => {
+                "adapters that are slower than others of their hosts, left out (`networks = [\"*\"]` keeps them)"
+            }
+        };
+        let lost = match lost.is_empty() {
+            true => String::new(),
+            false => format!("; with them hosts that have no other: {}", self.names(lost.iter().copied())),
+        };
+        Some(format!("{what}: {}, on {}{lost}", left().count(), self.names(switches.into_iter())))
+    }
+
+    /// Sets of values by key, such as the hosts of every switch.
+    fn sets(&self, entry: impl Fn(&Port) -> (usize, usize)) -> BTreeMap<usize, BTreeSet<usize>> {
+        let mut sets: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for (key, value) in self.ports.iter().map(entry) {
+            sets.entry(key).or_default().insert(value);
+        }
+        sets
+    }
+
+    fn names(&self, nodes: impl Iterator<Item = usize>) -> String {
+        shown(nodes.map(|node| self.nodes[node].name.to_owned()), 3, ", ")
+    }
+
+    /// The remark on a switch that has adapters of all the hosts of several others of its network.
+    fn joining(&self) -> Option<String> {
+        let hosts = self.sets(|port| (port.switch, port.host));
+        let mut by_host = self.sets(|port| (port.host, port.switch));
+        by_host.retain(|_, own| own.len() <= MOST_SWITCHES);
+        let below = |all: usize| -> BTreeSet<usize> {
+            let others = hosts[&all].iter().filter_map(|host| by_host.get(host)).flatten().copied();
+            let mut others: BTreeSet<usize> =
+                others.filter(|other| self.part[*other] == self.part[all]).collect();
+            let is_smaller =
+                |own: &BTreeSet<usize>| own.len() < hosts[&all].len() && own.is_subset(&hosts[&all]);
+            others.retain(|other| is_smaller(&hosts[other]));
+            others
+        };
+        let all = hosts.keys().copied().find(|&all| below(all).len() > 1)?;
+        let (name, others) = (self.nodes[all].name, self.names(below(all).into_iter()));
+        Some(format!(
+            "a switch joins all hosts of several others, so that they are equally far from each other: {name} beside {others}; `leave_out = [\"{name}\"]` leaves it out"
+        ))
+    }
+
+    /// The remark on networks that join the same hosts otherwise than each other, as rails do not; without rates nothing tells
+    /// rails from storage.
+    fn several(&self) -> Option<String> {
+        let by_switch = self.sets(|port| (port.switch, port.host));
+        let by_part = self.sets(|port| (self.part[port.switch], port.host));
+        let mut shared: BTreeMap<[usize; 2], usize> = BTreeMap::new();
+        let by_host = self.sets(|port| (port.host, self.part[port.switch]));
+        for own in by_host.values().filter(|own| own.len() <= MOST_SWITCHES) {
+            let pairs = own.iter().flat_map(|&a| own.range(a + 1..).map(move |&b| [a, b]));
+            pairs.for_each(|pair| *shared.entry(pair).or_default() += 1);
+        }
+        let joined: BTreeSet<usize> =
+            shared.iter().filter(|(_, hosts)| **hosts > 1).flat_map(|(pair, _)| *pair).collect();
+        let mut switches: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for node in (0..self.nodes.len()).filter(|&node| self.is_switch(node)) {
+            switches.entry(self.part[node]).or_default().push(node);
+        }
+        let shape =
+            |part| switches[part].iter().filter_map(|node| by_switch.get(node)).collect::<BTreeSet<_>>();
+        if !self.fastest.is_empty() && joined.iter().map(shape).collect::<BTreeSet<_>>().len() < 2 {
+            return None;
+        }
+        let smallest = &switches[joined.iter().min_by_key(|part| switches[part].len())?];
+        let names: Vec<String> =
+            smallest.iter().map(|&node| format!("\"{}\"", self.nodes[node].name)).collect();
+        let list = joined.iter().map(|part| {
+            format!("{} ({} hosts)", self.names(switches[part].iter().copied()), by_part[part].len())
+        });
+        Some(format!(
+            "several networks join the same hosts, and messages take the shortest path in any of them: {}; `leave_out = [{}]` leaves one out by its switches or adapters",
+            shown(list, MOST_SHOWN, "; "),
+            shown(names.into_iter(), MOST_SHOWN, ", ")
+        ))
+    }
+
+    /// The hosts of every part that no path joins to the others, most first.
+    fn apart(&self) -> Vec<BTreeSet<usize>> {
+        let mut parts: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for node in (0..self.nodes.len()).filter(|&node| !self.is_switch(node) && self.stays[node]) {
+            parts.entry(self.joined[node]).or_default().insert(self.nodes[node].host);
+        }
+        let mut parts: Vec<_> = parts.into_values().collect();
+        parts.sort_by_key(|hosts| std::cmp::Reverse(hosts.len()));
+        parts
+    }
+
+    /// The remark on hosts that no path joins. Hosts do not forward messages between switches.
+    fn unconnected(&self) -> Option<String> {
+        let parts = self.apart();
+        if parts.len() > 1 && self.links > 0 {
+            let name = |hosts: &BTreeSet<usize>| Some(self.nodes[*hosts.first()?].name);
+            let list =
+                parts.iter().filter_map(|hosts| Some(format!("{} with `{}`", hosts.len(), name(hosts)?)));
+            let (count, list) = (parts.len(), shown(list, MOST_SHOWN, "; "));
+            return Some(format!(
+                "parts that no path joins, so that they cannot communicate: {count}, by hosts {list}"
+            ));
+        }
+        let networks = self.sets(|port| (port.host, self.part[port.switch]));
+        let first: BTreeMap<&BTreeSet<usize>, usize> =
+            networks.iter().map(|(host, own)| (own, *host)).collect();
+        let first: Vec<_> = first.into_iter().take(MOST_SETS).filter(|_| self.direct.is_empty()).collect();
+        let [a, b] = first.iter().find_map(|(own, host)| {
+            Some([*host, first.iter().find(|(other, _)| own.is_disjoint(other))?.1])
+        })?;
+        let [a, b] = [a, b].map(|host| self.nodes[host].name);
+        Some(format!(
+            "hosts that no path joins, as they have no network in common: `{a}` and `{b}`, and those like them"
+        ))
+    }
+}
+
+/// Joins the parts of two nodes; false if they were one before. `parts` has a node of the same part for each, or itself.
+pub(super) fn join(parts: &mut [usize], ends: [usize; 2]) -> bool {
+    let [a, b] = ends.map(|end| root(parts, end));
+    parts[a.max(b)] = a.min(b);
+    a != b
+}
+
+fn root(part: &mut [usize], mut node: usize) -> usize {
+    while part[node] != node {
+        part[node] = part[part[node]];
+        node = part[node];
+    }
+    node
+}
+
+/// The first texts of a list, and how many follow.
+fn shown(texts: impl Iterator<Item = String>, most: usize, between: &str) -> String {
+    let texts: Vec<String> = texts.collect();
+    let more = texts.len().saturating_sub(most);
+    let end = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{end}", texts[..texts.len() - more].join(between))
+}
+
+/// Patterns for names, and for addresses.
+fn patterns(texts: &[String]) -> Vec<[Pattern; 2]> {
+    // A pattern that is not valid is a name with a bracket.
+    let pattern =
+        |text: &str| Pattern::new(text).or_else(|_| Pattern::new(&Pattern::escape(text))).unwrap_or_default();
+    texts.iter().map(|text| [pattern(text), pattern(&digits(text))]).collect()
+}
+
+fn any(patterns: &[[Pattern; 2]], node: &Member<'_>) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, node))
+}
+
+/// Whether a pattern matches one of the texts of a node.
+fn matches([name, address]: &[Pattern; 2], node: &Member<'_>) -> bool {
+    let texts = [(name, node.name), (name, node.address), (name, node.others[0]), (name, node.others[1])];
+    let mut texts = texts.into_iter().chain([(address, node.address)]);
+    texts.any(|(pattern, text)| !text.is_empty() && pattern.matches(text))
+}
+
+/// The digits of a GUID in the forms of various programs: `0xc42a10300bb0001`, `S-0c42a10300bb0001`, `0c42:a103:00bb:*`.
+fn digits(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let after = ["0x", "s-", "h-", "r-"].iter().find_map(|prefix| lower.strip_prefix(prefix));
+    let digits = after.unwrap_or(&lower).replace(':', "");
+    let count = digits.bytes().filter(u8::is_ascii_hexdigit).count();
+    match digits.len() - count {
+        0 if count > 0 => format!("{digits:0>16}"),
+        _ if count > 5 && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || b"*?".contains(&byte)) => {
+            digits
+        }
+        // A pattern of names, such as `s-*`.
+        _ => text.to_owned(),
+    }
+}
