@@ -231,6 +231,18 @@ fn switches_are_left_out_by_their_guids() {
     assert_eq!(system.nodes.last().map(|node| &*node.name), Some("other"));
 }
 
+#[test]
+fn a_report_with_more_links_than_it_states_is_said() {
+    let mut fabric = Fabric::default();
+    let leaf = fabric.switch("leaf");
+    (0..3).for_each(|host| fabric.adapter(format!("n{host} hfi1_0"), leaf, false));
+    let text = fabric.report().replace("3 Links", "2 Links");
+    assert_eq!(
+        import(&text, |_| ()).unwrap().notes,
+        ["line 2 states 2 links, but 3 are listed: all of them are read"]
+    );
+}
+
 /// The node description format `%h` of rdma-ndd: the same text on every card of a host.
 #[test]
 fn hosts_whose_cards_have_the_bare_name_are_not_taken_apart() {
@@ -281,6 +293,17 @@ proptest! {
             prop_assert_eq!(hops(&kept.system), hops(&plain.system), "{:?}", kept.notes);
             prop_assert!(kept.notes.iter().any(|note| note.contains("left out")), "{:?}", kept.notes);
         }
+    }
+
+    /// Adapters are last: some of them and all switches are listed.
+    #[test]
+    fn listings_of_links_that_are_cut_are_said(shape in shapes(), in_lines: bool, cut in 850..980usize) {
+        let text = shape.compute().link_info(in_lines);
+        let end = text.len() * cut / 1000;
+        let refused = import(&text[..end], |_| ()).unwrap_err();
+        prop_assert!(["truncated", "cut off", "not listed"].iter().any(|word| refused.contains(word)), "{}", refused);
+        let read = import(&text[..end], |params| params.allow_truncated = true).unwrap();
+        prop_assert!(read.notes.iter().any(|note| note.contains("`allow_truncated` permits")), "{:?}", read.notes);
     }
 
     #[test]

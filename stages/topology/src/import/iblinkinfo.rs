@@ -8,24 +8,26 @@ use super::cables::End;
 use super::format::{Sample, malformed, unless_allowed};
 use super::ibnetdiscover::listing::Listing;
 use super::units::{lanes_bandwidth, prefixed_guid, word};
-use super::{ImportParams, Imported, Result};
+use super::{ImportError, ImportParams, Imported, Result};
 
 pub(super) fn recognises(sample: &Sample) -> bool {
     sample.text().is_some_and(|text| text.lines().any(|line| Row::parse(line).is_some()))
 }
 
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
-    let mut listing = listing(&ports(text)?)?;
+    let mut cut = None;
+    let mut listing = listing(&ports(text, &mut cut)?, &mut cut)?;
     let mut notes = Vec::new();
     listing.join_ports(&mut notes);
     let complete = listing.check_complete();
     listing.notes(&mut notes);
     let (fabric, _) = std::mem::take(&mut listing.cables).fabric(&mut notes)?;
-    unless_allowed(complete, params, &mut notes)?;
+    unless_allowed(cut.map_or(complete, Err), params, &mut notes)?;
     fabric.imported(params, notes)
 }
 
-fn listing(ports: &[Port<'_>]) -> Result<Listing> {
+/// `cut` is what a complete listing would have.
+fn listing(ports: &[Port<'_>], cut: &mut Option<ImportError>) -> Result<Listing> {
     let mut lines_of: HashMap<u64, usize> = HashMap::new();
     ports.iter().for_each(|port| *lines_of.entry(port.guid).or_default() += 1);
     // With `-l` kinds are not listed. All ports of a switch have one GUID; each port of an adapter has its own.
@@ -44,11 +46,12 @@ fn listing(ports: &[Port<'_>]) -> Result<Listing> {
             listing.port_without_peer();
             continue;
         };
-        let to = peer.guid.or_else(|| by_lid.get(&peer.lid).copied().flatten()).ok_or_else(|| {
+        let Some(to) = peer.guid.or_else(|| by_lid.get(&peer.lid).copied().flatten()) else {
             let problem = format!("`{}`, the other end, is not listed with a LID of its own", row.name);
             let help = "list all nodes, while a subnet manager runs, or list GUIDs: `iblinkinfo -l`";
-            malformed(*line, problem, help)
-        })?;
+            cut.get_or_insert_with(|| malformed(*line, problem, help));
+            continue;
+        };
         let to = listing.node(*line, letters.get(&to).copied().unwrap_or('H'), to, row.name)?;
         let (port, peer_port, bandwidth_bytes_per_s) = (row.own.number, peer.number, row.bandwidth());
         listing.cables.ends.push(End { node, port, peer: to, peer_port, bandwidth_bytes_per_s, line: *line });
@@ -65,9 +68,11 @@ struct Port<'a> {
     row: Row<'a>,
 }
 
-fn ports(text: &str) -> Result<Vec<Port<'_>>> {
+/// The last line may be cut off.
+fn ports<'a>(text: &'a str, cut: &mut Option<ImportError>) -> Result<Vec<Port<'a>>> {
     let mut ports = Vec::new();
     let mut node = None;
+    let last = text.trim_end().lines().count();
     for (text, line) in text.lines().zip(1..).filter(|(text, _)| !text.trim().is_empty()) {
         if let Some(header) = header(text) {
             node = Some(header);
@@ -77,7 +82,13 @@ fn ports(text: &str) -> Result<Vec<Port<'_>>> {
             let help = "lines are those of nodes, such as `CA: n01 mlx5_0:`, or of ports with `==(…)==>`";
             malformed(line, problem, help)
         };
-        let row = Row::parse(text).ok_or_else(|| wrong("this is not a line of iblinkinfo"))?;
+        let Some(row) = Row::parse(text) else {
+            if line == last && !ports.is_empty() {
+                *cut = Some(wrong("this is not a whole line of iblinkinfo: the listing is cut off"));
+                break;
+            }
+            return Err(wrong("this is not a line of iblinkinfo"));
+        };
         let of_header = node.filter(|_| row.own_name.is_none());
         let guid = row.own.guid.or_else(|| of_header?.1);
         let guid = guid.ok_or_else(|| wrong("the node of this port is not known"))?;

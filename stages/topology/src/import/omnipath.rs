@@ -75,7 +75,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
             return Err(malformed(None, "the file contains no Omni-Path links", help));
         }
     }
-    unless_allowed(stated.check(fabric.cables.ends.len() / 2), params, &mut notes)?;
+    unless_allowed(stated.check(fabric.cables.ends.len() / 2, &mut notes), params, &mut notes)?;
     let cables = fabric.cables(&mut notes);
     if cables.ends.is_empty() {
         let help = "check that the fabric is up and that the report is not restricted to some links";
@@ -98,15 +98,21 @@ impl Stated {
         }
     }
 
-    fn check(&self, listed: usize) -> Result<()> {
-        match self.0.filter(|(stated, _)| *stated > listed) {
-            None => Ok(()),
-            Some((stated, line)) => {
+    fn check(&self, listed: usize, notes: &mut Vec<String>) -> Result<()> {
+        match self.0 {
+            Some((stated, line)) if stated < listed => {
+                notes.push(format!(
+                    "line {line} states {stated} links, but {listed} are listed: all of them are read"
+                ));
+                Ok(())
+            }
+            Some((stated, line)) if stated > listed => {
                 let problem = format!(
                     "the report states {stated} links, but {listed} are listed: it is cut off, or limited to a part"
                 );
                 Err(malformed(line, problem, "run `opareport -o links` again, without `-F`"))
             }
+            _ => Ok(()),
         }
     }
 }
