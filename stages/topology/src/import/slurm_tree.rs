@@ -210,13 +210,10 @@ pub(super) fn chosen(names: &[&str], params: &ImportParams, problem: &str) -> Re
         let help = format!("choose one of them: `topology = \"{}\"`", names.first().unwrap_or(&""));
         return Err(malformed(None, problem, help));
     };
-    let found: Vec<usize> = (0..names.len()).filter(|&index| names[index] == wanted).collect();
-    let problem = match found.as_slice() {
-        [only] => return Ok(*only),
-        [] => format!("is `{wanted}`, which the file does not have"),
-        _ => format!("is `{wanted}`, which the file has {} times", found.len()),
-    };
-    Err(ImportError::parameter("topology", problem, format!("the file has {}", listed(names))))
+    names.iter().position(|name| name == wanted).ok_or_else(|| {
+        let problem = format!("is `{wanted}`, which the file does not have");
+        ImportError::parameter("topology", problem, format!("the file has {}", listed(names)))
+    })
 }
 
 /// Blocks in order, and the sizes of larger blocks.

@@ -1,6 +1,8 @@
 //! `topology.yaml` of Slurm 25.05 to 26.11 (topology.yaml(5)): trees, blocks, rings and 3D tori; and the models of
 //! topograph, which have a similar syntax.
 
+use std::collections::HashMap;
+
 use super::finish::{Parts, imported};
 use super::format::{Sample, malformed, note};
 use super::slurm_ring;
@@ -54,6 +56,14 @@ fn read_topology<'a>(
 ) -> Result<&'a Yaml> {
     let name =
         |topology: &'a Yaml| topology.get("topology").and_then(Yaml::scalar).unwrap_or("without a name");
+    let mut lines = HashMap::new();
+    let name_and_key = |topology: &'a Yaml| Some((name(topology), topology.get("topology")?));
+    for (name, key) in topologies.iter().filter_map(name_and_key) {
+        if let Some(first) = lines.insert(name, key.line) {
+            let problem = format!("the topology `{name}` is defined twice, first on line {first}");
+            return Err(key.wrong(problem, "give every topology a unique name"));
+        }
+    }
     let is_flat = |topology: &&Yaml| topology.get("flat").is_some();
     let is_default = |topology: &&Yaml| {
         let value = topology.get("cluster_default").and_then(Yaml::scalar).map(str::to_ascii_lowercase);
@@ -427,7 +437,8 @@ mod tests {
             "`topology` is `Wide`, which the file does not have; the file has `wide`, `narrow`, `none`"
         );
         assert!(refused(&all, "none").contains("this topology is flat"));
-        assert!(refused(&format!("{}{BLOCK}", BLOCK.replace("none", "x")), "narrow").contains("has 2 times"));
+        let twice = refused(&format!("{BLOCK}{BLOCK}"), "narrow");
+        assert!(twice.contains("the topology `narrow` is defined twice, first on line 1"), "{twice}");
         let flat = format!("- topology: cpu\n  cluster_default: true\n  flat: true\n{BLOCK}");
         assert_eq!(
             fault(&flat),
