@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
+use hopmap_model::one_or_several;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::host_list::MAX_NAMES;
@@ -79,40 +80,13 @@ impl Serialize for Slots {
 
 impl<'de> Deserialize<'de> for Slots {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Numbers;
-
-        impl<'de> Visitor<'de> for Numbers {
-            type Value = Slots;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("a number of slots, or a list of them such as [8, 4, 4]")
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Slots, E> {
-                let number = u32::try_from(number).map_err(|_| E::custom(SLOTS))?;
-                Ok(Slots(if number > 0 { vec![number] } else { Vec::new() }))
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Slots, E> {
-                self.visit_u64(u64::try_from(number).map_err(|_| E::custom(SLOTS))?)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Slots, E> {
-                text.parse().map_err(E::custom)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<Slots, A::Error> {
-                let mut slots = Vec::new();
-                while let Some(number) = numbers.next_element::<u32>()? {
-                    slots.push(number);
-                }
-                match slots.contains(&0) {
-                    true => Err(Error::custom(SLOTS)),
-                    false => Ok(Slots(slots)),
-                }
-            }
+        let expecting = "a number of slots, or a list of them such as [8, 4, 4]";
+        let slots = one_or_several(deserializer, expecting, |text| Ok(text.parse::<Self>()?.0))?;
+        match slots[..] {
+            [0] => Ok(Self::default()),
+            _ if slots.contains(&0) => Err(D::Error::custom(SLOTS)),
+            _ => Ok(Self(slots)),
         }
-        deserializer.deserialize_any(Numbers)
     }
 }
 

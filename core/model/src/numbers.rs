@@ -4,48 +4,60 @@ use std::fmt;
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{Error, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+
+/// Reads a number, a list of numbers, or a text with several, which `parse` reads.
+///
+/// # Errors
+/// If it is none of these; `expecting` says what it may be.
+pub fn one_or_several<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    expecting: &'static str,
+    parse: fn(&str) -> Result<Vec<T>, String>,
+) -> Result<Vec<T>, D::Error> {
+    struct Numbers<T>(&'static str, fn(&str) -> Result<Vec<T>, String>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Numbers<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str(self.0)
+        }
+
+        fn visit_f64<E: Error>(self, number: f64) -> Result<Vec<T>, E> {
+            Ok(vec![T::deserialize(number.into_deserializer())?])
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<Vec<T>, E> {
+            Ok(vec![T::deserialize(number.into_deserializer())?])
+        }
+
+        fn visit_i64<E: Error>(self, number: i64) -> Result<Vec<T>, E> {
+            Ok(vec![T::deserialize(number.into_deserializer())?])
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
+            (self.1)(text).map_err(E::custom)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, numbers: A) -> Result<Vec<T>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(numbers))
+        }
+    }
+    deserializer.deserialize_any(Numbers(expecting, parse))
+}
 
 /// Reads a number, a list of numbers, or a text with colons between them.
 ///
 /// # Errors
 /// If it is none of these.
 pub fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
-    struct Numbers;
-
-    impl<'de> Visitor<'de> for Numbers {
-        type Value = Vec<f64>;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("a number, a list of numbers, or a text such as \"1:10:100\"")
-        }
-
-        fn visit_f64<E>(self, number: f64) -> Result<Vec<f64>, E> {
-            Ok(vec![number])
-        }
-
-        fn visit_u64<E>(self, number: u64) -> Result<Vec<f64>, E> {
-            Ok(vec![number as f64])
-        }
-
-        fn visit_i64<E>(self, number: i64) -> Result<Vec<f64>, E> {
-            Ok(vec![number as f64])
-        }
-
-        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<f64>, E> {
-            let number = |word: &str| {
-                let number = word.trim().parse();
-                number.map_err(|_| E::custom(format!("`{word}` in `{text}` is not a number")))
-            };
-            text.split(':').map(number).collect()
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, numbers: A) -> Result<Vec<f64>, A::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(numbers))
-        }
-    }
-    deserializer.deserialize_any(Numbers)
+    one_or_several(deserializer, "a number, a list of numbers, or a text such as \"1:10:100\"", |text| {
+        let number =
+            |word: &str| word.trim().parse().map_err(|_| format!("`{word}` in `{text}` is not a number"));
+        text.split(':').map(number).collect()
+    })
 }
 
 /// What [`numbers`] reads.
