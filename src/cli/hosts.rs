@@ -1,22 +1,16 @@
 //! The hosts of a command, and the slots of each: named, in a file, or those of the job in which it runs.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hopmap_command::{Failure, refuse, shown};
 use hopmap_formats::batch_job::BatchJob;
-use hopmap_formats::host_file;
-use hopmap_formats::host_list::HostListError;
+use hopmap_formats::host_file::{self, WITHOUT_SLOTS};
+use hopmap_formats::host_names::named_twice;
 use hopmap_formats::slots::{SLOTS, Slots};
 use hopmap_model::Mapping;
-use hopmap_text::FileError;
-use miette::Report;
 
 use super::output::Result;
-
-/// Bytes of a file with hosts.
-const MOST_BYTES: u64 = 1 << 26;
 
 /// Options that name hosts.
 #[derive(Debug, Args)]
@@ -40,7 +34,8 @@ impl HostArguments {
     /// The hosts and their slots. None where nothing names hosts.
     pub(super) fn hosts(&self) -> Result<Option<Hosts>> {
         let named = named(self.hosts.as_deref(), self.hosts_file.as_deref())?;
-        named.map(|named| Hosts::new(named, self.slots.as_ref().unwrap_or(&Slots::default()))).transpose()
+        let slots = self.slots.clone().unwrap_or_default();
+        named.map(|named| Hosts::new(named, &slots, self.hosts.is_some())).transpose()
     }
 }
 
@@ -65,24 +60,20 @@ pub(super) fn named(list: Option<&str>, file: Option<&Path>) -> Result<Option<Na
             }
         }
         (None, Some(path), _) => {
-            let text = hopmap_text::read_text(path, MOST_BYTES).map_err(Report::from)?;
-            let hosts =
-                host_file::expand(&text).map_err(|HostListError { what, line, column, hint, .. }| {
-                    let error = FileError { column: Some(column), ..FileError::at(line, what, hint) };
-                    Failure::usage(error.in_file(path))
-                })?;
+            let hosts = host_file::read(path).map_err(Failure::usage)?;
             NamedHosts { place: shown(path), hosts, job: None }
         }
         (None, None, Some(Ok(job))) => {
             let (place, hosts) = (format!("the list {}", job.variable), job.hosts.clone());
             NamedHosts { place, hosts, job: Some(job) }
         }
-        (None, None, Some(Err(error))) => return refuse(error.to_string(), "name the hosts with --hosts"),
+        (None, None, Some(Err(error))) => return refuse(error.to_string(), error.help),
         (None, None, None) => return Ok(None),
     };
-    let (place, mut seen) = (&named.place, HashSet::new());
-    if let Some((host, _)) = named.hosts.iter().find(|(host, _)| !seen.insert(host.as_str())) {
-        return refuse(format!("{place} has `{host}` twice"), "name every host once");
+    let (place, names) =
+        (&named.place, named.hosts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
+    if let Some(twice) = named_twice(&names) {
+        return refuse(format!("{place} has {twice}"), "name every host once");
     }
     match named.hosts.is_empty() {
         true => refuse(format!("{place}: no hosts are given"), "for example node[1-8] or a,b,c"),
@@ -100,14 +91,11 @@ pub(super) struct Hosts {
 
 impl Hosts {
     /// The slots that are given count more than those of the source, but a job starts no more ranks than it has room for.
-    fn new(named: NamedHosts, slots: &Slots) -> Result<Self> {
+    fn new(named: NamedHosts, slots: &Slots, is_list: bool) -> Result<Self> {
         let NamedHosts { place, hosts, job } = named;
-        let given = match slots.of_each(hosts.len()) {
+        let given = match slots.of_hosts("--slots", &hosts, &place, is_list) {
             Ok(given) => given,
-            Err(numbers) => {
-                let problem = format!("--slots has {numbers} numbers, but {place} has {} hosts", hosts.len());
-                return refuse(problem, SLOTS);
-            }
+            Err(problem) => return refuse(problem, SLOTS),
         };
         let room = |index: usize| job.as_ref().and_then(|job| job.most[index]);
         let mut known =
@@ -122,13 +110,14 @@ impl Hosts {
                 "omit --slots to take the tasks of the job, or ask for more tasks per node",
             );
         }
+        let help = match hosts.iter().any(|(_, slots)| slots.is_some()) {
+            true => WITHOUT_SLOTS,
+            false => "give it with --slots",
+        };
         let mut with_slots = Vec::with_capacity(hosts.len());
         for ((host, known), given) in hosts.into_iter().zip(given) {
             let Some(slots) = given.or(known) else {
-                return refuse(
-                    format!("the number of slots of `{host}` is not known"),
-                    "give it with --slots",
-                );
+                return refuse(format!("the number of slots of `{host}` is not known"), help);
             };
             with_slots.push((host, slots));
         }
@@ -176,7 +165,7 @@ mod tests {
 
     fn hosts(list: &str, count: &str) -> Option<Hosts> {
         let slots = if count.is_empty() { Slots::default() } else { slots(count).ok()? };
-        Hosts::new(named(Some(list), None).ok()??, &slots).ok()
+        Hosts::new(named(Some(list), None).ok()??, &slots, true).ok()
     }
 
     #[test]
@@ -192,8 +181,16 @@ mod tests {
             assert_eq!((uneven.slots(), uneven.most(), uneven.are_equal()), (7, 4, false));
             assert_eq!(uneven.slots_text(), "[4, 1, 2]");
         }
-        for (list, slots) in [("n[1-", "1"), ("a,a", "1"), ("", "1"), ("a", ""), ("a", "0"), ("a,b", "1,2,3")]
-        {
+        for (list, slots) in [
+            ("n[1-", "1"),
+            ("a,a", "1"),
+            ("", "1"),
+            ("a", ""),
+            ("a", "0"),
+            ("a,b", "1,2,3"),
+            ("a:2,b:4", "2"),
+            ("a,a.x", "1"),
+        ] {
             assert!(hosts(list, slots).is_none(), "{list}");
         }
     }
@@ -208,7 +205,7 @@ mod tests {
             };
             let job = BatchJob::of(variable).unwrap().unwrap();
             let named = NamedHosts { place: String::new(), hosts: job.hosts.clone(), job: Some(job) };
-            Hosts::new(named, &slots.parse().unwrap()).ok().map(|hosts| hosts.slots_text())
+            Hosts::new(named, &slots.parse().unwrap(), false).ok().map(|hosts| hosts.slots_text())
         };
         assert_eq!(["", "2", "3,1"].map(|slots| job(slots).unwrap()), ["[4, 2]", "2", "[3, 1]"]);
         assert_eq!(job("4"), None);

@@ -14,12 +14,16 @@
 //! "Using the Hydra Process Manager"; `sge_pe(5)`; "Administering IBM Spectrum LSF".
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
+use std::path::Path;
 
-use crate::host_list::{self, HostListError, MAX_NAMES, is_separator};
+use hopmap_text::{FileError, read_text};
+
+use crate::host_list::{self, HostListError, MAX_NAMES, is_ipv6, is_separator};
+use crate::host_names::repeated;
 
 /// What an attribute of a host says.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 enum Attribute {
     Slots,
     /// The number of slots if there is no other.
@@ -28,49 +32,84 @@ enum Attribute {
     Connection,
 }
 
+const TWICE: &str = "the slots of the host are given twice";
+
 /// Attributes of hosts, with `_` in the place of `-`.
-const ATTRIBUTES: &[(&str, Attribute)] = &[
-    ("slots", Attribute::Slots),
-    ("cpu", Attribute::Slots),
-    ("count", Attribute::Slots),
-    ("max_slots", Attribute::MaxSlots),
-    ("slots_max", Attribute::MaxSlots),
-    ("max_cpu", Attribute::MaxSlots),
-    ("cpu_max", Attribute::MaxSlots),
-    ("max_count", Attribute::MaxSlots),
-    ("count_max", Attribute::MaxSlots),
-    // Open MPI.
-    ("username", Attribute::Connection),
-    ("user_name", Attribute::Connection),
-    ("port", Attribute::Connection),
-    // MPICH.
-    ("user", Attribute::Connection),
-    ("ifhn", Attribute::Connection),
-    ("binding", Attribute::Connection),
+const ATTRIBUTES: &[(Attribute, &[&str])] = &[
+    (Attribute::Slots, &["slots", "cpu", "count"]),
+    (Attribute::MaxSlots, &["max_slots", "slots_max", "max_cpu", "cpu_max", "max_count", "count_max"]),
+    // Three of Open MPI, and three of MPICH.
+    (Attribute::Connection, &["username", "user_name", "port", "user", "ifhn", "binding"]),
 ];
+
+/// Most bytes of a file.
+const MAX_BYTES: u64 = 1 << 28;
 
 /// Names of hosts, and the slots of each as far as they are known.
 pub type Hosts = Vec<(String, Option<u32>)>;
 
-/// The hosts of a file, each once in the order of its first line, and their slots where the file gives them.
+/// What the launchers do with a host without slots, and the way out.
+pub const WITHOUT_SLOTS: &str =
+    "give every host its slots: without them, Open MPI takes its cores, and MPICH one";
+
+/// The hosts of a file, which may be packed with gzip.
+///
+/// # Errors
+/// If it cannot be read, is no host file, or names no host.
+pub fn read(path: &Path) -> Result<Hosts, FileError> {
+    let text = read_text(path, MAX_BYTES)?;
+    let hosts = expand(&text).map_err(|error| error.in_file(path))?;
+    let problem = if text.trim().is_empty() { "it is empty" } else { "no hosts are given" };
+    match hosts.is_empty() {
+        true => Err(FileError::new(problem, "give a host file").in_file(path)),
+        false => Ok(hosts),
+    }
+}
+
+/// The hosts of a text, each once in the order of its first line, and their slots where the file gives them.
+///
+/// As in Open MPI, a host has a line for every slot, after which none may have an attribute, and `n1.cluster.org` is `n1`. Slots of several lines
+/// of other forms are added, as queues of Grid Engine and MPICH have them.
 pub fn expand(text: &str) -> Result<Hosts, HostListError> {
     let mut hosts: Hosts = Vec::new();
+    // The line of each, and whether an attribute gives its slots.
+    let mut lines: Vec<(usize, bool)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut has_line_per_slot = false;
+    let fault = |line: &str, number, what, hint| {
+        let start = line.len() - line.trim_start().len();
+        HostListError { line: number, ..HostListError::new(line, start, line.len(), what, hint) }
+    };
     for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
-        let of_line = line_of(line, number, MAX_NAMES - hosts.len())?;
+        let (of_line, by_attribute) = line_of(line, number, MAX_NAMES - hosts.len())?;
         for (name, slots) in of_line {
-            if let Some(&place) = places.get(&name) {
-                let known = &mut hosts[place].1;
-                has_line_per_slot |= slots.is_none();
-                *known = Some(known.unwrap_or(1).saturating_add(slots.unwrap_or(1)));
-            } else {
+            let Some(&place) = places.get(&name) else {
                 places.insert(name.clone(), hosts.len());
                 hosts.push((name, slots));
+                lines.push((number, by_attribute));
+                continue;
+            };
+            if by_attribute {
+                let what =
+                    format!("`{name}` is also on line {}, and its slots are given again", lines[place].0);
+                let hint = "give a host one line with `slots=`, or a line for every slot: Open MPI refuses `slots=` \
+                            for a host that another line has";
+                return Err(fault(line, number, what, hint));
             }
+            has_line_per_slot |= slots.is_none();
+            let known = &mut hosts[place].1;
+            *known = Some(known.unwrap_or(1).saturating_add(slots.unwrap_or(1)));
         }
     }
-    if has_line_per_slot {
+    let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
+    if let Some((first, second)) = repeated(&names) {
+        let (number, line_of_first) = (lines[second].0, lines[first].0);
+        let what = format!("`{}` and `{}` of line {line_of_first} are one host", names[second], names[first]);
+        let line = text.lines().nth(number - 1).unwrap_or_default();
+        return Err(fault(line, number, what, "use one name for it on all lines"));
+    }
+    // With a line for every slot, a host with one slot has one line.
+    if has_line_per_slot && !lines.iter().any(|(_, by_attribute)| *by_attribute) {
         hosts.iter_mut().for_each(|(_, slots)| *slots = slots.or(Some(1)));
     }
     Ok(hosts)
@@ -84,7 +123,7 @@ pub fn expand_list(text: &str) -> Result<Hosts, HostListError> {
         true => hosts.extend(host_list::expand(text)?.into_iter().map(|name| (name, None))),
         false => {
             for (line, number) in text.lines().zip(1..) {
-                hosts.extend(line_of(line, number, MAX_NAMES - hosts.len())?);
+                hosts.extend(line_of(line, number, MAX_NAMES - hosts.len())?.0);
             }
         }
     }
@@ -121,15 +160,12 @@ fn words(line: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// The hosts of a line with this number, at most `most`, and the slots of each.
-fn line_of(line: &str, number: usize, most: usize) -> Result<Hosts, HostListError> {
-    hosts_of(line, most).map_err(|mut error| {
-        error.line = number;
-        error
-    })
+/// The hosts of a line with this number, at most `most`, the slots of each, and whether an attribute gives them.
+fn line_of(line: &str, number: usize, most: usize) -> Result<(Hosts, bool), HostListError> {
+    hosts_of(line, most).map_err(|error| HostListError { line: number, ..error })
 }
 
-fn hosts_of(line: &str, most: usize) -> Result<Hosts, HostListError> {
+fn hosts_of(line: &str, most: usize) -> Result<(Hosts, bool), HostListError> {
     let line = line.split('#').next().unwrap_or_default();
     let line = line.split("//").next().unwrap_or_default();
     let (attributes, names): (Vec<_>, Vec<_>) =
@@ -144,7 +180,7 @@ fn hosts_of(line: &str, most: usize) -> Result<Hosts, HostListError> {
         for item in items(word) {
             let (names, own) = item_of(line, item, most - hosts.len())?;
             if [own, count, slots].iter().flatten().count() > 1 {
-                return Err(fault(line, word, "the slots of the host are given twice".to_owned()));
+                return Err(fault(line, word, TWICE.to_owned()));
             }
             let number = own.or(count).or(slots);
             hosts.extend(names.into_iter().map(|name| (name, number)));
@@ -152,7 +188,7 @@ fn hosts_of(line: &str, most: usize) -> Result<Hosts, HostListError> {
     }
     match (hosts.is_empty(), attributes.first()) {
         (true, Some(word)) => Err(fault(line, *word, format!("`{}` has no host before it", word.text))),
-        _ => Ok(hosts),
+        _ => Ok((hosts, slots.is_some())),
     }
 }
 
@@ -161,7 +197,7 @@ fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<Option<u32>, HostList
     let (mut slots, mut most) = (None, None);
     for &word in attributes {
         let name = word.text.replace('-', "_");
-        let Some((_, attribute)) = ATTRIBUTES.iter().find(|(known, _)| *known == name) else {
+        let Some((attribute, _)) = ATTRIBUTES.iter().find(|(_, known)| known.contains(&name.as_str())) else {
             return Err(fault(line, word, format!("`{}` is not an attribute of a host", word.text)));
         };
         let known = match attribute {
@@ -170,8 +206,13 @@ fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<Option<u32>, HostList
             Attribute::Connection => continue,
         };
         let number = number(line, word, word.value.unwrap_or_default())?;
-        if known.replace(number).is_some() && *attribute == Attribute::Slots {
-            return Err(fault(line, word, "the slots of the host are given twice".to_owned()));
+        if known.replace(number).is_some() {
+            return Err(fault(line, word, TWICE.to_owned()));
+        }
+        if let (Some(slots), Some(most)) = (slots, most)
+            && slots > most
+        {
+            return Err(fault(line, word, format!("the host has {slots} slots, but at most {most}")));
         }
     }
     Ok(slots.or(most))
@@ -237,27 +278,17 @@ fn item_of(line: &str, item: Word<'_>, most: usize) -> Result<(Vec<String>, Opti
     if is_whole(host) && !host.is_empty() || host.starts_with(['^', '+', '"']) || host.contains('/') {
         return Err(no_host());
     }
-    let address = |host: &str| Some(host.split('%').next()?.parse::<Ipv6Addr>().ok()).flatten();
-    if let Some((inside, after)) = host.strip_prefix('[').and_then(|host| host.split_once(']'))
-        && address(inside).is_some()
-    {
-        let count = after.strip_prefix(':').map(|count| number(line, item, count)).transpose()?;
-        return if after.is_empty() || count.is_some() {
-            Ok((vec![inside.to_owned()], count))
-        } else {
-            Err(no_host())
-        };
-    }
     let first = item.start + item.text.len() - host.len();
-    let (end, count) = match host.split_once(':') {
-        Some((_, rest)) if rest.contains(':') => (first + host.len(), None),
-        Some((name, count)) => (first + name.len(), Some(number(line, item, count)?)),
-        None => (first + host.len(), None),
+    // An address has several colons, and its slots are behind brackets.
+    let (end, count) = match host.rsplit_once(':') {
+        Some((name, count)) if !name.contains(':') || name.starts_with('[') && name.ends_with(']') => {
+            (first + name.len(), Some(number(line, item, count)?))
+        }
+        _ => (first + host.len(), None),
     };
     let names = host_list::expand_from(&line[..end], first, most)?;
-    let is_address =
-        count.is_some() || !host.contains(':') || names.iter().all(|name| address(name).is_some());
-    if is_address { Ok((names, count)) } else { Err(no_host()) }
+    let is_host = |name: &String| !name.contains(':') || is_ipv6(name);
+    if names.iter().all(is_host) { Ok((names, count)) } else { Err(no_host()) }
 }
 
 fn is_whole(text: &str) -> bool {
@@ -318,8 +349,11 @@ mod tests {
         }
         assert_eq!(hosts("a:4\nb[1-2]:4\nx[1,3] 4"), named(&["a", "b1", "b2", "x1", "x3"], Some(4)));
         assert_eq!(hosts(" \n"), []);
-        // A file with a line for every slot has one line for a host with one slot.
-        assert_eq!(hosts("a\na\nb\n"), [("a".to_owned(), Some(2)), ("b".to_owned(), Some(1))]);
+        let slots = |text: &str| hosts(text).into_iter().map(|(_, slots)| slots).collect::<Vec<_>>();
+        // A file with a line for every slot has one line for a host with one slot, but with attributes that is not known.
+        assert_eq!(slots("a\na\nb\n"), [Some(2), Some(1)]);
+        assert_eq!(slots("a\na\nb\nc slots=4\n"), [Some(2), None, Some(4)]);
+        assert_eq!(slots("a:2\nb:1\na:2\n"), [Some(4), Some(1)]);
     }
 
     #[test]
@@ -345,6 +379,13 @@ mod tests {
         assert_eq!(list(""), []);
     }
 
+    /// As Open MPI 4.1 counts them.
+    #[test]
+    fn a_line_without_slots_adds_one() {
+        assert_eq!(hosts("a slots=4\na\n"), named(&["a"], Some(5)));
+        assert_eq!(hosts("a\nb\na\n"), [("a".to_owned(), Some(2)), ("b".to_owned(), Some(1))]);
+    }
+
     #[test]
     fn faults_are_named_with_their_line() {
         let message = |text: &str| expand(text).unwrap_err().to_string();
@@ -354,6 +395,15 @@ mod tests {
             ("a:0", "column 1: `0` is not a number of slots"),
             ("a slots = 4 slots=4", "column 13: the slots of the host are given twice"),
             ("a:1 slots=2", "column 1: the slots of the host are given twice"),
+            ("a slots=4 max-slots=2", "column 11: the host has 4 slots, but at most 2"),
+            ("a max_slots=2 max-slots=4", "column 15: the slots of the host are given twice"),
+            (
+                "a slots=4\nb\n a slots=4",
+                "line 3, column 2: `a` is also on line 1, and its slots are given again",
+            ),
+            ("a\na slots=4", "line 2, column 1: `a` is also on line 1, and its slots are given again"),
+            ("n1\n\nn1.cluster.org", "line 3, column 1: `n1.cluster.org` and `n1` of line 1 are one host"),
+            ("m n1.x:2\nn1.y:2\nn1:2", "line 3, column 1: `n1` and `n1.x` of line 1 are one host"),
             ("a slots=", "column 3: `slots` has no number"),
             ("a SLOTS=2", "column 3: `SLOTS` is not an attribute of a host"),
             ("a sockets=2", "column 3: `sockets` is not an attribute of a host"),
@@ -380,17 +430,12 @@ mod tests {
     #[test]
     fn host_files_of_public_reports_have_their_slots() {
         let Some(data) = given_data() else { return };
-        for (file, slots) in [
-            ("het", vec![8, 4, 4]),
-            ("ompi_cpu", vec![2; 2]),
-            ("ompi_spaces", vec![2; 2]),
-            ("ompi_user", vec![2; 2]),
-        ] {
-            let text =
-                std::fs::read_to_string(data.join("reports").join(format!("hostfile-{file}"))).unwrap();
-            let expected: Hosts =
-                (1..).zip(slots).map(|(n, slots)| (format!("node0{n}"), Some(slots))).collect();
-            assert_eq!(hosts(&text), expected, "{file}");
+        for (file, slots) in
+            [("het", &[8, 4, 4][..]), ("ompi_cpu", &[2, 2]), ("ompi_spaces", &[2, 2]), ("ompi_user", &[2, 2])]
+        {
+            let path = data.join("reports").join(format!("hostfile-{file}"));
+            let of = |(n, slots): (u32, &u32)| (format!("node0{n}"), Some(*slots));
+            assert_eq!(read(&path).unwrap(), (1..).zip(slots).map(of).collect::<Hosts>(), "{file}");
         }
     }
 

@@ -9,7 +9,10 @@
 //! brackets.
 
 use std::fmt::Write;
+use std::net::Ipv6Addr;
+use std::path::Path;
 
+use hopmap_text::FileError;
 use miette::{Diagnostic, SourceSpan};
 
 /// Maximum number of names in a list.
@@ -33,10 +36,10 @@ pub struct HostListError {
     pub hint: String,
     /// Text around the position.
     #[source_code]
-    excerpt: String,
+    pub(crate) excerpt: String,
     /// Position in the excerpt.
     #[label("here")]
-    span: SourceSpan,
+    pub(crate) span: SourceSpan,
 }
 
 fn place(line: usize, column: usize) -> String {
@@ -47,9 +50,31 @@ fn place(line: usize, column: usize) -> String {
 }
 
 impl HostListError {
+    /// A fault at `start..end`, byte offsets at character boundaries, with the text around it: a list can be one line of a million names.
     pub(crate) fn new(text: &str, start: usize, end: usize, what: String, hint: impl Into<String>) -> Self {
-        let Excerpt { line, column, text, span } = Excerpt::new(text, start, end);
-        Self { what, line, column, hint: hint.into(), excerpt: text, span }
+        const MARGIN: usize = 48;
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let end = end.clamp(start, line_end);
+        let from = text.floor_char_boundary(start.saturating_sub(MARGIN)).max(line_start);
+        let to = text.ceil_char_boundary((end.min(start + MARGIN) + MARGIN).min(line_end)).min(line_end);
+        let cut = if from > line_start { "…" } else { "" };
+        let rest = if to < line_end { "…" } else { "" };
+        Self {
+            what,
+            line: text[..start].matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            hint: hint.into(),
+            excerpt: format!("{cut}{}{rest}", &text[from..to]),
+            span: (cut.len() + start - from, end.min(to) - start).into(),
+        }
+    }
+
+    /// The same as an error of a file.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> FileError {
+        FileError { column: Some(self.column), ..FileError::at(self.line, self.what, self.hint) }
+            .in_file(path)
     }
 }
 
@@ -105,7 +130,7 @@ pub(crate) fn is_separator(c: char) -> bool {
     c == ',' || c.is_whitespace()
 }
 
-/// A range of numbers in a bracket.
+/// Consecutive numbers.
 #[derive(Debug, Clone, Copy)]
 struct Range {
     low: u64,
@@ -145,6 +170,13 @@ impl<'a> Pattern<'a> {
             let stop = |c: char| is_separator(c) || c == '[' || c == ']' || c.is_control();
             let end = rest.find(stop).map_or(text.len(), |offset| head + offset);
             match text[end..].chars().next() {
+                Some('[')
+                    if end == start
+                        && let Some(address) = bracketed_address(&text[end + 1..]) =>
+                {
+                    pattern.tail = address;
+                    return Ok((pattern, end + 1 + address.len() + 1));
+                }
                 Some('[') => {
                     let close = closing(text, end)?;
                     pattern.heads.push(&text[head..end]);
@@ -211,6 +243,17 @@ impl<'a> Pattern<'a> {
         name.push_str(self.tail);
         name
     }
+}
+
+/// The IP address behind a bracket, if it is a name.
+fn bracketed_address(text: &str) -> Option<&str> {
+    let (address, after) = text.split_once(']')?;
+    let is_whole = after.chars().next().is_none_or(is_separator);
+    (is_whole && is_ipv6(address)).then_some(address)
+}
+
+pub(crate) fn is_ipv6(name: &str) -> bool {
+    name.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
 
 /// Advances to the next combination: the last bracket changes fastest, then the first, the second and so on.
@@ -301,7 +344,6 @@ fn range(text: &str, item: &str, start: usize) -> Result<Range, HostListError> {
 ///
 /// [`expand`](expand) and `scontrol show hostnames` restore the names unless they are empty or contain
 /// brackets, commas, white space or control characters.
-/// control characters and are not empty.
 pub fn compress<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let mut list = List::default();
     for name in names {
@@ -311,20 +353,13 @@ pub fn compress<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     list.text
 }
 
-/// Consecutive numbers.
-struct NumberRange {
-    low: u64,
-    high: u64,
-    width: usize,
-}
-
 /// A list under construction.
 #[derive(Default)]
 struct List {
     text: String,
     /// Prefix of the names of the open bracket.
     prefix: String,
-    ranges: Vec<NumberRange>,
+    ranges: Vec<Range>,
 }
 
 impl List {
@@ -343,7 +378,7 @@ impl List {
             Some(range) if range.high + 1 == number && written(number, range.width) == digits => {
                 range.high = number;
             }
-            _ => self.ranges.push(NumberRange { low: number, high: number, width: digits.len() }),
+            _ => self.ranges.push(Range { low: number, high: number, width: digits.len() }),
         }
     }
 
@@ -355,13 +390,13 @@ impl List {
         }
         self.part();
         self.text.push_str(&self.prefix);
-        if let [NumberRange { low, high, width }] = ranges[..]
+        if let [Range { low, high, width }] = ranges[..]
             && low == high
         {
             self.text.push_str(&written(low, width));
             return;
         }
-        for (index, NumberRange { low, high, width }) in ranges.into_iter().enumerate() {
+        for (index, Range { low, high, width }) in ranges.into_iter().enumerate() {
             self.text.push(if index == 0 { '[' } else { ',' });
             self.text.push_str(&written(low, width));
             if high > low {
@@ -387,43 +422,8 @@ fn written(number: u64, width: usize) -> String {
 /// many.
 fn parts(name: &str) -> Option<(&str, &str, u64)> {
     let (prefix, digits) = name.split_at(name.trim_end_matches(|c: char| c.is_ascii_digit()).len());
-    // Longer numbers are not allowed in brackets.
-    let number = digits.parse().ok().filter(|_| digits.len() <= 18)?;
+    let number = digits.parse().ok().filter(|_| digits.len() <= MAX_DIGITS)?;
     Some((prefix, digits, number))
-}
-
-/// Bytes shown on each side of a position: a host list can be one line of a million names.
-const MARGIN: usize = 48;
-
-/// A position in a text and the text around it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Excerpt {
-    /// Line, counted from one.
-    pub(crate) line: usize,
-    /// Column in characters, counted from one.
-    pub(crate) column: usize,
-    pub(crate) text: String,
-    /// Position in `text`, in bytes.
-    pub(crate) span: SourceSpan,
-}
-
-impl Excerpt {
-    /// The text around `start..end`, byte offsets at character boundaries.
-    pub(crate) fn new(text: &str, start: usize, end: usize) -> Self {
-        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
-        let end = end.clamp(start, line_end);
-        let from = text.floor_char_boundary(start.saturating_sub(MARGIN)).max(line_start);
-        let to = text.ceil_char_boundary((end.min(start + MARGIN) + MARGIN).min(line_end)).min(line_end);
-        let cut = if from > line_start { "…" } else { "" };
-        let rest = if to < line_end { "…" } else { "" };
-        Self {
-            line: text[..start].matches('\n').count() + 1,
-            column: text[line_start..start].chars().count() + 1,
-            text: format!("{cut}{}{rest}", &text[from..to]),
-            span: (cut.len() + start - from, end.min(to) - start).into(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -458,15 +458,13 @@ mod tests {
             (",a[1-2],", "a1 a2"),
             (" a\tb\nc, d ", "a b c d"),
             ("a{1}", "a{1}"),
+            // Not of scontrol.
+            ("a[1-2]-ib,b[1]b[3]c", "a1-ib a2-ib b1b3c"),
+            ("[fe80::1%eth0],a [::1]", "fe80::1%eth0 a ::1"),
             ("", ""),
         ] {
             assert_eq!(names(text), expected, "{text}");
         }
-    }
-
-    #[test]
-    fn text_may_follow_the_last_bracket() {
-        assert_eq!(names("a[1-2]-ib,b[1]b[3]c"), "a1-ib a2-ib b1b3c");
     }
 
     #[test]
@@ -481,6 +479,8 @@ mod tests {
             ("a[1,-2]", 5, "`-2` is not a range"),
             ("a[1-2-3]", 3, "`1-2-3` is not a range"),
             ("a[1-x]", 5, "'x' inside a bracket"),
+            ("[::1]:2", 2, "':' inside a bracket"),
+            ("a[::1]", 3, "':' inside a bracket"),
             ("a[[1]]", 3, "'[' inside a bracket"),
             ("a[1 -2]", 4, "' ' inside a bracket"),
             ("é,a[1 b", 6, "' ' inside an unclosed bracket"),
@@ -527,6 +527,7 @@ mod tests {
             ("a0,a00", "a[0,00]"),
             ("n1,n2,m,n3", "n[1-2],m,n3"),
             ("n007", "n007"),
+            ("n99999999999999999999,n1", "n99999999999999999999,n1"),
             ("", ""),
         ] {
             assert_eq!(compress(names.split(',')), expected, "{names}");
@@ -534,24 +535,17 @@ mod tests {
     }
 
     #[test]
-    fn a_number_beyond_64_bits_is_part_of_a_name() {
-        let name = "n99999999999999999999";
-        assert_eq!(compress([name, "n1"]), format!("{name},n1"));
-    }
-
-    #[test]
-    fn a_short_line_is_shown_completely() {
-        let excerpt = Excerpt::new("a\nbcd\ne", 3, 4);
-        assert_eq!((excerpt.line, excerpt.column, excerpt.text.as_str()), (2, 2, "bcd"));
-        assert_eq!(excerpt.span, (1, 1).into());
-    }
-
-    #[test]
-    fn a_long_line_is_truncated_at_a_character_boundary() {
+    fn the_text_around_a_fault_is_shown_and_long_lines_are_cut_at_characters() {
+        let short = HostListError::new("a\nbcd\ne", 3, 4, String::new(), "");
+        assert_eq!(
+            (short.line, short.column, short.excerpt.as_str(), short.span),
+            (2, 2, "bcd", (1, 1).into())
+        );
         let text = "é".repeat(1000);
-        let excerpt = Excerpt::new(&text, 1000, 2000);
-        assert_eq!(excerpt.column, 501);
-        assert!(excerpt.text.len() < 200 && excerpt.text.starts_with('…') && excerpt.text.ends_with('…'));
-        assert_eq!(&excerpt.text[excerpt.span.offset()..][..2], "é");
+        let HostListError { column, excerpt, span, .. } =
+            HostListError::new(&text, 1000, 2000, String::new(), "");
+        assert_eq!(column, 501);
+        assert!(excerpt.len() < 200 && excerpt.starts_with('…') && excerpt.ends_with('…'));
+        assert_eq!(&excerpt[span.offset()..][..2], "é");
     }
 }

@@ -42,6 +42,29 @@ impl<'a> HostNames<'a> {
     }
 }
 
+/// The indexes of two names of one host, if there are any: equal ones, or one that is the other before its first dot.
+#[must_use]
+pub fn repeated(names: &[&str]) -> Option<(usize, usize)> {
+    let mut places = HashMap::with_capacity(names.len());
+    let again = |(index, name)| Some((places.insert(name, index)?, index));
+    let twice = names.iter().copied().enumerate().find_map(again);
+    let is_short = |(index, name): (usize, &&str)| {
+        let other = *places.get(short(name)).filter(|other| **other != index)?;
+        Some((index.min(other), index.max(other)))
+    };
+    twice.or_else(|| names.iter().enumerate().find_map(is_short))
+}
+
+/// The two names of a host that a list names twice.
+#[must_use]
+pub fn named_twice(names: &[&str]) -> Option<String> {
+    let (first, second) = repeated(names)?;
+    Some(match (names[first], names[second]) {
+        (first, second) if first == second => format!("`{first}` twice"),
+        (first, second) => format!("`{first}` and `{second}`, which are one host"),
+    })
+}
+
 /// The name before the first dot. An IP address has no short name.
 #[must_use]
 pub fn short(name: &str) -> &str {
@@ -61,6 +84,12 @@ mod tests {
         let found = |name: &str| names.find(name).map(|index| names.names()[index]);
         assert_eq!([found("n1"), found("n1.x"), found("n2")], [Some("n1"), Some("n1"), Some("n2.x")]);
         assert_eq!([found("n2.y"), found("n3"), found("n4"), found("n4.y")], [None, None, Some("n4"), None]);
+        assert_eq!(repeated(names.names()), Some((4, 5)));
+        assert_eq!(
+            [repeated(&["a.x", "b", "a.x"]), repeated(&["a.x", "a.y", "10.1.1.1", "10"])],
+            [Some((0, 2)), None]
+        );
+        assert_eq!(named_twice(&["m", "a.x", "a"]).unwrap(), "`a.x` and `a`, which are one host");
         assert_eq!([found("10.0.0.1"), found("10.0.0.2"), found("10")], [Some("10.0.0.1"), None, None]);
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use miette::{Diagnostic, SourceSpan};
 
-use crate::host_list::{self, Excerpt, HostListError, expand_within};
+use crate::host_list::{self, HostListError, expand_within};
 
 /// States in which a node is completely free.
 const FREE: &str = "idle";
@@ -113,7 +113,8 @@ fn read_within(text: &str, mut most: usize) -> Result<Vec<NodeState>, SinfoError
 }
 
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty())
+    let is_filled = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    (1..).zip(text.lines()).filter(move |(_, line)| is_filled(line))
 }
 
 /// Positions of the columns, counted in words.
@@ -156,7 +157,7 @@ impl<'a> Row<'a> {
     fn read(text: &'a str, line: usize, columns: Option<&Columns>) -> Result<Option<Self>, SinfoError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let missing = |column| {
-            let Excerpt { text, .. } = Excerpt::new(text, 0, text.len());
+            let text = HostListError::new(text, 0, text.len(), String::new(), "").excerpt;
             let span = (0, text.len()).into();
             SinfoError::Column { line, column, text, span }
         };

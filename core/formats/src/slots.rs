@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::host_file::Hosts;
 use crate::host_list::MAX_NAMES;
 
 /// Slots of hosts in their order: none are given, one number for all, or one for each.
@@ -29,14 +30,34 @@ impl Slots {
         if let [all] = self.0[..] { all } else { 0 }
     }
 
-    /// The number of each of as many hosts, if any are given; none where there are numbers for another count of hosts, which is returned.
-    pub fn of_each(&self, hosts: usize) -> Result<Vec<Option<u32>>, usize> {
-        match self.0[..] {
-            [] => Ok(vec![None; hosts]),
-            [all] => Ok(vec![Some(all); hosts]),
-            ref each if each.len() == hosts => Ok(each.iter().copied().map(Some).collect()),
-            ref each => Err(each.len()),
+    /// The number of each of the hosts of a place, where numbers are given by a parameter.
+    ///
+    /// # Errors
+    /// If these are for another count of hosts, or if `is_list`, the place is a parameter, and gives a host another number.
+    pub fn of_hosts(
+        &self,
+        parameter: &str,
+        hosts: &Hosts,
+        place: &str,
+        is_list: bool,
+    ) -> Result<Vec<Option<u32>>, String> {
+        let each = match self.0[..] {
+            [] => vec![None; hosts.len()],
+            [all] => vec![Some(all); hosts.len()],
+            ref each => each.iter().copied().map(Some).collect(),
+        };
+        let (numbers, count) = (each.len(), hosts.len());
+        if numbers != count {
+            return Err(format!("{parameter} has {numbers} numbers, but {place} has {count} hosts"));
         }
+        for ((name, own), given) in hosts.iter().zip(&each) {
+            if let (true, Some(own), Some(given)) = (is_list, own, given)
+                && own != given
+            {
+                return Err(format!("{place} gives `{name}` {own} slots, but {parameter} {given}"));
+            }
+        }
+        Ok(each)
     }
 }
 
@@ -113,14 +134,20 @@ mod tests {
     #[test]
     fn slots_are_a_number_or_one_for_each_host() {
         let slots = |value: serde_json::Value| serde_json::from_value::<Slots>(value);
-        let each = |value| slots(value).unwrap().of_each(3);
+        let of = |value, hosts: &Hosts| slots(value).unwrap().of_hosts("slots", hosts, "the list", true);
+        let hosts: Hosts = ["a", "b", "c"].map(|name| (name.to_owned(), None)).into();
+        let each = |value| of(value, &hosts);
         assert_eq!(each(json!(0)), Ok(vec![None; 3]));
         assert_eq!(each(json!("8")), Ok(vec![Some(8); 3]));
         for value in [json!([8, 4, 4]), json!("8,4,4"), json!("8, 4(x2)")] {
             assert_eq!(each(value.clone()), Ok(vec![Some(8), Some(4), Some(4)]));
             assert_eq!(serde_json::to_value(slots(value).unwrap()).unwrap(), json!([8, 4, 4]));
         }
-        assert_eq!(each(json!([8, 4])), Err(2));
+        assert_eq!(each(json!([8, 4])).unwrap_err(), "slots has 2 numbers, but the list has 3 hosts");
+        // One of the numbers was taken without a word.
+        let own: Hosts = vec![("a".to_owned(), Some(8)), ("b".to_owned(), Some(4))];
+        assert_eq!(of(json!(8), &own).unwrap_err(), "the list gives `b` 4 slots, but slots 8");
+        assert_eq!(of(json!([8, 4]), &own), Ok(vec![Some(8), Some(4)]));
         for wrong in
             [json!(-1), json!([0, 1]), json!("8,"), json!("4(x99999999999)"), json!(1u64 << 40), json!(1.5)]
         {

@@ -46,7 +46,9 @@ impl FileError {
             (Some(reason), _) => reason.help(),
             (None, ErrorKind::NotFound) => "check the path; in a pipeline file it is relative to that file",
             (None, ErrorKind::PermissionDenied) => "you need read permission",
-            (None, ErrorKind::UnexpectedEof) => "the file is cut off: copy it again",
+            (None, ErrorKind::UnexpectedEof) => {
+                "the file was not written or copied completely: copy it again"
+            }
             _ => "",
         };
         Self::new(format!("cannot be read: {source}"), help).in_file(path)

@@ -23,7 +23,7 @@ use hopmap_model::{
 };
 use hopmap_mpi_environment::{Location, list, system_host_name};
 use hopmap_process::{Limits, on_path, run};
-use hopmap_text::{counted, read_text};
+use hopmap_text::{FileError, counted, read_text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -183,6 +183,11 @@ impl Started {
         };
         if let Some(path) = &params.path {
             file.text = read_text(path.path(), MOST_BYTES as u64)?;
+            if file.text.trim().is_empty() {
+                return Err(FileError::new("it is empty", "give the launch file")
+                    .in_file(path.path())
+                    .into());
+            }
         }
         if let Some(command) = &params.command {
             file.command.clone_from(command);

@@ -50,14 +50,9 @@ pub enum SelectError {
         sinfo: Box<SinfoError>,
     },
     /// A file cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    #[diagnostic(code(select::read))]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Read(#[from] hopmap_text::FileError),
 }
 
 impl SelectError {

@@ -1,16 +1,17 @@
 //! The set of free hosts.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use hopmap_formats::batch_job::{BatchJob, BatchJobError, NODES, VARIABLES};
+use hopmap_formats::batch_job::{BatchJob, NODES, VARIABLES};
+use hopmap_formats::host_file::Hosts;
 use hopmap_formats::host_list::HostListError;
-use hopmap_formats::host_names::{HostNames, short};
+use hopmap_formats::host_names::{HostNames, named_twice, short};
 use hopmap_formats::slots::{SLOTS, Slots};
 use hopmap_formats::{host_file, host_list, sinfo};
-use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph, open_input};
+use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph};
+use hopmap_text::{FileError, read_text};
 
 use crate::error::check_one_of;
 use crate::{NodesParams, SelectError, Source};
@@ -25,7 +26,7 @@ struct NamedHosts {
     /// Whether it is a parameter, to which messages about single hosts need not point.
     is_parameter: bool,
     /// Names, and the most slots of each where the source has a number.
-    hosts: Vec<(String, Option<u32>)>,
+    hosts: Hosts,
     /// What gives these numbers.
     slots_of: String,
     /// How many ranks the job can start on each at most.
@@ -87,7 +88,8 @@ pub(crate) fn listed_hosts(
     // The most slots of every host that is free.
     let mut free = match names(listing, cx)? {
         None => {
-            let all = of_each(slots, known.hosts().len(), "the machine")?;
+            let hosts = known.hosts().iter().map(|name| ((*name).to_owned(), None)).collect();
+            let all = given(slots, &hosts, "the machine", false)?;
             all.into_iter().map(|slots| slots.or(Some(u32::MAX))).collect()
         }
         Some(mut names) => {
@@ -109,23 +111,22 @@ pub(crate) fn listed_hosts(
     Ok(Listed { hosts, system })
 }
 
-/// The slots of as many hosts in this place, if they are given.
-fn of_each(slots: &Slots, hosts: usize, place: &str) -> Result<Vec<Option<u32>>, SelectError> {
-    slots.of_each(hosts).map_err(|given| {
-        SelectError::new(format!("{given} numbers of slots are given, but {place} has {hosts} hosts"), SLOTS)
-    })
+/// The slots of the hosts in this place, if they are given.
+fn given(slots: &Slots, hosts: &Hosts, place: &str, is_list: bool) -> Result<Vec<Option<u32>>, SelectError> {
+    let given = slots.of_hosts("`slots_per_host`", hosts, place, is_list);
+    given.map_err(|problem| SelectError::new(problem, SLOTS))
 }
 
 impl NamedHosts {
     /// Hosts with the slots that their source gives them.
-    fn new(place: String, hosts: Vec<(String, Option<u32>)>) -> Self {
+    fn new(place: String, hosts: Hosts) -> Self {
         let most = vec![None; hosts.len()];
         Self { slots_of: place.clone(), place, is_parameter: false, hosts, most, of_cluster: false }
     }
 
     /// Takes the slots that are given, in the order of the hosts, but no more than the job can start.
     fn limit(&mut self, slots: &Slots, cx: &Context<'_>) -> Result<(), SelectError> {
-        let given = of_each(slots, self.hosts.len(), &self.place)?;
+        let given = given(slots, &self.hosts, &self.place, self.is_parameter)?;
         let mut fewer = Vec::new();
         for ((host, given), most) in self.hosts.iter_mut().zip(given).zip(&self.most) {
             let Some(given) = given else { continue };
@@ -150,7 +151,9 @@ impl NamedHosts {
 /// The hosts that the parameters name; `None` selects all hosts of the machine.
 fn names(listing: &Listing<'_>, cx: &Context<'_>) -> Result<Option<NamedHosts>, SelectError> {
     if listing.from != Source::List {
-        let job = BatchJob::of_environment().transpose().map_err(of_variable)?;
+        let job = BatchJob::of_environment()
+            .transpose()
+            .map_err(|error| SelectError::new(error.to_string(), error.help))?;
         let help = "run inside a job (sbatch, salloc, qsub, bsub), or name the hosts: `free`, or `-p hosts=` of the pipeline `job`";
         return match job {
             Some(job) if job.is_slurm() || listing.from == Source::Auto => Ok(Some(of_job(job))),
@@ -179,13 +182,6 @@ fn of_job(job: BatchJob) -> NamedHosts {
     NamedHosts { slots_of: job.slots_of.to_owned(), most: job.most, ..named }
 }
 
-fn of_variable(error: BatchJobError) -> SelectError {
-    match error {
-        BatchJobError::List { variable, list } => in_list(*list, variable),
-        BatchJobError::Read { file, source, .. } => SelectError::Read { path: file.into(), source },
-    }
-}
-
 fn expand(text: &str, parameter: &str) -> Result<Vec<String>, SelectError> {
     host_list::expand(text).map_err(|list| in_list(list, parameter))
 }
@@ -195,7 +191,11 @@ fn in_list(list: HostListError, parameter: &str) -> SelectError {
 }
 
 fn from_file(path: &Path, mixed: bool, cx: &Context<'_>) -> Result<NamedHosts, SelectError> {
-    let text = read(path)?;
+    let text = read_text(path, MAX_BYTES)?;
+    if text.trim().is_empty() {
+        let help = "give names, a host list such as node[001-128], or the output of `sinfo -N -h -o '%N %T'`";
+        return Err(FileError::new("it is empty", help).in_file(path).into());
+    }
     let place = format!("`{}`", path.display());
     if !sinfo::is_sinfo(&text) {
         let hosts = host_file::expand(&text).map_err(|list| in_list(list, &path.display().to_string()))?;
@@ -217,30 +217,6 @@ fn from_file(path: &Path, mixed: bool, cx: &Context<'_>) -> Result<NamedHosts, S
     log("planned for other jobs (`-`, `planned`), and so not free", &taken, is_planned);
     let hosts = free.into_iter().map(|node| (node.name, None)).collect();
     Ok(NamedHosts { of_cluster: true, ..NamedHosts::new(place, hosts) })
-}
-
-/// Reads a text file and blanks comment lines, which begin with `#`.
-fn read(path: &Path) -> Result<String, SelectError> {
-    let fault = |source| SelectError::Read { path: path.to_owned(), source };
-    let no_list = |what| {
-        let help =
-            "give host names, a host list such as node[001-128], or the output of `sinfo -N -h -o '%N %T'`";
-        SelectError::new(format!("`{}` is not a host list: {what}", path.display()), help)
-    };
-    let mut bytes = Vec::new();
-    open_input(path).map_err(fault)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(fault)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(no_list("it is larger than 256 MiB"));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| no_list("it is not UTF-8 text"))?;
-    let uncommented = |line: &str| match line.trim_start().starts_with('#') {
-        true => "\n".to_owned(),
-        false => line.to_owned(),
-    };
-    match text.contains('#') {
-        true => Ok(text.split_inclusive('\n').map(uncommented).collect()),
-        false => Ok(text),
-    }
 }
 
 struct HostIndex<'s> {
@@ -315,12 +291,21 @@ impl<'s> HostIndex<'s> {
             }
             let mark = &mut marked[host];
             if mark.is_some() {
-                let problem = format!("{place} contains `{name}` twice");
-                return Err(SelectError::new(problem, "list every host once"));
+                let is_it = |name: &&str| self.names.find(name) == Some(host);
+                let same: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).filter(is_it).collect();
+                let twice = named_twice(&same).unwrap_or_default();
+                return Err(SelectError::new(format!("{place} contains {twice}"), "list every host once"));
             }
             *mark = Some(slots.unwrap_or(u32::MAX));
         }
         if numbers_count {
+            let (with, without): (Vec<_>, Vec<_>) = known.iter().partition(|(_, slots)| slots.is_some());
+            if !with.is_empty() && !without.is_empty() {
+                let without = host_list::compress(without.iter().map(|(name, _)| name));
+                cx.log(format_args!(
+                    "{place} has no slots of {without}: all are used there, as Open MPI does"
+                ));
+            }
             self.log_slots(&slots_of, &marked, cx);
         }
         if let Some(first) = other_names.first() {

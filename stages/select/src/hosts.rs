@@ -81,7 +81,7 @@ impl Stage for Hosts {
     type Params = HostsParams;
     const KIND: &'static str = "select/hosts";
     const SUMMARY: &'static str = "Restrict a machine topology to given hosts, optionally with new costs";
-    const REVISION: u32 = 4;
+    const REVISION: u32 = 5;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }

@@ -19,7 +19,7 @@ impl Stage for Nodes {
     type Params = NodesParams;
     const KIND: &'static str = "select/nodes";
     const SUMMARY: &'static str = "Choose nearby free hosts for a job";
-    const REVISION: u32 = 6;
+    const REVISION: u32 = 7;
 
     fn ports() -> &'static [Port] {
         const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }

@@ -1,9 +1,12 @@
 //! The stage as a pipeline runs it: free hosts, results, and rejected parameters.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use flate2::Compression;
+use flate2::read::GzEncoder;
 use hopmap_model::{
     Context, CostModel, Error, Inputs, Node, NodeKind, NodeState, Observer, Outcome, Paths, Stage,
     SystemGraph,
@@ -168,6 +171,28 @@ fn slots_of_a_host_file_limit_those_of_the_machine() {
     with["slots_per_host"] = json!(2);
     let (limited, _) = run_on(&system, with).unwrap();
     assert_eq!(limited.slots.len(), 6);
+    // Open MPI takes all cores.
+    let (limited, log) =
+        run_on(&system, json!({ "free_file": file(folder.path(), "n0 slots=3\nn1\n") })).unwrap();
+    assert_eq!(limited.slots.len(), 7);
+    assert!(log[0].ends_with("has no slots of n1: all are used there, as Open MPI does"), "{log:?}");
+}
+
+/// It was no text, and a part of it would have been the whole.
+#[test]
+fn packed_lists_are_read_and_cut_or_empty_ones_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, mut packed) = (folder.path().join("free"), Vec::new());
+    let text = &b"n1 idle\nn2 idle\nn3 down\n"[..];
+    GzEncoder::new(text, Compression::fast()).read_to_end(&mut packed).unwrap();
+    fs::write(&path, &packed).unwrap();
+    assert_eq!(chosen(json!({ "free_file": path })), "n1 n2");
+    fs::write(&path, &packed[..packed.len() - 9]).unwrap();
+    let (problem, hint) = refusal_on(&machine(), json!({ "free_file": path }));
+    assert!(problem.contains(": cannot be read: "), "{problem}");
+    assert_eq!(hint, "the file was not written or copied completely: copy it again");
+    let empty = refusal(json!({ "free_file": file(folder.path(), "\n") }));
+    assert!(empty.ends_with(": it is empty"), "{empty}");
 }
 
 #[test]
@@ -189,7 +214,7 @@ fn every_host_has_its_number_of_slots() {
         assert_eq!(slots(json!({ "free_file": file(folder.path(), text) })), [4, 2], "{text}");
     }
     let wrong = refusal_on(&system, json!({ "free": "n[0-1]", "slots_per_host": [8, 4, 2] })).0;
-    assert_eq!(wrong, "3 numbers of slots are given, but `free` has 2 hosts");
+    assert_eq!(wrong, "`slots_per_host` has 3 numbers, but `free` has 2 hosts");
 }
 
 #[test]
@@ -230,6 +255,10 @@ fn invalid_requests_are_rejected() {
         (json!({ "exclude": "n[0-11]" }), "1 hosts requested, but the 0 free hosts have 0"),
         (json!({ "free": "" }), "`free` contains no host of the machine topology"),
         (json!({ "free": "n[1-3],n2" }), "`free` contains `n2` twice"),
+        (
+            json!({ "free": "n1:8,n2:4", "slots_per_host": 8 }),
+            "`free` gives `n2` 4 slots, but `slots_per_host` 8",
+        ),
         (json!({ "free": "n[1-3" }), "`free`: host list, column 2: unclosed bracket"),
         (
             json!({ "exclude": "n[3-1]" }),
@@ -265,7 +294,10 @@ fn hosts_are_found_by_short_names() {
         message(json!({ "free": "n3.site" })),
         "`n3.site` is not a host with slots in the machine topology"
     );
-    assert_eq!(message(json!({ "free": "n4,n4.site" })), "`free` contains `n4.site` twice");
+    assert_eq!(
+        message(json!({ "free": "n4,n4.site" })),
+        "`free` contains `n4` and `n4.site`, which are one host"
+    );
 }
 
 #[test]
@@ -273,11 +305,11 @@ fn files_without_host_lists_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("free");
     fs::write(&path, b"n1\xff\n").unwrap();
-    assert!(refusal(json!({ "free_file": path })).ends_with("is not a host list: it is not UTF-8 text"));
+    assert!(refusal(json!({ "free_file": path })).ends_with("free:1: not valid UTF-8 text"));
     fs::write(&path, "n1 idle\nn[2 idle\n").unwrap();
     assert!(refusal(json!({ "free_file": path })).contains("line 2: host list, column 2"));
     let missing = refusal_on(&machine(), json!({ "free_file": folder.path().join("none") })).0;
-    assert!(missing.starts_with("cannot read"), "{missing}");
+    assert!(missing.contains("none: cannot be read"), "{missing}");
 }
 
 #[test]

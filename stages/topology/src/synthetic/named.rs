@@ -1,20 +1,18 @@
 //! Machines of named hosts: lists and files of hosts, the slots of each, and the shape that follows from them.
 
-use std::collections::HashSet;
 use std::path::Path;
 
-use hopmap_formats::host_file::{self, Hosts};
-use hopmap_formats::host_list::{HOST_NAMES, HostListError, is_host_name};
+use hopmap_formats::host_file::{self, Hosts, WITHOUT_SLOTS};
+use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
+use hopmap_formats::host_names::named_twice;
 use hopmap_formats::slots::{SLOTS, Slots};
-use hopmap_model::{SystemGraph, read_input};
+use hopmap_model::SystemGraph;
 
 use super::network;
 use super::tree::Shape;
 use crate::MachineError;
 use crate::params::SyntheticParams;
 
-/// Most bytes of a host file.
-const MAX_BYTES: u64 = 1 << 28;
 /// The shape `auto` without named hosts.
 const EXAMPLE: &str = "tree:2x4x2";
 
@@ -58,7 +56,7 @@ pub(super) fn resolved(params: &SyntheticParams) -> Result<Named, MachineError> 
     check(params)?;
     let hosts = hosts(params)?;
     let mut named = SyntheticParams { hosts_file: None, ..params.clone() };
-    let counts = counts(&hosts, &params.slots)?;
+    let counts = counts(&hosts, params)?;
     let most = counts.iter().flatten().max().copied().unwrap_or(params.slots.of_all());
     if params.shape == "auto" || (params.shape.is_empty() && (!hosts.is_empty() || most > 0)) {
         named.shape = shape(&hosts, &counts, most)?;
@@ -79,35 +77,38 @@ pub(super) fn resolved(params: &SyntheticParams) -> Result<Named, MachineError> 
 }
 
 /// The slots of every host that are given, or in the host file.
-fn counts(hosts: &Hosts, slots: &Slots) -> Result<Vec<Option<u32>>, MachineError> {
-    let given = slots.of_each(hosts.len()).map_err(|given| {
-        let named = hosts.len();
-        MachineError::new(format!("`slots` has {given} numbers, but {named} hosts are named"), SLOTS)
-    })?;
+fn counts(hosts: &Hosts, params: &SyntheticParams) -> Result<Vec<Option<u32>>, MachineError> {
+    let (place, is_list) = match &params.hosts_file {
+        Some(file) => (format!("`{}`", file.path().display()), false),
+        None => ("`hosts`".to_owned(), true),
+    };
+    let given = params.slots.of_hosts("`slots`", hosts, &place, is_list);
+    let given = given.map_err(|problem| MachineError::new(problem, SLOTS))?;
     Ok(given.into_iter().zip(hosts).map(|(given, (_, of_file))| given.or(*of_file)).collect())
 }
 
 /// The named hosts. Their names are checked here, so that no launcher is the first to refuse one.
 fn hosts(params: &SyntheticParams) -> Result<Hosts, MachineError> {
     let (hosts, place) = match &params.hosts_file {
-        Some(file) => (of_file(file.path())?, format!("`{}`", file.path().display())),
+        Some(file) => {
+            let hosts = host_file::read(file.path());
+            let hosts = hosts.map_err(|error| MachineError::new(error.to_string(), error.help_text()))?;
+            (hosts, format!("`{}`", file.path().display()))
+        }
         None => {
-            let hosts = host_file::expand_list(&params.hosts.join("\n"));
-            (hosts.map_err(|error| wrong("`hosts`", &error))?, "`hosts`".to_owned())
+            let hosts = host_file::expand_list(&params.hosts.join("\n")).map_err(|error| {
+                MachineError::new(format!("`hosts` is not a host list: {error}"), error.hint)
+            });
+            (hosts?, "`hosts`".to_owned())
         }
     };
-    let mut seen = HashSet::with_capacity(hosts.len());
-    for (name, _) in &hosts {
-        if !is_host_name(name) {
-            let problem = format!("{place} has the invalid host name `{}`", name.escape_debug());
-            return Err(MachineError::new(problem, HOST_NAMES));
-        }
-        if !seen.insert(name) {
-            return Err(MachineError::new(
-                format!("{place} has the host `{name}` twice"),
-                "name every host once",
-            ));
-        }
+    let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
+    if let Some(name) = names.iter().find(|name| !is_host_name(name)) {
+        let problem = format!("{place} has the invalid host name `{}`", name.escape_debug());
+        return Err(MachineError::new(problem, HOST_NAMES));
+    }
+    if let Some(twice) = named_twice(&names) {
+        return Err(MachineError::new(format!("{place} has the host {twice}"), "name every host once"));
     }
     Ok(hosts)
 }
@@ -129,23 +130,6 @@ fn ignored_slots(hosts: &Hosts, slots: &[u32], file: &Path) -> Option<String> {
     ))
 }
 
-fn wrong(place: &str, error: &HostListError) -> MachineError {
-    MachineError::new(format!("{place} is not a host list: {error}"), error.hint.clone())
-}
-
-fn of_file(path: &Path) -> Result<Hosts, MachineError> {
-    let place = format!("`{}`", path.display());
-    let bytes = read_input(path, MAX_BYTES)
-        .map_err(|error| MachineError::new(format!("cannot read {place}: {error}"), ""))?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| MachineError::new(format!("{place} is not a text file"), "give a host file"))?;
-    let hosts = host_file::expand(&text).map_err(|error| wrong(&place, &error))?;
-    match hosts.is_empty() {
-        true => Err(MachineError::new(format!("{place} names no hosts"), "")),
-        false => Ok(hosts),
-    }
-}
-
 /// One switch with all hosts, and the most slots that one has.
 fn shape(hosts: &Hosts, counts: &[Option<u32>], most: u32) -> Result<String, MachineError> {
     if hosts.is_empty() {
@@ -162,7 +146,10 @@ fn shape(hosts: &Hosts, counts: &[Option<u32>], most: u32) -> Result<String, Mac
             0 => "the named hosts have no number of slots".to_owned(),
             _ => format!("`{}` has no number of slots, but other hosts have one", hosts[host].0),
         };
-        let help = "give `slots`, such as `slots = 40`, or a `shape`, such as `tree:40x8x2`";
+        let help = match most {
+            0 => "give `slots`, such as `slots = 40`, or a `shape`, such as `tree:40x8x2`",
+            _ => WITHOUT_SLOTS,
+        };
         return Err(MachineError::new(problem, help));
     }
     Ok(match hosts.len() {
@@ -263,10 +250,11 @@ mod tests {
         );
         let message_of = |text: &str| message(with(text, 0));
         assert_eq!(message_of("a:64\nb\n"), "`b` has no number of slots, but other hosts have one");
-        assert!(message(with("a\nb[\n", 2)).contains("is not a host list: host list, line 2, column 2"));
-        assert!(message(with("# none\n", 2)).ends_with("names no hosts"));
+        assert!(message(with("a\nb[\n", 2)).contains(":2:2: unclosed bracket"));
+        assert!(message(with("# none\n", 2)).ends_with(": no hosts are given"));
+        assert!(message(with(" ", 2)).ends_with(": it is empty"));
         std::fs::remove_file(&path).unwrap();
-        assert!(message(json!({ "shape": "auto", "hosts_file": path })).starts_with("cannot read `"));
+        assert!(message(json!({ "shape": "auto", "hosts_file": path })).contains(": cannot be read: "));
     }
 
     /// They had to be given as one number for all, and small hosts got as many ranks as large ones.
@@ -285,7 +273,7 @@ mod tests {
             assert_eq!((slots(&system), hosts(&system)), (vec![8, 4, 4], vec!["n1", "n2", "n3"]), "{with}");
         }
         let wrong = json!({ "hosts": "n[1-3]", "slots": "8,4" });
-        assert_eq!(message(wrong), "`slots` has 2 numbers, but 3 hosts are named");
+        assert_eq!(message(wrong), "`slots` has 2 numbers, but `hosts` has 3 hosts");
         let Some(data) = hopmap_test_support::given_data() else { return };
         let file = json!({ "hosts_file": data.join("reports/hostfile-het") });
         assert_eq!(slots(&machine(file.clone())), [8, 4, 4]);
@@ -307,6 +295,8 @@ mod tests {
         assert_eq!(named("a,b*2"), "`hosts` has the invalid host name `b*2`");
         assert_eq!(named("a,_b"), "`hosts` has the invalid host name `_b`");
         assert_eq!(named("a,n[1-2],n2"), "`hosts` has the host `n2` twice");
+        assert_eq!(named("n1,n1.x.org"), "`hosts` has the host `n1` and `n1.x.org`, which are one host");
+        assert_eq!(named("a:1,b:4"), "`hosts` gives `b` 4 slots, but `slots` 1");
         assert_eq!(
             message(json!({ "shape": "mesh:2x2", "host_prefix": "my host" })),
             "`host_prefix` gives invalid host names such as `my host0`"
