@@ -70,12 +70,12 @@ pub(super) fn named(list: Option<&str>, file: Option<&Path>) -> Result<Option<Na
         (None, None, Some(Err(error))) => return refuse(error.to_string(), error.help),
         (None, None, None) => return Ok(None),
     };
-    let (place, names) =
-        (&named.place, named.hosts.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
-    if let Some(twice) = named_twice(&names) {
+    let (place, hosts) = (&named.place, &named.hosts);
+    let all: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
+    if let Some(twice) = named_twice(&all) {
         return refuse(format!("{place} has {twice}"), "name every host once");
     }
-    match named.hosts.is_empty() {
+    match hosts.is_empty() {
         true => refuse(format!("{place}: no hosts are given"), "for example node[1-8] or a,b,c"),
         false => Ok(Some(named)),
     }
@@ -97,25 +97,22 @@ impl Hosts {
             Ok(given) => given,
             Err(problem) => return refuse(problem, SLOTS),
         };
-        let room = |index: usize| job.as_ref().and_then(|job| job.most[index]);
-        let mut known =
-            given.iter().enumerate().filter_map(|(index, given)| Some((index, (*given)?, room(index)?)));
-        if let Some((index, given, room)) = known.find(|(_, given, room)| given > room) {
-            let host = &hosts[index].0;
-            let problem = format!(
-                "--slots gives `{host}` {given} slots, but the job starts at most {room} ranks there"
-            );
-            return refuse(
-                problem,
-                "omit --slots to take the tasks of the job, or ask for more tasks per node",
-            );
-        }
         let help = match hosts.iter().any(|(_, slots)| slots.is_some()) {
             true => WITHOUT_SLOTS,
             false => "give it with --slots",
         };
         let mut with_slots = Vec::with_capacity(hosts.len());
-        for ((host, known), given) in hosts.into_iter().zip(given) {
+        for (index, ((host, known), given)) in hosts.into_iter().zip(given).enumerate() {
+            let room = job.as_ref().and_then(|job| job.most[index]);
+            if let (Some(given), Some(room)) = (given, room)
+                && given > room
+            {
+                let problem = format!(
+                    "--slots gives `{host}` {given} slots, but the job starts at most {room} ranks there"
+                );
+                let hint = "omit --slots to take the tasks of the job, or ask for more tasks per node";
+                return refuse(problem, hint);
+            }
             let Some(slots) = given.or(known) else {
                 return refuse(format!("the number of slots of `{host}` is not known"), help);
             };
