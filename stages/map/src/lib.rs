@@ -49,8 +49,9 @@ pub use moves::descend;
 pub use params::{
     AfterExchange, AnnealingParams, AnnealingPart, AutoGoal, AutoParams, CompositeParams, Cooling, Crossover,
     ExactParams, ExternalCommand, ExternalParams, GeneticParams, GeneticPart, Goal, HierarchicalParams,
-    ImportParams, Iteration, LevelChoice, LinearParams, Master, MoveType, MovesUnit, Numbering, OtherLevels,
-    Partitioner, Pin, PlacementFormat, Preset, RandomParams, Scheme, TabuParams, TaskGoal, TimedGoal,
+    ImportParams, Iteration, LevelChoice, LinearParams, Master, MoveType, MovesUnit, Mutations, Numbering,
+    OtherLevels, Partitioner, Pin, PlacementFormat, Preset, RandomParams, Replacement, Scheme, TabuParams,
+    TaskGoal, TimedGoal,
 };
 pub use predicted_time::{IMPROVING_REPLAYS, PREDICTED};
 pub use stage::{

@@ -122,7 +122,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub use graphhunter::{
     AfterExchange, AnnealingParams, AnnealingPart, CompositeParams, Cooling, Crossover, GeneticParams,
-    GeneticPart, Iteration, Master, MoveType, MovesUnit, Scheme,
+    GeneticPart, Iteration, Master, MoveType, MovesUnit, Mutations, Replacement, Scheme,
 };
 pub use problem::{AutoGoal, Goal, Pin, TaskGoal, TimedGoal};
 pub(crate) use problem::{ProblemParams, check_demands};

@@ -179,14 +179,14 @@ search_stage! {
 
 search_stage! {
     /// `map/genetic`: parallel genetic algorithm.
-    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 6, "Search by a parallel genetic algorithm; islands exchange their best mappings";
+    GeneticStage: Genetic(GeneticParams), kind::GENETIC, 7, "Search by a parallel genetic algorithm; islands exchange their best mappings";
     preset GeneticParams;
     distributed;
 }
 
 search_stage! {
     /// `map/composite`: genetic algorithm on annealed mappings.
-    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 6, "Anneal a population of mappings, then evolve it by a genetic algorithm";
+    CompositeStage: Composite(CompositeParams), kind::COMPOSITE, 7, "Anneal a population of mappings, then evolve it by a genetic algorithm";
     preset CompositeParams;
     distributed;
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use hopmap_map::{
     AfterExchange, Annealing, AnnealingParams, AnnealingPart, AnnealingStage, Composite, CompositeParams,
     CompositeStage, Cooling, Crossover, Genetic, GeneticParams, GeneticPart, GeneticStage, Iteration, Mapper,
-    Master, MoveType, MovesUnit, Scheme, SearchResult,
+    Master, MoveType, MovesUnit, Mutations, Replacement, Scheme, SearchResult,
 };
 use hopmap_model::{Context, Stage, Weight};
 use hopmap_objective::Problem;
@@ -246,6 +246,8 @@ fn every_parameter_of_the_genetic_algorithm_counts() {
             change("order", |params| params.crossover = Crossover::Order),
             change("crossover_probability", |params| params.crossover_probability = 0.5),
             change("mutation", |params| params.mutation = 0.1),
+            change("mutations", |params| params.mutations = Mutations::Expected),
+            change("replacement", |params| params.replacement = Replacement::IfBetter),
             change("migrants", |params| params.migrants = 3),
             change("local_search", |params| params.local_search = true),
         ],
@@ -349,10 +351,11 @@ fn the_presets_of_the_papers_exchange_and_breed() {
     let metrics = run(&*mapper_of_annealing(AnnealingParams::paper()));
     // After every thousand of 50,000 candidates, until a solver reaches the final temperature.
     assert!((40.0..50.0).contains(&metrics["exchanges"]), "{metrics:?}");
+    // Two children at a time, until there are as many as by default: a thousand times half of 20.
     let metrics = run(&*mapper_of_genetic(GeneticParams::paper()));
-    assert_eq!(metrics["generations"] as u64, 1000);
+    assert_eq!(metrics["generations"] as u64, 5000);
     let metrics = run(&*mapper_of_composite(CompositeParams::paper()));
-    assert_eq!(metrics["generations"] as u64, 1000);
+    assert_eq!(metrics["generations"] as u64, 5000);
     let rgo = AnnealingParams { crossover_on_exchange: true, ..AnnealingParams::default() };
     let metrics = run(&*mapper_of_annealing(rgo));
     assert_eq!(metrics["exchanges"] as u64, 20);

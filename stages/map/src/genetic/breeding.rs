@@ -6,7 +6,7 @@ use hopmap_random::{Pcg64, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::moves::{Acceptance, Incumbent, below, mean_change, movable, sweep, temperatures};
-use crate::{Crossover, GeneticParams};
+use crate::{Crossover, GeneticParams, Mutations};
 
 /// Exchanges, per rank, with as many products as one full evaluation of a mapping: a pair is one product
 /// there, and two ranks have four rows of a sum here.
@@ -25,6 +25,7 @@ pub(crate) struct Breeding<'p> {
     problem: &'p Problem,
     crossover: Crossover,
     mutation: f64,
+    mutations: Mutations,
     mutates_clones: bool,
     /// Local search of new individuals: the memetic algorithm.
     improvement: Option<Improvement>,
@@ -56,12 +57,12 @@ const COLD: f64 = 0.002;
 
 impl<'p> Breeding<'p> {
     pub(crate) fn new(problem: &'p Problem, params: &GeneticParams) -> Result<Self, ObjectiveError> {
-        let &GeneticParams { crossover, mutation, mutate_clones, child_sweeps, .. } = params;
+        let &GeneticParams { crossover, mutation, mutations, mutate_clones, child_sweeps, .. } = params;
         let improvement = match child_sweeps {
             0 => None,
             sweeps => Some(Improvement::new(problem, sweeps)?),
         };
-        Ok(Self { problem, crossover, mutation, mutates_clones: mutate_clones, improvement })
+        Ok(Self { problem, crossover, mutation, mutations, mutates_clones: mutate_clones, improvement })
     }
 
     pub(crate) fn problem(&self) -> &'p Problem {
@@ -82,15 +83,30 @@ impl<'p> Breeding<'p> {
         self.improved(self.individual(genes), HOT, numbers)
     }
 
+    /// The mutations of every child of a generation: a number, or none where every gene has its probability.
+    pub(crate) fn mutations(&self, children: usize, random: &mut Pcg64) -> Vec<Option<u32>> {
+        if self.mutations == Mutations::Random {
+            return vec![None; children];
+        }
+        let mut counts = vec![Some(0); children];
+        let all = (self.mutation * (children * self.problem.slots()) as f64).ceil() as usize;
+        let start = number_below(random, children);
+        (start..start + all)
+            .for_each(|turn| counts[turn % children] = counts[turn % children].map(|count| count + 1));
+        counts
+    }
+
     /// Two mutated children.
     pub(crate) fn children(
         &self,
         parents: [&Individual; 2],
+        mutations: [Option<u32>; 2],
         random: &mut Pcg64,
     ) -> Result<[Individual; 2], ObjectiveError> {
         let [a, b] = parents.map(|parent| parent.genes.as_slice());
         let [one, other] = self.crossover.children(a, b, random);
-        Ok([self.new_child(one, parents, random)?, self.new_child(other, parents, random)?])
+        let one = self.new_child(one, parents, mutations[0], random)?;
+        Ok([one, self.new_child(other, parents, mutations[1], random)?])
     }
 
     /// One of two mutated children.
@@ -101,7 +117,8 @@ impl<'p> Breeding<'p> {
     ) -> Result<Individual, ObjectiveError> {
         let [a, b] = parents.map(|parent| parent.genes.as_slice());
         let [child, _] = self.crossover.children(a, b, random);
-        self.new_child(child, parents, random)
+        let mutations = self.mutations(1, random)[0];
+        self.new_child(child, parents, mutations, random)
     }
 
     /// A mutated child. A copy of a parent optionally exchanges two of its genes.
@@ -109,6 +126,7 @@ impl<'p> Breeding<'p> {
         &self,
         mut genes: Vec<u32>,
         parents: [&Individual; 2],
+        mutations: Option<u32>,
         random: &mut Pcg64,
     ) -> Result<Individual, ObjectiveError> {
         if self.mutates_clones && parents.iter().any(|parent| parent.genes == genes) {
@@ -116,21 +134,31 @@ impl<'p> Breeding<'p> {
             let other = number_below(random, genes.len() - 1);
             genes.swap(gene, other + usize::from(other >= gene));
         }
-        self.mutated(genes, parents[0], random)
+        self.mutated(genes, parents[0], mutations, random)
     }
 
-    /// Exchanges every gene with a random other one with the probability of a mutation.
+    /// Exchanges genes with random other ones: this number, or each with the probability of a mutation.
     pub(crate) fn mutated(
         &self,
         mut genes: Vec<u32>,
         parent: &Individual,
+        mutations: Option<u32>,
         random: &mut Pcg64,
     ) -> Result<Individual, ObjectiveError> {
+        let all = genes.len();
         let threshold = (self.mutation * 2_f64.powi(32)) as u64;
-        for gene in 0..genes.len() {
-            if u64::from(random.next_u32()) < threshold {
-                let other = number_below(random, genes.len());
-                genes.swap(gene, other);
+        match mutations {
+            Some(count) => {
+                for _ in 0..count {
+                    genes.swap(number_below(random, all), number_below(random, all));
+                }
+            }
+            None => {
+                for gene in 0..all {
+                    if u64::from(random.next_u32()) < threshold {
+                        genes.swap(gene, number_below(random, all));
+                    }
+                }
             }
         }
         let ranks = self.problem.ranks();
@@ -301,10 +329,33 @@ mod tests {
         let hot: i64 = (0..6).map(|_| breeding.random(&mut numbers).unwrap().cost).sum();
         let warm = |seed| {
             let start = breeding.individual(random(64, 64, [seed; 32]));
-            breeding.mutated(start.genes.clone(), &start, &mut Pcg64::from_seed([seed; 32])).unwrap().cost
+            breeding
+                .mutated(start.genes.clone(), &start, None, &mut Pcg64::from_seed([seed; 32]))
+                .unwrap()
+                .cost
         };
         let warm: i64 = (0..6).map(warm).sum();
         assert!(hot < warm, "{hot} {warm}");
+    }
+
+    #[test]
+    fn a_generation_has_the_expected_number_of_mutations() {
+        let problem = dense(125, |a, b| ((a + b) % 3) as u64, |a, b| (a + b) as f64);
+        let counts = |mutation: f64, children: usize, seed: u8| {
+            let params =
+                GeneticParams { mutation, mutations: Mutations::Expected, ..GeneticParams::default() };
+            let breeding = Breeding::new(&problem, &params).unwrap();
+            let all = breeding.mutations(children, &mut Pcg64::from_seed([seed; 32]));
+            all.into_iter().map(|count| count.unwrap()).collect::<Vec<u32>>()
+        };
+        // 0.25 are one, in one of two children; 12.5 are 13, in turn in four.
+        assert!((0..20).all(|seed| counts(0.001, 2, seed).iter().sum::<u32>() == 1));
+        let mut of_four = counts(0.025, 4, 1);
+        of_four.sort_unstable();
+        assert_eq!(of_four, [3, 3, 3, 4]);
+        assert_eq!(counts(0.0, 2, 1), [0, 0]);
+        let random = Breeding::new(&problem, &GeneticParams::default()).unwrap();
+        assert_eq!(random.mutations(3, &mut Pcg64::from_seed([1; 32])), [None; 3]);
     }
 
     fn parents() -> impl Strategy<Value = (Vec<u32>, Vec<u32>)> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::breeding::{Breeding, Individual, completed, number_below};
 use crate::mapper::GENERATIONS;
-use crate::{GeneticParams, MapError, Master, Scheme};
+use crate::{GeneticParams, MapError, Master, Replacement, Scheme};
 
 /// The population of one island, the best individual first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -66,16 +66,18 @@ impl Subpopulation {
             return Ok(false);
         }
         let mut children = Vec::with_capacity(rules.children);
-        while children.len() < rules.children {
-            let wanted = (rules.children - children.len()).min(2);
+        let mutations = breeding.mutations(rules.children, &mut self.random);
+        for mutations in mutations.chunks(2) {
+            let wanted = mutations.len();
             if !meter.take_all(breeding.price() * wanted as u64) {
                 break;
             }
-            children.extend(self.pair(rules, breeding)?.into_iter().take(wanted));
+            let mutations = [mutations[0], mutations[wanted - 1]];
+            children.extend(self.pair(rules, breeding, mutations)?.into_iter().take(wanted));
         }
         let goes_on = children.len() == rules.children;
         self.generations += u64::from(goes_on);
-        if rules.params.child_sweeps > 0 {
+        if rules.params.child_sweeps > 0 || rules.params.replacement == Replacement::IfBetter {
             children.into_iter().for_each(|child| self.admit(rules, breeding, child));
             return Ok(goes_on);
         }
@@ -88,16 +90,23 @@ impl Subpopulation {
     }
 
     /// Two children of two selected parents.
-    fn pair(&mut self, rules: &Rules, breeding: &Breeding<'_>) -> Result<[Individual; 2], ObjectiveError> {
+    fn pair(
+        &mut self,
+        rules: &Rules,
+        breeding: &Breeding<'_>,
+        mutations: [Option<u32>; 2],
+    ) -> Result<[Individual; 2], ObjectiveError> {
         let [a, b] = [self.select(rules.params.tournament), self.select(rules.params.tournament)];
         let parents = [&self.population[a], &self.population[b]];
         let threshold = (rules.params.crossover_probability * 2_f64.powi(32)) as u64;
         if u64::from(self.random.next_u32()) < threshold {
-            breeding.children(parents, &mut self.random)
+            breeding.children(parents, mutations, &mut self.random)
         } else {
-            let mut mutated =
-                |parent: &Individual| breeding.mutated(parent.genes.clone(), parent, &mut self.random);
-            Ok([mutated(parents[0])?, mutated(parents[1])?])
+            let mut mutated = |child: usize| {
+                let parent = parents[child];
+                breeding.mutated(parent.genes.clone(), parent, mutations[child], &mut self.random)
+            };
+            Ok([mutated(0)?, mutated(1)?])
         }
     }
 
@@ -217,15 +226,16 @@ impl Rules {
     pub(crate) fn new(params: &GeneticParams, problem: &Problem, population: usize) -> Self {
         let default = if params.child_sweeps > 0 { MEMETIC } else { population };
         let population = params.population.map_or(default, |population| population as usize);
-        let children = params.offspring.map_or(population / 2, |children| children as usize);
+        let usual = (population / 2).max(1);
+        let children = params.offspring.map_or(usual, |children| children as usize).min(population - 1);
         Self {
             population,
             iterations: match params.iterations {
                 Some(iterations) => iterations,
                 None if params.evaluations.is_some() || params.time_limit_s.is_some() => u64::MAX,
-                None => default_iterations(problem.ranks()),
+                None => (default_iterations(problem.ranks()) * usual as u64).div_ceil(children as u64),
             },
-            children: children.clamp(1, population - 1),
+            children,
             migrants: (params.migrants as usize).min(population - 1),
             params: params.clone(),
         }

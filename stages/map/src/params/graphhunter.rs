@@ -61,11 +61,14 @@ macro_rules! genetic {
             /// annealed.
             pub population: Option<u32>,
             /// Number of generations: crossover, mutation, replacement, migration. By default 1000 up to 256
-            /// ranks, 500 up to 1024, 200 beyond; the papers do not give the number.
+            /// ranks, 500 up to 1024, 200 beyond, and with other `offspring` as many as breed as many
+            /// children; the papers do not give the number.
             pub iterations: Option<u64>,
             /// Children per generation, which replace the worst individuals. By default half of the
-            /// population.
+            /// population; with the papers' choices 2, as in the algorithm AGE of their library.
             pub offspring: Option<u32>,
+            /// Whether children replace the worst individuals always, or only if they are better.
+            pub replacement: Replacement,
             /// Tournament size: a parent is the best of this many random individuals. By default 2 (the
             /// papers' library).
             pub tournament: u32 = 2,
@@ -73,9 +76,11 @@ macro_rules! genetic {
             pub crossover: Crossover,
             /// Probability that two parents are crossed instead of copied; 1 by default (the papers).
             pub crossover_probability: f64 = 1.0,
-            /// Mutation probability: a gene of a child is exchanged with another one. By default 0.001 (the
-            /// papers).
+            /// Mutation probability of a gene: it is exchanged with another one of the child. By default 0.001
+            /// (the papers).
             pub mutation: f64 = 0.001,
+            /// Whether every gene mutates with this probability, or a generation has the expected number.
+            pub mutations: Mutations,
             /// Migration topology: destination of the best individuals after every generation.
             pub scheme: Scheme,
             /// Role of the master in the scheme `master-slave`.
@@ -280,7 +285,14 @@ genetic! { part! {
 
 impl GeneticPart {
     fn paper() -> Self {
-        Self { mutate_clones: false, duplicate_migrants: true, ..Self::default() }
+        Self {
+            offspring: Some(2),
+            replacement: Replacement::IfBetter,
+            mutations: Mutations::Expected,
+            mutate_clones: false,
+            duplicate_migrants: true,
+            ..Self::default()
+        }
     }
 }
 
@@ -296,6 +308,29 @@ impl GeneticParams {
             ..GeneticPart::paper().into()
         }
     }
+}
+
+/// Which children replace the worst individuals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replacement {
+    /// All of them.
+    #[default]
+    Always,
+    /// Those that are better, as in the algorithm AGE of the papers' library.
+    IfBetter,
+}
+
+/// How many genes mutate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mutations {
+    /// Each with the probability `mutation`.
+    #[default]
+    Random,
+    /// As many of a generation as are expected, rounded up, in turn in its children: the code of the papers' library. One in two
+    /// children of up to 500 ranks, with the probability of the papers.
+    Expected,
 }
 
 /// Crossover operator, which makes two children of two parents. A gene is the slot of a rank; genes after the
