@@ -31,6 +31,12 @@ use crate::recording::{Process, Recording, Traffic, some, summed};
 const HINT: &str = "Open MPI writes a file `PREFIX.RANK.prof` per rank with --mca pml_monitoring_enable 2 --mca \
                     pml_monitoring_enable_output 3 --mca pml_monitoring_filename PREFIX";
 
+/// What a cut profile needs.
+const CUT: &str =
+    "copy the profile again, or run the program again: a process that is killed writes a part of it";
+/// The last section, which is there without any traffic, too.
+const LAST: &str = "# COLLECTIVES";
+
 /// Number of length classes of a histogram.
 const CLASSES: usize = 66;
 
@@ -94,9 +100,10 @@ impl Recording {
         let found = profiles(path)?;
         let read: Vec<Result<Profile, FileError>> =
             found.par_iter().map(|(rank, path)| Profile::read(path, *rank)).collect();
-        let (mut traffic, mut histogram) = (Vec::new(), Vec::new());
-        for profile in read {
+        let (mut traffic, mut histogram, mut present) = (Vec::new(), Vec::new(), Vec::new());
+        for (profile, (rank, _)) in read.into_iter().zip(&found) {
             let profile = profile?;
+            present.extend((!profile.is_empty).then_some(*rank));
             traffic.extend(profile.traffic);
             histogram.extend(profile.histogram);
         }
@@ -108,7 +115,6 @@ impl Recording {
             let help = "use a new folder for every recording";
             return Err(FileError::new(problem, help).in_file(path).into());
         }
-        let present: Vec<u32> = found.iter().map(|(rank, _)| *rank).collect();
         let missing = (0..ranks).filter(|rank| present.binary_search(rank).is_err());
         histogram.sort_unstable();
         Ok(Self {
@@ -129,14 +135,21 @@ impl Recording {
 struct Profile {
     traffic: Vec<Traffic>,
     histogram: Vec<(u32, u32, u32, u64)>,
+    /// The file has not even a header.
+    is_empty: bool,
 }
 
 impl Profile {
     fn read(path: &Path, rank: u32) -> Result<Self, FileError> {
-        let mut lines = Lines::open(path, HINT)?;
-        let mut profile = Self::default();
+        let mut lines = Lines::open(path, HINT)?.may_be_cut(false, CUT);
+        let mut profile = Self { is_empty: true, ..Self::default() };
         let mut classes = BTreeMap::new();
+        // Open MPI 2 writes no headers.
+        let (mut has_headers, mut is_whole) = (false, false);
         while let Some(line) = lines.next_filled()? {
+            profile.is_empty = false;
+            has_headers |= line.text.starts_with('#');
+            is_whole |= line.text.trim_end() == LAST;
             let mut fields = line.text.split('\t');
             let kind = match fields.next().unwrap_or_default() {
                 "E" => Kind::PointToPoint,
@@ -160,6 +173,10 @@ impl Profile {
             let (source, destination) = if kind == Kind::Get { (partner, rank) } else { (rank, partner) };
             let log2_bytes = None;
             profile.traffic.push(Traffic { source, destination, kind, log2_bytes, messages, bytes });
+        }
+        if has_headers && !is_whole {
+            let problem = format!("the profile ends before its last section, `{LAST}`");
+            return Err(FileError::new(problem, CUT).in_file(path));
         }
         let bins = classes.into_iter();
         profile.histogram =

@@ -46,8 +46,7 @@ fn extreme_numbers_are_read_or_refused_in_little_memory() {
     }
 }
 
-const PROFILE: &str =
-    "# POINT TO POINT\nE\t0\t1\t10000 bytes\t100 msgs sent\t5,0,0,15\nR\t0\t2\t32 bytes\t1 msgs sent\n";
+const PROFILE: &str = "# POINT TO POINT\nE\t0\t1\t10000 bytes\t100 msgs sent\t5,0,0,15\nR\t0\t2\t32 bytes\t1 msgs sent\n# COLLECTIVES\n";
 
 #[test]
 fn damaged_profiles_are_read_or_refused() {

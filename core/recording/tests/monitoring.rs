@@ -128,3 +128,17 @@ fn wrong_lines_are_refused_with_their_place() {
         assert!(error.contains("x.0.prof:2") && error.contains(problem), "{error}");
     }
 }
+
+/// Once a cut profile counted what was left of it, and an empty one nothing.
+#[test]
+fn cut_profiles_are_refused_and_empty_ones_are_missing() {
+    let folder = profiles(&["x.0.prof", "x.1.prof", "x.2.prof"]);
+    fs::write(folder.path().join("x.1.prof"), "").unwrap();
+    let recording = Recording::of_profiles(folder.path(), None).unwrap();
+    assert_eq!(recording.incomplete.as_deref(), Some("no profile of rank 1"));
+    for end in [FIRST.find("# OSC").unwrap(), FIRST.find(" bytes").unwrap(), FIRST.len() - 1] {
+        fs::write(folder.path().join("x.0.prof"), &FIRST[..end]).unwrap();
+        let error = Recording::of_profiles(folder.path(), None).unwrap_err().to_string();
+        assert!(error.contains("x.0.prof"), "{error}");
+    }
+}

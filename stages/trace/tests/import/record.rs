@@ -39,11 +39,11 @@ pub(super) fn profiles() -> Files {
     Files::new(&[
         (
             "x.0.prof",
-            "# POINT TO POINT\nE\t0\t1\t10 bytes\t1 msgs sent\t1,0,0,0,1\nI\t0\t1\t0 bytes\t1 msgs sent\n",
+            "# POINT TO POINT\nE\t0\t1\t10 bytes\t1 msgs sent\t1,0,0,0,1\nI\t0\t1\t0 bytes\t1 msgs sent\n# COLLECTIVES\n",
         ),
         (
             "x.1.prof",
-            "# POINT TO POINT\n# OSC\nR\t1\t0\t32 bytes\t1 msgs sent\nC\t1\t0\t9 bytes\t1 msgs sent\n",
+            "# POINT TO POINT\n# OSC\nR\t1\t0\t32 bytes\t1 msgs sent\n# COLLECTIVES\nC\t1\t0\t9 bytes\t1 msgs sent\n",
         ),
     ])
 }
