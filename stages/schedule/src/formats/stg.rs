@@ -48,9 +48,11 @@ pub fn read(bytes: &[u8], scale: f64) -> Result<TaskDag, FileError> {
         work.push(numbers.work(task)?);
         numbers.predecessors(&mut lines, (task, announced, scale), &mut dependencies)?;
     }
-    // Files of other authors omit the two dummies.
+    // Files of other authors omit the two dummies. One that begins with a dummy and ends without one is cut.
     let found = work.len() as u64;
-    if found != announced && found != announced.saturating_add(2) {
+    let is_dummy = |task: Option<&f64>| task.is_some_and(|&work| work == 0.0);
+    let is_cut = found == announced && is_dummy(work.first()) && !is_dummy(work.last());
+    if is_cut || found != announced && found != announced.saturating_add(2) {
         let problem = format!("{found} tasks, but the file announces {announced} and two dummies");
         return Err(last.error(problem));
     }
@@ -155,6 +157,22 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "          2\n 0  0  0\n 1 20  1  0\n 2  1.5  2  1  0\n 3 0 2 2 1\n# Standard Task Graph Set Project\n# more 4\n";
+
+    /// Once a file that lost its last two lines was taken for one whose count includes the dummies.
+    #[test]
+    fn a_file_that_begins_with_a_dummy_ends_with_one() {
+        let whole = "2\n0 0 0\n1 4 1 0\n2 5 1 1\n3 0 1 2\n";
+        assert_eq!(read(whole.as_bytes(), 1.0).unwrap().tasks.len(), 4);
+        for lines in 1..4 {
+            let cut: String = whole.split_inclusive('\n').take(1 + lines).collect();
+            let error = read(cut.as_bytes(), 1.0).unwrap_err();
+            assert!(
+                error.problem.contains("tasks, but the file announces 2 and two dummies"),
+                "{cut}{error}"
+            );
+        }
+        assert_eq!(read(b"2\n0 3 0\n1 4 1 0\n", 1.0).unwrap().tasks.len(), 2);
+    }
 
     #[test]
     fn dummies_are_tasks_without_work() {
