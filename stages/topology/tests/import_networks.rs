@@ -276,6 +276,12 @@ proptest! {
             let kept = match shape.is_slow && has_rates {
                 true => {
                     prop_assert_eq!(everything.links.len(), 2 * (whole.adapters.len() + whole.trunks.len()));
+                    let without_first = |text: &str| {
+                        let first = hosts(&plain.system)[0];
+                        import(text, |params| params.leave_out = strings(&[first])).unwrap().system
+                    };
+                    let (fewer, expected) = (without_first(&text), without_first(&compute.blocks()));
+                    prop_assert_eq!((hosts(&fewer), hops(&fewer)), (hosts(&expected), hops(&expected)));
                     all
                 }
                 false => {
@@ -298,12 +304,15 @@ proptest! {
     /// Adapters are last: some of them and all switches are listed.
     #[test]
     fn listings_of_links_that_are_cut_are_said(shape in shapes(), in_lines: bool, cut in 850..980usize) {
-        let text = shape.compute().link_info(in_lines);
-        let end = text.len() * cut / 1000;
-        let refused = import(&text[..end], |_| ()).unwrap_err();
-        prop_assert!(["truncated", "cut off", "not listed"].iter().any(|word| refused.contains(word)), "{}", refused);
-        let read = import(&text[..end], |params| params.allow_truncated = true).unwrap();
-        prop_assert!(read.notes.iter().any(|note| note.contains("`allow_truncated` permits")), "{:?}", read.notes);
+        let compute = shape.compute();
+        for text in [compute.link_info(in_lines), compute.blocks()] {
+            let end = text.len() * cut / 1000;
+            let refused = import(&text[..end], |_| ()).unwrap_err();
+            let words = ["truncated", "cut off", "not listed"];
+            prop_assert!(words.iter().any(|word| refused.contains(word)), "{}", refused);
+            let read = import(&text[..end], |params| params.allow_truncated = true).unwrap();
+            prop_assert!(read.notes.iter().any(|note| note.contains("`allow_truncated` permits")), "{:?}", read.notes);
+        }
     }
 
     #[test]

@@ -77,9 +77,9 @@ fn import(
     mut notes: Vec<String>,
 ) -> Result<Imported> {
     let mut listing = match form(path)? {
-        Some(Form::Blocks) => printed::read(path)?,
+        Some(Form::Blocks) => printed::read(path, params.allow_truncated)?,
         Some(Form::Columns) => {
-            let mut listing = printed::read_columns(path)?;
+            let mut listing = printed::read_columns(path, params.allow_truncated)?;
             listing.join_ports(&mut notes);
             listing
         }

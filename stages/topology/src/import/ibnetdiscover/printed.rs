@@ -32,9 +32,25 @@ pub(super) fn is_header(line: &str) -> bool {
     Header::parse(line).is_some()
 }
 
+/// What a listing that ends within a line needs.
+const CUT: &str = "run ibnetdiscover again; `allow_truncated = true` imports what is listed";
+
+/// The lines of a listing; a last one without its end counts only if it is whole.
+fn lines_of(path: &Path, allow_truncated: bool, is_whole: fn(&[u8]) -> bool) -> Result<Lines<'static>> {
+    Ok(Lines::open(path, HELP)?.without_foreign().may_be_cut(allow_truncated, CUT).whole_if(is_whole))
+}
+
 /// Reads a complete listing.
-pub(super) fn read(path: &Path) -> Result<Listing> {
-    let mut lines = Lines::open(path, "")?.without_foreign();
+pub(super) fn read(path: &Path, allow_truncated: bool) -> Result<Listing> {
+    let is_whole = |line: &[u8]| {
+        std::str::from_utf8(line).is_ok_and(|line| {
+            Port::parse(line).is_some()
+                || Header::parse(line).is_some()
+                || line.contains("guid=")
+                || is_other(line)
+        })
+    };
+    let mut lines = lines_of(path, allow_truncated, is_whole)?;
     let mut listing = Listing::default();
     let mut current: Option<usize> = None;
     let (mut device, mut image) = (None, None);
@@ -266,8 +282,12 @@ pub(super) fn is_progress(line: &str) -> bool {
 /// SW     5  6 0x0000000000200001 4x SDR                                    'S1'
 /// SW     5  7 0x0000000000200001 4x ???                                   S1
 /// ```
-pub(super) fn read_columns(path: &Path) -> Result<Listing> {
-    let mut lines = Lines::open(path, HELP)?.without_foreign();
+pub(super) fn read_columns(path: &Path, allow_truncated: bool) -> Result<Listing> {
+    let is_whole = |line: &[u8]| {
+        let row = std::str::from_utf8(line).ok().filter(|line| line.ends_with([')', '\'']));
+        row.is_some_and(|row| Row::parse(row).is_some())
+    };
+    let mut lines = lines_of(path, allow_truncated, is_whole)?;
     let mut listing = Listing::default();
     while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();
