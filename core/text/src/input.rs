@@ -196,12 +196,16 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
 
 /// Reads a text file of at most `most` bytes.
 pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
-    String::from_utf8(read(path, most)?)
-        .map_err(|error| not_text(error.as_bytes(), &error.utf8_error()).in_file(path))
+    let mut bytes = read(path, most)?;
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
+    String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes(), &error.utf8_error()).in_file(path))
 }
 
-/// Converts bytes to text.
+/// Converts bytes to text, without a byte order mark.
 pub fn utf8(bytes: &[u8]) -> Result<&str, FileError> {
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|error| not_text(bytes, &error))
 }
 
