@@ -233,7 +233,7 @@ mod tests {
         for of_job in ["2,3", "6(x4)"] {
             assert_eq!(step("n[3-4]", "2,3", of_job), ("n3 2 n4 3".to_owned(), STEP_TASKS));
         }
-        // A task, such as a shell, is no place for others.
+        // Other ranks do not start in a task such as a shell.
         assert_eq!(step("n1", "1", "1"), ("n1 8 n2 8 n3 8 n4 4".to_owned(), PROCESSORS));
         assert_eq!(step("n1", "1", "6(x3),3"), ("n1 6 n2 6 n3 6 n4 3".to_owned(), TASKS));
         assert_eq!(step_of("4294967290", "n1", "6", "6(x3),3"), ("n1 6 n2 6 n3 6 n4 3".to_owned(), TASKS));

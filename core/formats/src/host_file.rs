@@ -55,7 +55,7 @@ pub const WITHOUT_SLOTS: &str =
 /// The hosts of a file, which may be packed with gzip.
 ///
 /// # Errors
-/// If it cannot be read, is no host file, or names no host.
+/// If it cannot be read, is not a host file, or names no host.
 pub fn read(path: &Path) -> Result<Hosts, FileError> {
     let text = read_text(path, MAX_BYTES)?;
     let hosts = expand(&text).map_err(|error| error.in_file(path))?;

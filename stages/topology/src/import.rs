@@ -159,10 +159,10 @@ const OF_NETWORKS: &[&str] = &["networks", "leave_out", "allow_truncated"];
 fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
     let (format, _, source) = reader(path, params.format)?;
     if !format.is_fabric() {
-        params.refuse(&OF_NETWORKS[2..], "the file is no listing of a fabric", "omit it")?;
+        params.refuse(&OF_NETWORKS[2..], "the file is not a listing of a fabric", "omit it")?;
     }
     if !format.has_networks() {
-        params.refuse(OF_NETWORKS, "the file is no list of hosts and switches", "omit it")?;
+        params.refuse(OF_NETWORKS, "the file is not a list of hosts and switches", "omit it")?;
     }
     if !matches!(format, Format::SlurmConf | Format::SlurmYaml) {
         params.refuse(&["topology"], "only files of Slurm have several topologies", "omit it")?;

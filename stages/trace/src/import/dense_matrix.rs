@@ -32,7 +32,7 @@ const HINT: &str = "a dense matrix has as many lines as columns: the bytes that 
 /// Refuses sums beside the ranks.
 fn check_name(name: &str) -> Result<(), String> {
     match ["sum", "sums", "total", "totals"].iter().any(|sum| name.eq_ignore_ascii_case(sum)) {
-        true => Err(format!("`{}` is no rank: delete its column and its row", shown(name))),
+        true => Err(format!("`{}` is not a rank: delete its column and its row", shown(name))),
         false => Ok(()),
     }
 }

@@ -179,7 +179,7 @@ impl Text {
         }
     }
 
-    /// A character by its four digits. Half of a surrogate pair is no character.
+    /// A character by its four digits. Half of a surrogate pair is not a character.
     fn unicode(digits: &[u8], done: &mut Vec<u8>) {
         match digits[0].eq_ignore_ascii_case(&b'd') && digits[1] > b'7' {
             true => done.push(b'?'),

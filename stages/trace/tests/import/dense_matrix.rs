@@ -62,13 +62,13 @@ fn what_is_nearly_a_matrix_is_named() {
         ),
         (
             ",a,b,Total\na,0,1,1\nb,1,0,1\n",
-            "line 1 is wrong: `Total` is no rank: delete its column and its row",
+            "line 1 is wrong: `Total` is not a rank: delete its column and its row",
         ),
         (
             ",a,b,sum\na,0,1,1\nb,1,0,1\nsum,1,1,2\n",
-            "line 1 is wrong: `sum` is no rank: delete its column and its row",
+            "line 1 is wrong: `sum` is not a rank: delete its column and its row",
         ),
-        ("a,0,1\nb,1,0\nsum,1,1\n", "line 3 is wrong: `sum` is no rank: delete its column and its row"),
+        ("a,0,1\nb,1,0\nsum,1,1\n", "line 3 is wrong: `sum` is not a rank: delete its column and its row"),
     ] {
         let (found, help) = Files::one(text).auto().result.unwrap_err();
         assert_eq!(found, format!("`trace` has an unknown format; as a `dense-matrix`, {problem}"));
@@ -90,6 +90,6 @@ fn what_is_not_square_is_refused() {
     assert_eq!(refused(",a,b\na,0,1\nc,1,0\n"), "trace:3: the row is `c`, but column 2 is `b`");
     let sorted = ",r1,r10,r2\nr1,0,1,2\nr10,3,0,4\nr2,5,6,0\n";
     assert_eq!(refused(sorted), "trace: `r10` is before `r2`, but ranks are in the order of columns");
-    assert_eq!(refused("a,sum\n0,1\n1,0\n"), "trace: `sum` is no rank: delete its column and its row");
+    assert_eq!(refused("a,sum\n0,1\n1,0\n"), "trace: `sum` is not a rank: delete its column and its row");
     assert_eq!(refused("0 1\n"), "trace: the file has fewer than two lines with numbers");
 }
