@@ -44,7 +44,7 @@ fn lines_of(path: &Path, allow_truncated: bool, is_whole: fn(&[u8]) -> bool) -> 
 pub(super) fn read(path: &Path, allow_truncated: bool) -> Result<Listing> {
     let is_whole = |line: &[u8]| {
         std::str::from_utf8(line).is_ok_and(|line| {
-            Port::parse(line).is_some()
+            Port::parse(line).is_some_and(|port| port.has_rate())
                 || Header::parse(line).is_some()
                 || line.contains("guid=")
                 || is_other(line)
@@ -185,6 +185,11 @@ impl<'a> Port<'a> {
             width,
             speed,
         })
+    }
+
+    /// Whether the rate, the last text of the line, is complete: a cut `4xHD` is none.
+    fn has_rate(&self) -> bool {
+        units::lanes_bandwidth(self.width, self.speed).is_some()
     }
 
     /// Adds the cable of a port.
