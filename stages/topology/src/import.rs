@@ -39,6 +39,7 @@ mod nvidia_smi;
 mod omnipath;
 mod parus;
 mod placed;
+mod rocm_smi;
 mod scotch;
 mod simgrid;
 mod slurm_conf;
@@ -105,6 +106,7 @@ static READERS: &[Reader] = &[
     (Format::KubectlNodes, placed::recognises_table, Source::Text(placed::read_table)),
     (Format::NcclTopology, nccl_topology::recognises, Source::Text(nccl_topology::read)),
     (Format::NvidiaSmi, nvidia_smi::recognises, Source::Text(nvidia_smi::read)),
+    (Format::RocmSmi, rocm_smi::recognises, Source::Text(rocm_smi::read)),
     (Format::Kahip, mappers::recognises_kahip, Source::Text(mappers::read_kahip)),
     (Format::GraphCsv, graph_csv::recognises, Source::Text(graph_csv::read)),
     (Format::LabelList, placed::recognises_list, Source::Text(placed::read_list)),

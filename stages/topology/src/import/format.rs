@@ -190,6 +190,8 @@ formats! {
     KubectlNodes = "kubectl-nodes",
     /// Output of `nvidia-smi topo -m`.
     NvidiaSmi = "nvidia-smi",
+    /// Output of `rocm-smi --showtopo` or `amd-smi topology`.
+    RocmSmi = "rocm-smi",
     /// XML of NCCL: the file that `NCCL_TOPO_DUMP_FILE` names.
     NcclTopology = "nccl-topology",
 }

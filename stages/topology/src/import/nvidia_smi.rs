@@ -13,10 +13,16 @@ use super::finish::{HostShape, Parts, machine};
 use super::format::{Sample, malformed, note};
 use super::{ImportParams, Imported, Result};
 
-const HELP: &str = "give the output of `nvidia-smi topo -m`, with the row of every GPU";
+/// The table of `nvidia-smi topo -m`.
+const TABLE: Table = Table {
+    help: "give the output of `nvidia-smi topo -m`, with the row of every GPU",
+    known: "known are X, NV1, NV2, …, PIX, PXB, PHB, NODE and SYS",
+    own: "X",
+    is_gpu,
+    connection,
+};
 /// Most GPUs of a host.
 const MOST_GPUS: usize = 1024;
-const KNOWN: &str = "known are X, NV1, NV2, …, PIX, PXB, PHB, NODE and SYS";
 /// Connections through the host, from fast to slow, as in the legend of `nvidia-smi`; until 2017 `SYS` was `SOC`.
 const CONNECTIONS: [(&str, Connection); 6] = [
     ("PIX", Connection::Bridge),
@@ -46,6 +52,19 @@ pub(super) enum Connection {
     Node,
     /// The interconnect of NUMA nodes.
     System,
+    /// A weight of AMD's programs, which is less for faster connections.
+    Weight(u32),
+}
+
+/// A table with the connection of every pair of GPUs, and how its program writes it.
+pub(super) struct Table {
+    pub(super) help: &'static str,
+    /// The words for connections, for messages.
+    pub(super) known: &'static str,
+    /// The word for a GPU and itself.
+    pub(super) own: &'static str,
+    pub(super) is_gpu: fn(&str) -> bool,
+    pub(super) connection: fn(&str) -> Option<Connection>,
 }
 
 impl fmt::Display for Connection {
@@ -53,6 +72,7 @@ impl fmt::Display for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NvLink(Reverse(links)) => write!(f, "NV{links}"),
+            Self::Weight(weight) => write!(f, "weight {weight}"),
             other => {
                 let known = CONNECTIONS.iter().find(|(_, known)| known == other);
                 f.write_str(known.map_or("X", |(word, _)| *word))
@@ -76,37 +96,66 @@ fn plain(text: &str) -> String {
 
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let text = plain(text);
-    let mut lines =
+    let lines =
         (1..).zip(text.lines()).skip_while(|(_, line)| line.split_whitespace().next() != Some("GPU0"));
-    let is_gpu = |word: &&str| {
-        word.strip_prefix("GPU")
-            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    let Some((first, header)) = lines.next() else { return Err(malformed(None, "no GPUs", HELP)) };
-    // `GPU NUMA ID` is a column as well, whose name has blanks.
-    let gpus: Vec<&str> = header.split_whitespace().take_while(is_gpu).collect();
-    if gpus.is_empty() || gpus.len() > MOST_GPUS {
-        return Err(malformed(first, format!("{} GPUs", gpus.len()), HELP));
-    }
-    if let Some(twice) = gpus.iter().enumerate().find(|(at, gpu)| gpus[..*at].contains(gpu)) {
-        return Err(malformed(first, format!("the column of `{}` is there twice", twice.1), HELP));
-    }
-    let mut rows: Vec<Vec<Connection>> = Vec::new();
-    let mut others = 0;
-    for name in &gpus {
-        let row = lines.find(|(_, line)| {
-            let is_row = line.split_whitespace().next().is_some_and(|word| is_gpu(&word));
-            others += usize::from(!is_row && !line.trim().is_empty());
-            is_row
-        });
-        let Some((line, row)) = row else {
-            return Err(malformed(None, format!("the row of `{name}` is missing"), HELP));
-        };
-        let mut words = row.split_whitespace();
-        if words.next() != Some(*name) {
-            return Err(malformed(line, format!("the row of `{name}` is expected here"), HELP));
+    TABLE.host(lines, params)
+}
+
+/// Whether this is the name of a GPU, such as `GPU0`.
+pub(super) fn is_gpu(word: &str) -> bool {
+    let number = word.strip_prefix("GPU");
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+impl Table {
+    /// The host with the GPUs of a table whose first line names them.
+    pub(super) fn host<'a>(
+        &self,
+        mut lines: impl Iterator<Item = (usize, &'a str)>,
+        params: &ImportParams,
+    ) -> Result<Imported> {
+        let Some((first, header)) = lines.next() else { return Err(malformed(None, "no GPUs", self.help)) };
+        // `GPU NUMA ID` is a column as well, whose name has blanks.
+        let gpus: Vec<&str> = header.split_whitespace().take_while(|word| (self.is_gpu)(word)).collect();
+        if gpus.is_empty() || gpus.len() > MOST_GPUS {
+            return Err(malformed(first, format!("{} GPUs", gpus.len()), self.help));
         }
-        let row = connections(&gpus, rows.len(), words).map_err(|problem| malformed(line, problem, KNOWN))?;
+        if let Some(twice) = gpus.iter().enumerate().find(|(at, gpu)| gpus[..*at].contains(gpu)) {
+            return Err(malformed(first, format!("the column of `{}` is there twice", twice.1), self.help));
+        }
+        let mut rows: Vec<Vec<Connection>> = Vec::new();
+        let mut others = 0;
+        for name in &gpus {
+            let row = lines.find(|(_, line)| {
+                let is_row = line.split_whitespace().next().is_some_and(self.is_gpu);
+                others += usize::from(!is_row && !line.trim().is_empty());
+                is_row
+            });
+            let Some((line, row)) = row else {
+                return Err(malformed(None, format!("the row of `{name}` is missing"), self.help));
+            };
+            rows.push(self.row(&gpus, &rows, line, row)?);
+        }
+        let mut imported = host(&rows, "the output does not name the host", self.help, params)?;
+        note(&mut imported.notes, "lines between the rows of GPUs, skipped", others);
+        Ok(imported)
+    }
+
+    /// The row of the next GPU.
+    fn row(
+        &self,
+        gpus: &[&str],
+        rows: &[Vec<Connection>],
+        line: usize,
+        text: &str,
+    ) -> Result<Vec<Connection>> {
+        let name = gpus[rows.len()];
+        let mut words = text.split_whitespace();
+        if words.next() != Some(name) {
+            return Err(malformed(line, format!("the row of `{name}` is expected here"), self.help));
+        }
+        let row = self.connections(gpus, rows.len(), words);
+        let row = row.map_err(|problem| malformed(line, problem, self.known))?;
         // Damaged output, for a connection has one kind.
         if let Some((other, above)) =
             rows.iter().enumerate().find(|(other, above)| above[rows.len()] != row[*other])
@@ -115,34 +164,34 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
             let problem = format!(
                 "`{name}` and `{other}` are connected by {one} here, but by {there} in the row of `{other}`"
             );
-            return Err(malformed(line, problem, HELP));
+            return Err(malformed(line, problem, self.help));
         }
-        rows.push(row);
+        Ok(row)
     }
-    let mut imported = host(&rows, "the output does not name the host", HELP, params)?;
-    note(&mut imported.notes, "lines between the rows of GPUs, skipped", others);
-    Ok(imported)
-}
 
-/// The connections in the row of a GPU, or what is wrong.
-fn connections<'a>(
-    gpus: &[&str],
-    own: usize,
-    mut words: impl Iterator<Item = &'a str>,
-) -> std::result::Result<Vec<Connection>, String> {
-    let name = gpus[own];
-    let one = |(at, other): (usize, &&str)| {
-        let word = words.next().ok_or_else(|| format!("the row of `{name}` ends before `{other}`"))?;
-        match connection(word) {
-            None => Err(format!("the connection of `{name}` and `{other}` is `{word}`, which is unknown")),
-            Some(connection) if (connection == Connection::Same) != (at == own) => Err(match at == own {
-                true => format!("`{name}` has `{word}` in its own column, not X"),
-                false => format!("`{name}` has X in the column of `{other}`"),
-            }),
-            Some(connection) => Ok(connection),
-        }
-    };
-    gpus.iter().enumerate().map(one).collect()
+    /// The connections in the row of a GPU, or what is wrong.
+    fn connections<'a>(
+        &self,
+        gpus: &[&str],
+        own: usize,
+        mut words: impl Iterator<Item = &'a str>,
+    ) -> std::result::Result<Vec<Connection>, String> {
+        let (name, same) = (gpus[own], self.own);
+        let one = |(at, other): (usize, &&str)| {
+            let word = words.next().ok_or_else(|| format!("the row of `{name}` ends before `{other}`"))?;
+            match (self.connection)(word) {
+                None => {
+                    Err(format!("the connection of `{name}` and `{other}` is `{word}`, which is unknown"))
+                }
+                Some(connection) if (connection == Connection::Same) != (at == own) => Err(match at == own {
+                    true => format!("`{name}` has `{word}` in its own column, not {same}"),
+                    false => format!("`{name}` has {same} in the column of `{other}`"),
+                }),
+                Some(connection) => Ok(connection),
+            }
+        };
+        gpus.iter().enumerate().map(one).collect()
+    }
 }
 
 /// A host whose GPUs have these connections.
