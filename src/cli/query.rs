@@ -152,7 +152,7 @@ impl Arguments {
         let runs = engine::read_runs(&store)?;
         let (id, opened) = match (pipeline, named) {
             (Some(pipeline), Some(named)) if Path::new(pipeline).is_file() => {
-                let pipeline = named.open()?;
+                let pipeline = named.as_last_run(&root, output)?.open()?;
                 (PipelineId::of(&pipeline, store.root()), Some(pipeline))
             }
             (Some(pipeline), _) => (known(&store, pipeline, &runs, output)?, None),
@@ -161,7 +161,7 @@ impl Arguments {
         let runs: Vec<RunSummary> = runs.into_iter().filter(|run| run.is_of(&id)).collect();
         let catalogues = match self.runs.is_empty() {
             true => {
-                let opened = opened.or_else(|| as_last_run(&store, runs.last()?));
+                let opened = opened.or_else(|| as_last_run(&store, &id, runs.last()));
                 vec![current(&store, &id, opened.as_ref(), output)]
             }
             false => self.of_runs(&store, &runs)?,
@@ -229,9 +229,11 @@ fn read_question(path: &Path) -> Result<Source> {
     Ok(Source::new(path.display().to_string(), text))
 }
 
-/// The pipeline with the parameters of a run, but with the text that its file has now. None if that cannot be read any more.
-fn as_last_run(store: &Store, run: &RunSummary) -> Option<Pipeline> {
-    let request = RunRequest::read(&store.runs().join(&run.run))?;
+/// The pipeline with the parameters of its last run, but with the text that its file has now. None if that cannot be read any more.
+/// Runs with nothing to do are in no list.
+fn as_last_run(store: &Store, id: &PipelineId, run: Option<&RunSummary>) -> Option<Pipeline> {
+    let listed = || RunRequest::read(&store.runs().join(&run?.run));
+    let request = RunRequest::last_of(store.root(), id).or_else(listed)?;
     let file = request.working.join(&request.pipeline);
     let text = if file.is_file() { std::fs::read_to_string(file).ok()? } else { request.text.clone() };
     RunRequest { text, ..request }.open().ok()

@@ -342,8 +342,17 @@ impl Request {
         let file = self.folder.join(Path::new(&self.pipeline).file_name().unwrap_or_default());
         let is_embedded = EMBEDDED.iter().any(|embedded| embedded.name == self.pipeline);
         let file = Some(file).filter(|file| !is_embedded || file.is_file());
-        let digits = PipelineId::of_file("", file, &self.pipeline, root).digits();
-        engine::requests(root).join(format!("{digits}.json"))
+        Self::last_place(root, &PipelineId::of_file("", file, &self.pipeline, root))
+    }
+
+    fn last_place(root: &Path, nameless: &PipelineId) -> PathBuf {
+        engine::requests(root).join(format!("{}.json", nameless.digits()))
+    }
+
+    /// What was asked for when a pipeline ran last in a store, also if there was nothing to do.
+    #[must_use]
+    pub fn last_of(root: &Path, id: &PipelineId) -> Option<Self> {
+        Self::read_file(&Self::last_place(root, &PipelineId { name: String::new(), ..id.clone() }))
     }
 
     /// What was asked for when the same pipeline ran last in a store.

@@ -343,6 +343,26 @@ fn cells_that_the_pipeline_no_longer_has_do_not_count() {
     assert_eq!(sandbox.seen(&count), "cells\n4\n");
 }
 
+/// A run with nothing to do is in no list: queries read the cells of the run before it.
+#[test]
+fn a_run_with_nothing_to_do_is_the_last_one_as_well() {
+    let Some(sandbox) = with_query() else { return };
+    sandbox.write(
+        "sweep.toml",
+        format!("params = {{ seeds = \"1..3\" }}\n{}", SWEEP.replace("1..3", "${params.seeds}")),
+    );
+    for seeds in ["1..3", "4..4", "1..3"] {
+        sandbox.stdout(&["run", "sweep.toml", "--no-report", "-p", &format!("seeds={seeds}")]);
+    }
+    let cells = ["query", "SELECT COUNT(*) AS cells FROM placement", "--format", "csv"];
+    assert_eq!(sandbox.seen(&cells), "cells\n6\n");
+    let named = [&cells[..], &["sweep.toml"]].concat();
+    assert_eq!(
+        sandbox.seen(&named),
+        "cells\n6\n------- stderr -------\nwith the parameters of the last run: -p seeds=1..3\n"
+    );
+}
+
 #[test]
 fn a_metric_keeps_its_name_when_a_parameter_of_that_name_is_swept() {
     let Some(sandbox) = with_query() else { return };
