@@ -20,10 +20,12 @@ const PROGRAMS: &str = "bash cat grep mpirun numactl orterun perl prterun python
 const FAMILIES: [&str; 7] = ["ib", "libib", "libmlx", "libopa", "mad", "mlx", "umad"];
 /// What messages begin with, or have after the name of their program.
 const KINDS: [&str; 4] = ["warning", "error", "fatal", "warn"];
-/// Beginnings of messages of remote shells, locales, ibdiagnet, kubectl and script, and of prompts.
+/// Beginnings of messages of remote shells and their banners, locales, ibdiagnet, kubectl, Slurm and script, and of prompts.
 const MESSAGES: &str = "-E- |-I- |-W- |Error from server|Unable to connect to the server|The connection to the server|\
                         No resources found|Script started|Script done|❯ |Connection to |Last login: |LANGUAGE = (|\
-                        LC_ALL = (|LANG = |are supported and installed on your";
+                        LC_ALL = (|LANG = |are supported and installed on your|slurm_load_|discovering network|Welcome to |\
+                        Web console: |Activate the web console with: |* Documentation: |* Management: |* Support: |****|\
+                        Authorized users only|Authorised users only|Unauthorized |Unauthorised |You have mail|You have new mail";
 /// Programs whose call behind `#` or `%` is a line of a terminal rather than a comment.
 const CALLED: &str = "ibnetdiscover iblinkinfo ibdiagnet opareport opaextractlink kubectl scontrol nvidia-smi lstopo \
                       netloc_ib_gather_raw sudo ssh srun";
@@ -38,7 +40,9 @@ const TIMES: &str = "9999-99-99T99:99:99|9999-99-99 99:99:99|9999/99/99 99:99:99
 pub fn is_foreign(line: &str) -> bool {
     let line = without_colours(line);
     let line = line.trim();
-    if MESSAGES.split('|').any(|text| line.starts_with(text)) || is_logged(line) || is_typed(line) {
+    let begins = |text: &str| line.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
+    let is_framed = line.len() > 4 && line.starts_with("* ") && line.ends_with(" *");
+    if MESSAGES.split('|').any(begins) || is_framed || is_logged(line) || is_typed(line) {
         return true;
     }
     let Some((name, rest)) = line.split_once([':', ';']) else { return false };
@@ -164,6 +168,8 @@ E1129 12:00:00.000000   12345 memcache.go:265] couldn't get current server API g
 Nov  9 12:00:00 n1 opensm[7]: state change\n12:00:00 scanning\n\
 [ 1234.567890] mlx5_core 0000:3b:00.0: port module event\n$ ibnetdiscover > fabric\n# ibnetdiscover\n\
 % sudo iblinkinfo -l\nuser@n1:~$ ibnetdiscover\n(base) user@n1:~/my-files$\n[root@n1 tmp]# cat fabric\n\
+slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)\ndiscovering network...\n\
+**********\n*  Authorized users only  *\nUnauthorized access is prohibited.\nWelcome to Ubuntu 24.04 LTS\n * Support: x\n\
 user@n1 ~ % kubectl get nodes\nroot@n1:/# cat fabric\nbash-4.2$ cat fabric\nn1# scontrol show topology";
         for line in lines.lines() {
             assert!(is_foreign(line), "{line}");
