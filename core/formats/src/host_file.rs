@@ -3,7 +3,7 @@
 //! | line | of |
 //! |---|---|
 //! | `node[01-04]`, `n7,n8 n9` | host lists; repeated hosts have a slot for every line: `$PBS_NODEFILE`, `$LSB_DJOB_HOSTFILE` |
-//! | `user@node01 slots = 40 max_slots=80` | Open MPI; [`ATTRIBUTES`] has its other words |
+//! | `user@node01 slots = 40 max_slots=80` | Open MPI, where hosts with `slots=0` are not used; [`ATTRIBUTES`] has its other words |
 //! | `node01:40`, `a:4,b:2` | MPICH, Intel MPI, and options `--host` |
 //! | `node01 8 node02 4` | LSF: `$LSB_MCPU_HOSTS` |
 //! | `node01 2 all.q@node01 UNDEFINED` | Grid Engine: `$PE_HOSTFILE` |
@@ -81,7 +81,8 @@ pub fn expand(text: &str) -> Result<Hosts, HostListError> {
         HostListError { line: number, ..HostListError::new(line, start, line.len(), what, hint) }
     };
     for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
-        let (of_line, by_attribute) = line_of(line, number, MAX_NAMES - hosts.len())?;
+        let (of_line, [given, most]) = line_of(line, number, MAX_NAMES - hosts.len())?;
+        let by_attribute = given.or(most).is_some();
         for (name, slots) in of_line {
             let Some(&place) = places.get(&name) else {
                 places.insert(name.clone(), hosts.len());
@@ -89,7 +90,7 @@ pub fn expand(text: &str) -> Result<Hosts, HostListError> {
                 lines.push((number, by_attribute));
                 continue;
             };
-            if by_attribute {
+            if given.is_some() {
                 let what =
                     format!("`{name}` is also on line {}, and its slots are given again", lines[place].0);
                 let hint = "give a host one line with `slots=`, or a line for every slot: Open MPI refuses `slots=` \
@@ -97,8 +98,20 @@ pub fn expand(text: &str) -> Result<Hosts, HostListError> {
                 return Err(fault(line, number, what, hint));
             }
             has_line_per_slot |= slots.is_none();
+            lines[place].1 |= by_attribute;
             let known = &mut hosts[place].1;
-            *known = Some(known.unwrap_or(1).saturating_add(slots.unwrap_or(1)));
+            // A line with `max_slots` alone is one for a slot.
+            let all = known.unwrap_or(1).saturating_add(slots.filter(|_| most.is_none()).unwrap_or(1));
+            if let Some(most) = most.filter(|most| all > *most) {
+                let what = format!("`{name}` has {all} slots with this line, but at most {most}");
+                return Err(fault(
+                    line,
+                    number,
+                    what,
+                    "Open MPI counts a line of a known host as one more slot",
+                ));
+            }
+            *known = Some(all);
         }
     }
     let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
@@ -112,6 +125,7 @@ pub fn expand(text: &str) -> Result<Hosts, HostListError> {
     if has_line_per_slot && !lines.iter().any(|(_, by_attribute)| *by_attribute) {
         hosts.iter_mut().for_each(|(_, slots)| *slots = slots.or(Some(1)));
     }
+    hosts.retain(|(_, slots)| *slots != Some(0));
     Ok(hosts)
 }
 
@@ -123,7 +137,8 @@ pub fn expand_list(text: &str) -> Result<Hosts, HostListError> {
         true => hosts.extend(host_list::expand(text)?.into_iter().map(|name| (name, None))),
         false => {
             for (line, number) in text.lines().zip(1..) {
-                hosts.extend(line_of(line, number, MAX_NAMES - hosts.len())?.0);
+                let of_line = line_of(line, number, MAX_NAMES - hosts.len())?.0;
+                hosts.extend(of_line.into_iter().filter(|(_, slots)| *slots != Some(0)));
             }
         }
     }
@@ -160,17 +175,21 @@ fn words(line: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// The hosts of a line with this number, at most `most`, the slots of each, and whether an attribute gives them.
-fn line_of(line: &str, number: usize, most: usize) -> Result<(Hosts, bool), HostListError> {
+/// The hosts of a line, and the slots and the most slots that its attributes give.
+type Line = (Hosts, [Option<u32>; 2]);
+
+/// A line with this number, of at most `most` hosts.
+fn line_of(line: &str, number: usize, most: usize) -> Result<Line, HostListError> {
     hosts_of(line, most).map_err(|error| HostListError { line: number, ..error })
 }
 
-fn hosts_of(line: &str, most: usize) -> Result<(Hosts, bool), HostListError> {
+fn hosts_of(line: &str, most: usize) -> Result<Line, HostListError> {
     let line = line.split('#').next().unwrap_or_default();
     let line = line.split("//").next().unwrap_or_default();
     let (attributes, names): (Vec<_>, Vec<_>) =
         words(line).into_iter().partition(|word| word.value.is_some());
-    let slots = slots_of(line, &attributes)?;
+    let given = slots_of(line, &attributes)?;
+    let slots = given[0].or(given[1]);
     let counted = counted(&names);
     if counted.is_none() {
         only_names(line, &names)?;
@@ -188,12 +207,12 @@ fn hosts_of(line: &str, most: usize) -> Result<(Hosts, bool), HostListError> {
     }
     match (hosts.is_empty(), attributes.first()) {
         (true, Some(word)) => Err(fault(line, *word, format!("`{}` has no host before it", word.text))),
-        _ => Ok((hosts, slots.is_some())),
+        _ => Ok((hosts, given)),
     }
 }
 
-/// The number of slots in the attributes of a line.
-fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<Option<u32>, HostListError> {
+/// The number of slots and the most slots in the attributes of a line.
+fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<[Option<u32>; 2], HostListError> {
     let (mut slots, mut most) = (None, None);
     for &word in attributes {
         let name = word.text.replace('-', "_");
@@ -205,7 +224,10 @@ fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<Option<u32>, HostList
             Attribute::MaxSlots => &mut most,
             Attribute::Connection => continue,
         };
-        let number = number(line, word, word.value.unwrap_or_default())?;
+        let number = match word.value {
+            Some("0") if matches!(attribute, Attribute::Slots) => 0,
+            value => number(line, word, value.unwrap_or_default())?,
+        };
         if known.replace(number).is_some() {
             return Err(fault(line, word, TWICE.to_owned()));
         }
@@ -215,7 +237,7 @@ fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<Option<u32>, HostList
             return Err(fault(line, word, format!("the host has {slots} slots, but at most {most}")));
         }
     }
-    Ok(slots.or(most))
+    Ok([slots, most])
 }
 
 /// Refuses a line of `/etc/hosts`, an address and the names of the same host, which are no further hosts.
@@ -384,6 +406,16 @@ mod tests {
     fn a_line_without_slots_adds_one() {
         assert_eq!(hosts("a slots=4\na\n"), named(&["a"], Some(5)));
         assert_eq!(hosts("a\nb\na\n"), [("a".to_owned(), Some(2)), ("b".to_owned(), Some(1))]);
+        for (text, slots) in [
+            ("a slots=4\na max_slots=8\n", 5),
+            ("a\na max_slots=8\n", 2),
+            ("a max_slots=8\na\n", 9),
+            ("a max_slots=8\na max_slots=9\n", 9),
+            ("a slots=0\na\n", 1),
+            ("b slots=0\na slots=2\n", 2),
+        ] {
+            assert_eq!(hosts(text), named(&["a"], Some(slots)), "{text}");
+        }
     }
 
     #[test]
@@ -404,6 +436,7 @@ mod tests {
             ("a\na slots=4", "line 2, column 1: `a` is also on line 1, and its slots are given again"),
             ("n1\n\nn1.cluster.org", "line 3, column 1: `n1.cluster.org` and `n1` of line 1 are one host"),
             ("m n1.x:2\nn1.y:2\nn1:2", "line 3, column 1: `n1` and `n1.x` of line 1 are one host"),
+            ("a slots=4\na max_slots=4", "line 2, column 1: `a` has 5 slots with this line, but at most 4"),
             ("a slots=", "column 3: `slots` has no number"),
             ("a SLOTS=2", "column 3: `SLOTS` is not an attribute of a host"),
             ("a sockets=2", "column 3: `sockets` is not an attribute of a host"),
