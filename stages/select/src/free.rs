@@ -101,6 +101,9 @@ pub(crate) fn listed_hosts(
         free[known.index(name, " in `exclude`")?] = None;
     }
     known.leave_out_down(&mut free, cx);
+    if !slots.is_empty() {
+        known.log_slots("`slots_per_host`", &free, |most, has| most > has, cx);
+    }
     let hosts: Vec<u32> = (0..).zip(&free).filter(|(_, free)| free.is_some()).map(|(host, _)| host).collect();
     if hosts.is_empty() {
         return Err(SelectError::too_few(1, "hosts", 0, 0));
@@ -306,7 +309,7 @@ impl<'s> HostIndex<'s> {
                     "{place} has no slots of {without}: all are used there, as Open MPI does"
                 ));
             }
-            self.log_slots(&slots_of, &marked, cx);
+            self.log_slots(&slots_of, &marked, |most, has| most != has, cx);
         }
         if let Some(first) = other_names.first() {
             let count = other_names.len();
@@ -315,11 +318,17 @@ impl<'s> HostIndex<'s> {
         Ok(marked)
     }
 
-    /// Logs the hosts of which a list gives other numbers of slots than the machine has.
-    fn log_slots(&self, place: &str, marked: &[Option<u32>], cx: &Context<'_>) {
+    /// Logs the hosts of which a list or parameter gives other numbers of slots than the machine has.
+    fn log_slots(
+        &self,
+        place: &str,
+        marked: &[Option<u32>],
+        is_other: fn(u32, u32) -> bool,
+        cx: &Context<'_>,
+    ) {
         let mut others: BTreeMap<(u32, u32), Vec<&str>> = BTreeMap::new();
         for ((_, _, slots), (most, name)) in self.system.hosts().zip(marked.iter().zip(self.hosts())) {
-            if let Some(most) = most.filter(|most| *most != u32::MAX && *most != slots) {
+            if let Some(most) = most.filter(|most| *most != u32::MAX && is_other(*most, slots)) {
                 others.entry((most, slots)).or_default().push(name);
             }
         }

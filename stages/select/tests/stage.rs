@@ -169,8 +169,13 @@ fn slots_of_a_host_file_limit_those_of_the_machine() {
     // A number that is given counts more.
     let mut with = with;
     with["slots_per_host"] = json!(2);
-    let (limited, _) = run_on(&system, with).unwrap();
+    let (limited, _) = run_on(&system, with.clone()).unwrap();
     assert_eq!(limited.slots.len(), 6);
+    // More than the machine has.
+    with["slots_per_host"] = json!([3, 1, 64]);
+    let (_, log) = run_on(&system, with).unwrap();
+    let said = "`slots_per_host` has 64 slots per host on n2, the machine topology 4: 4 are used";
+    assert_eq!(log[0], said);
     // Open MPI takes all cores.
     let (limited, log) =
         run_on(&system, json!({ "free_file": file(folder.path(), "n0 slots=3\nn1\n") })).unwrap();
