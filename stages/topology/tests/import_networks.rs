@@ -98,27 +98,33 @@ fn adapters_of_one_card_are_one_machine() {
     assert_eq!(hosts(&import(&text, |_| ()).unwrap().system), ["host-0c42a10300020020", "n1"]);
 }
 
-/// Leaves of two hosts each below a spine, in each of some rails; the same hosts on a storage network.
+/// Leaves of some hosts each below a spine, in each of some rails; the same hosts, or every other one, on a storage network.
 #[derive(Debug, Clone)]
 struct Shape {
     leaves: usize,
+    width: usize,
     rails: usize,
     /// Leaves of the storage network, with a spine of its own or that of the first rail if there are several.
     storage: usize,
     is_slow: bool,
     shares_spine: bool,
     servers: usize,
+    is_of_all: bool,
 }
 
 fn shapes() -> impl Strategy<Value = Shape> {
-    (2..5usize, 1..5usize, 1..3usize, any::<bool>(), any::<bool>(), 0..3usize).prop_map(
-        |(leaves, rails, storage, is_slow, shares_spine, servers)| Shape {
+    let sizes = (2..5usize, 2..6usize, 1..5usize, 1..3usize, 0..3usize);
+    (sizes, any::<[bool; 3]>()).prop_map(
+        |((leaves, width, rails, storage, servers), [is_slow, shares_spine, is_of_all])| Shape {
             leaves,
+            width,
             rails,
             storage,
             is_slow,
             shares_spine,
-            servers,
+            servers: if is_slow && shares_spine { 0 } else { servers },
+            // Two leaves of one host each join none.
+            is_of_all: is_of_all || is_slow || leaves * width < 4 * storage,
         },
     )
 }
@@ -131,8 +137,8 @@ impl Shape {
             for leaf in 0..self.leaves {
                 let switch = fabric.switch(format!("leaf{rail}.{leaf}"));
                 fabric.trunks.push((spine, switch));
-                (0..2).for_each(|host| {
-                    fabric.adapter(format!("n{} mlx5_{rail}", 2 * leaf + host), switch, false);
+                (0..self.width).for_each(|host| {
+                    fabric.adapter(format!("n{} mlx5_{rail}", self.width * leaf + host), switch, false);
                 });
             }
         }
@@ -153,15 +159,14 @@ impl Shape {
                 fabric.trunks.push((spine, switch));
             }
         }
-        for host in 0..2 * self.leaves {
-            fabric.adapter(format!("n{host} mlx5_9"), first + host % self.storage, self.is_slow);
+        let step = if self.is_of_all { 1 } else { 2 };
+        for host in (0..self.width * self.leaves).step_by(step) {
+            fabric.adapter(format!("n{host} mlx5_9"), first + host / step % self.storage, self.is_slow);
         }
-        if !self.shares_spine {
-            (0..self.servers).for_each(|server| {
-                fabric.adapter(format!("fs{server} mlx5_0"), first, self.is_slow);
-                fabric.adapter(format!("fs{server} mlx5_1"), first, self.is_slow);
-            });
-        }
+        (0..self.servers).for_each(|server| {
+            fabric.adapter(format!("fs{server} mlx5_0"), first, self.is_slow);
+            fabric.adapter(format!("fs{server} mlx5_1"), first, self.is_slow);
+        });
         fabric
     }
 }
@@ -286,11 +291,18 @@ proptest! {
                 }
                 false => {
                     // Rates do not tell which network is which.
-                    if !shape.shares_spine || shape.storage == 1 {
-                        prop_assert!(all.notes.iter().any(|note| note.contains("storage-")), "{:?}", all.notes);
+                    let said = |notes: &[String]| notes.iter().any(|note| note.contains("storage-"));
+                    prop_assert!(said(&all.notes), "{:?}", all.notes);
+                    if shape.shares_spine {
+                        let leaves = import(&text, |params| params.networks = strings(&["leaf*"])).unwrap();
+                        prop_assert!(said(&leaves.notes), "{:?}", leaves.notes);
                     }
                     prop_assert_eq!(&all.system, &everything);
-                    let servers = shape.servers > 0 && !shape.shares_spine;
+                    // What it suggests can be pasted.
+                    let list = all.notes.iter().find_map(|note| note.split_once("leave_out = [")?.1.split_once(']'));
+                    let list: Vec<String> = serde_json::from_str(&format!("[{}]", list.unwrap().0)).unwrap();
+                    import(&text, |params| params.leave_out = list).unwrap();
+                    let servers = shape.servers > 0;
                     let patterns = if servers { &["storage-*", "fs*"][..] } else { &["storage-*"] };
                     import(&text, |params| params.leave_out = strings(patterns)).unwrap()
                 }
@@ -317,12 +329,26 @@ proptest! {
 
     #[test]
     fn one_slow_cable_takes_no_rail_apart(leaves in 2..5usize, rails in 2..5usize, slow in 0..16usize) {
-        let shape = Shape { leaves, rails, storage: 1, is_slow: false, shares_spine: false, servers: 0 };
+        let shape = Shape { leaves, rails, storage: 1, is_slow: false, shares_spine: false, servers: 0, width: 2, is_of_all: true };
         let mut fabric = shape.compute();
         let count = fabric.adapters.len();
         fabric.adapters[slow % count].is_slow = true;
         let Imported { system, notes } = import(&fabric.blocks(), |_| ()).unwrap();
         prop_assert_eq!(system.links.len(), 2 * (count + fabric.trunks.len()), "{:?}", notes);
+    }
+
+    /// Rails with a cable that is missing, and servers with two of the leaves.
+    #[test]
+    fn rails_are_no_several_networks(shape in shapes(), servers in 0..3usize, missing: prop::sample::Index) {
+        let mut fabric = Shape { width: 5 * shape.width, ..shape }.compute();
+        fabric.adapters.remove(missing.index(fabric.adapters.len()));
+        for (server, leaf) in (0..servers).flat_map(|server| [(server, 1), (server, 2)]) {
+            fabric.adapter(format!("fs{server} mlx5_{leaf}"), leaf, false);
+        }
+        for text in [fabric.blocks(), fabric.csv(true)] {
+            let notes = import(&text, |_| ()).unwrap().notes;
+            prop_assert!(notes.iter().all(|note| !note.contains("several networks")), "{:?}", notes);
+        }
     }
 
     /// Machines of one to three cards on different leaves, some of which have no name.

@@ -4,12 +4,15 @@
 //! own one, or their own adapters and switches below common spines: if all hosts have such an adapter, all pairs
 //! of hosts are near each other, which says nothing about the network that messages take.
 
+mod rails;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use glob::Pattern;
 use hopmap_model::{Forward, Link, LinkState, NodeKind, to_u32};
 
 use super::{ImportError, ImportParams, Result};
+use rails::Cabling;
 
 /// An adapter, a host without adapters, or a switch.
 pub(super) struct Member<'a> {
@@ -106,14 +109,11 @@ pub(super) fn choose(
             remarks.extend(networks.left_out(&out, &faster, &lost, false));
             (choice, networks) = (faster, left);
         }
-        remarks.extend(networks.joining().or_else(|| networks.several()));
     }
+    remarks.extend(networks.several(params));
     remarks.extend(networks.unconnected());
     Ok(choice)
 }
-
-/// Hosts with cables to more switches are not compared pair by pair.
-const MOST_SWITCHES: usize = 64;
 
 /// Parts that a remark lists.
 const MOST_SHOWN: usize = 9;
@@ -316,73 +316,55 @@ impl<'a> Networks<'a> {
         Some(format!("{what}: {}, on {}{lost}", left().count(), self.names(switches.into_iter())))
     }
 
-    /// Sets of values by key, such as the hosts of every switch.
-    fn sets(&self, entry: impl Fn(&Port) -> (usize, usize)) -> BTreeMap<usize, BTreeSet<usize>> {
-        let mut sets: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-        for (key, value) in self.ports.iter().map(entry) {
-            sets.entry(key).or_default().insert(value);
-        }
-        sets
-    }
-
     fn names(&self, nodes: impl Iterator<Item = usize>) -> String {
         shown(nodes.map(|node| self.nodes[node].name.to_owned()), 3, ", ")
     }
 
-    /// The remark on a switch that has adapters of all the hosts of several others of its network.
-    fn joining(&self) -> Option<String> {
-        let hosts = self.sets(|port| (port.switch, port.host));
-        let mut by_host = self.sets(|port| (port.host, port.switch));
-        by_host.retain(|_, own| own.len() <= MOST_SWITCHES);
-        let below = |all: usize| -> BTreeSet<usize> {
-            let others = hosts[&all].iter().filter_map(|host| by_host.get(host)).flatten().copied();
-            let mut others: BTreeSet<usize> =
-                others.filter(|other| self.part[*other] == self.part[all]).collect();
-            let is_smaller =
-                |own: &BTreeSet<usize>| own.len() < hosts[&all].len() && own.is_subset(&hosts[&all]);
-            others.retain(|other| is_smaller(&hosts[other]));
-            others
-        };
-        let all = hosts.keys().copied().find(|&all| below(all).len() > 1)?;
-        let (name, others) = (self.nodes[all].name, self.names(below(all).into_iter()));
+    /// The remark on networks that join the same hosts otherwise than each other, unless each is named: those that the parameters keep by
+    /// name are kept knowingly, but not those that are cabled to them. Without rates nothing tells rails from storage.
+    fn several(&self, params: &ImportParams) -> Option<String> {
+        let cabling = Cabling::new(self.ports.iter().map(|port| (port.host, port.switch)));
+        let mut networks = cabling.crossing();
+        let kept = patterns(&params.networks);
+        let is_kept = |own: &Vec<usize>| own.iter().any(|&node| any(&kept, &self.nodes[node]));
+        if networks.iter().all(is_kept) {
+            let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            let are_told = !(kept.is_empty() && self.fastest.is_empty());
+            for node in (0..self.nodes.len()).filter(|&node| self.is_switch(node) && !are_told) {
+                parts.entry(self.part[node]).or_default().push(node);
+            }
+            networks = cabling.several(parts.into_values().collect());
+        }
+        let list = networks
+            .iter()
+            .map(|own| format!("{} ({} hosts)", self.names(own.iter().copied()), cabling.hosts(own).len()));
         Some(format!(
-            "a switch joins all hosts of several others, so that they are equally far from each other: {name} beside {others}; `leave_out = [\"{name}\"]` leaves it out"
+            "several networks join the same hosts, and messages take the shortest path in any of them: {}; `leave_out = [{}]` of topology/import leaves one out by its switches or adapters",
+            shown(list, MOST_SHOWN, "; "),
+            self.patterns_of(networks.first()?)
         ))
     }
 
-    /// The remark on networks that join the same hosts otherwise than each other, as rails do not; without rates nothing tells
-    /// rails from storage.
-    fn several(&self) -> Option<String> {
-        let by_switch = self.sets(|port| (port.switch, port.host));
-        let by_part = self.sets(|port| (self.part[port.switch], port.host));
-        let mut shared: BTreeMap<[usize; 2], usize> = BTreeMap::new();
-        let by_host = self.sets(|port| (port.host, self.part[port.switch]));
-        for own in by_host.values().filter(|own| own.len() <= MOST_SWITCHES) {
-            let pairs = own.iter().flat_map(|&a| own.range(a + 1..).map(move |&b| [a, b]));
-            pairs.for_each(|pair| *shared.entry(pair).or_default() += 1);
+    /// Patterns that match these switches and nothing else: what their names begin with, or the names, as far as they can be listed.
+    fn patterns_of(&self, switches: &[usize]) -> String {
+        let names: Vec<&str> = switches.iter().map(|&node| self.nodes[node].name).collect();
+        let first = names.first().copied().unwrap_or_default();
+        let is_common = |end: &usize| names.iter().all(|name| name.starts_with(&first[..*end]));
+        let end = (1..=first.len()).rev().filter(|&end| first.is_char_boundary(end)).find(is_common);
+        let pattern = end.map(|end| Pattern::escape(&first[..end]) + "*").filter(|_| names.len() > 1);
+        let own: BTreeSet<usize> = switches.iter().copied().collect();
+        let is_exact = |text: &String| {
+            let patterns = patterns(std::slice::from_ref(text));
+            (0..self.nodes.len()).all(|node| own.contains(&node) || !any(&patterns, &self.nodes[node]))
+        };
+        if let Some(pattern) = pattern.filter(is_exact) {
+            return format!("\"{pattern}\"");
         }
-        let joined: BTreeSet<usize> =
-            shared.iter().filter(|(_, hosts)| **hosts > 1).flat_map(|(pair, _)| *pair).collect();
-        let mut switches: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for node in (0..self.nodes.len()).filter(|&node| self.is_switch(node)) {
-            switches.entry(self.part[node]).or_default().push(node);
-        }
-        let shape =
-            |part| switches[part].iter().filter_map(|node| by_switch.get(node)).collect::<BTreeSet<_>>();
-        if !self.fastest.is_empty() && joined.iter().map(shape).collect::<BTreeSet<_>>().len() < 2 {
-            return None;
-        }
-        let smallest = &switches[joined.iter().min_by_key(|part| switches[part].len())?];
-        let names: Vec<String> =
-            smallest.iter().map(|&node| format!("\"{}\"", self.nodes[node].name)).collect();
-        let list = joined.iter().map(|part| {
-            format!("{} ({} hosts)", self.names(switches[part].iter().copied()), by_part[part].len())
-        });
-        Some(format!(
-            "several networks join the same hosts, and messages take the shortest path in any of them: {}; `leave_out = [{}]` leaves one out by its switches or adapters",
-            shown(list, MOST_SHOWN, "; "),
-            shown(names.into_iter(), MOST_SHOWN, ", ")
-        ))
+        let quoted = |name: &&str| format!("\"{}\"", Pattern::escape(name));
+        let list: Vec<String> = names.iter().take(MOST_SHOWN).map(quoted).collect();
+        let more = names.len() - list.len();
+        let end = if more > 0 { format!(", and the names of the other {more}") } else { String::new() };
+        list.join(", ") + &end
     }
 
     /// The hosts of every part that no path joins to the others, most first.
@@ -408,7 +390,10 @@ impl<'a> Networks<'a> {
                 "parts that no path joins, so that they cannot communicate: {count}, by hosts {list}"
             ));
         }
-        let networks = self.sets(|port| (port.host, self.part[port.switch]));
+        let mut networks: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        for port in &self.ports {
+            networks.entry(port.host).or_default().insert(self.part[port.switch]);
+        }
         let first: BTreeMap<&BTreeSet<usize>, usize> =
             networks.iter().map(|(host, own)| (own, *host)).collect();
         let first: Vec<_> = first.into_iter().take(MOST_SETS).filter(|_| self.direct.is_empty()).collect();
