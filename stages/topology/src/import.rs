@@ -40,6 +40,8 @@ mod omnipath;
 mod parus;
 mod placed;
 mod rocm_smi;
+#[cfg(test)]
+mod samples;
 mod scotch;
 mod simgrid;
 mod slurm_conf;

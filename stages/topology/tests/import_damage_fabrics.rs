@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::Paths;
 use hopmap_test_support::{Random, damage, has_little_memory, seeds, with_extreme_numbers};
 use hopmap_topology::import::{Format, ImportParams, files, read, recognise};
+use tempfile::TempDir;
 
 const TELLING: &[u8] = b"0123456789abcdefSHRCA\"'[](),:-#=; \t\n{}<>/\x00\xff";
 
@@ -147,41 +148,30 @@ const SAMPLES: &[Sample] = &[
     },
 ];
 
-/// A temporary folder of the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("hopmap-damage-fabrics-{name}-{}", std::process::id())))
-    }
-
-    /// Writes a sample, optionally with one damaged file.
-    fn write(&self, sample: &Sample, damaged: Option<&mut Random>) -> PathBuf {
-        self.write_with(sample, |files| {
-            if let Some(random) = damaged {
-                let place = random.below(files.len());
-                damage(&mut files[place].1, random, TELLING);
-            }
-        })
-    }
-
-    /// Writes a sample with some of its files changed.
-    fn write_with(&self, sample: &Sample, change: impl FnOnce(&mut Vec<(PathBuf, Vec<u8>)>)) -> PathBuf {
-        let mut files: Vec<(PathBuf, Vec<u8>)> =
-            sample.files.iter().map(|(name, text)| (self.0.join(name), text.as_bytes().to_vec())).collect();
-        change(&mut files);
-        for (path, bytes) in files {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, bytes).unwrap();
+/// Writes a sample, optionally with one damaged file.
+fn write(folder: &TempDir, sample: &Sample, damaged: Option<&mut Random>) -> PathBuf {
+    write_with(folder, sample, |files| {
+        if let Some(random) = damaged {
+            let place = random.below(files.len());
+            damage(&mut files[place].1, random, TELLING);
         }
-        if sample.read.is_empty() { self.0.clone() } else { self.0.join(sample.read) }
-    }
+    })
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+/// Writes a sample with some of its files changed.
+fn write_with(
+    folder: &TempDir,
+    sample: &Sample,
+    change: impl FnOnce(&mut Vec<(PathBuf, Vec<u8>)>),
+) -> PathBuf {
+    let file = |(name, text): &(&str, &str)| (folder.path().join(name), text.as_bytes().to_vec());
+    let mut files: Vec<(PathBuf, Vec<u8>)> = sample.files.iter().map(file).collect();
+    change(&mut files);
+    for (path, bytes) in files {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
     }
+    if sample.read.is_empty() { folder.path().to_owned() } else { folder.path().join(sample.read) }
 }
 
 /// Reads it as its format and as the detected one; machines must be consistent, and paths must end.
@@ -204,8 +194,8 @@ fn damaged_fabrics_end_in_an_error_or_a_machine() {
     let count = SAMPLES.len() as u64;
     for seed in seeds(100 * count, 20_000 * count) {
         let sample = &SAMPLES[(seed % count) as usize];
-        let folder = Folder::new("damaged");
-        let path = folder.write(sample, Some(&mut Random(seed)));
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(&folder, sample, Some(&mut Random(seed)));
         try_all(&path, sample.format);
     }
 }
@@ -213,8 +203,8 @@ fn damaged_fabrics_end_in_an_error_or_a_machine() {
 #[test]
 fn undamaged_samples_are_machines() {
     for (number, sample) in SAMPLES.iter().enumerate() {
-        let folder = Folder::new(&format!("whole-{number}"));
-        let path = folder.write(sample, None);
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(&folder, sample, None);
         assert_eq!(recognise(&path).unwrap(), sample.format);
         let imported = read(&path, &ImportParams::of(&path)).unwrap();
         assert_eq!(imported.system.nodes.len(), 3, "{number}");
@@ -228,10 +218,10 @@ fn extreme_numbers_end_in_an_error_or_a_machine_in_little_memory() {
         return;
     }
     for sample in SAMPLES {
-        let folder = Folder::new("numbers");
+        let folder = tempfile::tempdir().unwrap();
         for (file, (_, text)) in sample.files.iter().enumerate() {
             for bytes in with_extreme_numbers(text.as_bytes()) {
-                let path = folder.write_with(sample, |files| files[file].1 = bytes);
+                let path = write_with(&folder, sample, |files| files[file].1 = bytes);
                 try_all(&path, sample.format);
             }
         }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{NodeKind, Paths, SystemGraph};
 use hopmap_test_support::{given_data, program, system_tests};
 use hopmap_topology::import::{Format, ImportParams, Imported, read, recognise};
+use tempfile::TempDir;
 
 use crate::support::fat_tree::FatTree;
 
@@ -222,45 +223,28 @@ fn a_listing_without_cables_is_rejected() {
     assert!(error.ends_with("no cables are listed, only the local adapter"), "{error}");
 }
 
-/// A temporary folder of the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("hopmap-import-fabrics-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> PathBuf {
-        let mut text = Vec::new();
-        write(&mut text).unwrap();
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn written(folder: &TempDir, name: &str, write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> PathBuf {
+    let mut text = Vec::new();
+    write(&mut text).unwrap();
+    let path = folder.path().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
 }
 
 #[test]
 fn generated_fat_trees_are_read() {
-    let folder = Folder::new("fat-tree");
+    let folder = tempfile::tempdir().unwrap();
     let tree = FatTree::new(8, 100);
-    let blocks = folder.write("blocks", |out| tree.blocks(out));
-    let columns = folder.write("columns/fabric", |out| tree.columns(out));
+    let blocks = written(&folder, "blocks", |out| tree.blocks(out));
+    let columns = written(&folder, "columns/fabric", |out| tree.columns(out));
     let plain = import(&blocks).system;
     // 100 hosts in seven pods of four leaves and four spines, and sixteen cores above.
     assert_eq!((of_kind(&plain, NodeKind::Host), of_kind(&plain, NodeKind::Switch)), (100, 7 * 8 + 16));
     assert_eq!(plain.links.len(), 2 * (100 + 7 * 16 + 7 * 16));
     let alone = import(&columns);
     assert_eq!((alone.notes.len(), alone.system.links == plain.links), (0, true));
-    folder.write("columns/tables", |out| tree.tables(out));
+    written(&folder, "columns/tables", |out| tree.tables(out));
     let Imported { system, notes } = import(columns.parent().unwrap());
     assert_eq!(notes, [""; 0]);
     let (paths, shortest) = (Paths::new(&system).unwrap(), Paths::new(&plain).unwrap());
@@ -314,22 +298,22 @@ fn the_output_for_a_simulated_fabric_is_read() {
     if !system_tests() || programs.iter().any(|name| program(name).is_none()) {
         return;
     }
-    let folder = Folder::new("ibsim");
-    folder.write("net", |out| out.write_all(RING.as_bytes()));
+    let folder = tempfile::tempdir().unwrap();
+    written(&folder, "net", |out| out.write_all(RING.as_bytes()));
     let path = format!("{}:/usr/sbin", std::env::var("PATH").unwrap());
     let shell = std::process::Command::new("sh")
         .args(["-c", SIMULATED, "sh"])
-        .arg(&folder.0)
+        .arg(folder.path())
         .env("PATH", path)
         .output();
     let shell = shell.unwrap();
     assert!(shell.status.success(), "{}", String::from_utf8_lossy(&shell.stderr));
-    let (blocks, group) = (import(&folder.0.join("blocks")), import(&folder.0.join("group")));
+    let (blocks, group) = (import(&folder.path().join("blocks")), import(&folder.path().join("group")));
     assert_eq!(blocks.system, group.system);
     let names: Vec<_> = blocks.system.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["H1", "H2", "H3", "H4", "H5", "S0", "S1", "S2"]);
     assert_eq!(blocks.system.links.len(), 2 * (6 + 4));
-    let Imported { system, notes } = import(&folder.0.join("columns"));
+    let Imported { system, notes } = import(&folder.path().join("columns"));
     assert_eq!(system.links, blocks.system.links);
     assert!(
         !notes.iter().any(|note| note.contains("pairs of adapters") || note.contains("without a table")),

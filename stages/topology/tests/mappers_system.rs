@@ -10,22 +10,10 @@ use hopmap_test_support::{given_data, system_tests};
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
 use hopmap_topology::import::{ImportParams, read};
 use hopmap_topology::synthetic;
+use tempfile::TempDir;
 
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn folder(name: &str) -> Option<Folder> {
-    if !system_tests() {
-        return None;
-    }
-    let folder = std::env::temp_dir().join(format!("hopmap-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    Some(Folder(folder))
+fn folder() -> Option<TempDir> {
+    system_tests().then(|| tempfile::tempdir().unwrap())
 }
 
 fn run(program: &str, arguments: &[&Path]) {
@@ -95,7 +83,8 @@ fn agrees(folder: &Path, target: &Path) {
 
 #[test]
 fn scotch_agrees_on_all_classes_of_targets() {
-    let Some(Folder(folder)) = &folder("classes") else { return };
+    let Some(temporary) = folder() else { return };
+    let folder = temporary.path();
     let targets = [
         "tleaf 3 2 1000 3 100 4 10",
         "tleaf 1 7 3",
@@ -123,7 +112,8 @@ fn scotch_agrees_on_all_classes_of_targets() {
 
 #[test]
 fn scotch_agrees_on_the_given_targets() {
-    let Some(Folder(folder)) = &folder("given") else { return };
+    let Some(temporary) = folder() else { return };
+    let folder = temporary.path();
     let Some(data) = given_data() else { return };
     let mut targets: Vec<PathBuf> = std::fs::read_dir(data.join("topology/scotch-arch"))
         .unwrap()
@@ -137,7 +127,8 @@ fn scotch_agrees_on_the_given_targets() {
 
 #[test]
 fn scotch_maps_onto_exported_targets() {
-    let Some(Folder(folder)) = &folder("written") else { return };
+    let Some(temporary) = folder() else { return };
+    let folder = temporary.path();
     let tree = |shape: &str, costs: &[f64], host_level: u32| {
         let json = serde_json::json!({ "shape": shape, "costs": costs, "host_level": host_level });
         synthetic(&serde_json::from_value(json).unwrap()).unwrap()
@@ -178,7 +169,8 @@ fn scotch_maps_onto_exported_targets() {
 /// Graphviz draws every node and every edge. Needs Debian's package `graphviz`.
 #[test]
 fn graphviz_draws_exported_graphs() {
-    let Some(Folder(folder)) = &folder("graphviz") else { return };
+    let Some(temporary) = folder() else { return };
+    let folder = temporary.path();
     let json = serde_json::json!({ "shape": "tree:2x4x3", "costs": [1, 10, 100] });
     let mut tree = synthetic(&serde_json::from_value(json).unwrap()).unwrap();
     tree.nodes[0].name = "a \"quoted\" \\N <name> & é; {more}".into();

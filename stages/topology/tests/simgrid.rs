@@ -15,11 +15,7 @@ use hopmap_topology::synthetic;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn import(text: &str) -> Imported {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), text).unwrap();
-    read(file.path(), &ImportParams::default()).unwrap()
-}
+use crate::support::description::import;
 
 fn platform(zones: &str) -> String {
     format!(

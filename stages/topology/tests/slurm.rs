@@ -10,14 +10,10 @@ use std::time::{Duration, Instant};
 use hopmap_model::{CostModel, Levels, Link, Node, RouteCosts, RouteMetric, Routing, Slot, SystemGraph};
 use hopmap_test_support::system_tests;
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
-use hopmap_topology::import::{ImportParams, Imported, read};
+use hopmap_topology::import::{ImportParams, read};
 use proptest::prelude::*;
 
-fn import(text: &str) -> Imported {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), text).unwrap();
-    read(file.path(), &ImportParams::default()).unwrap()
-}
+use crate::support::description::import;
 
 fn export(system: &SystemGraph, format: ExportFormat) -> (String, Vec<String>) {
     let (file, lost) = write(system, &ExportParams { format }).unwrap();

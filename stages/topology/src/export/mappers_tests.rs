@@ -12,12 +12,10 @@ fn export(system: &SystemGraph, format: ExportFormat) -> Result<(String, Vec<Str
 }
 
 fn import(text: &str, format: Format) -> SystemGraph {
-    let file = std::env::temp_dir().join(format!("hopmap-mappers-{}-{:p}", std::process::id(), &text));
+    let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&file, text).unwrap();
-    let params = ImportParams { format: Some(format), ..ImportParams::of(&file) };
-    let system = read(&file, &params).unwrap().system;
-    std::fs::remove_file(file).unwrap();
-    system
+    let params = ImportParams { format: Some(format), ..ImportParams::default() };
+    read(file.path(), &params).unwrap().system
 }
 
 fn synthetic(shape: &str, costs: &[f64]) -> SystemGraph {

@@ -261,24 +261,9 @@ impl Table<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ImportError;
     use super::*;
+    use crate::import::samples::{fault, import};
     use hopmap_model::{LinkState, NodeKind};
-
-    fn import(text: &str) -> Result<Imported> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        super::super::read(file.path(), &ImportParams::default())
-    }
-
-    /// The error without the path.
-    fn fault(text: &str) -> String {
-        let ImportError::File(hopmap_text::FileError { line, problem, .. }) = import(text).unwrap_err()
-        else {
-            unreachable!()
-        };
-        format!("{}: {problem}", line.unwrap_or(0))
-    }
 
     #[test]
     fn cables_of_an_inventory_are_read() {

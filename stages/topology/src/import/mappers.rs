@@ -228,15 +228,10 @@ fn levels(numbers: &str) -> Result<Vec<(u32, f64)>> {
 mod tests {
     use super::*;
     use crate::import::Format;
+    use crate::import::samples::import_as;
 
     fn import(text: &str, params: &ImportParams) -> Result<Imported, String> {
-        let file = std::env::temp_dir().join(format!("hopmap-kahip-{}-{:p}", std::process::id(), &text));
-        std::fs::write(&file, text).unwrap();
-        let params = ImportParams { format: Some(Format::Kahip), ..params.clone() };
-        let read = super::super::read(&file, &params)
-            .map_err(|error| error.to_string().replace(&format!("{}", file.display()), "F"));
-        std::fs::remove_file(file).unwrap();
-        read
+        import_as(Format::Kahip, text, params)
     }
 
     #[test]
@@ -289,13 +284,7 @@ mod tests {
     }
 
     fn import_topomatch(text: &str, format: Format) -> Result<Imported, String> {
-        let file = std::env::temp_dir().join(format!("hopmap-topomatch-{}-{:p}", std::process::id(), &text));
-        std::fs::write(&file, text).unwrap();
-        let params = ImportParams { format: Some(format), ..ImportParams::default() };
-        let read = super::super::read(&file, &params)
-            .map_err(|error| error.to_string().replace(&format!("{}", file.display()), "F"));
-        std::fs::remove_file(file).unwrap();
-        read
+        import_as(format, text, &ImportParams::default())
     }
 
     #[test]

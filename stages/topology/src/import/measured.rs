@@ -341,6 +341,8 @@ pub(super) fn read_core_to_core(text: &str, params: &ImportParams) -> Result<Imp
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::Format;
+    use crate::import::samples::import_known;
 
     #[test]
     fn endpoints_of_a_host_are_grouped() {
@@ -367,12 +369,7 @@ mod tests {
     }
 
     fn import(text: &str, params: &ImportParams) -> Result<Imported, String> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        assert!(recognises_mpigraph(&Sample::new(file.path()).unwrap()));
-        let format = Some(crate::import::Format::Mpigraph);
-        let read = crate::import::read(file.path(), &ImportParams { format, ..params.clone() });
-        read.map_err(|error| error.to_string())
+        import_known(Format::Mpigraph, text, params)
     }
 
     #[test]
@@ -422,14 +419,7 @@ mod tests {
     }
 
     fn import_latencies(text: &str) -> Result<Imported, String> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        let params =
-            ImportParams { format: Some(crate::import::Format::CoreToCore), ..ImportParams::default() };
-        let is_known = recognises_core_to_core(&Sample::new(file.path()).unwrap());
-        let imported = crate::import::read(file.path(), &params).map_err(|error| error.to_string());
-        assert!(is_known == imported.is_ok(), "{text:?} {imported:?}");
-        imported
+        import_known(Format::CoreToCore, text, &ImportParams::default())
     }
 
     #[test]

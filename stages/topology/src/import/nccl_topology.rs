@@ -146,7 +146,8 @@ mod tests {
     use hopmap_model::CostModel;
 
     use super::*;
-    use crate::import::{read as import, recognise};
+    use crate::import::Format;
+    use crate::import::samples::{import, is_recognised};
 
     /// Four GPUs: two below a bridge each, on two NUMA nodes.
     fn topology(links: [&str; 4]) -> String {
@@ -167,10 +168,8 @@ mod tests {
     }
 
     fn levels(text: &str) -> Vec<Vec<u32>> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        assert_eq!(recognise(file.path()).unwrap().name(), "nccl-topology");
-        let system = import(file.path(), &ImportParams::default()).unwrap().system;
+        assert!(is_recognised(Format::NcclTopology, text));
+        let system = import(text).unwrap().system;
         let CostModel::Levels(levels) = &system.cost else { panic!("no levels") };
         levels.groups.clone()
     }
@@ -206,20 +205,15 @@ mod tests {
                 .replace('\n', "");
             one.replace("<system version=\"1\">", "").replace("</system>", "")
         };
-        let read = |text: &str| {
-            let file = tempfile::NamedTempFile::new().unwrap();
-            std::fs::write(file.path(), text).unwrap();
-            import(file.path(), &ImportParams::default())
-        };
         let both = |link: &str| {
             format!("<system version=\"1\">{}{}</system>", cpus("0xa2", link), cpus("0xa1", link))
         };
-        let imported = read(&both(link)).unwrap();
+        let imported = import(&both(link)).unwrap();
         let names: Vec<_> = imported.system.nodes.iter().map(|node| &*node.name).collect();
         assert_eq!((names, imported.system.slots.len()), (vec!["0xa2", "0xa1", "nvlink"], 8));
         assert_eq!(crate::import::hops(&imported.system, "0xa1", "0xa2"), Some(2));
         assert!(imported.notes[0].contains("2 (`0xa2`, `0xa1`)"), "{:?}", imported.notes);
-        let error = read(&both("")).unwrap_err().to_string();
+        let error = import(&both("")).unwrap_err().to_string();
         assert!(error.ends_with("without a common switch of NVLink: 2 (`0xa2`, `0xa1`)"), "{error}");
         let one = format!("<system version=\"1\">{}</system>", cpus("0xa1", ""));
         assert_eq!(levels(&one), [[0, 0, 1, 1], [0, 0, 0, 0]]);
@@ -228,18 +222,14 @@ mod tests {
     #[test]
     fn the_two_hosts_of_a_report_are_read() {
         let Some(data) = hopmap_test_support::given_data() else { return };
-        let system =
-            import(&data.join("reports/nccl-two-hosts.xml"), &ImportParams::default()).unwrap().system;
+        let path = data.join("reports/nccl-two-hosts.xml");
+        let system = crate::import::read(&path, &ImportParams::default()).unwrap().system;
         assert_eq!(system.hosts().map(|(_, _, slots)| slots).collect::<Vec<_>>(), [4, 4]);
     }
 
     #[test]
     fn damaged_files_are_one_message() {
-        let refused = |text: &str| {
-            let file = tempfile::NamedTempFile::new().unwrap();
-            std::fs::write(file.path(), text).unwrap();
-            import(file.path(), &ImportParams::default()).unwrap_err().to_string()
-        };
+        let refused = |text: &str| import(text).unwrap_err().to_string();
         assert!(refused("<system version=\"1\"><cpu numaid=\"0\"/></system>").ends_with("0 GPUs"));
         let twice = topology([""; 4]).replace("dev=\"1\"", "dev=\"0\"");
         assert!(refused(&twice).ends_with("GPU 0 is in the file twice"), "{}", refused(&twice));

@@ -295,14 +295,13 @@ fn numbered(groups: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::{read as import, recognise};
+    use crate::import::Format;
+    use crate::import::samples::{import, is_recognised};
     use hopmap_model::{CostModel, SystemGraph};
 
     fn read_text(text: &str) -> Result<Imported> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        assert_eq!(recognise(file.path()).unwrap().name(), "nvidia-smi");
-        import(file.path(), &ImportParams::default())
+        assert!(is_recognised(Format::NvidiaSmi, text));
+        import(text)
     }
 
     fn levels(system: &SystemGraph) -> Vec<Vec<u32>> {

@@ -201,22 +201,8 @@ fn entries(line: &str) -> Result<Vec<(String, String)>, String> {
 mod tests {
     use super::*;
     use crate::import::hops;
+    use crate::import::samples::{fault, import};
     use hopmap_model::{NodeKind, Paths};
-
-    fn import(text: &str) -> Result<Imported> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        super::super::read(file.path(), &ImportParams::default())
-    }
-
-    /// The error without the path.
-    fn fault(text: &str) -> String {
-        let ImportError::File(hopmap_text::FileError { line, problem, .. }) = import(text).unwrap_err()
-        else {
-            unreachable!()
-        };
-        format!("{}: {problem}", line.unwrap_or(0))
-    }
 
     #[test]
     fn rings_are_closed() {

@@ -137,22 +137,20 @@ fn coordinates(index: usize, dims: [u16; 3]) -> [usize; 3] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ImportError, ImportParams, Imported, read};
+    use super::super::Imported;
     use super::*;
-    use crate::import::hops;
+    use crate::import::{hops, samples};
+
+    fn text(tori: &str) -> String {
+        format!("- topology: t\n  torus3d:\n    toruses:\n{tori}")
+    }
 
     fn import(tori: &str) -> Result<Imported> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), format!("- topology: t\n  torus3d:\n    toruses:\n{tori}")).unwrap();
-        read(file.path(), &ImportParams::default())
+        samples::import(&text(tori))
     }
 
     fn fault(tori: &str) -> String {
-        let ImportError::File(hopmap_text::FileError { line, problem, .. }) = import(tori).unwrap_err()
-        else {
-            unreachable!()
-        };
-        format!("{}: {problem}", line.unwrap_or(0))
+        samples::fault(&text(tori))
     }
 
     /// The example of topology.yaml(5).

@@ -350,21 +350,7 @@ fn unknown(line: usize, key: &str, known: &str) -> ImportError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn import(text: &str) -> Result<Imported> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        super::super::read(file.path(), &ImportParams::default())
-    }
-
-    /// The error without the path.
-    fn fault(text: &str) -> String {
-        let ImportError::File(hopmap_text::FileError { line, problem, .. }) = import(text).unwrap_err()
-        else {
-            unreachable!()
-        };
-        format!("{}: {problem}", line.unwrap_or(0))
-    }
+    use crate::import::samples::{fault, import};
 
     const TREE: &str = "---
 - topology: wide

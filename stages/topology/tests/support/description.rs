@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hopmap_topology::import::{Format, ImportParams, read, recognise};
+use hopmap_topology::import::{Format, ImportParams, Imported, read, recognise};
 
 /// Reads a file as one format and as the detected one: it ends in errors or in consistent machines.
 pub(crate) fn description(path: &Path, format: Format) {
@@ -13,4 +13,11 @@ pub(crate) fn description(path: &Path, format: Format) {
             imported.system.check().unwrap();
         }
     }
+}
+
+/// A text as a file of the format that is detected.
+pub(crate) fn import(text: &str) -> Imported {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    read(file.path(), &ImportParams::default()).unwrap()
 }

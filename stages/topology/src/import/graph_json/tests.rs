@@ -1,12 +1,7 @@
 //! Tests of lenient parsing.
 
 use super::*;
-
-fn import(text: &str) -> Result<Imported> {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), text).unwrap();
-    super::super::read(file.path(), &ImportParams::default())
-}
+use crate::import::samples::import;
 
 fn fault(text: &str) -> String {
     let ImportError::File(hopmap_text::FileError { problem, .. }) = import(text).unwrap_err() else {

@@ -1,8 +1,7 @@
-use std::path::{Path, PathBuf};
-
 use hopmap_model::{Link, NodeKind, Paths, SystemGraph};
 
-use super::super::{Format, ImportParams, Imported, files, read, recognise};
+use super::super::samples::{Folder, import_as};
+use super::super::{Format, ImportParams, Imported, files, recognise};
 
 /// Two switches with two cables between them, a host on each, and one with a dual-port adapter, one port on
 /// each.
@@ -87,35 +86,8 @@ Unicast lids [0x0-0x17] of switch Lid 5 guid 0x0000000000000002 ('spine'):
 ibroute: iberror: failed: dump tables
 ";
 
-/// A temporary folder of a test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let path = std::env::temp_dir().join(format!("hopmap-ibnetdiscover-{}-{name}", std::process::id()));
-        for (name, text) in files {
-            let file = path.join(name);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            std::fs::write(file, text).unwrap();
-        }
-        Self(path)
-    }
-
-    fn import(&self, path: &Path) -> Result<Imported, String> {
-        let imported = read(path, &ImportParams::of(path));
-        imported.map_err(|error| error.to_string().replace(&self.0.display().to_string(), "F"))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
-    }
-}
-
-fn import(name: &str, text: &str) -> Result<Imported, String> {
-    let folder = Folder::new(name, &[("f", text)]);
-    folder.import(&folder.0.join("f"))
+fn import(text: &str) -> Result<Imported, String> {
+    import_as(Format::Ibnetdiscover, text, &ImportParams::default())
 }
 
 fn names(system: &SystemGraph) -> Vec<&str> {
@@ -124,8 +96,8 @@ fn names(system: &SystemGraph) -> Vec<&str> {
 
 #[test]
 fn both_syntaxes_give_the_same_machine() {
-    let blocks = import("blocks", BLOCKS).unwrap();
-    let columns = import("columns", COLUMNS).unwrap();
+    let blocks = import(BLOCKS).unwrap();
+    let columns = import(COLUMNS).unwrap();
     assert_eq!(names(&blocks.system), ["n1", "n2", "n3", "leaf \"a\", 1", "spine"]);
     assert_eq!(names(&blocks.system), names(&columns.system));
     assert_eq!(blocks.system.links, columns.system.links);
@@ -149,7 +121,7 @@ fn both_syntaxes_give_the_same_machine() {
 
 #[test]
 fn ports_and_bandwidths_are_those_of_the_listing() {
-    let system = import("ports", BLOCKS).unwrap().system;
+    let system = import(BLOCKS).unwrap().system;
     let link = |a, p, b, q, bandwidth_bytes_per_s| Link {
         source_port: Some(p),
         destination_port: Some(q),
@@ -164,14 +136,12 @@ fn ports_and_bandwidths_are_those_of_the_listing() {
 
 #[test]
 fn tables_define_routes() {
-    let folder = Folder::new(
-        "tables",
-        &[("fabric.txt", BLOCKS), ("lfts/all.txt", TABLES), ("README", "what it is\n")],
-    );
-    assert_eq!(recognise(&folder.0).unwrap(), Format::Ibnetdiscover);
-    let names: Vec<_> = files(&folder.0, None).unwrap().iter().map(|file| file.name().into_owned()).collect();
+    let folder = Folder::new(&[("fabric.txt", BLOCKS), ("lfts/all.txt", TABLES), ("README", "what it is\n")]);
+    assert_eq!(recognise(&folder.path).unwrap(), Format::Ibnetdiscover);
+    let names: Vec<_> =
+        files(&folder.path, None).unwrap().iter().map(|file| file.name().into_owned()).collect();
     assert_eq!(names, ["machine", "tables/lfts/all.txt"]);
-    let Imported { system, notes } = folder.import(&folder.0).unwrap();
+    let Imported { system, notes } = folder.import(&folder.path).unwrap();
     assert_eq!(
         notes,
         [
@@ -201,8 +171,8 @@ fn tables_define_routes() {
 #[test]
 fn tables_are_matched_by_guid_if_lids_have_changed() {
     let moved = TABLES.replace("0x0014 008 : (Channel", "0x0063 008 : (Channel");
-    let folder = Folder::new("moved", &[("fabric.txt", COLUMNS), ("tables.txt", &moved)]);
-    let Imported { system, notes } = folder.import(&folder.0).unwrap();
+    let folder = Folder::new(&[("fabric.txt", COLUMNS), ("tables.txt", &moved)]);
+    let Imported { system, notes } = folder.import(&folder.path).unwrap();
     assert!(
         notes.contains(&"entries whose LID now belongs to another adapter, assigned by GUID: 1".to_owned()),
         "{notes:?}"
@@ -212,37 +182,37 @@ fn tables_are_matched_by_guid_if_lids_have_changed() {
 
 #[test]
 fn contradictory_tables_are_rejected() {
-    let error = |name: &str, files: &[(&str, &str)]| {
-        let folder = Folder::new(name, files);
-        folder.import(&folder.0).unwrap_err()
+    let error = |files: &[(&str, &str)]| {
+        let folder = Folder::new(files);
+        folder.import(&folder.path).unwrap_err()
     };
     let other = TABLES.replace("0x0014 008", "0x0014 007");
-    let text = error("twice", &[("f", BLOCKS), ("t1", TABLES), ("t2", &other)]);
+    let text = error(&[("f", BLOCKS), ("t1", TABLES), ("t2", &other)]);
     assert_eq!(text, "F/t2:10: LID 20 is forwarded to port 7, but to another port by the table at F/t1:1");
     let twice = TABLES
         .replace("0x0014 008", "0x0010 008 : (Channel Adapter portguid 0x0000000000000022: 'x')\n0x0014 008");
-    let text = error("within", &[("f", BLOCKS), ("t", &twice)]);
+    let text = error(&[("f", BLOCKS), ("t", &twice)]);
     assert_eq!(text, "F/t:10: LID 16 is forwarded to port 8, but to another port by line 9");
-    let text = error("garbage", &[("f", BLOCKS), ("t", &TABLES.replace("0x0008 007", "8 goes to 7"))]);
+    let text = error(&[("f", BLOCKS), ("t", &TABLES.replace("0x0008 007", "8 goes to 7"))]);
     assert_eq!(text, "F/t:15: `8 goes to 7` is not a line of a forwarding table");
-    let text = error("lids", &[("f", &BLOCKS.replace("lid 20", "lid 12")), ("t", TABLES)]);
+    let text = error(&[("f", &BLOCKS.replace("lid 20", "lid 12")), ("t", TABLES)]);
     assert!(text.starts_with("F/f:19: LID 12 belongs to port 1 of `n3 mlx5_0`"), "{text}");
-    let text = error("two", &[("f", BLOCKS), ("g", COLUMNS)]);
+    let text = error(&[("f", BLOCKS), ("g", COLUMNS)]);
     assert_eq!(text, "F: several files are output of ibnetdiscover: f, g");
 }
 
 #[test]
 fn the_same_table_twice_is_one() {
-    let one = Folder::new("once", &[("f", BLOCKS), ("t", TABLES)]);
-    let two = Folder::new("again", &[("f", BLOCKS), ("t", TABLES), ("u", TABLES)]);
-    assert_eq!(one.import(&one.0).unwrap().system, two.import(&two.0).unwrap().system);
+    let one = Folder::new(&[("f", BLOCKS), ("t", TABLES)]);
+    let two = Folder::new(&[("f", BLOCKS), ("t", TABLES), ("u", TABLES)]);
+    assert_eq!(one.import(&one.path).unwrap().system, two.import(&two.path).unwrap().system);
 }
 
 #[test]
 fn switches_without_tables_are_counted() {
     let first: String = TABLES.split_inclusive('\n').take(13).collect();
-    let folder = Folder::new("half", &[("f", BLOCKS), ("t", &first)]);
-    let notes = folder.import(&folder.0).unwrap().notes;
+    let folder = Folder::new(&[("f", BLOCKS), ("t", &first)]);
+    let notes = folder.import(&folder.path).unwrap().notes;
     assert!(notes.contains(&"switches without a table: 1 of 2".to_owned()), "{notes:?}");
     // n1 and n2 reach each other only.
     assert!(
@@ -255,27 +225,27 @@ fn switches_without_tables_are_counted() {
 fn contradictions_report_both_lines() {
     let error = |from: &str, to: &str| {
         assert!(BLOCKS.contains(from), "{from}");
-        import("wrong", &BLOCKS.replacen(from, to, 1)).unwrap_err()
+        import(&BLOCKS.replacen(from, to, 1)).unwrap_err()
     };
     let cases = [
         (
             "[7]\t\"S-0000000000000001\"[7]",
             "[7]\t\"S-0000000000000001\"[6]",
-            "F/f:20: port 7 of `spine` (0000000000000002) is connected to port 6 of `leaf \"a\", 1` (0000000000000001), but by line 13 ",
+            "F:20: port 7 of `spine` (0000000000000002) is connected to port 6 of `leaf \"a\", 1` (0000000000000001), but by line 13 ",
         ),
-        ("[8]\t\"S-0000000000000001\"[8]", "[7]\t\"S-0000000000000001\"[8]", "F/f:21: port 7 of `spine`"),
+        ("[8]\t\"S-0000000000000001\"[8]", "[7]\t\"S-0000000000000001\"[8]", "F:21: port 7 of `spine`"),
         (
             "Ca\t1 \"H-0000000000000030\"",
             "Ca\t1 \"H-0000000000000010\"",
-            "F/f:34: port 1 of `n1 mlx5_0` (0000000000000010) is connected to port 2 of",
+            "F:34: port 1 of `n1 mlx5_0` (0000000000000010) is connected to port 2 of",
         ),
         (
             "S-0000000000000002\"[7]",
             "H-0000000000000002\"[7]",
-            "F/f:14: 0000000000000002 is a switch here, but an adapter by line 13",
+            "F:14: 0000000000000002 is a switch here, but an adapter by line 13",
         ),
-        ("[2]\t\"H-0000000000000020\"[1](21) ", "[2]\t\"H-20\"[1](21) ", "F/f:12: `[2]\t\"H-20\"[1](21)"),
-        ("caguid=0x20", "cagui=0x20", "F/f:27: `cagui=0x20` is not a line of ibnetdiscover"),
+        ("[2]\t\"H-0000000000000020\"[1](21) ", "[2]\t\"H-20\"[1](21) ", "F:12: `[2]\t\"H-20\"[1](21)"),
+        ("caguid=0x20", "cagui=0x20", "F:27: `cagui=0x20` is not a line of ibnetdiscover"),
     ];
     for (from, to, expected) in cases {
         let text = error(from, to);
@@ -289,7 +259,7 @@ fn cables_of_one_end_and_routers_are_kept() {
         .replace("[7]\t\"S-0000000000000001\"[7]\t\t# \"leaf \"a\", 1\" lid 4 4xHDR\n", "")
         .replace("Ca\t1 \"H-0000000000000030\"", "Rt\t1 \"R-0000000000000030\"")
         .replace("\"H-0000000000000030\"", "\"R-0000000000000030\"");
-    let Imported { system, notes } = import("router", &text).unwrap();
+    let Imported { system, notes } = import(&text).unwrap();
     assert_eq!(system.links.len(), 12);
     assert_eq!(system.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(), 2);
     assert!(notes.contains(&"routers, treated as switches: 1".to_owned()), "{notes:?}");
@@ -300,20 +270,20 @@ fn cables_of_one_end_and_routers_are_kept() {
 fn a_truncated_listing_is_rejected() {
     let expected = "which lists no cables (as do 2 nodes in total): the listing is truncated";
     let end = BLOCKS.find("caguid=0x20").unwrap();
-    let error = import("cut", &BLOCKS[..end]).unwrap_err();
+    let error = import(&BLOCKS[..end]).unwrap_err();
     assert!(error.contains(expected), "{error}");
     // After its header an adapter may lack its ports; with -p, entire nodes may be missing.
     let end = BLOCKS.find("\n[1](21)").unwrap();
-    assert!(import("header", &BLOCKS[..end]).unwrap_err().contains(expected));
+    assert!(import(&BLOCKS[..end]).unwrap_err().contains(expected));
     let end = COLUMNS.find("CA    12  1 0x0000000000000021 4x").unwrap();
-    let error = import("columns-cut", &COLUMNS[..end]).unwrap_err();
+    let error = import(&COLUMNS[..end]).unwrap_err();
     assert!(error.contains("the listing is truncated"), "{error}");
     // Within the ports of the last node.
     let last = BLOCKS.find("\ncaguid=0x30").unwrap();
     let adapter = BLOCKS.find("\ncaguid=0x20").unwrap();
     let text = BLOCKS[..adapter].to_owned() + &BLOCKS[last..] + &BLOCKS[adapter..last];
-    assert!(import("whole", &text).is_ok());
-    let error = import("ports-cut", &text[..text.rfind("[2]").unwrap()]).unwrap_err();
+    assert!(import(&text).is_ok());
+    let error = import(&text[..text.rfind("[2]").unwrap()]).unwrap_err();
     assert!(
         error.contains("`n2 mlx5_0`, which does not list its port 2: the listing is truncated"),
         "{error}"
@@ -328,14 +298,13 @@ fn aggregation_nodes_of_switches_are_not_hosts() {
     let adapter = "\ncaguid=0x40\nCa\t1 \"H-0000000000000040\"\t\t# \"Mellanox Technologies Aggregation Node\"\n\
         [1](41) \t\"S-0000000000000001\"[9]\t\t# lid 24 lmc 0 \"leaf \"a\", 1\" lid 4 4xHDR\n";
     let text = BLOCKS.replacen("\nswitchguid=0x2", &format!("{inside}\nswitchguid=0x2"), 1) + adapter;
-    let Imported { system, notes } = import("sharp", &text).unwrap();
-    assert_eq!(system, import("without", BLOCKS).unwrap().system);
+    let Imported { system, notes } = import(&text).unwrap();
+    assert_eq!(system, import(BLOCKS).unwrap().system);
     assert!(notes.contains(&"aggregation nodes of switches, ignored: 1".to_owned()), "{notes:?}");
     // The same holds with forwarding tables.
     let tables = [("fabric.txt", BLOCKS), ("tables.txt", TABLES)];
-    let (plain, sharp) =
-        (Folder::new("tables", &tables), Folder::new("sharp-tables", &[("fabric.txt", &text), tables[1]]));
-    assert_eq!(sharp.import(&sharp.0).unwrap().system, plain.import(&plain.0).unwrap().system);
+    let (plain, sharp) = (Folder::new(&tables), Folder::new(&[("fabric.txt", &text), tables[1]]));
+    assert_eq!(sharp.import(&sharp.path).unwrap().system, plain.import(&plain.path).unwrap().system);
 }
 
 /// Both are listed as adapters.
@@ -346,18 +315,18 @@ fn gateways_are_not_hosts() {
     let columns = COLUMNS.replace("0x0000000000000031", "0x0013970300000031");
     let texts = [("device", by_device.as_str()), ("guid", by_guid.as_str()), ("columns", columns.as_str())];
     for (name, text) in texts {
-        let Imported { system, notes } = import(name, text).unwrap();
+        let Imported { system, notes } = import(text).unwrap();
         let hosts: Vec<&str> = system.hosts().map(|(node, ..)| &*system.nodes[node as usize].name).collect();
         assert_eq!(hosts, ["n1", "n2"], "{name}");
-        assert_eq!(system.links.len(), import("gateway-plain", BLOCKS).unwrap().system.links.len(), "{name}");
+        assert_eq!(system.links.len(), import(BLOCKS).unwrap().system.links.len(), "{name}");
         assert!(
             notes.contains(&"gateways to other networks, treated as switches: 1".to_owned()),
             "{notes:?}"
         );
     }
     let tables = [("fabric.txt", by_device.as_str()), ("tables.txt", TABLES)];
-    let folder = Folder::new("gateway-tables", &tables);
-    assert!(folder.import(&folder.0).is_ok());
+    let folder = Folder::new(&tables);
+    assert!(folder.import(&folder.path).is_ok());
 }
 
 #[test]
@@ -365,7 +334,7 @@ fn nodes_repeated_by_g_count_once() {
     let group = BLOCKS.replacen("\nvendid", "\nChassis 1 (guid 0x1)\n\n# Spine Nodes\nvendid", 1);
     let again: String = BLOCKS.split_inclusive('\n').skip(8).take(6).collect();
     let group = format!("{group}\n# Chassis Switches\n{again}\nNon-Chassis Nodes\n");
-    assert_eq!(import("group", &group).unwrap(), import("plain", BLOCKS).unwrap());
+    assert_eq!(import(&group).unwrap(), import(BLOCKS).unwrap());
 }
 
 #[test]
@@ -378,8 +347,8 @@ fn other_files_are_not_detected() {
         ("conf", "SwitchName=s0 Nodes=n[0-3]\n"),
     ];
     for (name, text) in cases {
-        let folder = Folder::new(name, &[("f", text)]);
-        for path in [folder.0.clone(), folder.0.join("f")] {
+        let folder = Folder::new(&[("f", text)]);
+        for path in [folder.path.clone(), folder.path.join("f")] {
             assert!(!recognise(&path).is_ok_and(|format| format == Format::Ibnetdiscover), "{name}");
         }
     }
@@ -389,11 +358,11 @@ fn other_files_are_not_detected() {
 fn several_subnets_are_rejected_with_a_list() {
     let one =
         [("ib-raw/ib-subnet-fe80:1.txt", COLUMNS), ("ib-raw/ibroutes-fe80:1/ibroute-fe80:1-4.txt", TABLES)];
-    let folder = Folder::new("raw", &one);
-    assert_eq!(recognise(&folder.0).unwrap(), Format::NetlocRaw);
-    let imported = folder.import(&folder.0).unwrap();
-    assert_eq!(imported.system, folder.import(&folder.0.join("ib-raw")).unwrap().system);
+    let folder = Folder::new(&one);
+    assert_eq!(recognise(&folder.path).unwrap(), Format::NetlocRaw);
+    let imported = folder.import(&folder.path).unwrap();
+    assert_eq!(imported.system, folder.import(&folder.path.join("ib-raw")).unwrap().system);
     assert_eq!(imported.system.routing.forwarding.len(), 8);
-    let two = Folder::new("subnets", &[one[0], ("ib-raw/ib-subnet-fe80:2.txt", COLUMNS)]);
-    assert_eq!(two.import(&two.0).unwrap_err(), "F: there are several subnets: fe80:1, fe80:2");
+    let two = Folder::new(&[one[0], ("ib-raw/ib-subnet-fe80:2.txt", COLUMNS)]);
+    assert_eq!(two.import(&two.path).unwrap_err(), "F: there are several subnets: fe80:1, fe80:2");
 }

@@ -1,15 +1,9 @@
-use super::super::recognise;
 use super::*;
 use crate::import::Format;
+use crate::import::samples::import_known;
 
 fn with(text: &str, params: &ImportParams) -> Result<Imported, String> {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), text).unwrap();
-    let is_known = recognise(file.path()).is_ok_and(|format| format == Format::Matrix);
-    let params = ImportParams { format: Some(Format::Matrix), ..params.clone() };
-    let imported = super::super::read(file.path(), &params).map_err(|error| error.to_string());
-    assert!(is_known || imported.is_err(), "{text:?}");
-    imported
+    import_known(Format::Matrix, text, params)
 }
 
 fn import(text: &str) -> Result<Imported, String> {

@@ -1,7 +1,6 @@
-use std::path::{Path, PathBuf};
-
 use hopmap_model::NodeKind;
 
+use super::super::samples::{Folder, import_known, is_recognised};
 use super::super::{Format, ImportParams, Imported, files, read, recognise};
 use super::{description, is_cut};
 
@@ -29,25 +28,14 @@ n,m
 0000:0000:0000:0013,0000:0000:0000:0011,2,7,3
 ";
 
-fn file(name: &str, text: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("hopmap-netloc-{}-{name}", std::process::id()));
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
-fn import(name: &str, text: &str) -> Result<Imported, String> {
-    let path = file(name, text);
-    let imported = read(&path, &ImportParams { format: Some(Format::Netloc), ..ImportParams::of(&path) });
-    std::fs::remove_file(&path).unwrap();
-    imported.map_err(|error| error.to_string().replace(&path.display().to_string(), "F"))
+fn import(text: &str) -> Result<Imported, String> {
+    import_known(Format::Netloc, text, &ImportParams::default())
 }
 
 #[test]
 fn a_small_fabric_is_read_completely() {
-    let path = file("recognised", SMALL);
-    assert_eq!(recognise(&path).unwrap(), Format::Netloc);
-    std::fs::remove_file(&path).unwrap();
-    let Imported { system, notes } = import("whole", SMALL).unwrap();
+    assert!(is_recognised(Format::Netloc, SMALL));
+    let Imported { system, notes } = import(SMALL).unwrap();
     let names: Vec<_> = system.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["N_3", "n1", "n2", "leaf, 1", "leaf"]);
     assert_eq!(system.nodes[1].address.as_deref(), Some("0000000000000011"));
@@ -77,27 +65,25 @@ fn a_small_fabric_is_read_completely() {
 
 #[test]
 fn a_folder_with_one_subnet_is_read_like_its_file() {
-    let folder = std::env::temp_dir().join(format!("hopmap-netloc-{}-folder", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let temporary = Folder::new(&[("IB-fe80:0000:0000:0000-nodes.txt", SMALL)]);
+    let folder = &temporary.path;
     let first = folder.join("IB-fe80:0000:0000:0000-nodes.txt");
-    std::fs::write(&first, SMALL).unwrap();
-    assert_eq!(recognise(&folder).unwrap(), Format::Netloc);
-    let of_folder = read(&folder, &ImportParams::of(&folder)).unwrap();
+    assert_eq!(recognise(folder).unwrap(), Format::Netloc);
+    let of_folder = read(folder, &ImportParams::of(folder)).unwrap();
     assert_eq!(of_folder, read(&first, &ImportParams::of(&first)).unwrap());
     // The key does not depend on whether the file or the folder was given.
-    assert_eq!(files(&folder, None).unwrap(), files(&first, None).unwrap());
+    assert_eq!(files(folder, None).unwrap(), files(&first, None).unwrap());
     std::fs::write(folder.join("IB-fe80:0000:0000:0001-nodes.txt"), SMALL).unwrap();
-    let error = read(&folder, &ImportParams::of(&folder)).unwrap_err().to_string();
+    let error = read(folder, &ImportParams::of(folder)).unwrap_err().to_string();
     let names = "IB-fe80:0000:0000:0000-nodes.txt, IB-fe80:0000:0000:0001-nodes.txt";
     assert!(error.ends_with(&format!("there are several subnets: {names}")), "{error}");
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn errors_are_reported_with_their_line() {
     let wrong = |from: &str, to: &str| {
         assert!(SMALL.contains(from), "{from}");
-        import("wrong", &SMALL.replacen(from, to, 1)).unwrap_err()
+        import(&SMALL.replacen(from, to, 1)).unwrap_err()
     };
     let cases = [
         ("1\nfe80", "2\nfe80", "F:1: unknown format version 2"),
@@ -139,25 +125,20 @@ fn errors_are_reported_with_their_line() {
         assert!(error.starts_with(expected), "{from} → {to}: {error}");
     }
     let cut: String = SMALL.lines().take(12).collect::<Vec<_>>().join("\n");
-    assert!(import("cut", &cut).unwrap_err().starts_with("F:13: the file ends where the edges"));
+    assert!(import(&cut).unwrap_err().starts_with("F:13: the file ends where the edges"));
 }
 
 #[test]
 fn descriptions_with_any_content_are_skipped() {
     let text = SMALL.replace("leaf, 1", "a ',7,b' - 'c");
-    let imported = import("comma", &text).unwrap();
-    assert_eq!(imported.system.links, import("plain", SMALL).unwrap().system.links);
+    let imported = import(&text).unwrap();
+    assert_eq!(imported.system.links, import(SMALL).unwrap().system.links);
 }
 
 #[test]
 fn other_files_are_not_detected() {
-    for (name, text) in
-        [("matrix", "1\n2\n3\n4\n5\n"), ("empty", ""), ("half", "1\nfe80:0000:0000:0000\n\n5\n")]
-    {
-        let path = file(name, text);
-        let found = recognise(Path::new(&path));
-        std::fs::remove_file(&path).unwrap();
-        assert!(!found.is_ok_and(|format| format == Format::Netloc), "{name}");
+    for text in ["1\n2\n3\n4\n5\n", "", "1\nfe80:0000:0000:0000\n\n5\n"] {
+        assert!(!is_recognised(Format::Netloc, text), "{text}");
     }
 }
 

@@ -1,8 +1,7 @@
-use std::path::{Path, PathBuf};
-
 use hopmap_model::{NodeKind, Paths};
 
-use super::super::{Format, ImportParams, Imported, files, read, recognise};
+use super::super::samples::Folder;
+use super::super::{Format, Imported, files, recognise};
 
 const ETHERNET: &str = r#"{"network_info":{"network_type":1,"subnet_id":"unknown"},"node_info":{
 "AA:00:00:00:00:01":{"phy_id":"AA:00:00:00:00:01","node_type":2,"log_id":"10.0.0.1","desc":" ","edge_ids":[1]},
@@ -21,33 +20,10 @@ const ETHERNET: &str = r#"{"network_info":{"network_type":1,"subnet_id":"unknown
 const PATHS: &str =
     r#"{"path_info":{"AA:00:00:00:00:01":{"AA:00:00:00:00:02":[1,5,8]},"00:00:00:00:00:00:00:01":{}}}"#;
 
-/// A temporary folder of a test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let path = std::env::temp_dir().join(format!("hopmap-netloc-dat-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        files.iter().for_each(|(name, text)| std::fs::write(path.join(name), text).unwrap());
-        Self(path)
-    }
-
-    fn import(&self, path: &Path) -> Result<Imported, String> {
-        let imported = read(path, &ImportParams::of(path));
-        imported.map_err(|error| error.to_string().replace(&self.0.display().to_string(), "F"))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap();
-    }
-}
-
 #[test]
 fn ethernet_with_its_paths_is_read() {
-    let folder = Folder::new("whole", &[("E-nodes.ndat", ETHERNET), ("E-phy-paths.ndat", PATHS)]);
-    for path in [folder.0.clone(), folder.0.join("E-nodes.ndat")] {
+    let folder = Folder::new(&[("E-nodes.ndat", ETHERNET), ("E-phy-paths.ndat", PATHS)]);
+    for path in [folder.path.clone(), folder.path.join("E-nodes.ndat")] {
         assert_eq!(recognise(&path).unwrap(), Format::NetlocDat);
         let names: Vec<_> = files(&path, None).unwrap().iter().map(|file| file.name().into_owned()).collect();
         assert_eq!(names, ["machine", "paths"]);
@@ -74,8 +50,8 @@ fn ethernet_with_its_paths_is_read() {
 
 #[test]
 fn without_paths_messages_take_the_fewest_links() {
-    let folder = Folder::new("plain", &[("E-nodes.ndat", ETHERNET)]);
-    let Imported { system, notes } = folder.import(&folder.0).unwrap();
+    let folder = Folder::new(&[("E-nodes.ndat", ETHERNET)]);
+    let Imported { system, notes } = folder.import(&folder.path).unwrap();
     assert!(system.routing.forwarding.is_empty());
     assert_eq!(notes[1], "no file `…-phy-paths.ndat` in the same folder: messages take the fewest links");
 }
@@ -85,13 +61,13 @@ fn errors_are_reported() {
     let nodes = |from: &str, to: &str| {
         let text = ETHERNET.replacen(from, to, 1);
         assert!(text != ETHERNET, "{from}");
-        let folder = Folder::new("nodes", &[("E-nodes.ndat", &text), ("E-phy-paths.ndat", PATHS)]);
-        folder.import(&folder.0).unwrap_err()
+        let folder = Folder::new(&[("E-nodes.ndat", &text), ("E-phy-paths.ndat", PATHS)]);
+        folder.import(&folder.path).unwrap_err()
     };
     let paths = |to: &str| {
         let text = PATHS.replace("[1,5,8]", to);
-        let folder = Folder::new("paths", &[("E-nodes.ndat", ETHERNET), ("E-phy-paths.ndat", &text)]);
-        folder.import(&folder.0).unwrap_err()
+        let folder = Folder::new(&[("E-nodes.ndat", ETHERNET), ("E-phy-paths.ndat", &text)]);
+        folder.import(&folder.path).unwrap_err()
     };
     assert!(nodes("\"network_type\":1", "\"network_type\":9").contains("unknown network_type 9"));
     assert!(nodes("\"node_type\":1", "\"node_type\":3").contains("has type 3"));
@@ -110,6 +86,6 @@ fn errors_are_reported() {
     assert!(paths("[1,99]").ends_with("there is no edge 99"));
     assert!(paths("[1,3,1,5,8]").ends_with("the path passes through a host before edge 1"));
     assert!(paths("[1,5,7,4,8]").contains("forwards to the same adapter over another link"));
-    let folder = Folder::new("two", &[("E-nodes.ndat", ETHERNET), ("I-nodes.ndat", ETHERNET)]);
-    assert_eq!(folder.import(&folder.0).unwrap_err(), "F: there are several networks: E, I");
+    let folder = Folder::new(&[("E-nodes.ndat", ETHERNET), ("I-nodes.ndat", ETHERNET)]);
+    assert_eq!(folder.import(&folder.path).unwrap_err(), "F: there are several networks: E, I");
 }

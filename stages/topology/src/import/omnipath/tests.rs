@@ -1,8 +1,7 @@
-use std::path::PathBuf;
-
 use hopmap_model::{Paths, SystemGraph};
 
-use super::super::{Format, ImportParams, Imported, read, recognise};
+use super::super::samples::import_known;
+use super::super::{Format, ImportParams, Imported};
 
 const TEXT: &str = "\
 Link Summary
@@ -62,16 +61,8 @@ fn xml() -> String {
     .concat()
 }
 
-fn import(name: &str, text: &str) -> Result<Imported, String> {
-    let path: PathBuf = std::env::temp_dir().join(format!("hopmap-omnipath-{}-{name}", std::process::id()));
-    std::fs::write(&path, text).unwrap();
-    let format = recognise(&path).ok();
-    let imported = read(&path, &ImportParams { format: Some(Format::Omnipath), ..ImportParams::of(&path) });
-    std::fs::remove_file(&path).unwrap();
-    if imported.is_ok() {
-        assert_eq!(format, Some(Format::Omnipath), "{name}");
-    }
-    imported.map_err(|error| error.to_string().replace(&path.display().to_string(), "F"))
+fn import(text: &str) -> Result<Imported, String> {
+    import_known(Format::Omnipath, text, &ImportParams::default())
 }
 
 fn names(system: &SystemGraph) -> Vec<&str> {
@@ -80,8 +71,8 @@ fn names(system: &SystemGraph) -> Vec<&str> {
 
 #[test]
 fn text_and_xml_give_the_same_machine() {
-    let text = import("text", TEXT).unwrap();
-    assert_eq!(import("xml", &xml()).unwrap(), text);
+    let text = import(TEXT).unwrap();
+    assert_eq!(import(&xml()).unwrap(), text);
     let Imported { system, notes } = text;
     assert_eq!(notes, [""; 0]);
     assert_eq!(names(&system), ["node1", "node2", "leaf; 1 & <x>", "spine"]);
@@ -96,8 +87,8 @@ fn text_and_xml_give_the_same_machine() {
 
 #[test]
 fn tables_without_rates_or_guids_are_read() {
-    let text = import("text-again", TEXT).unwrap().system;
-    let Imported { system, notes } = import("selected", SELECTED).unwrap();
+    let text = import(TEXT).unwrap().system;
+    let Imported { system, notes } = import(SELECTED).unwrap();
     assert_eq!(system.nodes, text.nodes);
     assert!(
         system
@@ -107,7 +98,7 @@ fn tables_without_rates_or_guids_are_read() {
             .all(|(a, b)| a.source_port == b.source_port && a.source == b.source)
     );
     assert_eq!(notes, ["links of unknown speed or width, kept without a bandwidth: 8"]);
-    let Imported { system, notes } = import("headed", HEADED).unwrap();
+    let Imported { system, notes } = import(HEADED).unwrap();
     assert_eq!(names(&system), ["node1", "node2", "leaf 1", "spine"]);
     assert!(system.nodes.iter().all(|node| node.address.is_none()));
     assert_eq!(system.links[0].bandwidth_bytes_per_s, Some(12.5e9));
@@ -118,7 +109,7 @@ fn tables_without_rates_or_guids_are_read() {
 fn errors_are_reported() {
     let text = |from: &str, to: &str| {
         assert!(TEXT.contains(from), "{from}");
-        import("wrong", &TEXT.replacen(from, to, 1)).unwrap_err()
+        import(&TEXT.replacen(from, to, 1)).unwrap_err()
     };
     assert!(
         text("0001   8 SW", "0001   7 SW")
@@ -131,22 +122,18 @@ fn errors_are_reported() {
     );
     assert!(text("Link Summary", "FI Link Summary").starts_with("F:1: `FI Link Summary` lists only some"));
     assert!(
-        import("fields", &HEADED.replace("leaf 1;7", "leaf; 1;7"))
-            .unwrap_err()
-            .starts_with("F:3: there are 15 fields")
+        import(&HEADED.replace("leaf 1;7", "leaf; 1;7")).unwrap_err().starts_with("F:3: there are 15 fields")
     );
     assert!(
-        import("number", &HEADED.replace("leaf 1;7", "leaf 1;x"))
+        import(&HEADED.replace("leaf 1;7", "leaf 1;x"))
             .unwrap_err()
             .starts_with("F:3: `x` is not a port number")
     );
-    assert!(
-        import("row", &SELECTED.replace(";9;SW;", ";9;")).unwrap_err().starts_with("F:3: this is not a link")
-    );
+    assert!(import(&SELECTED.replace(";9;SW;", ";9;")).unwrap_err().starts_with("F:3: this is not a link"));
     let xml = |from: &str, to: &str| {
         let changed = xml().replacen(from, to, 1);
         assert!(changed != self::xml(), "{from}");
-        import("xml-wrong", &changed).unwrap_err()
+        import(&changed).unwrap_err()
     };
     let doctype = "<!DOCTYPE Report [<!ENTITY a \"b\">]>\n<Report date";
     assert!(xml("<Report date", doctype).starts_with("F:2: the document type declares"));
@@ -157,7 +144,7 @@ fn errors_are_reported() {
         xml("<PortNum>7</PortNum>", "<PortNum>7</PortNum></Port><Port>").contains("this link has 3 ports")
     );
     assert!(xml("<NodeType>FI</NodeType>", "<NodeType>XX</NodeType>").contains("`XX` is not a node type"));
-    let some = import("some", &self::xml().replace("LinkSummary>", "ISLinkSummary>")).unwrap_err();
+    let some = import(&self::xml().replace("LinkSummary>", "ISLinkSummary>")).unwrap_err();
     assert!(some.contains("`ISLinkSummary` lists only some"), "{some}");
     let deep = "<a>".repeat(100);
     let ends = "</a>".repeat(100);
@@ -172,7 +159,7 @@ fn other_files_are_not_detected() {
         "Link Summary\n",
         "0x1;1;FI;x\n",
     ] {
-        let error = import("other", text).unwrap_err();
+        let error = import(text).unwrap_err();
         assert_eq!(error, "F: the file contains no Omni-Path links");
     }
 }

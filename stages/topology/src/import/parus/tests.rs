@@ -1,6 +1,6 @@
-use super::super::recognise;
 use super::*;
 use crate::import::Format;
+use crate::import::samples::import_known;
 
 /// Two processes on `a` and one on `b`; messages from process 1 to process 0 are slower.
 fn text(test: &str, kind: &str, matrices: &str) -> String {
@@ -17,10 +17,7 @@ fn matrix(length: u32, slow: f64, other: f64) -> String {
 }
 
 fn import(text: &str, params: &ImportParams) -> Result<Imported, String> {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), text).unwrap();
-    assert_eq!(recognise(file.path()).unwrap(), Format::Parus);
-    super::super::read(file.path(), params).map_err(|error| error.to_string())
+    import_known(Format::Parus, text, params)
 }
 
 /// Nanoseconds from process 1, on `b`, to process 0, on `a`, and back.

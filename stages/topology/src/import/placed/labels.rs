@@ -149,13 +149,8 @@ pub(super) fn may_be_domain(label: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::import::{ImportError, ImportParams, Imported, read};
-
-    fn import(text: &str) -> Result<Imported, ImportError> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        read(file.path(), &ImportParams::default())
-    }
+    use crate::import::samples::import;
+    use crate::import::{ImportError, Imported};
 
     /// For each level the number of groups that the hosts are in; and the notes.
     fn groups(text: &str) -> (Vec<usize>, Vec<String>) {

@@ -87,13 +87,11 @@ fn rows(text: &str) -> Result<Vec<Row>> {
 #[cfg(test)]
 mod tests {
     use super::LABELS;
-    use crate::import::{Format, ImportError, ImportParams, Imported, hops, read, recognise};
+    use crate::import::{Format, ImportError, Imported, hops, samples};
 
     fn import(text: &str) -> Result<Imported, ImportError> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        assert_eq!(recognise(file.path()).unwrap(), Format::KubectlNodes);
-        read(file.path(), &ImportParams::default())
+        assert!(samples::is_recognised(Format::KubectlNodes, text));
+        samples::import(text)
     }
 
     /// As `text/tabwriter` aligns: three blanks between columns, none after the last one.

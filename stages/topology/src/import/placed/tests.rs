@@ -1,14 +1,12 @@
 //! Tests of the formats.
 
 use super::*;
-use crate::import::{Format, hops, read, recognise};
+use crate::import::{Format, hops, samples};
 use hopmap_model::{NodeKind, SystemGraph};
 
 fn import(text: &str, format: Format) -> Result<Imported> {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), text).unwrap();
-    assert_eq!(recognise(file.path()).unwrap(), format);
-    read(file.path(), &ImportParams::default())
+    assert!(samples::is_recognised(format, text));
+    samples::import(text)
 }
 
 fn fault(text: &str, format: Format) -> String {

@@ -3,17 +3,13 @@ use proptest::prelude::*;
 use super::*;
 
 fn import(text: &str, params: &ImportParams) -> Result<Imported, String> {
-    let folder = std::env::temp_dir().join(format!("hopmap-scotch-{}-{:p}", std::process::id(), &text));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("a.tgt");
+    let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&file, text).unwrap();
     let params = ImportParams { format: Some(crate::import::Format::Scotch), ..params.clone() };
-    let read = super::super::read(&file, &params).map_err(|error| {
+    super::super::read(file.path(), &params).map_err(|error| {
         let help = miette::Diagnostic::help(&error).map(|help| help.to_string()).unwrap_or_default();
-        format!("{error}; {help}").replace(&format!("{}", file.display()), "F")
-    });
-    std::fs::remove_dir_all(folder).unwrap();
-    read
+        format!("{error}; {help}").replace(&format!("{}", file.path().display()), "F")
+    })
 }
 
 fn distances(text: &str) -> Vec<Vec<u32>> {

@@ -2,15 +2,10 @@
 
 use super::*;
 use crate::import::hops;
-
-fn import_with(text: &str, params: &ImportParams) -> Result<Imported> {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), text).unwrap();
-    super::super::read(file.path(), params)
-}
+use crate::import::samples::{fault, import_text};
 
 fn import(text: &str) -> Imported {
-    import_with(&platform(text), &ImportParams::default()).unwrap()
+    import_text(&platform(text), &ImportParams::default()).unwrap()
 }
 
 fn platform(zones: &str) -> String {
@@ -24,15 +19,6 @@ fn cluster(count: u32, rest: &str) -> String {
         "<cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-{}\" speed=\"1Gf\" bw=\"1GBps\" lat=\"1us\" {rest}/>",
         count - 1
     )
-}
-
-fn fault(text: &str) -> String {
-    match import_with(text, &ImportParams::default()).unwrap_err() {
-        ImportError::File(hopmap_text::FileError { line, problem, .. }) => {
-            format!("{}: {problem}", line.unwrap_or(0))
-        }
-        error => error.to_string(),
-    }
 }
 
 #[test]
@@ -87,7 +73,7 @@ fn switches_are_where_links_meet() {
     assert_eq!((system.nodes.len(), system.links.len(), notes), (5, 8, Vec::new()));
     assert_eq!([hops(&system, "a", "b"), hops(&system, "b", "c")], [Some(2), Some(3)]);
     let params = ImportParams { cost: Some(CostMetric::Latency), ..ImportParams::default() };
-    let system = import_with(&platform(ROUTED), &params).unwrap().system;
+    let system = import_text(&platform(ROUTED), &params).unwrap().system;
     assert!((system.costs().between(0, 2) - 14.0).abs() < 1e-9);
 }
 
