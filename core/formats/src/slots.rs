@@ -24,6 +24,12 @@ impl Slots {
         self.0.is_empty()
     }
 
+    /// The largest number, or 0.
+    #[must_use]
+    pub fn most(&self) -> u32 {
+        self.0.iter().copied().max().unwrap_or(0)
+    }
+
     /// The number that all hosts have, or 0.
     #[must_use]
     pub fn of_all(&self) -> u32 {
@@ -58,6 +64,12 @@ impl Slots {
             }
         }
         Ok(each)
+    }
+}
+
+impl From<u32> for Slots {
+    fn from(all: u32) -> Self {
+        Self(vec![all])
     }
 }
 

@@ -144,7 +144,7 @@ pub fn read(path: &Path, params: &ImportParams) -> Result<Imported> {
     params.refuse(&["slots", "hwloc"], "`every_host` defines the slots", "omit it, or `every_host`")?;
     let host = read_alone(inside.path(), &ImportParams::default())?.system;
     let costs = &params.intra_node_costs;
-    let slots = u32::try_from(host.slots.len()).ok();
+    let slots = u32::try_from(host.slots.len()).unwrap_or(u32::MAX).into();
     let plain = ImportParams { every_host: None, slots, intra_node_costs: Vec::new(), ..params.clone() };
     let mut imported = read_alone(path, &plain).map_err(|error| match error {
         // These formats describe hosts, and so do not take a number of slots.
@@ -176,6 +176,7 @@ fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
         Source::Path(_, read) => read(path, params),
     };
     let mut imported = imported.map_err(|error| error.in_file(path))?;
+    finish::limit(&mut imported, params)?;
     let file = files(path, Some(*format))?.into_iter().next();
     imported.notes.extend(file.map(|file| note_on_foreign(file.path())).transpose()?.flatten());
     imported.notes.extend(finish::notes_of_hosts(&imported.system, params)?);

@@ -78,7 +78,7 @@ fn all_hosts_are_like_the_one_of_a_file() {
     assert_eq!(found, [0.1, 0.5, 0.5, 2.0, 4.0, 0.1, 0.5]);
 
     let fault = |path: &Path, params: &ImportParams| read(path, params).unwrap_err().to_string();
-    let both = ImportParams { slots: Some(8), ..params.clone() };
+    let both = ImportParams { slots: 8.into(), ..params.clone() };
     assert!(
         fault(&network, &both).contains("`slots` has no effect: `every_host` defines"),
         "{}",

@@ -237,6 +237,17 @@ fn switches_are_left_out_by_their_guids() {
 }
 
 #[test]
+fn every_host_has_its_number_of_slots() {
+    let mut fabric = Fabric::default();
+    let leaf = fabric.switch("leaf");
+    (0..3).for_each(|host| fabric.adapter(format!("n{host} mlx5_0"), leaf, false));
+    let read = |slots: &str| import(&fabric.blocks(), |params| params.slots = slots.parse().unwrap());
+    let slots = |text| read(text).unwrap().system.hosts().map(|(.., slots)| slots).collect::<Vec<_>>();
+    assert_eq!([slots("8"), slots("8,4(x2)")], [[8, 8, 8], [8, 4, 4]]);
+    assert_eq!(read("8,4").unwrap_err(), "`slots` has 2 numbers, but the machine topology has 3 hosts");
+}
+
+#[test]
 fn a_report_with_more_links_than_it_states_is_said() {
     let mut fabric = Fabric::default();
     let leaf = fabric.switch("leaf");

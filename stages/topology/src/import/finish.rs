@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hopmap_formats::slots::SLOTS;
 use hopmap_model::{
     CostModel, Levels, Link, Node, NodeKind, RouteCosts, RouteMetric, Routing, Slot, SystemGraph, fill_rates,
     to_u32,
@@ -53,7 +54,7 @@ pub(super) fn check(params: &ImportParams) -> Result<()> {
             help,
         );
     }
-    if params.slots.is_some_and(|slots| slots == 0 || slots as usize > MOST_SLOTS) {
+    if params.slots.most() as usize > MOST_SLOTS {
         return wrong("slots", "is out of range", "a host has between 1 and 16777216 slots");
     }
     for (name, costs) in [("intra_node_costs", &params.intra_node_costs), ("costs", &params.costs)] {
@@ -175,8 +176,8 @@ fn slots(parts: &Parts, params: &ImportParams) -> Result<(Vec<Slot>, Levels)> {
     let hosts: Vec<(u32, &Node)> =
         (0..).zip(&parts.nodes).filter(|(_, node)| node.kind == NodeKind::Host).collect();
     let plain = HostShape {
-        cores: (0..params.slots.unwrap_or(1)).collect(),
-        groups: vec![vec![0; params.slots.unwrap_or(1) as usize]],
+        cores: (0..params.slots().unwrap_or(1)).collect(),
+        groups: vec![vec![0; params.slots().unwrap_or(1) as usize]],
     };
     let shape = |node: &Node| parts.shapes.get(&node.name).unwrap_or(&plain);
     let count: usize = hosts.iter().map(|(_, node)| shape(node).cores.len()).sum();
@@ -253,6 +254,23 @@ fn join(parts: &mut Parts, shapes: &BTreeMap<String, HostShape>) {
     }
 }
 
+/// Takes the slots that are given for each host, and notes hosts that have fewer.
+pub(super) fn limit(Imported { system, notes }: &mut Imported, params: &ImportParams) -> Result<()> {
+    let named = |(node, _, has): (u32, u32, u32)| (system.nodes[node as usize].name.clone(), Some(has));
+    let hosts: Vec<_> = system.hosts().map(named).collect();
+    let given = params.slots.of_hosts("", &hosts, "the machine topology", false);
+    let given = given.map_err(|problem| ImportError::parameter("slots", problem.trim_start(), SLOTS))?;
+    let more = || hosts.iter().zip(&given).filter(|((_, has), given)| given > &has);
+    if let Some(((name, Some(has)), Some(given))) = more().next() {
+        let more = more().count();
+        notes.push(format!("hosts with fewer slots than `slots`: {more} (`{name}` has {has}, not {given})"));
+    }
+    if !params.slots.is_empty() && params.slots.of_all() == 0 {
+        *system = system.with_slots_per_host(|host| given[host].unwrap_or(u32::MAX));
+    }
+    Ok(())
+}
+
 /// Notes on the correspondence of hosts and hwloc files.
 pub(super) fn notes_of_hosts(system: &SystemGraph, params: &ImportParams) -> Result<Vec<String>> {
     let Some(folder) = &params.hwloc else { return Ok(Vec::new()) };
@@ -269,7 +287,7 @@ pub(super) fn notes_of_hosts(system: &SystemGraph, params: &ImportParams) -> Res
     let unused: Vec<&str> = files.iter().map(String::as_str).filter(|name| !used.contains(name)).collect();
     let mut notes = Vec::new();
     if !without.is_empty() {
-        let slots = params.slots.unwrap_or(1);
+        let slots = params.slots().unwrap_or(1);
         notes.push(format!("hosts without an hwloc file, with {slots} slots each: {}", some(&without)));
     }
     if !unused.is_empty() {
@@ -300,7 +318,7 @@ mod tests {
         }
         let params = ImportParams {
             hwloc: Some(InputPath::new(folder.path())),
-            slots: Some(4),
+            slots: 4.into(),
             intra_node_costs: inside.to_vec(),
             ..ImportParams::default()
         };
@@ -317,6 +335,9 @@ mod tests {
         let CostModel::Routes(routes) = &system.cost else { panic!("no routes") };
         assert_eq!(routes.inside.groups, [vec![0, 0, 1, 1, 2, 2, 2, 2]]);
         assert_eq!(notes.len(), 2);
+        let mut imported = Imported { system: system.clone(), notes: Vec::new() };
+        limit(&mut imported, &ImportParams { slots: 4.into(), ..ImportParams::default() }).unwrap();
+        assert_eq!(imported.notes, ["hosts with fewer slots than `slots`: 2 (`n1.cluster` has 2, not 4)"]);
         assert!(notes[0].contains("with 4 slots each: 1 (`n3`)"), "{notes:?}");
         assert!(notes[1].contains("machine topology: 1 (`n9`)"), "{notes:?}");
     }

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use hopmap_formats::slots::Slots;
 use hopmap_model::{InputPath, SystemGraph, SystemGraphError, numbers, numbers_schema};
 use hopmap_process::RunError;
 use hopmap_text::{FileError, Foreign, foreign_lines, shown, without_foreign};
@@ -36,9 +37,9 @@ pub struct ImportParams {
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "numbers")]
     #[schemars(schema_with = "numbers_schema")]
     pub link_bandwidth_bytes_per_s: Vec<f64>,
-    /// Slots per host where the number of cores is unknown; 1 by default.
-    #[schemars(range(min = 1))]
-    pub slots: Option<u32>,
+    /// Slots per host where the number of cores is unknown, 1 by default; or a list with the most slots of each host, in the
+    /// order of the machine topology.
+    pub slots: Slots,
     /// Folder with the `lstopo` output of hosts, `HOST.xml` or `HOST.diff.xml`; their cores become slots.
     pub hwloc: Option<InputPath>,
     /// File that describes one host, such as the output of `nvidia-smi topo -m` or `lstopo`: all hosts are like it inside.
@@ -71,6 +72,11 @@ impl ImportParams {
         Self { path: Some(InputPath::new(path)), ..Self::default() }
     }
 
+    /// The slots of hosts that have the most, if they are given.
+    pub(super) fn slots(&self) -> Option<u32> {
+        Some(self.slots.most()).filter(|slots| *slots > 0)
+    }
+
     /// Rejects parameters that have no effect, with a reason.
     pub(super) fn refuse(&self, names: &[&'static str], why: &str, help: &str) -> Result<()> {
         let given = [
@@ -78,7 +84,7 @@ impl ImportParams {
             ("cost", self.cost.is_some()),
             ("link_latency_s", self.link_latency_s.is_some()),
             ("link_bandwidth_bytes_per_s", !self.link_bandwidth_bytes_per_s.is_empty()),
-            ("slots", self.slots.is_some()),
+            ("slots", !self.slots.is_empty()),
             ("hwloc", self.hwloc.is_some()),
             ("every_host", self.every_host.is_some()),
             ("hardware_threads", self.hardware_threads),

@@ -284,7 +284,8 @@ fn read_lossless(root: &Map<String, Value>, params: &ImportParams) -> Result<Imp
     let help = "omit it, or remove `cost` and `slots` from the file";
     let refused = ["cost", "hwloc", "intra_node_costs", "networks", "leave_out"];
     params.refuse(&refused, "the file defines slots and costs", help)?;
-    let notes = params.slots.map(|_| "the file defines the slots of hosts: `slots` has no effect".to_owned());
+    let notes = (params.slots.of_all() > 0)
+        .then(|| "the file defines the slots of hosts: `slots` has no effect".to_owned());
     let mut system = SystemGraph {
         nodes: list(root, "nodes", node)?,
         links: list(root, "links", link)?,

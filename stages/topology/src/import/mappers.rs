@@ -238,7 +238,7 @@ mod tests {
     fn the_machine_is_that_of_the_synthetic_one() {
         let params = serde_json::json!({ "shape": "kahip:4:16:8", "costs": "1:10:100", "host_level": 1 });
         let expected = crate::synthetic(&serde_json::from_value(params).unwrap()).unwrap();
-        let four = ImportParams { slots: Some(4), ..ImportParams::default() };
+        let four = ImportParams { slots: 4.into(), ..ImportParams::default() };
         let costs = ImportParams { costs: vec![1.0, 10.0, 100.0], ..four.clone() };
         assert_eq!(import("4:16:8\n1:10:100\n", &four).unwrap().system, expected);
         assert_eq!(import("# S\n4:16:8\n", &costs).unwrap().system, expected);
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(message(""), "F: there is no hierarchy");
         let costs = ImportParams { costs: vec![1.0, 2.0], ..ImportParams::default() };
         assert!(import("4:4\n1:2", &costs).unwrap_err().contains("conflicts with the distances"));
-        let slots = ImportParams { slots: Some(5), ..ImportParams::default() };
+        let slots = ImportParams { slots: 5.into(), ..ImportParams::default() };
         assert!(import("4:4\n1:2", &slots).unwrap_err().contains("no level of the tree has groups"));
     }
 

@@ -35,7 +35,7 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     refuse(params, &["slots"])?;
     let Square { names, costs } = Table::read(text)?.square()?;
-    let endpoints = match (names, params.slots) {
+    let endpoints = match (names, params.slots()) {
         (Some(names), None) => endpoints(&names)?,
         (None, slots) => numbered(costs.len().isqrt(), slots.unwrap_or(1))?,
         (Some(_), Some(_)) => {

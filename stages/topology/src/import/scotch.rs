@@ -121,7 +121,7 @@ pub(super) fn tree(branches: &[u32], costs: &[f64], params: &ImportParams) -> Re
         let problem = "has no effect: the file defines the costs of all levels";
         return Err(ImportError::parameter("intra_node_costs", problem, "omit it"));
     }
-    let slots = params.slots.unwrap_or(1);
+    let slots = params.slots().unwrap_or(1);
     let mut size = 1_u64;
     let mut sizes = vec![1];
     sizes.extend(branches.iter().map(|&branches| {
@@ -180,7 +180,7 @@ fn numbered_tree(levels: &[(u32, f64)], numbers: &[u32], params: &ImportParams) 
             *terminal = vec![to_u32(slot)];
         }
     });
-    let slots = params.slots.unwrap_or(1) as usize;
+    let slots = params.slots().unwrap_or(1) as usize;
     if slots == 1 {
         let width = (count - 1).to_string().len();
         for (slot, node) in system.nodes.iter_mut().take(count).enumerate() {
@@ -230,7 +230,7 @@ fn grid(sizes: &[u32], wraps: bool, params: &ImportParams) -> Result<Numbered> {
         shapes: BTreeMap::new(),
     };
     let system = finish::machine(parts, params)?;
-    let slots = params.slots.unwrap_or(1);
+    let slots = params.slots().unwrap_or(1);
     let terminals = (0..count).map(|host| (host * slots..(host + 1) * slots).collect()).collect();
     Ok((system, terminals))
 }
@@ -248,7 +248,7 @@ fn weighted(
     notes: &mut Vec<String>,
     most: usize,
 ) -> Result<Weighted> {
-    let slots_of_one = params.slots.unwrap_or(1);
+    let slots_of_one = params.slots().unwrap_or(1);
     let total: u64 = terminals.iter().map(|&(_, weight)| u64::from(weight) * u64::from(slots_of_one)).sum();
     if total > most as u64 {
         return Err(malformed(

@@ -48,7 +48,7 @@ fn all_notations_are_equivalent() {
 
 #[test]
 fn rows_without_names_are_slots_on_request() {
-    let params = |slots| ImportParams { slots: Some(slots), ..ImportParams::default() };
+    let params = |slots| ImportParams { slots: u32::into(slots), ..ImportParams::default() };
     let system = with("0,1\n1,0\n", &params(2)).unwrap().system;
     assert_eq!((system.nodes.len(), system.slots[1].core), (1, 1));
     assert!(with("0,1\n1,0\n", &params(3)).unwrap_err().contains("does not divide the 2 rows"));

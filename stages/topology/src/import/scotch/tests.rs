@@ -55,7 +55,7 @@ fn leaves_of_ltleaf_are_permuted() {
     let permuted = import("ltleaf 2 2 10 3 1 6 5 3 1 0 2 4", &ImportParams::default()).unwrap().system;
     let names: Vec<_> = permuted.hosts().map(|host| permuted.nodes[host.0 as usize].name.clone()).collect();
     assert_eq!(names, ["host5", "host3", "host1", "host0", "host2", "host4"]);
-    let params = ImportParams { slots: Some(3), ..ImportParams::default() };
+    let params = ImportParams { slots: 3.into(), ..ImportParams::default() };
     let inside = import("ltleaf 2 2 10 3 1 3 2 0 1", &params).unwrap().system;
     assert_eq!(inside.slots.iter().map(|slot| slot.core).collect::<Vec<_>>(), [2, 0, 1, 2, 0, 1]);
     assert!(import("ltleaf 2 2 10 3 1 6 5 3 1 0 2 4", &params).unwrap_err().contains("crosses hosts"));
@@ -94,7 +94,7 @@ fn compiled_decompositions_contain_terminal_distances() {
 
 #[test]
 fn slots_group_leaves_of_trees_and_multiply_slots_of_grids() {
-    let params = |slots| ImportParams { slots: Some(slots), ..ImportParams::default() };
+    let params = |slots| ImportParams { slots: u32::into(slots), ..ImportParams::default() };
     let tree = import("tleaf 2 3 100 4 10", &params(4)).unwrap().system;
     assert_eq!((tree.hosts().count(), tree.slots.len()), (3, 12));
     assert_eq!(tree.costs().between(0, 11) as u32, 110);
