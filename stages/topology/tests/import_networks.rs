@@ -237,6 +237,22 @@ fn switches_are_left_out_by_their_guids() {
 }
 
 #[test]
+fn short_and_full_names_are_one_machine_unless_devices_contradict() {
+    for (names, hosts, said) in [
+        (&["n1.x mlx5_0", "n1 mlx5_1"][..], 1, false),
+        (&["n1 mlx5_0", "n1", "n2", "n2"], 2, false),
+        (&["n1.x mlx5_0", "n1 mlx5_0"], 2, true),
+        (&["n1.x mlx5_0", "n1.y mlx5_1", "n1 mlx5_2"], 3, true),
+    ] {
+        let mut fabric = Fabric::default();
+        let leaf = fabric.switch("leaf");
+        names.iter().for_each(|name| fabric.adapter(*name, leaf, false));
+        let Imported { system, notes } = import(&fabric.blocks(), |_| ()).unwrap();
+        assert_eq!((system.hosts().count(), !notes.is_empty()), (hosts, said), "{names:?}: {notes:?}");
+    }
+}
+
+#[test]
 fn every_host_has_its_number_of_slots() {
     let mut fabric = Fabric::default();
     let leaf = fabric.switch("leaf");
@@ -378,7 +394,7 @@ proptest! {
                 let description = match kind {
                     0 => format!("n{number} mlx5_{card}"),
                     1 => format!("n{number} HCA-{}", card + 1),
-                    2 => format!("n{number}.cluster hfi1_{card}"),
+                    2 => format!("n{number}{} hfi1_{card}", if card == 1 { "" } else { ".cluster" }),
                     3 => format!("n{number}-ib mlx4_{card} (rail {card})"),
                     4 => format!("localhost mlx5_{card}"),
                     5 => format!("(none) HCA-{card}"),

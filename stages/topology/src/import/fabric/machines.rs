@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hopmap_formats::host_names::short;
 use hopmap_model::NodeKind;
 
 use super::dump::{FabricNode, device_of};
@@ -27,6 +28,7 @@ pub(super) fn assign(nodes: &mut [FabricNode], remarks: &mut Vec<String>) {
             None => nameless.push((adapter, "host".to_owned())),
         }
     }
+    join_short_names(nodes, &mut by_word, remarks);
     let mut named = Vec::new();
     let are_bare = are_bare_names(nodes, &by_word);
     for (word, adapters) in by_word {
@@ -35,6 +37,35 @@ pub(super) fn assign(nodes: &mut [FabricNode], remarks: &mut Vec<String>) {
     }
     named.extend(after_addresses(nodes, &named, &nameless, remarks));
     named.into_iter().for_each(|(adapter, name)| nodes[adapter].host = Some(name));
+}
+
+/// Joins `n1` to `n1.cluster`, which are one host unless both have a device, or several hosts are `n1`.
+fn join_short_names(
+    nodes: &[FabricNode],
+    by_word: &mut BTreeMap<String, Vec<usize>>,
+    remarks: &mut Vec<String>,
+) {
+    let mut full: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for word in by_word.keys().filter(|word| short(word) != word.as_str()) {
+        full.entry(short(word).to_owned()).or_default().push(word.clone());
+    }
+    let mut apart = Vec::new();
+    for (name, full) in full {
+        let Some(own) = by_word.get(&name) else { continue };
+        let all: Vec<usize> = own.iter().chain(&by_word[&full[0]]).copied().collect();
+        if full.len() == 1 && is_one(nodes, &all) {
+            by_word.remove(&name);
+            by_word.insert(full[0].clone(), all);
+        } else {
+            apart.push(format!("`{name}` and `{}`", full[0]));
+        }
+    }
+    if let Some(first) = apart.first() {
+        remarks.push(format!(
+            "names that may be those of one host, but have the same device or are several hosts, kept apart: {} ({first})",
+            apart.len()
+        ));
+    }
 }
 
 /// The hosts of adapters without one, which have a prefix of their names: those of their cards if another port
@@ -76,13 +107,14 @@ fn after_addresses(
     found
 }
 
-/// Whether all descriptions are names of hosts alone, as `rdma-ndd` writes them with `%h`: then several machines have as many cards each. A
-/// name that only some have several times may still be that of several machines, and so may the only one.
+/// Whether descriptions are names of hosts alone, as `rdma-ndd` writes them with `%h`, or name a device: then several machines have as many
+/// cards each. A name that only some have several times may still be that of several machines, and so may the only one.
 fn are_bare_names(nodes: &[FabricNode], by_word: &BTreeMap<String, Vec<usize>>) -> bool {
     let cards_of = |adapters: &Vec<usize>| {
-        let is_bare = adapters.iter().all(|&adapter| device_of(&nodes[adapter].description).is_empty());
+        let has_device = |adapter: &usize| !device_of(&nodes[*adapter].description).is_empty();
+        let with_device: Vec<usize> = adapters.iter().copied().filter(has_device).collect();
         let cards: BTreeSet<_> = adapters.iter().map(|&adapter| nodes[adapter].card()).collect();
-        is_bare.then_some(cards.len())
+        is_one(nodes, &with_device).then_some(cards.len())
     };
     let mut cards = by_word.values().map(cards_of);
     let first = cards.next().flatten();
