@@ -299,8 +299,15 @@ proptest! {
         let plain = import(&compute.blocks(), |_| ()).unwrap();
         prop_assert!(plain.notes.is_empty(), "{:?}", plain.notes);
         prop_assert_eq!(plain.system.links.len(), 2 * (compute.adapters.len() + compute.trunks.len()));
+        let only_switches = |in_lines, adapter: &str| {
+            let text: String = whole.link_info(in_lines);
+            format!("{}\n", text.split(adapter).next().unwrap_or_default())
+        };
+        let adapter = format!("\n0x{:016x}", Fabric::guid(whole.switches.len()));
+        let only_switches = [only_switches(false, "\nCA: "), only_switches(true, &adapter)];
         let fabrics = [whole.blocks(), whole.report(), whole.link_info(false), whole.link_info(true)];
-        let rated = fabrics.into_iter().chain([whole.csv(true), whole.json(true)]).map(|text| (text, true));
+        let fabrics = fabrics.into_iter().chain(only_switches);
+        let rated = fabrics.chain([whole.csv(true), whole.json(true)]).map(|text| (text, true));
         let unrated = [whole.csv(false), whole.json(false), whole.slurm()].map(|text| (text, false));
         for (text, has_rates) in rated.chain(unrated) {
             let all = import(&text, |_| ()).unwrap();

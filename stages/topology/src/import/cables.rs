@@ -47,7 +47,7 @@ impl End {
         }
     }
 
-    fn reversed(&self) -> Self {
+    pub(super) fn reversed(&self) -> Self {
         Self { node: self.peer, port: self.peer_port, peer: self.node, peer_port: self.port, ..*self }
     }
 }

@@ -8,6 +8,7 @@ mod machines;
 
 pub(super) use dump::{Fabric, FabricLink, FabricNode};
 use dump::{members, without_adapters_of_switches};
+pub(super) use machines::is_adapter;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

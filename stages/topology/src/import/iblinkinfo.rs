@@ -1,11 +1,13 @@
 //! Output of `iblinkinfo`: one line per port with its link, below a line per node, or with everything in it (`-l`).
 //!
-//! In the format of `print_port` in infiniband-diags. Without `-l` a peer has no GUID, and is found by its LID.
+//! In the format of `print_port` in infiniband-diags. Without `-l` a peer has no GUID, and is found by its LID. With
+//! `--switches-only` adapters are peers only.
 
 use std::collections::HashMap;
 
 use super::cables::End;
-use super::format::{Sample, malformed, unless_allowed};
+use super::fabric::is_adapter;
+use super::format::{Sample, malformed, note, unless_allowed};
 use super::ibnetdiscover::listing::Listing;
 use super::units::{lanes_bandwidth, prefixed_guid, word};
 use super::{ImportError, ImportParams, Imported, Result};
@@ -16,8 +18,8 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let mut cut = None;
-    let mut listing = listing(&ports(text, &mut cut)?, &mut cut)?;
     let mut notes = Vec::new();
+    let mut listing = listing(&ports(text, &mut cut)?, &mut cut, &mut notes)?;
     listing.join_ports(&mut notes);
     let complete = listing.check_complete();
     listing.notes(&mut notes);
@@ -27,7 +29,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
 }
 
 /// `cut` is what a complete listing would have.
-fn listing(ports: &[Port<'_>], cut: &mut Option<ImportError>) -> Result<Listing> {
+fn listing(ports: &[Port<'_>], cut: &mut Option<ImportError>, notes: &mut Vec<String>) -> Result<Listing> {
     let mut lines_of: HashMap<u64, usize> = HashMap::new();
     ports.iter().for_each(|port| *lines_of.entry(port.guid).or_default() += 1);
     // With `-l` kinds are not listed. All ports of a switch have one GUID; each port of an adapter has its own.
@@ -39,6 +41,24 @@ fn listing(ports: &[Port<'_>], cut: &mut Option<ImportError>) -> Result<Listing>
         let known = by_lid.entry(row.own.lid).or_insert(Some(*guid));
         *known = known.filter(|known| known == guid);
     }
+    let of_peer = |peer: &Side| {
+        let known = peer.guid.or_else(|| by_lid.get(&peer.lid).copied().flatten());
+        (known, known.unwrap_or(u64::from(peer.lid)))
+    };
+    // A switch that is not listed would have no device in its description, or be at several ports.
+    let mut only_peers: HashMap<u64, bool> = HashMap::new();
+    for (peer, name) in ports.iter().filter_map(|port| Some((port.row.peer.as_ref()?, port.row.name))) {
+        let (_, number) = of_peer(peer);
+        if !letters.contains_key(&number) {
+            only_peers.entry(number).and_modify(|is_one| *is_one = false).or_insert(is_adapter(name));
+        }
+    }
+    let are_switches =
+        only_peers.values().all(|is_one| *is_one) && letters.values().all(|letter| *letter != 'H');
+    if are_switches {
+        let what = "switches alone are listed, as by `--switches-only` or where a listing is cut off; adapters at their ports";
+        note(notes, what, only_peers.len());
+    }
     let mut listing = Listing::default();
     for Port { line, guid, name, row, .. } in ports {
         let node = listing.node(*line, letters[guid], *guid, name)?;
@@ -46,7 +66,8 @@ fn listing(ports: &[Port<'_>], cut: &mut Option<ImportError>) -> Result<Listing>
             listing.port_without_peer();
             continue;
         };
-        let Some(to) = peer.guid.or_else(|| by_lid.get(&peer.lid).copied().flatten()) else {
+        let (known, number) = of_peer(peer);
+        let Some(to) = known.or(are_switches.then_some(number)) else {
             let problem = format!("`{}`, the other end, is not listed with a LID of its own", row.name);
             let help = "list all nodes, while a subnet manager runs, or list GUIDs: `iblinkinfo -l`";
             cut.get_or_insert_with(|| malformed(*line, problem, help));
@@ -54,7 +75,14 @@ fn listing(ports: &[Port<'_>], cut: &mut Option<ImportError>) -> Result<Listing>
         };
         let to = listing.node(*line, letters.get(&to).copied().unwrap_or('H'), to, row.name)?;
         let (port, peer_port, bandwidth_bytes_per_s) = (row.own.number, peer.number, row.bandwidth());
-        listing.cables.ends.push(End { node, port, peer: to, peer_port, bandwidth_bytes_per_s, line: *line });
+        let end = End { node, port, peer: to, peer_port, bandwidth_bytes_per_s, line: *line };
+        listing.cables.ends.push(end);
+        if are_switches && only_peers.contains_key(&number) {
+            listing.cables.ends.push(end.reversed());
+            if known.is_none() {
+                listing.cables.nodes[to].address = format!("lid-{}", peer.lid);
+            }
+        }
     }
     Ok(listing)
 }

@@ -145,6 +145,11 @@ fn is_device(text: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic()) && has_number && rest.chars().all(is_plain)
 }
 
+/// Whether a description names a device, or is that of an aggregation node, as no switch has it.
+pub(in crate::import) fn is_adapter(description: &str) -> bool {
+    is_device(device_of(description)) || description.contains("Aggregation Node")
+}
+
 /// First words of the descriptions that drivers and firmware set.
 const MAKERS: &str = "bluefield cisco connectx cornelis dell hp hpe ibm infiniband infinihost intel mellanox nvidia omni-path \
                       oracle qlogic sun voltaire";
