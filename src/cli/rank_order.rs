@@ -72,7 +72,8 @@ Examples:
   hopmap rank-order --topology labels.csv --hosts-file hosts --tp 8 --bytes dp=20000000000 --bandwidth 400e9,200e9"
 )]
 pub(crate) struct Arguments {
-    /// Topology of the network: any file that topology/import reads, or the folder of a stored topology.
+    /// Topology of the network: any file that topology/import reads, or the folder of a stored topology. A file that needs parameters is
+    /// imported first: `hopmap exec topology/import -p path=FILE -p 'leave_out=["storage-*"]' --out network`.
     #[arg(long, value_name = "FILE")]
     topology: PathBuf,
     /// Hosts in their present order, such as node[7,66,70,8]; those beyond the job are spares [default: those of the Slurm job].

@@ -363,8 +363,7 @@ impl<'a> Networks<'a> {
         let quoted = |name: &&str| format!("\"{}\"", Pattern::escape(name));
         let list: Vec<String> = names.iter().take(MOST_SHOWN).map(quoted).collect();
         let more = names.len() - list.len();
-        let end = if more > 0 { format!(", and the names of the other {more}") } else { String::new() };
-        list.join(", ") + &end
+        list.join(", ") + &if more > 0 { format!(", and the other {more} names") } else { String::new() }
     }
 
     /// The hosts of every part that no path joins to the others, most first.

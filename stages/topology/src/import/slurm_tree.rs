@@ -207,7 +207,10 @@ pub(super) fn chosen(names: &[&str], params: &ImportParams, problem: &str) -> Re
             return Ok(0);
         }
         let problem = format!("{} topologies{problem}: {}", names.len(), listed(names));
-        let help = format!("choose one of them: `topology = \"{}\"`", names.first().unwrap_or(&""));
+        let help = format!(
+            "choose one of them: `topology = \"{}\"` of topology/import",
+            names.first().unwrap_or(&"")
+        );
         return Err(malformed(None, problem, help));
     };
     names.iter().position(|name| name == wanted).ok_or_else(|| {
