@@ -25,7 +25,9 @@ const MESSAGES: &str = "-E- |-I- |-W- |Error from server|Unable to connect to th
                         No resources found|Script started|Script done|❯ |Connection to |Last login: |LANGUAGE = (|\
                         LC_ALL = (|LANG = |are supported and installed on your|slurm_load_|discovering network|Welcome to |\
                         Web console: |Activate the web console with: |* Documentation: |* Management: |* Support: |****|\
-                        Authorized users only|Authorised users only|Unauthorized |Unauthorised |You have mail|You have new mail";
+                        Authorized users only|Authorised users only|Unauthorized |Unauthorised |You have mail|You have new mail|\
+                        Last failed login: |There was 1 failed login |There were |This system is |This is a private |Use of this |\
+                        Access to this |By using this |By accessing |You are accessing |System information as of ";
 /// Programs whose call behind `#` or `%` is a line of a terminal rather than a comment.
 const CALLED: &str = "ibnetdiscover iblinkinfo ibdiagnet opareport opaextractlink kubectl scontrol nvidia-smi lstopo \
                       netloc_ib_gather_raw sudo ssh srun";
@@ -169,7 +171,7 @@ Nov  9 12:00:00 n1 opensm[7]: state change\n12:00:00 scanning\n\
 [ 1234.567890] mlx5_core 0000:3b:00.0: port module event\n$ ibnetdiscover > fabric\n# ibnetdiscover\n\
 % sudo iblinkinfo -l\nuser@n1:~$ ibnetdiscover\n(base) user@n1:~/my-files$\n[root@n1 tmp]# cat fabric\n\
 slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)\ndiscovering network...\n\
-**********\n*  Authorized users only  *\nUnauthorized access is prohibited.\nWelcome to Ubuntu 24.04 LTS\n * Support: x\n\
+**********\n*  Authorized users only  *\nUnauthorized access is prohibited.\nWelcome to Ubuntu 24.04 LTS\nThis system is for authorized use only.\n * Support: x\n\
 user@n1 ~ % kubectl get nodes\nroot@n1:/# cat fabric\nbash-4.2$ cat fabric\nn1# scontrol show topology";
         for line in lines.lines() {
             assert!(is_foreign(line), "{line}");
