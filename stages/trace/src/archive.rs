@@ -18,6 +18,13 @@ pub(crate) fn log_count(cx: &Context<'_>, what: &str, count: u64) {
     }
 }
 
+/// Warns about an input without messages, with the reason if it is known.
+pub(crate) fn warn_of_silence(is_silent: bool, reason: &str, cx: &Context<'_>) {
+    if is_silent {
+        cx.log(format_args!("warning: no messages between ranks were recorded{reason}"));
+    }
+}
+
 /// What to do about a file that ends within a line, and whose part before is of no use.
 pub(crate) const COPY: &str = "the file was not written or copied completely: copy or record it again";
 

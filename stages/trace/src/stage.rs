@@ -1,10 +1,11 @@
 //! The stages of this crate.
 
 use hopmap_model::{
-    Artifact, Context, Error, Events, InputPath, Inputs, Library, Outcome, Outputs, Port, Program,
-    ProgramTotals, Stage, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary,
+    Artifact, Context, Dependency, Error, Events, InputPath, Inputs, Library, Outcome, Outputs, Port,
+    Program, ProgramTotals, Stage, TaskDag, TaskGraph, TextFile, TraceArchive, TraceSummary,
 };
 
+use crate::archive::warn_of_silence;
 use crate::{
     Algorithms, Collectives, DagParams, EventsParams, ExportFormat, ExportParams, GenerateParams,
     ImportParams, LIBOTF2, Otf2Params, OtfParams, ProgramParams, Reader, ReplayParams, SummaryParams,
@@ -72,16 +73,14 @@ fn check_algorithms(collectives: Collectives, algorithms: Algorithms) -> Result<
 
 /// The outcome of a reader of task graphs, whichever it is; one without messages is worth a warning.
 fn done(graph: TaskGraph, collectives: Collectives, cx: &Context<'_>) -> Outcome {
-    if graph.edges.iter().all(|edge| edge.source == edge.destination) {
-        let reason = match collectives {
-            Collectives::Ignore => ", as collective operations are ignored",
-            Collectives::Keep if !graph.collectives.calls.is_empty() => {
-                ", only collective operations, which are kept and not counted as messages"
-            }
-            Collectives::Keep | Collectives::Expand => "",
-        };
-        cx.log(format_args!("warning: no messages between ranks were recorded{reason}"));
-    }
+    let reason = match collectives {
+        Collectives::Ignore => ", as collective operations are ignored",
+        Collectives::Keep if !graph.collectives.calls.is_empty() => {
+            ", only collective operations, which are kept and not counted as messages"
+        }
+        Collectives::Keep | Collectives::Expand => "",
+    };
+    warn_of_silence(graph.edges.iter().all(|edge| edge.source == edge.destination), reason, cx);
     Outcome::Done(Outputs::new().with("task-graph", graph))
 }
 
@@ -186,6 +185,9 @@ impl Stage for Dag {
 
     fn run(params: DagParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let dag = otf2::program_dag(&params, cx)?;
+        let rank = |task: u32| dag.tasks[task as usize].rank;
+        let is_within = |edge: &Dependency| rank(edge.source) == rank(edge.destination);
+        warn_of_silence(dag.dependencies.iter().all(is_within), "", cx);
         Ok(Outcome::Done(Outputs::new().with("task-dag", dag)))
     }
 }

@@ -8,7 +8,7 @@ use crate::support::writer::Part::{Byte, Number};
 use crate::support::writer::{ranks, receive};
 use crate::support::{Listener, OTHER, archives, read_with, sample};
 use hopmap_model::{Context, InputPath, Inputs, Outcome, Stage, TaskDag, TaskGraph, TraceArchive};
-use hopmap_trace::{Dag, DagParams, Generate, GenerateParams, Pattern, Reader};
+use hopmap_trace::{Dag, DagParams, EventsParams, Generate, GenerateParams, ListEvents, Pattern, Reader};
 
 /// Type numbers of events.
 const ISEND_COMPLETE: u8 = 16;
@@ -73,6 +73,23 @@ fn a_message_connects_the_task_before_the_send_to_the_one_after_the_receive() {
     rank.leave(40, 1);
     let tasks = vec![(0, 10), (0, 8), (1, 3), (1, 25)];
     assert_eq!(shape(&archive, |_| ()), Ok((tasks, vec![(0, 1, 0), (0, 3, 500), (2, 3, 0)])));
+}
+
+/// Once these stages, unlike others, did not say it.
+#[test]
+fn an_archive_without_messages_is_said() {
+    for (receiver, said) in [(0, 2), (1, 0)] {
+        let mut archive = ranks(2);
+        archive.thread(1, 0).enter(0, 1).send(11, 0, receiver, 500).leave(20, 1);
+        archive.thread(2, 1).enter(0, 1).any(14, RECV, &receive(0, 500)).leave(40, 1);
+        let (folder, listener) = (tempfile::tempdir().unwrap(), Listener::default());
+        archive.write(folder.path());
+        let (path, cx) = (InputPath::new(folder.path()), Context::new(1, None, &listener));
+        run(DagParams { allow_loss: 1.0, ..DagParams::new(path.clone()) }, &cx).unwrap();
+        ListEvents::run(EventsParams::new(path), Inputs::new(), &cx).unwrap();
+        let log = listener.lines.into_inner().unwrap().join("\n");
+        assert_eq!(log.matches("warning: no messages between ranks were recorded").count(), said, "{log}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::communicators::{Communicators, NoReceiver, is_proc_null};
 use super::program::{Overview, Program, Way, read_by, warn};
 use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{Access, BadEvent, Event, Message, Visitor};
-use crate::archive::log_count;
+use crate::archive::{log_count, warn_of_silence};
 use crate::call_stack::{CallStack, OpenRegions};
 use crate::numbering::Numbering;
 use crate::selection::{Marks, RegionKind, Selection};
@@ -131,6 +131,7 @@ fn report(program: &Program, overview: &Overview, rows: u64, skipped: Skipped, c
     let nowhere = "messages of locations that do not belong to exactly one MPI rank, which are not listed";
     warn(cx, nowhere, skipped.without_process);
     overview.warn(cx);
+    warn_of_silence(skipped.between == 0, "", cx);
 }
 
 /// Shared input of all locations.
@@ -166,7 +167,7 @@ struct Listing<'a, F> {
     skipped: Skipped,
 }
 
-/// Counters of what is not listed.
+/// Counters of what is not listed, and of what is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Skipped {
     /// Messages to `MPI_PROC_NULL`.
@@ -179,6 +180,8 @@ struct Skipped {
     collectives: u64,
     /// Cancelled sends.
     cancelled: u64,
+    /// Listed messages between different ranks.
+    between: u64,
 }
 
 impl Skipped {
@@ -189,6 +192,7 @@ impl Skipped {
         self.without_process += other.without_process;
         self.collectives += other.collectives;
         self.cancelled += other.cancelled;
+        self.between += other.between;
     }
 }
 
@@ -261,6 +265,7 @@ impl<'a, F: FnMut(&mut Rows) -> bool> Listing<'a, F> {
         }
         let (source, destination) = if outwards { (rank, peer) } else { (peer, rank) };
         let (operation, region) = self.place_in_code();
+        self.skipped.between += u64::from(source != destination);
         self.rows.push(Row { time, source, destination, tag, bytes, communicator, operation, region });
         if self.rows.len() >= BATCH && !(self.give)(&mut self.rows) {
             self.bad(number, "the table cannot be written");
