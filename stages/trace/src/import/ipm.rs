@@ -58,6 +58,11 @@ impl Kind {
     }
 }
 
+/// Whether a call sends, or prepares sends.
+pub(super) fn is_send(call: &str) -> bool {
+    matches!(Kind::of(call), Some(Kind::Send | Kind::Exchange | Kind::Prepared))
+}
+
 /// Whether a call that is not in the table may send: receives count at the sender, and files are no ranks.
 fn may_send(call: &str) -> bool {
     let call = call.to_ascii_lowercase();

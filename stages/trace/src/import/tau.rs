@@ -14,14 +14,15 @@
 //! Source: `Profile.cpp` and `TauMpi.c` of TAU. Nodes are world ranks. Bytes are the number of events times
 //! their mean. Events by call path (`… : main => MPI_Send()`) are included in these and are skipped.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph, to_u32};
 use hopmap_text::{FileError, Line, Lines, shown};
 
+use super::ipm::is_send;
 use super::reader::{self, Reader};
-use crate::archive::COPY;
+use crate::archive::{COPY, log_count};
 use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
 pub(super) static READER: Reader = Reader {
@@ -86,12 +87,17 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
         return Err(refuse("the profiles do not contain the receivers of messages".into()));
     }
     let nodes: BTreeSet<u32> = profiles.iter().map(|profile| profile.node).collect();
-    let collectives = sums.collectives;
+    let (collectives, silent) = (sums.collectives, sums.senders.values().filter(|sent| **sent == 0).count());
     let graph = sums.into_graph();
     if let Some(missing) = (0..to_u32(graph.ranks())).find(|node| !nodes.contains(node)) {
         return Err(refuse(format!("`profile.{missing}.0.0` is missing")));
     }
     reader::warn_of_collectives(collectives, cx);
+    log_count(
+        cx,
+        "warning: ranks that sent to receivers which their profiles lack, not counted",
+        silent as u64,
+    );
     Ok(graph)
 }
 
@@ -139,6 +145,8 @@ fn profile(folder: &Path, name: &str) -> Option<Profile> {
 struct Sums {
     accumulator: Accumulator,
     has_pairs: bool,
+    /// Messages with receivers of every node that called sends.
+    senders: BTreeMap<u32, u64>,
     collectives: u64,
     processes: Vec<(u32, Process)>,
     /// The longest inclusive time of a function, in microseconds.
@@ -158,7 +166,9 @@ impl Sums {
         let host = header.and_then(|line| metadata(line.text, "Hostname")).map(str::to_owned);
         let mut computing = has_clock.then_some(0.0);
         for _ in 0..functions {
-            self.function(next_of(&mut lines, "functions")?, &mut computing)?;
+            if self.function(next_of(&mut lines, "functions")?, &mut computing)? {
+                self.senders.entry(profile.node).or_default();
+            }
         }
         if profile.thread == (0, 0) {
             let compute_s = computing.filter(|_| functions > 0).map(|microseconds| microseconds / 1e6);
@@ -181,12 +191,14 @@ impl Sums {
     }
 
     /// Adds the time of a function, except for MPI functions, call paths and samples, which other functions
-    /// include.
-    fn function(&mut self, line: Line<'_>, computing: &mut Option<f64>) -> Result<(), FileError> {
+    /// include. Whether it is one that sends, and was called.
+    fn function(&mut self, line: Line<'_>, computing: &mut Option<f64>) -> Result<bool, FileError> {
         let (text, group) = line.text.rsplit_once(" GROUP=").unwrap_or((line.text, ""));
         let (name, values) = named(line, text)?;
-        let mut values = values.split_ascii_whitespace().skip(2);
-        let exclusive = line.real(values.next(), "exclusive time")?;
+        let mut values = values.split_ascii_whitespace();
+        let is_called =
+            values.next().and_then(|calls| calls.parse::<f64>().ok()).is_some_and(|calls| calls > 0.0);
+        let exclusive = line.real(values.nth(1), "exclusive time")?;
         let inclusive = line.real(values.next(), "inclusive time")?;
         let is_mpi = name.starts_with("MPI_") || words(group).any(|word| word == "MPI");
         let is_part = name.contains(" => ") || words(group).any(|word| word.starts_with("TAU_SAMPLE"));
@@ -194,7 +206,7 @@ impl Sums {
             self.longest = Some(self.longest.unwrap_or(0.0).max(inclusive));
             *sum += if is_mpi || is_part { 0.0 } else { exclusive };
         }
-        Ok(())
+        Ok(is_called && is_send(name.trim_end().trim_end_matches("()")))
     }
 
     fn event(&mut self, line: Line<'_>, node: u32) -> Result<(), FileError> {
@@ -213,6 +225,7 @@ impl Sums {
                 return Err(line.error(Overflow.to_string()));
             }
             self.has_pairs = true;
+            *self.senders.entry(node).or_default() |= messages;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

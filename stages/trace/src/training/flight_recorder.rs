@@ -6,8 +6,10 @@
 //! operation has its peer in its name, `nccl:send 0->1`, as ranks of the group. The recorder keeps the last
 //! operations only; `collective_seq_id` numbers those of a group, so that ranks that kept different ones can be
 //! compared. `pg_status` has the last one of every group, by its local number (`pg_id`), unless that was a message.
+//! `p2p_seq_id` numbers the messages of a rank in a group, where those of a batch may have one number; every entry has
+//! the last one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use hopmap_model::{CollectiveOperation as Operation, Context};
@@ -89,13 +91,25 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
         }
         let (calls, lists) = kept.entry(rank).or_default();
         let mut of_dump = HashMap::new();
-        for entry in dump.entries {
+        // The last number of a message, and the numbers of those that were kept, by process group.
+        let mut messages: HashMap<String, (u64, BTreeSet<u64>)> = HashMap::new();
+        for mut entry in dump.entries {
             let call = call(&entry, &groups, (&job, lists)).map_err(|problem| damaged(&file, problem))?;
+            let (last_message, numbers) =
+                messages.entry(entry.process_group.drain(..).next().unwrap_or_default()).or_default();
+            *last_message = entry.p2p_seq_id.max(*last_message);
             let Some((group, call)) = call else { continue };
+            if !matches!(call, What::Collective { .. }) {
+                numbers.insert(entry.p2p_seq_id);
+            }
             calls.push((group, entry.collective_seq_id, call));
             // The last operation of a group with messages may be one, which has another number.
             let number = entry.pg_id.filter(|_| entry.p2p_seq_id == 0);
             of_dump.insert(group, number.and_then(|number| dump.pg_status.get(&number)).map_or(0, last));
+        }
+        for (last, numbers) in messages.into_values() {
+            let lost = last - numbers.range(1..).count() as u64;
+            job.lost_messages = job.lost_messages.saturating_add(lost);
         }
         for (group, last) in of_dump {
             let known = stated.entry(group).or_default();

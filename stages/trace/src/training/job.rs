@@ -29,6 +29,8 @@ pub(crate) struct Job {
     first: Vec<u64>,
     /// Operations with numbers that some members of their group do not have.
     dropped: u64,
+    /// Sends and receives that their ranks made, but did not keep.
+    pub(super) lost_messages: u64,
 }
 
 impl Job {
@@ -105,11 +107,16 @@ impl Job {
             let named = kind.is_none().then(shape);
             kinds.push(kind.or_else(|| self.kind(named)).unwrap_or_default());
         }
-        let Self { ranks, groups, names, first, dropped, .. } = self;
+        let Self { ranks, groups, names, first, dropped, lost_messages, .. } = self;
         let mut ranks: Vec<Rank> = ranks.into_values().collect();
         let kinds_of_groups = kinds.iter().map(|kind| names[*kind as usize].as_str()).collect();
         let agreed = Groups { members: &groups, names: kinds_of_groups, first: &first, dropped, path };
-        let doubts = agreed.agree(&mut ranks)?;
+        let mut doubts = agreed.agree(&mut ranks)?;
+        if lost_messages > 0 {
+            let reason =
+                format!("at least {lost_messages} sends and receives are not in the traces of their ranks");
+            doubts.incomplete.push(reason);
+        }
         Ok(Checked { ranks, groups, kinds, names, doubts })
     }
 

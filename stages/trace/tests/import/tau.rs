@@ -55,6 +55,16 @@ fn events_of_all_threads_count_for_their_node() {
     assert_eq!(import_path(&files.path("profile.1.0.0"), Format::Auto).unwrap(), *graph);
 }
 
+/// Once the messages of such a rank were missing without a word.
+#[test]
+fn sends_without_receivers_are_said() {
+    let warning = "warning: ranks that sent to receivers which their profiles lack, not counted: 1";
+    for (events, log) in [(&[TO_0][..], &["format: tau"][..]), (&[], &["format: tau", warning])] {
+        let files = [("profile.0.0.0", profile(0, "", &[TO_1])), ("profile.1.0.0", profile(1, "", events))];
+        assert_eq!(Files::new(&files).auto().log, log);
+    }
+}
+
 #[test]
 fn the_clock_metric_is_preferred() {
     let files = Files::new(&[

@@ -379,6 +379,27 @@ fn other_files_are_named_and_nearly_valid_records_read() {
     .unwrap();
     let read = files.auto();
     assert_eq!(read.pairs(), whole.pairs());
+/// Once messages that neither end had kept were lost without a word. Collective operations have the last number, too.
+#[test]
+fn messages_that_no_rank_kept_are_said() {
+    // A batch has one number.
+    for (kept, last, lost) in
+        [(&[][..], 0, 0), (&[1], 1, 0), (&[1, 1, 2], 2, 0), (&[2, 4], 4, 4), (&[1], 3, 4), (&[], 2, 4)]
+    {
+        let dumps = ["nccl:send 0->1", "nccl:recv 1<-0"].map(|name| {
+            let calls = kept.iter().map(|number| (name, *number)).chain([("nccl:all_reduce", last)]);
+            let numbered = |(name, number)| {
+                entry(1, name, "[9]").replacen('{', &format!("{{\"p2p_seq_id\":{number},"), 1)
+            };
+            dump(&calls.map(numbered).collect::<Vec<_>>()).replace("[0, 1, 2]", "[0, 1]")
+        });
+        let log = Files::new(&[("r0.json", &dumps[0]), ("r1.json", &dumps[1])]).auto().log.concat();
+        let said = format!("at least {lost} sends and receives are not in the traces of their ranks");
+        assert_eq!(log.contains("sends and receives"), lost > 0, "{log}");
+        assert!(lost == 0 || log.contains(&said), "{log}");
+    }
+}
+
     assert!(read.log[1].starts_with("warning: 1 file are no valid JSON"), "{:?}", read.log);
 }
 
