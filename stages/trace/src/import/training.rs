@@ -19,20 +19,20 @@ pub(super) static CHAKRA: Reader = Reader {
 };
 
 pub(super) static FLIGHT_RECORDER: Reader = Reader {
-    recognises: |sample| begins(sample.path, flight_recorder::ENDINGS, flight_recorder::recognises),
-    files: |path| inputs(path, flight_recorder::ENDINGS),
+    recognises: |sample| begins(sample.path, flight_recorder::FORMAT),
+    files: |path| inputs(path, flight_recorder::FORMAT),
     read: |path, options, cx| graph((path, &flight_recorder::read(path, cx)?), options, cx),
 };
 
 pub(super) static KINETO: Reader = Reader {
-    recognises: |sample| begins(sample.path, kineto::ENDINGS, kineto::recognises),
-    files: |path| inputs(path, kineto::ENDINGS),
+    recognises: |sample| begins(sample.path, kineto::FORMAT),
+    files: |path| inputs(path, kineto::FORMAT),
     read: |path, options, cx| graph((path, &kineto::read(path, cx)?), options, cx),
 };
 
 pub(super) static INSPECTOR: Reader = Reader {
-    recognises: |sample| begins(sample.path, inspector::ENDINGS, inspector::recognises),
-    files: |path| inputs(path, inspector::ENDINGS),
+    recognises: |sample| begins(sample.path, inspector::FORMAT),
+    files: |path| inputs(path, inspector::FORMAT),
     read: |path, options, cx| {
         graph((path, &inspector::read(path, options.allow_truncated, cx)?), options, cx)
     },

@@ -1,4 +1,4 @@
-//! Chakra execution traces, one per rank: `NAME.RANK.et`, optionally packed, with `comm_group.json` beside them.
+//! Chakra execution traces, one per rank: `NAME.RANK.et`, optionally packed, with `comm_group.json` beside them, packed or not.
 //!
 //! A file is a sequence of protobuf messages, each after its length as a varint: `GlobalMetadata`, then nodes
 //! (`schema/protobuf/et_def.proto` of MLCommons Chakra). Only the fields that are needed are declared; a `comm_size`
@@ -25,14 +25,14 @@ use super::job::{Checked, Job};
 use super::json;
 use super::kinds::kind;
 use super::names::of_chakra;
-use super::ranks::{by_rank, inputs};
+use super::ranks::{Format, by_rank, files_of, inputs};
 use crate::TraceError;
 use crate::archive::check_stop;
 use schedule::{Nodes, Resource};
 
-/// Ending of the files.
-pub(crate) const ENDINGS: &[&str] = &[".et", ".et.gz"];
-const GROUPS: &str = "comm_group.json";
+/// The files, and that of the groups.
+const FORMAT: Format = (&[".et", ".et.gz"], |_| true);
+const GROUPS: [&str; 2] = ["comm_group.json", "comm_group.json.gz"];
 /// Longest message; nodes with the names and shapes of a thousand tensors are shorter.
 const LONGEST: u64 = 64 << 20;
 
@@ -142,28 +142,29 @@ struct Listed {
 /// Whether a folder has files of this format.
 pub(crate) fn recognises(path: &Path, is_folder: bool) -> bool {
     match is_folder {
-        true => super::ranks::files_ending(path, ENDINGS).is_ok(),
-        false => ENDINGS.iter().any(|ending| path.to_string_lossy().ends_with(ending)),
+        true => files_of(path, FORMAT, &Context::detached()).is_ok(),
+        false => FORMAT.0.iter().any(|ending| path.to_string_lossy().ends_with(ending)),
     }
 }
 
 /// The files of a job.
 pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, TraceError> {
-    let mut files = inputs(path, ENDINGS)?;
-    let groups = path.join(GROUPS);
-    if groups.is_file() {
-        files.push(InputPath::named(groups, GROUPS));
-    }
+    let mut files = inputs(path, FORMAT)?;
+    files.extend(groups(path).map(|file| InputPath::named(file, GROUPS[0])));
     Ok(files)
+}
+
+/// The file of the groups, if there is one.
+fn groups(path: &Path) -> Option<PathBuf> {
+    GROUPS.iter().map(|name| path.join(name)).find(|file| file.is_file())
 }
 
 /// Reads the traces of all ranks; `timed` schedules their nodes in time.
 pub(crate) fn read(path: &Path, timed: bool, cx: &Context<'_>) -> Result<Checked, TraceError> {
-    let files = by_rank(path, ENDINGS)?;
+    let files = by_rank(path, FORMAT, cx)?;
     let mut reading =
         Reading { job: Job::default(), groups: HashMap::new(), all: (0..to_u32(files.len())).collect() };
-    let groups = path.join(GROUPS);
-    if groups.is_file() {
+    if let Some(groups) = groups(path) {
         let seed = std::marker::PhantomData::<BTreeMap<String, Vec<u32>>>;
         for (name, members) in json::read(&groups, cx, seed, &mut json::Repaired::default())? {
             let group = reading.job.group(members, kind(None, &name), &groups)?;
@@ -288,7 +289,9 @@ impl Reading {
             None if name.is_empty() || name == "0" => {
                 self.job.group(self.all.clone(), None, file).map_err(|error| error.to_string())?
             }
-            None => return Err(format!("has an operation of group `{name}`, which is not in `{GROUPS}`")),
+            None => {
+                return Err(format!("has an operation of group `{name}`, which is not in `{}`", GROUPS[0]));
+            }
         };
         let processes = to_u32(self.job.groups[group as usize].len());
         let root = node.number("comm_root")?.and_then(|root| u32::try_from(root).ok());

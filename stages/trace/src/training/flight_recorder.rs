@@ -23,11 +23,11 @@ use super::json::{self, Ranks, Repaired};
 use super::kinds::kind;
 use super::kineto;
 use super::names::{Named, element_bytes, named};
-use super::ranks::{RANK, by_rank};
+use super::ranks::{Format, RANK, by_rank};
 use crate::TraceError;
 
-/// Endings of the files.
-pub(crate) const ENDINGS: &[&str] = &[".json", ".json.gz", RANK];
+/// The files.
+pub(crate) const FORMAT: Format = (&[".json", ".json.gz", RANK], recognises);
 
 #[derive(Debug, Deserialize)]
 struct Dump {
@@ -69,7 +69,7 @@ struct Entry {
 
 /// Whether a file begins like a dump. PyTorch sorts its keys; in one that was a pickle, long lists of ranks may come
 /// first.
-pub(crate) fn recognises(head: &str) -> bool {
+fn recognises(head: &str) -> bool {
     let has = |key| head.contains(key);
     (has("\"collective_seq_id\"") && has("\"entries\""))
         || (has("\"pg_config\"") && has("\"version\"") && !kineto::recognises(head))
@@ -80,7 +80,7 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
     let mut job = Job::default();
     let mut kept: BTreeMap<u32, Numbered> = BTreeMap::new();
     let (mut repaired, mut stated) = (Repaired::default(), BTreeMap::new());
-    for (rank, file) in by_rank(path, ENDINGS)? {
+    for (rank, file) in by_rank(path, FORMAT, cx)? {
         let seed = std::marker::PhantomData::<Dump>;
         let dump = json::read(&file, cx, seed, &mut repaired)?;
         let mut groups = HashMap::new();

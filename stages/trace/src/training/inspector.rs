@@ -19,12 +19,12 @@ use super::json::{self, Repaired};
 use super::kinds::kind;
 use super::kineto;
 use super::names::{Named, named};
-use super::ranks::files_ending;
+use super::ranks::{Format, files_of};
 use crate::TraceError;
 use crate::archive::{CUT, warn_of_cut};
 
-/// Endings of the files.
-pub(crate) const ENDINGS: &[&str] = &[".log", ".jsonl", ".gz"];
+/// The files.
+pub(crate) const FORMAT: Format = (&[".log", ".jsonl", ".gz"], recognises);
 
 #[derive(Debug, Deserialize)]
 struct Record {
@@ -76,7 +76,7 @@ struct Communicator {
 }
 
 /// Whether a file begins with a record, in a line or indented.
-pub(crate) fn recognises(head: &str) -> bool {
+fn recognises(head: &str) -> bool {
     let has = |key| head.contains(key);
     head.trim_start().starts_with('{')
         && has("\"header\"")
@@ -99,7 +99,7 @@ pub(crate) fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Resu
     let (mut cut, mut repaired) = (0, Repaired::default());
     let mut communicators: BTreeMap<String, Communicator> = BTreeMap::new();
     let mut recorded: Recorded = BTreeMap::new();
-    for file in files_ending(path, ENDINGS)? {
+    for file in files_of(path, FORMAT, cx)? {
         let (records, error) = json::read_all::<Record>(&file, cx, &mut repaired)?;
         match error {
             Some(error) if !json::is_cut(&error) => return Err(json::damaged(&file, &error).into()),

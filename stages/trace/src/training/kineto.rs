@@ -21,12 +21,12 @@ use super::job::{Checked, Job};
 use super::json::{self, Each, Ranks, Repaired};
 use super::kinds::kind;
 use super::names::{Named, element_bytes, named};
-use super::ranks::{files_ending, likely_rank_of};
+use super::ranks::{Format, files_of, likely_rank_of};
 use super::spans::{merged, without};
 use crate::TraceError;
 
-/// Endings of the files.
-pub(crate) const ENDINGS: &[&str] = &[".json", ".json.gz"];
+/// The files.
+pub(crate) const FORMAT: Format = (&[".json", ".json.gz"], recognises);
 
 /// What to do about a trace that does not tell its rank.
 const NO_RANK: &str = "start the profiler after `init_process_group`, and it records the rank; or end the names of the files in their \
@@ -141,7 +141,7 @@ pub(crate) fn recognises(head: &str) -> bool {
 pub(crate) fn read(folder: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
     let mut job = Job::default();
     let (mut size, mut repaired) = (None, Repaired::default());
-    let files = files_ending(folder, ENDINGS)?;
+    let files = files_of(folder, FORMAT, cx)?;
     let count = u32::try_from(files.len()).unwrap_or(u32::MAX);
     for path in files {
         let file = json::read(&path, cx, Document, &mut repaired)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::InputPath;
+use hopmap_model::{Context, InputPath};
 use hopmap_text::head;
 
 use super::error::{NAME_RANKS, RECORD_ALL};
@@ -20,27 +20,49 @@ const LOOKED_AT: u64 = 1 << 16;
 /// Files of a folder that recognition reads: others may be beside the traces.
 const LOOKED_INTO: usize = 8;
 
-/// The files of a folder whose names end like one of these, by name, or if it has none, those of the folders in it: some
-/// write a folder per rank. A file is itself.
-pub(crate) fn files_ending(path: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, TraceError> {
+/// Levels of folders in which the files of a job may be: tools write a folder per rank, host or run.
+const LEVELS: usize = 4;
+
+/// A format: the endings of its files, and whether a file begins like one of them.
+pub(crate) type Format = (&'static [&'static str], fn(&str) -> bool);
+
+/// The files of a folder whose names end like those of a format, by name, or if it has none, those of the folders in it.
+/// Others beside them are named and left out. A file is itself.
+pub(crate) fn files_of(path: &Path, format: Format, cx: &Context<'_>) -> Result<Vec<PathBuf>, TraceError> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
-    let (folders, others): (Vec<_>, Vec<_>) = entries(path)?.into_iter().partition(|entry| entry.is_dir());
-    let mut files = ending(others, endings);
-    if files.is_empty() {
-        for folder in folders.iter().filter(|folder| !is_hidden(folder)) {
-            files.extend(ending(entries(folder)?, endings));
+    let (mut files, mut others, mut folders) = (Vec::new(), Vec::new(), vec![path.to_owned()]);
+    for _ in 0..LEVELS {
+        let mut below = Vec::new();
+        for folder in folders {
+            let (inner, beside): (Vec<_>, _) =
+                entries(&folder)?.into_iter().partition(|entry| entry.is_dir());
+            below.extend(inner.into_iter().filter(|folder| !is_hidden(folder)));
+            for file in ending(beside, format.0) {
+                if may_be(&file, format.1) { files.push(file) } else { others.push(file) }
+            }
+        }
+        folders = below;
+        if !files.is_empty() {
+            break;
         }
     }
-    match files.is_empty() {
-        true => Err(TraceError::of(
-            path,
-            format!("has no file that ends in `{}`", endings.join("`, `")),
-            RECORD_ALL,
-        )),
-        false => Ok(files),
+    if let (false, Some(other)) = (files.is_empty(), others.first()) {
+        let (count, name) = (others.len(), other.strip_prefix(path).unwrap_or(other).display());
+        cx.log(format_args!("warning: files that are no traces, skipped: {count}, the first `{name}`"));
     }
+    // Others alone are refused with what they lack.
+    let files = if files.is_empty() { others } else { files };
+    let problem = || format!("has no file that ends in `{}`", format.0.join("`, `"));
+    if files.is_empty() { Err(TraceError::of(path, problem(), RECORD_ALL)) } else { Ok(files) }
+}
+
+/// Whether a file is like those of a format, or else unreadable, or too long or too short to tell.
+fn may_be(file: &Path, like: fn(&str) -> bool) -> bool {
+    let is_long = file.metadata().is_ok_and(|data| data.len() >= LOOKED_AT);
+    let is_known = |head: Vec<u8>| head.is_empty() || head.len() as u64 == LOOKED_AT || is_like(&head, like);
+    is_long || head(file, LOOKED_AT).ok().is_none_or(is_known)
 }
 
 fn ending(mut entries: Vec<PathBuf>, endings: &[&str]) -> Vec<PathBuf> {
@@ -61,8 +83,8 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 /// The files under their names, so that moving the folder does not change keys.
-pub(crate) fn inputs(path: &Path, endings: &[&str]) -> Result<Vec<InputPath>, TraceError> {
-    let files = files_ending(path, endings)?;
+pub(crate) fn inputs(path: &Path, format: Format) -> Result<Vec<InputPath>, TraceError> {
+    let files = files_of(path, format, &Context::detached())?;
     if path.is_file() {
         return Ok(vec![InputPath::named(path, "trace")]);
     }
@@ -92,10 +114,14 @@ fn numbered(name: &str) -> Option<(&str, u32)> {
     Some((before, name[before.len()..].parse().ok()?))
 }
 
-/// The rank of a file of a job: of the folder in it that has the file, or else of the file.
+/// The folders in that of a job that have a file, the nearest one first.
+fn folders<'a>(job: &Path, file: &'a Path) -> impl Iterator<Item = &'a Path> {
+    file.ancestors().skip(1).take_while(move |folder| *folder != job && folder.starts_with(job))
+}
+
+/// The rank of a file of a job: of a folder in it that has the file, or else of the file.
 pub(crate) fn rank_of(job: &Path, file: &Path) -> Option<u32> {
-    let folder = file.parent().filter(|folder| *folder != job && job.is_dir());
-    folder.and_then(rank_of_name).or_else(|| rank_of_name(file))
+    folders(job, file).find_map(rank_of_name).or_else(|| rank_of_name(file))
 }
 
 /// Like [`rank_of`], for one of `files` whose names need not have ranks: PyTorch ends them in the id of the process and a
@@ -109,14 +135,17 @@ pub(crate) fn likely_rank_of(job: &Path, file: &Path, files: u32) -> Option<u32>
         let before = before.trim_end_matches(['_', '-', '.', '=']).to_ascii_lowercase();
         (before.ends_with("rank") || (timed.is_none() && rank < files)).then_some(rank)
     };
-    let folder = file.parent().filter(|folder| *folder != job && job.is_dir());
-    folder.and_then(likely).or_else(|| likely(file))
+    folders(job, file).find_map(likely).or_else(|| likely(file))
 }
 
 /// The files by the rank in their names.
-pub(crate) fn by_rank(path: &Path, endings: &[&str]) -> Result<BTreeMap<u32, PathBuf>, TraceError> {
+pub(crate) fn by_rank(
+    path: &Path,
+    format: Format,
+    cx: &Context<'_>,
+) -> Result<BTreeMap<u32, PathBuf>, TraceError> {
     let mut ranks = BTreeMap::new();
-    for file in files_ending(path, endings)? {
+    for file in files_of(path, format, cx)? {
         let rank = rank_of(path, &file)
             .ok_or_else(|| TraceError::of(&file, "does not end in the number of its rank", NAME_RANKS))?;
         if let Some(other) = ranks.insert(rank, file.clone()) {
@@ -127,13 +156,15 @@ pub(crate) fn by_rank(path: &Path, endings: &[&str]) -> Result<BTreeMap<u32, Pat
     Ok(ranks)
 }
 
-/// Whether one of the first files of a folder, or a file, begins in a way, unpacked, as text.
-pub(crate) fn begins(path: &Path, endings: &[&str], like: fn(&str) -> bool) -> bool {
-    let is_like = |file: &PathBuf| {
-        head(file, LOOKED_AT)
-            .is_ok_and(|head| like(String::from_utf8_lossy(&head).trim_start_matches('\u{feff}')))
-    };
-    files_ending(path, endings).is_ok_and(|files| files.iter().take(LOOKED_INTO).any(is_like))
+/// Whether one of the first files of a folder, or a file, begins like those of a format.
+pub(crate) fn begins(path: &Path, format: Format) -> bool {
+    let is_like = |file: &PathBuf| head(file, LOOKED_AT).is_ok_and(|head| is_like(&head, format.1));
+    let files = files_of(path, format, &Context::detached());
+    files.is_ok_and(|files| files.iter().take(LOOKED_INTO).any(is_like))
+}
+
+fn is_like(head: &[u8], like: fn(&str) -> bool) -> bool {
+    like(String::from_utf8_lossy(head).trim_start_matches('\u{feff}'))
 }
 
 #[cfg(test)]

@@ -310,9 +310,24 @@ fn packed_traces_are_read() {
         ("step.1.et.gz", packed(&ranks[1])),
         ("step.2.et.gz", packed(&ranks[2])),
         ("step.3.et.gz", packed(&ranks[3])),
-        ("comm_group.json", GROUPS.into()),
+        ("comm_group.json.gz", packed(GROUPS)),
     ]);
     assert_eq!(sums(&files), sums(&chakra()));
+}
+
+/// Once only files in the folder, or those in a folder of each rank, were read.
+#[test]
+fn folders_in_folders_are_read() {
+    let rank = |rank| packed(kineto_rank(rank).replace("\"rank\":", "\"number\":"));
+    let files = Files::new(&[
+        ("logs/rank0/n_47.17230001.pt.trace.json.gz", rank(0)),
+        ("logs/rank1/n_48.17230001.pt.trace.json.gz", rank(1)),
+        ("notes.json", b"{}".to_vec()),
+    ]);
+    assert_eq!(sums(&files), sums(&kineto()));
+    let log = |name: &str| std::fs::read(inspector().path(name)).unwrap();
+    let files = Files::new(&[("run/n0/0.log", log("n0.log")), ("run/n1/0.log", log("n1.log"))]);
+    assert_eq!(sums(&files), sums(&inspector()));
 }
 
 fn entry(number: u32, name: &str, sizes: &str) -> String {
@@ -364,21 +379,6 @@ fn operations_that_no_rank_kept_are_said() {
     assert!(lost(&[1], "\"last_enqueued_collective\":18446744073709551615").is_some());
 }
 
-/// Once a folder was of an unknown format, and a number such as `inf` an error.
-#[test]
-fn other_files_are_named_and_nearly_valid_records_read() {
-    let ranks = [0, 1].map(kineto_rank);
-    let files = Files::new(&[("a.json", "{\"x\": 1}"), ("r0.json", &ranks[0]), ("r1.json", &ranks[1])]);
-    assert!(refused(&files).starts_with("a.json:1:8: missing field `traceEvents`"), "{}", refused(&files));
-    let (files, whole) = (inspector(), inspector().auto());
-    let log = std::fs::read_to_string(files.path("n1.log")).unwrap();
-    std::fs::write(
-        files.path("n1.log"),
-        format!("\u{feff}{}", log.replace("_time_us\":9", "_time_us\":inf")),
-    )
-    .unwrap();
-    let read = files.auto();
-    assert_eq!(read.pairs(), whole.pairs());
 /// Once messages that neither end had kept were lost without a word. Collective operations have the last number, too.
 #[test]
 fn messages_that_no_rank_kept_are_said() {
@@ -400,6 +400,24 @@ fn messages_that_no_rank_kept_are_said() {
     }
 }
 
+/// Once a folder was of an unknown format, and a number such as `inf` an error.
+#[test]
+fn other_files_are_named_and_nearly_valid_records_read() {
+    let ranks = [0, 1].map(kineto_rank);
+    let files = Files::new(&[("a.json", "{\"x\": 1}"), ("r0.json", &ranks[0]), ("r1.json", &ranks[1])]);
+    assert_eq!(files.auto().log[1], "warning: files that are no traces, skipped: 1, the first `a.json`");
+    assert_eq!(sums(&files), sums(&kineto()));
+    let alone = refused(&Files::new(&[("a.json", "{\"schemaVersion\": 1}")]));
+    assert!(alone.starts_with("a.json:1:20: missing field `traceEvents`"), "{alone}");
+    let (files, whole) = (inspector(), inspector().auto());
+    let log = std::fs::read_to_string(files.path("n1.log")).unwrap();
+    std::fs::write(
+        files.path("n1.log"),
+        format!("\u{feff}{}", log.replace("_time_us\":9", "_time_us\":inf")),
+    )
+    .unwrap();
+    let read = files.auto();
+    assert_eq!(read.pairs(), whole.pairs());
     assert!(read.log[1].starts_with("warning: 1 file are no valid JSON"), "{:?}", read.log);
 }
 
