@@ -265,6 +265,7 @@ fn a_csv_file_with_every_kind_of_fault() {
     [exit code 1]
     ------- stderr -------
     error[text::file]: DIR/m.csv:2: 3 values, but the header has 4
+      help: ranks, messages and bytes are non-negative integers
     [exit code 1]
     ------- stderr -------
     error[text::file]: DIR/m.csv:2: column 3 (messages): `two` is not an integer

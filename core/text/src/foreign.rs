@@ -1,6 +1,9 @@
 //! Lines of other programs in a text: warnings that were redirected to the same file (`2>&1`).
 
 use std::borrow::Cow;
+use std::fmt::{self, Display, Formatter};
+
+use crate::shown;
 
 /// The lines of other programs in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +14,13 @@ pub struct Foreign {
     pub line: usize,
     /// The first one.
     pub first: String,
+}
+
+impl Display for Foreign {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { count, line, first } = self;
+        write!(f, "lines of other programs, skipped: {count}, the first in line {line}: `{}`", shown(first))
+    }
 }
 
 /// Programs and libraries that write messages with their names.
@@ -40,6 +50,13 @@ const TIMES: &str = "9999-99-99T99:99:99|9999-99-99 99:99:99|9999/99/99 99:99:99
 /// `srun: warning: …`, `Warning: …`; or one of a log with its time, or a command at a prompt.
 #[must_use]
 pub fn is_foreign(line: &str) -> bool {
+    // Most lines of traces are numbers.
+    let is_like = |byte: u8| byte.is_ascii_digit() || byte == b':';
+    if line.starts_with(|c: char| c.is_ascii_digit())
+        && (!line.contains([':', ';', '$', '#', '%']) || line.bytes().all(is_like))
+    {
+        return false;
+    }
     let line = without_colours(line);
     let line = line.trim();
     let begins = |text: &str| line.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
@@ -110,7 +127,7 @@ fn is_typed(line: &str) -> bool {
 const COLOUR: &str = "\u{1b}[";
 
 /// The text without the colours of terminals, such as `ESC [ 1 ; 31 m`.
-fn without_colours(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_colours(text: &str) -> Cow<'_, str> {
     if !text.contains(COLOUR) {
         return Cow::Borrowed(text);
     }

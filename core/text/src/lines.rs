@@ -6,6 +6,7 @@ use std::path::Path;
 use hopmap_model::Context;
 use memchr::{memchr, memchr_iter};
 
+use crate::foreign::without_colours;
 use crate::input::{Input, NOT_TEXT};
 use crate::{FileError, Foreign, is_foreign, numbers, shown};
 
@@ -21,6 +22,7 @@ pub struct Lines<'a> {
     is_whole: fn(&[u8]) -> bool,
     is_cut: bool,
     skips_foreign: bool,
+    foreign: Option<Foreign>,
     text: String,
     /// Number of the last line, from one.
     number: usize,
@@ -65,6 +67,7 @@ impl<'a> Lines<'a> {
             is_whole: |_| false,
             is_cut: false,
             skips_foreign: false,
+            foreign: None,
             text: String::new(),
             number: 0,
         }
@@ -101,10 +104,16 @@ impl<'a> Lines<'a> {
         self.is_cut
     }
 
-    /// Skips lines that are those of another program (see [`is_foreign`]).
+    /// Skips lines that are those of another program (see [`is_foreign`]), and colours of terminals.
     #[must_use]
     pub fn without_foreign(self) -> Self {
         Self { skips_foreign: true, ..self }
+    }
+
+    /// The lines of other programs that were skipped so far.
+    #[must_use]
+    pub fn foreign(&self) -> Option<&Foreign> {
+        self.foreign.as_ref()
     }
 
     /// Uses another separator byte; the number of a piece is that of the line on which it ends.
@@ -137,12 +146,15 @@ impl<'a> Lines<'a> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let (path, number, help) = (&*self.input.path, self.number, self.input.help);
         let text = match std::str::from_utf8(line) {
-            Ok(text) => text,
-            Err(_) if self.is_lossy => {
-                self.text = String::from_utf8_lossy(line).into_owned();
+            Ok(text) if !self.skips_foreign || memchr(0x1b, line).is_none() => text,
+            Err(_) if !self.is_lossy => {
+                return Err(FileError::at(number, NOT_TEXT.0, NOT_TEXT.1).in_file(path));
+            }
+            _ => {
+                let text = String::from_utf8_lossy(line);
+                self.text = if self.skips_foreign { without_colours(&text) } else { text }.into_owned();
                 &self.text
             }
-            Err(_) => return Err(FileError::at(number, NOT_TEXT.0, NOT_TEXT.1).in_file(path)),
         };
         Ok(Line { text, number, path, help })
     }
@@ -225,29 +237,38 @@ impl<'a> Lines<'a> {
     /// Skips the next line; returns its length with its terminator, or `None` at the end of the file.
     #[inline]
     fn pass_line(&mut self) -> Result<Option<usize>, FileError> {
-        loop {
-            let length = self.find_end()?;
-            if length == 0 {
-                return Ok(None);
-            }
-            self.input.pass(length);
-            let line = self.input.before(length);
-            self.number += match self.separator {
-                b'\n' => 1,
-                _ => memchr_iter(b'\n', line).count(),
-            };
-            if !(self.skips_foreign && std::str::from_utf8(line).is_ok_and(is_foreign)) {
-                return Ok(Some(length));
-            }
-        }
+        let length = self.find_end()?;
+        self.pass(length);
+        Ok(Some(length).filter(|length| *length > 0))
+    }
+
+    #[inline]
+    fn pass(&mut self, length: usize) {
+        self.input.pass(length);
+        self.number += match self.separator {
+            b'\n' => usize::from(length > 0),
+            _ => memchr_iter(b'\n', self.input.before(length)).count(),
+        };
     }
 
     /// Length of the next line with its terminator, zero at the end of the file. The line is then buffered.
     #[inline]
     fn find_end(&mut self) -> Result<usize, FileError> {
-        match memchr(self.separator, self.input.rest()) {
-            Some(end) => Ok(end + 1),
-            None => self.read_line(),
+        loop {
+            let length = match memchr(self.separator, self.input.rest()) {
+                Some(end) => end + 1,
+                None => self.read_line()?,
+            };
+            if !self.skips_foreign {
+                return Ok(length);
+            }
+            let text = String::from_utf8_lossy(&self.input.rest()[..length]);
+            if !is_foreign(&text) {
+                return Ok(length);
+            }
+            let first = || Foreign { count: 0, line: self.number + 1, first: text.trim().to_owned() };
+            self.foreign.get_or_insert_with(first).count += 1;
+            self.pass(length);
         }
     }
 
@@ -259,7 +280,10 @@ impl<'a> Lines<'a> {
             let known = self.input.rest().len();
             let read = self.input.fill(next);
             if read != Ok(true) {
-                let ends_within = || known > 0 && !(self.is_whole)(self.input.rest().trim_ascii());
+                let is_other =
+                    || self.skips_foreign && is_foreign(&String::from_utf8_lossy(self.input.rest()));
+                let is_whole = || (self.is_whole)(self.input.rest().trim_ascii()) || is_other();
+                let ends_within = || known > 0 && !is_whole();
                 let is_cut = self.input.is_cut || (read.is_ok() && ends_within());
                 let cut = |_| self.input.error(next, "the line is cut off");
                 return match self.cut.filter(|_| is_cut) {
@@ -291,15 +315,9 @@ pub fn lines_of<'a>(text: &'a str, help: &'static str) -> impl Iterator<Item = L
 /// The lines of other programs in a file; `None` if there are none, or if it has no lines.
 #[must_use]
 pub fn foreign_lines(path: &Path) -> Option<Foreign> {
-    let mut lines = Lines::open(path, "").ok()?.lossy();
-    let mut foreign: Option<Foreign> = None;
-    while let Ok(Some(Line { text, number: line, .. })) = lines.next() {
-        if is_foreign(text) {
-            let first = || Foreign { count: 0, line, first: text.trim().to_owned() };
-            foreign.get_or_insert_with(first).count += 1;
-        }
-    }
-    foreign
+    let mut lines = Lines::open(path, "").ok()?.without_foreign();
+    while let Ok(Some(_)) = lines.next_bytes() {}
+    lines.foreign
 }
 
 impl<'a, T: ?Sized> Line<'a, T> {

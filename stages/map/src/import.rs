@@ -16,7 +16,7 @@ use std::path::Path;
 use hopmap_formats::host_names::HostNames;
 use hopmap_formats::{host_file, rank_file};
 use hopmap_model::{CostModel, SystemGraph};
-use hopmap_text::{FileError, Line, lines_of, shown};
+use hopmap_text::{FileError, Line, lines_of, shown, without_foreign};
 
 use self::several_cores::{Part, SlotLists};
 use crate::PlacementFormat;
@@ -54,6 +54,7 @@ pub fn read_placement(
     system: &SystemGraph,
 ) -> Result<Placed, FileError> {
     let text = String::from_utf8_lossy(text);
+    let text = without_foreign(&text);
     let lines = filled_lines(&text);
     let format = match format {
         PlacementFormat::Auto => recognise(lines.clone())?,

@@ -436,6 +436,9 @@ impl Stage for ImportStage {
             system.check()?;
             let placed = import(params.path.path(), params.format, graph.ranks(), system)?;
             cx.log(format_args!("`{}` is a {}", params.path.name(), placed.format.name()));
+            if let Some(foreign) = hopmap_text::foreign_lines(params.path.path()) {
+                cx.log(format_args!("warning: {foreign}"));
+            }
             if placed.several_cores > 0 {
                 let ranks = placed.several_cores;
                 cx.log(format_args!(

@@ -298,16 +298,20 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     if let Some(foreign) = if sample.is_folder { foreign_folder(path)? } else { None } {
         return refuse(foreign);
     }
+    let doubtful = |name: &str, (line, problem): (usize, String), help: &str| {
+        let problem = format!("has an unknown format; as {name}, line {line} is wrong: {problem}");
+        TraceError::of(path, problem, help)
+    };
+    if let Some(doubt) = simgrid::doubt(&sample) {
+        return Err(doubtful("an index of `simgrid`", doubt, simgrid::HINT));
+    }
     if let Some((line, first, format)) = nearest(&sample) {
         let problem = format!("has an unknown format, but is `{}` from line {line} on", format.name());
         let help = format!("delete what is before that line: `{}`", shown(first));
         return Err(TraceError::of(path, problem, help));
     }
-    if let Some((line, problem)) = dense_matrix::doubt(&sample) {
-        let problem = format!("has an unknown format; as a `dense-matrix`, line {line} is wrong: {problem}");
-        let help = "set `format = \"dense-matrix\"` if it is one; pairs of ranks need the line \
-                    `source,destination,messages,bytes` above them";
-        return Err(TraceError::of(path, problem, help));
+    if let Some(doubt) = dense_matrix::judged(&sample).and_then(Result::err) {
+        return Err(doubtful("a `dense-matrix`", doubt, dense_matrix::HELP_ON_DOUBT));
     }
     let names: Vec<&str> = Format::ALL[1..].iter().map(|format| format.name()).collect();
     let help = format!("supported formats: {}; set one with `format`", names.join(", "));

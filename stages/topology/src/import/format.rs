@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hopmap_formats::slots::Slots;
 use hopmap_model::{InputPath, SystemGraph, SystemGraphError, numbers, numbers_schema};
 use hopmap_process::RunError;
-use hopmap_text::{FileError, Foreign, foreign_lines, shown, without_foreign};
+use hopmap_text::{FileError, foreign_lines, without_foreign};
 use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -420,9 +420,7 @@ pub(super) fn note_on_foreign(path: &Path) -> Result<Option<String>> {
     if Sample::new(path)?.text.is_none() {
         return Ok(None);
     }
-    Ok(foreign_lines(path).map(|Foreign { count, line, first }| {
-        format!("lines of other programs, skipped: {count}, the first in line {line}: `{}`", shown(&first))
-    }))
+    Ok(foreign_lines(path).map(|foreign| foreign.to_string()))
 }
 
 /// Passes on that a listing is truncated, unless the parameters allow that; then it is a note.

@@ -21,7 +21,7 @@ use super::reader::{self, Reader, Sample};
 use crate::matrix::{Accumulator, MAX_RANKS};
 
 pub(super) static READER: Reader = Reader {
-    recognises: |sample| is_matrix(sample).unwrap_or(false),
+    recognises: |sample| judged(sample) == Some(Ok(())),
     files: reader::one_file,
     read: |path, _, cx| Ok(read(path, cx)?),
 };
@@ -37,8 +37,15 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
+pub(super) const HELP_ON_DOUBT: &str = "set `format = \"dense-matrix\"` if it is one; pairs of ranks need the line \
+                                        `source,destination,messages,bytes` above them";
+
 /// Numbers in the begin of a line that is too long to be seen whole.
 const MANY: usize = 256;
+
+/// Lines from which the form follows, and their bytes from which on two are enough.
+const FIRST: usize = 9;
+const MOST_BYTES: usize = 1 << 20;
 
 /// Names of columns and rows, and the number of ranks.
 struct Form {
@@ -49,21 +56,37 @@ struct Form {
 }
 
 impl Form {
-    /// The form of a matrix with these first two lines.
-    fn of(first: &[&str], second: &[&str]) -> Self {
-        let named = |fields: &[&str]| fields.iter().filter(|field| !is_number(field)).count();
-        let (most, rows_only) = (named(first) > 1, named(second) == 1 && !is_number(second[0]));
-        let is_corner = first.len() == second.len() && first.get(1) == second.first() && !is_number(first[0]);
+    /// The form of a matrix with these first lines, of which any one may be wrong: most of them say what rows are like.
+    fn of(lines: &[Row<'_>]) -> Option<Self> {
+        let ((_, first), rest) = lines.split_first()?;
+        let form = |fields: &[&str]| (fields.len(), is_number(fields[0]));
+        let alike = |row: &&Row<'_>| lines.iter().filter(|other| form(&other.1) == form(&row.1)).count();
+        let row = rest
+            .iter()
+            .rev()
+            .max_by_key(|row| (alike(row), is_number(row.1[0])))
+            .map_or(first, |(_, fields)| fields);
+        let are_names =
+            |fields: &[&str]| fields.iter().filter(|field| !is_number(field)).count() * 2 > fields.len();
+        let (is_wide, is_next) = (first.len() == row.len(), first.len() + 1 == row.len());
+        let begins_with_name = !is_number(row[0]) && !are_names(&row[1..]);
+        let is_name = !is_number(first[0]) && !first[0].starts_with(|c: char| c.is_ascii_digit());
+        let is_corner = is_wide
+            && is_name
+            && (first[1..].contains(&row[0]) || (begins_with_name && are_names(&first[1..])));
         let has_header =
-            is_corner || most || first.len() + 1 == second.len() || (named(first) > 0 && !rows_only);
-        let are_rows_named = is_corner || rows_only || (has_header && first.len() + 1 == second.len());
+            is_corner || is_next || are_names(&first[usize::from(is_wide && begins_with_name)..]);
+        let are_rows_named = is_corner || begins_with_name || is_next;
         let columns = first[usize::from(is_corner)..].iter().map(|name| (*name).to_owned()).collect();
-        let ranks = second.len() - usize::from(are_rows_named);
-        Self { names: has_header.then_some(columns), are_rows_named, ranks }
+        let ranks = row.len() - usize::from(are_rows_named);
+        Some(Self { names: has_header.then_some(columns), are_rows_named, ranks })
     }
 
     /// Refuses sums, and names that number the ranks in another order, as programs sort them: `0, 1, 10, 11, 2`.
     fn check_names(&self) -> Result<(), String> {
+        if let Some(names) = self.names.as_ref().filter(|names| names.len() != self.ranks) {
+            return Err(format!("the line has {} names, but others {} numbers", names.len(), self.ranks));
+        }
         self.names.iter().flatten().try_for_each(|name| check_name(name))?;
         let number = |name: &String| {
             let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -80,20 +103,16 @@ impl Form {
         }
     }
 
-    /// Whether every column has a name, or none.
-    fn is_consistent(&self) -> bool {
-        self.names.as_ref().is_none_or(|names| names.len() == self.ranks)
-    }
-
     /// The numbers of a row.
     fn numbers<'f, 'l>(&self, row: usize, fields: &'f [&'l str]) -> Result<&'f [&'l str], String> {
         let numbers = fields.get(usize::from(self.are_rows_named)..).unwrap_or_default();
         fields[..fields.len() - numbers.len()].iter().try_for_each(|name| check_name(name))?;
         if numbers.len() != self.ranks || row >= self.ranks {
             let (found, ranks) = (numbers.len(), self.ranks);
-            return Err(match row < ranks {
-                true => format!("the line has {found} numbers, but others have {ranks}"),
-                false => format!("the matrix has {ranks} columns, but more lines"),
+            return Err(match (wrong(numbers), row < ranks) {
+                (Some(problem), _) => problem,
+                (None, true) => format!("the line has {found} numbers, but others have {ranks}"),
+                (None, false) => format!("the matrix has {ranks} columns, but more lines"),
             });
         }
         match self.names.as_ref().filter(|_| self.are_rows_named).map(|names| names.get(row)) {
@@ -110,6 +129,12 @@ fn is_number(field: &str) -> bool {
     field.parse::<f64>().is_ok()
 }
 
+/// What is wrong with numbers, if not all are.
+fn wrong(numbers: &[&str]) -> Option<String> {
+    let word = numbers.iter().find(|field| !is_number(field))?;
+    Some(format!("`{}` is not a number", shown(word)))
+}
+
 /// The fields of a line.
 fn fields(text: &str) -> Vec<&str> {
     let Some(separator) = [',', ';', '\t'].into_iter().find(|separator| text.contains(*separator)) else {
@@ -124,8 +149,10 @@ fn fields(text: &str) -> Vec<&str> {
     fields
 }
 
+/// Whether a line has a row or names, and is no comment. Those of Matrix Market, without a blank, are of another matrix.
 fn is_filled(text: &str) -> bool {
-    !text.trim().is_empty() && !text.trim_start().starts_with('#')
+    let text = text.trim();
+    !(text.is_empty() || text.starts_with('#') || text.starts_with("% ") || text == "%")
 }
 
 /// The number of a line, and its fields.
@@ -139,24 +166,38 @@ fn rows<'s>(sample: &'s Sample<'_>) -> (Vec<Row<'s>>, Option<Vec<&'s str>>) {
     (rows, last)
 }
 
-/// Whether a file is a matrix as far as it is seen; `None` if it has no two lines.
-fn is_matrix(sample: &Sample<'_>) -> Option<bool> {
-    let (rows, last) = rows(sample);
-    if let (true, Some(last)) = (rows.is_empty(), last) {
-        let numbers = last.len().saturating_sub(1);
-        return Some(numbers >= MANY && last[1..numbers].iter().all(|field| is_number(field)));
+/// What is wrong with a matrix as far as it is seen, with the line; `None` if the file has no rows of numbers.
+pub(super) fn judged(sample: &Sample<'_>) -> Option<Result<(), (usize, String)>> {
+    let (all, last) = rows(sample);
+    if let (true, Some(last)) = (all.len() < 2, last) {
+        let seen = [all.first().map_or(&[][..], |(_, fields)| fields), &last[..last.len() - 1]];
+        let is_long = |fields: &&[&str]| fields.len() > MANY && wrong(&fields[1..]).is_none();
+        return seen.iter().any(is_long).then_some(Ok(()));
     }
-    let form = Form::of(&rows.first()?.1, &rows.get(1).or(rows.first().filter(|_| !sample.is_whole))?.1);
-    let rows = &rows[usize::from(form.names.is_some())..];
-    let is_row = |(row, (_, fields)): (usize, &Row<'_>)| {
-        form.numbers(row, fields).is_ok_and(|numbers| numbers.iter().all(|number| is_number(number)))
+    let form = Form::of(&all[..all.len().min(FIRST)])?;
+    let rows = &all[usize::from(form.names.is_some())..];
+    let fields = rows.iter().flat_map(|(_, fields)| &fields[usize::from(form.are_rows_named)..]);
+    let numbers = fields.clone().filter(|field| is_number(field)).count();
+    if form.ranks < 2 || numbers * 2 <= fields.count() {
+        return None;
+    }
+    let (first, last) = (all.first()?.0, all.last()?.0);
+    let problem = |(row, (line, fields)): (usize, &Row<'_>)| {
+        let numbers = form.numbers(row, fields);
+        Some((*line, numbers.map_or_else(Some, wrong)?))
     };
-    Some(
-        form.ranks > 1
-            && form.is_consistent()
-            && rows.iter().enumerate().all(is_row)
-            && (!sample.is_whole || (rows.len() == form.ranks && !may_be_pairs(&form, rows))),
-    )
+    let of_names = form.check_names().err().map(|problem| (first, problem));
+    let of_file = || match sample.is_whole {
+        true if rows.len() < form.ranks => {
+            Some((last, format!("the file ends after {} of {} rows", rows.len(), form.ranks)))
+        }
+        true if may_be_pairs(&form, rows) => {
+            Some((first, "the lines may also be pairs of ranks with their bytes".to_owned()))
+        }
+        _ => None,
+    };
+    let wrong = of_names.or_else(|| rows.iter().enumerate().find_map(problem)).or_else(of_file);
+    Some(wrong.map_or(Ok(()), Err))
 }
 
 /// Whether three or four lines may be different pairs of ranks, each with bytes or also messages. A matrix that may be
@@ -172,35 +213,10 @@ fn may_be_pairs(form: &Form, rows: &[Row<'_>]) -> bool {
         && !rows.iter().enumerate().all(is_empty)
 }
 
-/// Why a file that has rows of numbers is not taken for a matrix, with its line; `None` if it has not.
-pub(super) fn doubt(sample: &Sample<'_>) -> Option<(usize, String)> {
-    let (all, _) = rows(sample);
-    let alike = |row: &&Row<'_>| all.iter().filter(|(_, other)| other.len() == row.1.len()).count();
-    let form = Form::of(&all.first()?.1, &all[1..].iter().take(8).max_by_key(alike)?.1);
-    let rows = &all[usize::from(form.names.is_some())..];
-    let numbers =
-        |fields: &Vec<&str>| fields[usize::from(form.are_rows_named)..].iter().all(|field| is_number(field));
-    if form.ranks < 2 || !rows.iter().all(|(_, fields)| numbers(fields)) {
-        return None;
-    }
-    let (first, last) = (all.first()?.0, all.last()?.0);
-    let of_names = form.check_names().err().map(|problem| (first, problem));
-    let of_row = || {
-        let problem =
-            |(row, (line, fields)): (usize, &Row<'_>)| Some((*line, form.numbers(row, fields).err()?));
-        rows.iter().enumerate().find_map(problem)
-    };
-    Some(of_names.or_else(of_row).unwrap_or_else(|| match rows.len() < form.ranks {
-        true => (last, format!("the file ends after {} of {} rows", rows.len(), form.ranks)),
-        false => (first, "the lines may also be pairs of ranks with their bytes".to_owned()),
-    }))
-}
-
 /// Reads a matrix.
 fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let form = form(path, cx)?;
-    form.check_names().map_err(|problem| FileError::new(problem, HINT).in_file(path))?;
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
     let mut accumulator = Accumulator::default();
     accumulator.see(to_u32(form.ranks) - 1);
     let (mut row, mut is_header) = (0, form.names.is_some());
@@ -215,34 +231,30 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     if row < form.ranks {
         return Err(lines.error(format!("the file ends after {row} of {} rows", form.ranks)));
     }
+    reader::warn_of_foreign(lines.foreign(), cx);
     cx.log("warning: the matrix does not contain message counts: each pair counts as one message");
     Ok(accumulator.into_graph())
 }
 
-/// The form of the matrix, from its first two lines.
+/// The form of the matrix, from its first lines.
 fn form(path: &Path, cx: &Context<'_>) -> Result<Form, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
-    let mut first: Option<String> = None;
-    while let Some(line) = lines.next_filled()? {
-        if !is_filled(line.text) {
-            continue;
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
+    let (mut first, mut bytes) = (Vec::new(), 0);
+    while (first.len() < 2 || (first.len() < FIRST && bytes < MOST_BYTES))
+        && let Some(line) = lines.next_filled()?
+    {
+        if is_filled(line.text) {
+            bytes += line.text.len();
+            first.push((line.number, line.text.to_owned()));
         }
-        let Some(first) = &first else {
-            first = Some(line.text.to_owned());
-            continue;
-        };
-        let form = Form::of(&fields(first), &fields(line.text));
-        if form.ranks == 0 || form.ranks > MAX_RANKS as usize {
-            return Err(line.error(format!("the line has {} numbers", form.ranks)));
-        }
-        if !form.is_consistent() {
-            return Err(
-                line.error(format!("the line has {} numbers, but the first one other names", form.ranks))
-            );
-        }
-        return Ok(form);
     }
-    Err(lines.error("the file has fewer than two lines with numbers"))
+    let rows: Vec<Row<'_>> = first.iter().map(|(number, text)| (*number, fields(text))).collect();
+    let form = Form::of(&rows).ok_or_else(|| lines.error("the file has no numbers"))?;
+    if form.ranks == 0 || form.ranks > MAX_RANKS as usize {
+        return Err(lines.error_at(rows[0].0, format!("the lines have {} numbers", form.ranks)));
+    }
+    form.check_names().map_err(|problem| lines.error_at(rows[0].0, problem))?;
+    Ok(form)
 }
 
 fn add(

@@ -15,8 +15,9 @@ use crate::matrix::{Accumulator, MAX_RANKS};
 pub(super) static READER: Reader = Reader {
     recognises: |sample| {
         // One that lost a `%` is refused with its line.
-        let begin = sample.text.trim_start_matches('%').get(..BANNER.len() - 2);
-        sample.text.starts_with('%') && begin.is_some_and(|begin| begin.eq_ignore_ascii_case(&BANNER[2..]))
+        let text = sample.text.trim_start();
+        let begin = text.trim_start_matches('%').get(..BANNER.len() - 2);
+        text.starts_with('%') && begin.is_some_and(|begin| begin.eq_ignore_ascii_case(&BANNER[2..]))
     },
     files: reader::one_file,
     read: |path, _, cx| Ok(read(path, cx)?),
@@ -41,7 +42,7 @@ struct Banner {
 
 /// Reads a matrix.
 fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
     let banner = banner(&mut lines)?;
     let (line, messages, (ranks, entries)) = messages_and_size(&mut lines)?;
     if messages.as_ref().is_some_and(|messages| messages.len() as u64 != entries) {
@@ -67,6 +68,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     if let Some(line) = lines.next_filled()? {
         return Err(line.error(format!("there are more than {entries} entries")));
     }
+    reader::warn_of_foreign(lines.foreign(), cx);
     if banner.is_pattern {
         cx.log("warning: the matrix is a pattern: each pair counts as one message of one byte");
     } else if messages.is_none() {
@@ -76,7 +78,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
 }
 
 fn banner(lines: &mut Lines<'_>) -> Result<Banner, FileError> {
-    let line = lines.next_or(|| "the file is empty".to_owned())?;
+    let line = lines.next_filled_or(|| "the file is empty".to_owned())?;
     let text = line.text.to_ascii_lowercase();
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let ["%%matrixmarket", "matrix", format, field, symmetry] = *words else {

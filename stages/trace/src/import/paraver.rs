@@ -21,7 +21,7 @@ use crate::archive::{CUT, warn_of_cut};
 use crate::matrix::{Accumulator, MAX_RANKS};
 
 pub(super) static READER: Reader = Reader {
-    recognises: |sample| sample.text.starts_with(MAGIC),
+    recognises: |sample| sample.text.trim_start().starts_with(MAGIC),
     files: reader::one_file,
     read: |path, options, cx| Ok(read(path, options.allow_truncated, cx)?),
 };
@@ -54,9 +54,9 @@ type Computing = Vec<Option<u64>>;
 
 /// Reads a trace.
 fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let lines = Lines::open(path, HINT)?.with(cx).lossy();
+    let lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
     let mut lines = lines.may_be_cut(allow_truncated, CUT).whole_if(has_all_fields);
-    let header = header(lines.next_or(|| NO_HEADER.to_owned())?)?;
+    let header = header(lines.next_filled_or(|| NO_HEADER.to_owned())?)?;
     let mut accumulator = Accumulator::default();
     let ranks = header.firsts.last().copied().unwrap_or_default();
     if let Some(last) = ranks.checked_sub(1) {
@@ -79,6 +79,7 @@ fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<TaskGrap
         }
     }
     warn_of_cut(u64::from(lines.is_cut()), cx);
+    reader::warn_of_foreign(lines.foreign(), cx);
     reader::warn_of_collectives(collectives, cx);
     let seconds = |ticks: u64| ticks as f64 / header.ticks_per_second;
     let mut graph = accumulator.into_graph();

@@ -7,7 +7,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use hopmap_model::{Context, Error, InputPath, TaskGraph, open_input};
 use hopmap_recording::is_profiles;
-use hopmap_text::FileError;
+use hopmap_text::{FileError, Foreign, without_foreign};
 
 use crate::TraceError;
 use crate::archive::log_count;
@@ -47,7 +47,7 @@ pub(super) struct Sample<'a> {
     pub(super) is_folder: bool,
     /// The first bytes of a file; empty for a folder.
     pub(super) head: Vec<u8>,
-    /// The same as text, unpacked.
+    /// The same as text, unpacked, with lines of other programs empty.
     pub(super) text: String,
     /// Whether that is the whole file.
     pub(super) is_whole: bool,
@@ -75,7 +75,8 @@ impl<'a> Sample<'a> {
         }
         let bytes = if is_packed { &unpacked } else { &head };
         let is_whole = [&head, bytes].iter().all(|bytes| (bytes.len() as u64) < LOOKED_AT);
-        let text = String::from_utf8_lossy(bytes).trim_start_matches('\u{feff}').to_owned();
+        let text = String::from_utf8_lossy(bytes);
+        let text = without_foreign(text.trim_start_matches('\u{feff}')).into_owned();
         Self { path, is_folder, head, text, is_whole, is_packed }
     }
 
@@ -89,6 +90,11 @@ impl<'a> Sample<'a> {
 #[expect(clippy::unnecessary_wraps, reason = "other readers look for files and may fail")]
 pub(super) fn one_file(path: &Path) -> Result<Vec<InputPath>, TraceError> {
     Ok(vec![InputPath::named(path, "trace")])
+}
+
+/// Warns about lines of other programs, which are skipped.
+pub(super) fn warn_of_foreign(foreign: Option<&Foreign>, cx: &Context<'_>) {
+    foreign.into_iter().for_each(|foreign| cx.log(format_args!("warning: {foreign}")));
 }
 
 /// Warns about collective operations, which are not counted.

@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, InputPath, TaskGraph, to_u32};
-use hopmap_text::{FileError, Line, Lines, numbers, shown};
+use hopmap_text::{FileError, Foreign, Line, Lines, numbers, shown};
 
-use super::reader::Reader;
+use super::reader::{Reader, Sample, warn_of_foreign};
 use crate::archive::{CUT, log_count, warn_of_cut};
 use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
@@ -34,20 +34,18 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// Only on explicit request.
-pub(super) static TAGGED: Reader = Reader {
-    recognises: |_| false,
-    files: |path| Ok(files(path)?),
-    read: |path, options, cx| Ok(read(path, Some(true), options.allow_truncated, cx)?),
-};
+pub(super) static TAGGED: Reader = explicit::<true>();
+pub(super) static UNTAGGED: Reader = explicit::<false>();
 
-/// Only on explicit request.
-pub(super) static UNTAGGED: Reader = Reader {
-    recognises: |_| false,
-    files: |path| Ok(files(path)?),
-    read: |path, options, cx| Ok(read(path, Some(false), options.allow_truncated, cx)?),
-};
+const fn explicit<const TAGS: bool>() -> Reader {
+    Reader {
+        recognises: |_| false,
+        files: |path| Ok(files(path)?),
+        read: |path, options, cx| Ok(read(path, Some(TAGS), options.allow_truncated, cx)?),
+    }
+}
 
-const HINT: &str = "an action is `rank send destination tag size datatype`, or without the tag before SimGrid 3.20; an \
+pub(super) const HINT: &str = "an action is `rank send destination tag size datatype`, or without the tag before SimGrid 3.20; an \
                     index lists one file of actions per line, relative to the folder of the index";
 
 /// Element sizes by datatype number (`CREATE_MPI_DATATYPE`).
@@ -99,7 +97,7 @@ pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
 
 /// The files with the actions: the file itself, or those it lists.
 fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy();
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
     let mut folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     let mut files = Vec::new();
     let mut seen = HashSet::new();
@@ -133,6 +131,7 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError
     if files.is_empty() {
         return Err(lines.error("the file does not contain actions"));
     }
+    warn_of_foreign(lines.foreign(), cx);
     Ok(files)
 }
 
@@ -156,9 +155,23 @@ fn is_index(path: &Path, line: &str) -> bool {
     if std::path::absolute(path).is_ok_and(|path| path == first) {
         return false;
     }
-    Lines::open(&first, HINT)
-        .and_then(|lines| Ok(lines.lossy().next_filled()?.is_some_and(|line| is_action(line.text))))
-        .unwrap_or(false)
+    Sample::new(&first).is_ok_and(|sample| sample.first_line().is_some_and(is_action))
+}
+
+/// Why a list of files is not taken for an index, with the line; `None` if the file is no list.
+pub(super) fn doubt(sample: &Sample<'_>) -> Option<(usize, String)> {
+    let lines = (1..).zip(sample.text.lines().map(str::trim));
+    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let is_path =
+        |line: &str| line.contains(['/', '.']) && !line.contains([' ', ',', ';', '\t', '=', '<', '"']);
+    let (number, first) = lines.clone().next()?;
+    if !lines.clone().all(|(_, line)| is_path(line) && line.parse::<f64>().is_err()) {
+        return None;
+    }
+    let folder = base(sample.path, first).or_else(|| Some(sample.path.parent()?.to_owned()))?;
+    let missing = lines.map(|(number, line)| (number, folder.join(line))).find(|(_, file)| !file.is_file());
+    let missing = missing.map(|(number, file)| (number, format!("file `{}` does not exist", file.display())));
+    missing.or_else(|| Some((number, format!("`{}` does not begin with an action", shown(first)))))
 }
 
 /// Kind of an action.
@@ -214,14 +227,14 @@ impl Action<'_> {
     }
 }
 
-/// Calls a function for every action of a file. Returns whether the file was cut, and so its last line left out.
-fn each_action(
+/// Calls a function for every action of a file. Returns the lines, which say what was skipped.
+fn each_action<'a>(
     path: &Path,
     allow_truncated: bool,
-    cx: &Context<'_>,
+    cx: &Context<'a>,
     mut visit: impl FnMut(Line<'_>, &Action<'_>) -> Result<(), FileError>,
-) -> Result<bool, FileError> {
-    let lines = Lines::open(path, HINT)?.with(cx).lossy();
+) -> Result<Lines<'a>, FileError> {
+    let lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
     let mut lines = lines.may_be_cut(allow_truncated, CUT).whole_if(|line| line.ends_with(b" finalize"));
     while let Some(line) = lines.next_filled()? {
         let mut words = line.words().peekable();
@@ -234,7 +247,7 @@ fn each_action(
         let action = Action { rank, name, kind, arguments: words.collect() };
         visit(line, &action)?;
     }
-    Ok(lines.is_cut())
+    Ok(lines)
 }
 
 /// Evidence of the form of messages.
@@ -269,15 +282,19 @@ struct Survey {
 impl Survey {
     /// Looks at all files.
     fn of(files: &[PathBuf], allow_truncated: bool, cx: &Context<'_>) -> Result<Self, FileError> {
-        let (mut survey, mut cut) = (Self::default(), 0);
+        let (mut survey, mut cut, mut foreign) = (Self::default(), 0, None);
         for (number, file) in files.iter().enumerate() {
-            let is_cut = each_action(file, allow_truncated, cx, |line, action| {
+            let lines = each_action(file, allow_truncated, cx, |line, action| {
                 let last = (!action.is("finalize")).then_some((number, line.number));
                 survey.ranks.insert(action.rank, last);
                 survey.look(line, action)
             })?;
-            cut += u64::from(is_cut);
+            cut += u64::from(lines.is_cut());
+            if let Some(more) = lines.foreign() {
+                foreign.get_or_insert_with(|| Foreign { count: 0, ..more.clone() }).count += more.count;
+            }
         }
+        warn_of_foreign(foreign.as_ref(), cx);
         warn_of_cut(cut, cx);
         // Where other ranks end with `finalize`, those that do not were cut between two lines.
         let open = survey.ranks.iter().filter_map(|(rank, last)| Some((rank, (*last)?)));

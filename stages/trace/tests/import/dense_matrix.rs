@@ -15,6 +15,7 @@ proptest! {
         (columns, rows, corner) in any::<(bool, bool, bool)>(),
         numeric in any::<bool>(),
         end in prop::sample::select(vec!["\n", "\r\n", ",\n"]),
+        wrong in (0..6usize, 0..6usize, prop::sample::select(vec!["1.5K", "0x10", "1_000"])),
     ) {
         let end = if separator.trim() == "," { end } else { "\n" };
         let name = |rank: usize| if numeric { rank.to_string() } else { format!("n{rank}") };
@@ -30,11 +31,15 @@ proptest! {
             let names: Vec<String> = rows.then(|| corner.to_owned()).into_iter().chain(names).collect();
             write!(text, "{}{end}", names.join(separator)).unwrap();
         }
-        let mut expected = Vec::new();
+        let (mut expected, mut damaged) = (Vec::new(), text.clone());
         for (source, line) in numbers.chunks(ranks).enumerate() {
             let fields = line.iter().map(u64::to_string);
-            let fields: Vec<String> = rows.then(|| name(source)).into_iter().chain(fields).collect();
+            let mut fields: Vec<String> = rows.then(|| name(source)).into_iter().chain(fields).collect();
             write!(text, "{}{end}", fields.join(separator)).unwrap();
+            if source == wrong.0 % ranks {
+                fields[usize::from(rows) + wrong.1 % ranks] = wrong.2.to_owned();
+            }
+            write!(damaged, "{}{end}", fields.join(separator)).unwrap();
             let pairs = (0..).zip(line).filter(|(_, bytes)| **bytes > 0);
             expected.extend(pairs.map(|(destination, bytes)| (source as u32, destination, 1, *bytes)));
         }
@@ -42,36 +47,39 @@ proptest! {
         prop_assert_eq!(read.log.first().map(String::as_str), Some("format: dense-matrix"), "{}", text);
         prop_assert_eq!(read.pairs(), expected, "{}", text);
         prop_assert_eq!(read.graph().ranks(), ranks);
+        if ranks > 2 {
+            let line = 2 + usize::from(columns) + wrong.0 % ranks;
+            let problem = format!("line {line} is wrong: `{}` is not a number", wrong.2);
+            let found = Files::one(&damaged).auto().result.unwrap_err().0;
+            prop_assert!(found.ends_with(&problem), "{damaged} {found}");
+        }
     }
 }
 
-/// Once these were of an unknown format, or had a rank too many, or were read as a matrix.
+/// Lines of a matrix, the line that is named, and why.
+const NEARLY: &str = "0 1 2/1 0/2 1 0 | 2 | the line has 2 numbers, but others have 3
+0,1/1,0/1,1 | 3 | the matrix has 2 columns, but more lines
+0,1,2/1,0,2 | 2 | the file ends after 2 of 3 rows
+0,1,100/0,2,50/1,2,30 | 1 | the lines may also be pairs of ranks with their bytes
+s,d,b/0,1,100/0,2,50/1,2,30 | 1 | the lines may also be pairs of ranks with their bytes
+,a,b,Total/a,0,1,1/b,1,0,1 | 1 | `Total` is not a rank: delete its column and its row
+,a,b,sum/a,0,1,1/b,1,0,1/sum,1,1,2 | 1 | `sum` is not a rank: delete its column and its row
+a,0,1/b,1,0/sum,1,1 | 3 | `sum` is not a rank: delete its column and its row
+0 1.5K 2/1 0 2/2 1 0 | 1 | `1.5K` is not a number
+0 1 2/0x10 0 2/2 1 0 | 2 | `0x10` is not a number
+,a,b,c/b,0,1,2/a,1,0,2/c,2,1,0 | 2 | the row is `b`, but column 1 is `a`
+,0,1,2/0,0,1,2/2,1,0,2/1,2,1,0 | 3 | the row is `2`, but column 2 is `1`
+a b c/0 1/1 0 | 1 | the line has 3 names, but others 2 numbers
+0 1/1 0/done | 3 | `done` is not a number";
+
+/// Once these were of an unknown format, had a rank too many, were read as a matrix, or another line was named.
 #[test]
 fn what_is_nearly_a_matrix_is_named() {
-    for (text, problem) in [
-        ("0 1 2\n1 0\n2 1 0\n", "line 2 is wrong: the line has 2 numbers, but others have 3"),
-        ("0,1\n1,0\n1,1\n", "line 3 is wrong: the matrix has 2 columns, but more lines"),
-        ("0,1,2\n1,0,2\n", "line 2 is wrong: the file ends after 2 of 3 rows"),
-        (
-            "0,1,100\n0,2,50\n1,2,30\n",
-            "line 1 is wrong: the lines may also be pairs of ranks with their bytes",
-        ),
-        (
-            "s,d,b\n0,1,100\n0,2,50\n1,2,30\n",
-            "line 1 is wrong: the lines may also be pairs of ranks with their bytes",
-        ),
-        (
-            ",a,b,Total\na,0,1,1\nb,1,0,1\n",
-            "line 1 is wrong: `Total` is not a rank: delete its column and its row",
-        ),
-        (
-            ",a,b,sum\na,0,1,1\nb,1,0,1\nsum,1,1,2\n",
-            "line 1 is wrong: `sum` is not a rank: delete its column and its row",
-        ),
-        ("a,0,1\nb,1,0\nsum,1,1\n", "line 3 is wrong: `sum` is not a rank: delete its column and its row"),
-    ] {
-        let (found, help) = Files::one(text).auto().result.unwrap_err();
-        assert_eq!(found, format!("`trace` has an unknown format; as a `dense-matrix`, {problem}"));
+    for nearly in NEARLY.lines() {
+        let [text, line, problem] = nearly.split(" | ").collect::<Vec<_>>()[..] else { panic!("{nearly}") };
+        let (found, help) = Files::one(text.replace('/', "\n") + "\n").auto().result.unwrap_err();
+        let named = format!("as a `dense-matrix`, line {line} is wrong: {problem}");
+        assert_eq!(found, format!("`trace` has an unknown format; {named}"));
         assert!(help.contains("`source,destination,messages,bytes`"), "{help}");
     }
     let pairs = Files::one("0,1,100\n0,2,50\n1,2,30\n").read(|params| params.format = Format::DenseMatrix);
@@ -84,12 +92,10 @@ fn what_is_not_square_is_refused() {
         let files = Files::one(text);
         files.read(|params| params.format = Format::DenseMatrix).result.unwrap_err().0
     };
-    assert_eq!(refused("0 1 2\n1 0 2\n"), "trace: the file ends after 2 of 3 rows");
     assert_eq!(refused("0 1 2\n1 0 2\n1 2\n"), "trace:3: the line has 2 numbers, but others have 3");
     assert_eq!(refused("0 1\n-1 0\n"), "trace:2:1: the number of bytes `-1` is negative");
     assert_eq!(refused(",a,b\na,0,1\nc,1,0\n"), "trace:3: the row is `c`, but column 2 is `b`");
     let sorted = ",r1,r10,r2\nr1,0,1,2\nr10,3,0,4\nr2,5,6,0\n";
-    assert_eq!(refused(sorted), "trace: `r10` is before `r2`, but ranks are in the order of columns");
-    assert_eq!(refused("a,sum\n0,1\n1,0\n"), "trace: `sum` is not a rank: delete its column and its row");
-    assert_eq!(refused("0 1\n"), "trace: the file has fewer than two lines with numbers");
+    assert_eq!(refused(sorted), "trace:1: `r10` is before `r2`, but ranks are in the order of columns");
+    assert_eq!(refused("a,sum\n0,1\n1,0\n"), "trace:1: `sum` is not a rank: delete its column and its row");
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use hopmap_model::{Context, InputPath};
 use hopmap_test_support::given_data;
 use hopmap_trace::{Format, ImportParams};
+use proptest::prelude::*;
 
 use super::{Files, Read, clog2, import};
 use crate::support::Listener;
@@ -130,5 +131,37 @@ fn archives_and_profiles_of_score_p_are_named_for_what_they_are() {
             let (found, way) = read_by(path.clone(), |params| params.format = format).result.unwrap_err();
             assert!(found.contains(problem) && way.contains(help), "{found} {way}");
         }
+    }
+}
+
+/// Lines of other programs; `~` stands for a letter of Latin-1.
+const FOREIGN: &str = "mpirun: done|srun: warning: caf~|slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED|ibwarn: [7] a b|\
+    user@n1:/a$ ./app 2>&1|2026-11-29 12:00:00,123 INFO step 1|\x1b[33mWARNING: Open MPI failed\x1b[0m";
+
+proptest! {
+    #[test]
+    fn lines_of_other_programs_and_bytes_of_latin_1_are_no_part_of_a_trace(
+        sample in 0..5usize,
+        foreign in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..5),
+        is_cut in any::<bool>(),
+    ) {
+        let others: Vec<&str> = FOREIGN.split('|').collect();
+        let sample = &[
+            format!("# ~\n{}", super::simgrid::TAGGED),
+            format!("{}# ~\n{}", super::paraver::HEADER, super::paraver::RECORDS),
+            "%%MatrixMarket matrix coordinate integer general\n% ~\n2 2 1\n1 2 7\n".into(),
+            "# ~\nsource,destination,messages,bytes\n0,1,2,3\n".into(),
+            "% ~\n0 1\n\x1b[1m1 0\x1b[0m\n".into(),
+        ][sample];
+        let mut lines: Vec<&str> = sample.lines().collect();
+        foreign.iter().for_each(|(place, line)| lines.insert(place.index(lines.len() + 1), others[line.index(others.len())]));
+        let first = lines.iter().position(|line| others.contains(line)).unwrap() + 1;
+        let end = if is_cut && others.contains(lines.last().unwrap()) { "" } else { "\n" };
+        let text = (lines.join("\n") + end).into_bytes().into_iter().map(|byte| if byte == b'~' { 0xe9 } else { byte });
+        let (read, whole) = (Files::one(text.collect::<Vec<u8>>()).auto(), Files::one(sample).auto());
+        prop_assert_eq!(read.result, whole.result);
+        let said = format!("warning: lines of other programs, skipped: {}, the first in line {first}: ", foreign.len());
+        prop_assert_eq!(read.log.iter().filter(|line| line.starts_with(&said)).count(), 1, "{:?}", read.log);
+        prop_assert_eq!(read.log.len(), whole.log.len() + 1);
     }
 }

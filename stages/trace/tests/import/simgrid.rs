@@ -50,6 +50,21 @@ fn an_index_of_files_without_tags() {
     std::fs::remove_file(files.path("actions/rank1.txt")).unwrap();
     let refused = files.refused();
     assert_eq!(refused, "trace:3: file `actions/rank1.txt` does not exist");
+    std::fs::remove_file(files.path("actions/rank0.txt")).unwrap();
+    let missing = "line 2 is wrong: file `actions/rank0.txt` does not exist";
+    assert_eq!(
+        files.refused(),
+        format!("`trace` has an unknown format; as an index of `simgrid`, {missing}")
+    );
+    let text = INDEX.map(|(name, text)| (name, format!("srun: warning: a b\n{text}mpirun: done\n")));
+    let read = Files::new(&text).auto();
+    assert_eq!(read.pairs(), [(0, 1, 2, 1100), (1, 2, 1, 40)]);
+    let said = |count| {
+        format!(
+            "warning: lines of other programs, skipped: {count}, the first in line 1: `srun: warning: a b`"
+        )
+    };
+    assert_eq!(read.log[1..], [said(2), said(6)]);
 }
 
 /// Output of SMPI 3.32 for a program with all kinds of messages, on its own communicators.
