@@ -5,6 +5,8 @@
     HOPMAP_DATA=… ci/gallery.py path/to/hopmap table-1 figure-3
 """
 
+import csv
+import json
 import os
 import re
 import shutil
@@ -15,6 +17,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 GALLERY = PROJECT / "docs/gallery"
+REVISIONS = GALLERY / "revisions.csv"  # of the stages that each entry was made with; a test compares them
 
 # Name, the commands as typed in the root of the project, and the picture of the report to include.
 ENTRIES = [
@@ -81,7 +84,7 @@ def run(hopmap, entry):
         folder = Path(folder)
         for part in PROJECT.iterdir():
             if part.name == "pipelines" or part.name.startswith("sample-"):
-                shutil.copytree(part, folder / part.name)
+                shutil.copytree(part, folder / part.name, ignore=shutil.ignore_patterns(".hopmap", "out"))
         (folder / "bin").mkdir()
         (folder / "bin/hopmap").symlink_to(Path(hopmap).resolve())
         path = f"{folder}/bin:{os.environ['PATH']}"
@@ -93,7 +96,21 @@ def run(hopmap, entry):
             sys.exit(f"{name}: {done.stderr}")
         reports = sorted(folder.glob("**/reports/*.html")) + sorted(folder.glob("published/state/report.html"))
         html = reports[0].read_text() if reports else ""
+        keep_revisions(name, folder)
         return done.stdout.replace(str(folder) + "/", ""), html
+
+
+def keep_revisions(name, folder):
+    """Notes the revisions of the stages whose results are below a folder."""
+    manifests = [json.loads(path.read_text())["manifest"] for path in folder.glob("**/artifacts/*/provenance.json")]
+    # A store that is kept has results of earlier revisions as well.
+    newest = dict(sorted((manifest["kind"], manifest["revision"]) for manifest in manifests))
+    rows = {(name, kind, str(revision)) for kind, revision in newest.items()}
+    if REVISIONS.exists():
+        with REVISIONS.open() as file:
+            rows |= {tuple(row) for row in csv.reader(file) if row and row[0] not in (name, "page")}
+    with REVISIONS.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("page", "stage", "revision"), *sorted(rows)])
 
 
 def picture(html, title):
@@ -113,6 +130,9 @@ def described(name):
 
 def main():
     hopmap, wanted = sys.argv[1], sys.argv[2:]
+    unknown = set(wanted) - {entry[0] for entry in ENTRIES}
+    if unknown:
+        sys.exit(f"no entry {', '.join(sorted(unknown))}")
     for entry in ENTRIES:
         name, commands, title = entry
         if wanted and name not in wanted:

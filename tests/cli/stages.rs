@@ -1,6 +1,10 @@
 //! `hopmap stages`.
 
-use crate::sandbox::Sandbox;
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, project};
 
 #[test]
 fn all_stages_and_one() {
@@ -189,4 +193,28 @@ fn words_are_listed_and_those_that_lists_hold() {
         ["link", "switch", "host"].iter().all(|word| failures.contains(&format!("\n        {word}"))),
         "{failures}"
     );
+}
+
+/// `ci/gallery.py` and `ci/reproduce.py` keep the revisions of the stages that made their pages.
+#[test]
+fn the_gallery_was_made_with_the_stages_of_today() {
+    let stages: Value = serde_json::from_str(&Sandbox::new().stdout(&["stages", "--json"])).unwrap();
+    let of_today = |kind: &str| {
+        let stage = stages.as_array().unwrap().iter().find(|stage| stage["kind"] == kind);
+        stage.map(|stage| stage["revision"].to_string())
+    };
+    let kept = std::fs::read_to_string(project().join("docs/gallery/revisions.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = kept.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let stale: BTreeSet<&str> =
+        rows.iter().filter(|row| of_today(row[1]).as_deref() != Some(row[2])).map(|row| row[0]).collect();
+    assert!(stale.is_empty(), "out of date: {stale:?}; `make gallery` or `make reproduce` makes them again");
+    let pictures = std::fs::read_dir(project().join("docs/gallery")).unwrap();
+    let names: BTreeSet<String> = pictures
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "txt"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    let made: BTreeSet<String> =
+        rows.iter().map(|row| row[0].to_owned()).filter(|name| name != "reproduction").collect();
+    assert_eq!(names, made, "entries and their revisions");
 }
