@@ -3,7 +3,7 @@
 CARGO ?= cargo
 # Foreign libraries: none, names of features, or `full` for all that this machine can build.
 FEATURES ?=
-install deb dist wheel release bench bench-predict bench-gains bench-mapping gallery: FEATURES = full
+install deb dist wheel release bench bench-predict bench-gains bench-mapping reproduce bench-papers gallery: FEATURES = full
 
 HAS_OTF2 = $(shell pkg-config --exists otf2 2>/dev/null && echo yes)
 HAS_LIBCLANG = $(shell ls $(LIBCLANG_PATH)/libclang.so /usr/lib/llvm-*/lib/libclang.so /usr/lib*/libclang.so 2>/dev/null | grep -q . && echo yes)
@@ -19,7 +19,7 @@ STALE = $(if $(filter full,$(FEATURES)),,hopmap-query) $(if $(filter mpi,$(WANTE
 FORGET = @for program in $(STALE); do rm -f "$(TARGET)/$(1)/$$program"; done
 TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
-.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping gallery release install uninstall deb dist wheel rpm tools try-packages check-aarch64 missing book reference
+.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping reproduce bench-papers gallery release install uninstall deb dist wheel rpm tools try-packages check-aarch64 missing book reference
 
 # Maps two sample traces: launch files and a report in out/. Needs Rust and a C compiler.
 demo:
@@ -68,6 +68,11 @@ bench-gains: release
 # there; HOPMAP_DATA names a folder with Taillard's instances, QAPLIB and traces.
 bench-mapping: release
 	python3 ci/bench-mapping.py "$(TARGET)/release/hopmap" --out "$(TARGET)/bench-mapping" --page README.md --page docs/explanation/results.md
+
+# Every published result of the papers beside hopmap's, into docs/reproduction.md: about an hour from nothing; what has been computed is
+# kept. DATA is a folder with Taillard's tai27e01.dat … tai343e01.dat.
+reproduce bench-papers: release
+	python3 ci/reproduce.py "$(TARGET)/release/hopmap" --data "$(DATA)" --out "$(TARGET)/reproduce"
 
 # Every pipeline with its output and picture, into docs/gallery.md; ENTRIES names some of them. HOPMAP_DATA as for bench-mapping.
 gallery: release
