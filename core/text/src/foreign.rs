@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
+use memchr::{memchr2, memchr3};
+
 use crate::shown;
 
 /// The lines of other programs in a file.
@@ -46,15 +48,19 @@ const CALLED: &str = "ibnetdiscover iblinkinfo ibdiagnet opareport opaextractlin
 const TIMES: &str = "9999-99-99T99:99:99|9999-99-99 99:99:99|9999/99/99 99:99:99|99:99:99|A9999 99:99:99|\
                      AAA 99 99:99:99|AAA  9 99:99:99|AAA AAA 99 99:99:99|AAA AAA  9 99:99:99";
 
+/// Whether a line is one of numbers, as most lines of traces are, which have no sign of a message.
+pub(crate) fn are_numbers(line: &[u8]) -> bool {
+    let is_like = |byte: &u8| byte.is_ascii_digit() || *byte == b':';
+    line.first().is_some_and(u8::is_ascii_digit)
+        && (memchr3(b':', b';', b'$', line).is_none() && memchr2(b'#', b'%', line).is_none()
+            || line.trim_ascii_end().iter().all(is_like))
+}
+
 /// Whether a line is a message of a program rather than a part of a file: `ibwarn: [7] …`, `src/query_smp.c:195; …`,
 /// `srun: warning: …`, `Warning: …`; or one of a log with its time, or a command at a prompt.
 #[must_use]
 pub fn is_foreign(line: &str) -> bool {
-    // Most lines of traces are numbers.
-    let is_like = |byte: u8| byte.is_ascii_digit() || byte == b':';
-    if line.starts_with(|c: char| c.is_ascii_digit())
-        && (!line.contains([':', ';', '$', '#', '%']) || line.bytes().all(is_like))
-    {
+    if are_numbers(line.as_bytes()) {
         return false;
     }
     let line = without_colours(line);

@@ -6,7 +6,7 @@ use std::path::Path;
 use hopmap_model::Context;
 use memchr::{memchr, memchr_iter};
 
-use crate::foreign::without_colours;
+use crate::foreign::{are_numbers, without_colours};
 use crate::input::{Input, NOT_TEXT};
 use crate::{FileError, Foreign, is_foreign, numbers, shown};
 
@@ -259,7 +259,7 @@ impl<'a> Lines<'a> {
                 Some(end) => end + 1,
                 None => self.read_line()?,
             };
-            if !self.skips_foreign {
+            if !self.skips_foreign || are_numbers(&self.input.rest()[..length]) {
                 return Ok(length);
             }
             let text = String::from_utf8_lossy(&self.input.rest()[..length]);

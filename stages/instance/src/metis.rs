@@ -22,7 +22,7 @@ const ONE_SIDED: &str = "list every edge on the lines of both ends, with the sam
 const NO_SELF_EDGE: &str =
     "METIS does not allow self-loops: remove it; it does not affect the cost of a mapping";
 const FROM_ZERO: &str = "the vertices of this graph are counted from zero, but METIS counts from one";
-const ADD_ONE: &str = "add 1 to every neighbour: without that the file is a valid graph";
+const ADD_ONE: &str = "add 1 to every neighbour: then the file is a valid graph";
 const EDGES: &str = "m counts every edge once, although it is on the lines of both ends";
 const EMPTY_LINES: &str = "every vertex needs a line; without neighbours it is empty or has only its weights";
 const TOO_HEAVY: &str = "weights become bytes, whose total over both directions must be below 2^64: divide them by a common \

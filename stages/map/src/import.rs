@@ -54,7 +54,7 @@ pub fn read_placement(
     system: &SystemGraph,
 ) -> Result<Placed, FileError> {
     let text = String::from_utf8_lossy(text);
-    let text = without_foreign(&text);
+    let text = without_foreign(text.trim_start_matches('\u{feff}'));
     let lines = filled_lines(&text);
     let format = match format {
         PlacementFormat::Auto => recognise(lines.clone())?,

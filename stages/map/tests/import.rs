@@ -86,7 +86,7 @@ fn rank_files_name_cores_of_hosts_or_of_sockets() {
     let text =
         "# hopmap mapping 12\nrank 1=10.0.0.3 slot=2\nrank 0=a.x slot=3\nrank 3=b slot=0\nrank 2=a slot=0\n";
     assert_eq!(slots(text, PlacementFormat::Rankfile), [3, 7, 0, 4]);
-    let text = "mpirun: done\nrank 0=a slot=1:1\nsrun: warning: a\nrank 1=+n2  slots=0:2\nrank 2 = a slot = 0:0\nrank 3=+n1 slot=0\n";
+    let text = "\u{feff}mpirun: done\nrank 0=a slot=1:1\nsrun: warning: a\nrank 1=+n2  slots=0:2\nrank 2 = a slot = 0:0\nrank 3=+n1 slot=0\n";
     assert_eq!(slots(text, PlacementFormat::Rankfile), [3, 7, 0, 4]);
     for (line, error) in [
         ("rank 1=c slot=0", "the machine has no host `c`; its first host is `a.x`"),

@@ -12,7 +12,7 @@ pub mod stg;
 pub mod wfformat;
 
 use hopmap_model::{Context, Error, TaskDag, require};
-use hopmap_text::FileError;
+use hopmap_text::{FileError, foreign_lines, without_foreign};
 
 use crate::error::{InvalidInput, invalid};
 use crate::{GraphFormat, ImportParams};
@@ -123,6 +123,9 @@ fn check_attributes(params: &ImportParams, format: GraphFormat) -> Result<(), In
 /// Reads the task graph in a file, in the given or detected format.
 pub fn read_graph(params: &ImportParams, cx: &Context<'_>) -> Result<TaskDag, Error> {
     let (dag, note) = graph_of(params)?;
+    if let Some(foreign) = foreign_lines(params.path.path()).filter(|_| !note.starts_with("WfFormat")) {
+        cx.log(format_args!("warning: {foreign}"));
+    }
     let (tasks, dependencies) = (dag.tasks.len(), dag.dependencies.len());
     cx.log(format_args!("{note}: {tasks} tasks, {dependencies} dependencies"));
     Ok(dag)
@@ -131,7 +134,11 @@ pub fn read_graph(params: &ImportParams, cx: &Context<'_>) -> Result<TaskDag, Er
 fn graph_of(params: &ImportParams) -> Result<Imported, Error> {
     check(params)?;
     let path = params.path.path();
-    let bytes = hopmap_text::read(path, MOST_BYTES)?;
+    let mut bytes = hopmap_text::read(path, MOST_BYTES)?;
+    // JSON has texts of its own. Elsewhere bytes that are no UTF-8 are in names and comments.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        bytes = without_foreign(&String::from_utf8_lossy(&bytes)).into_owned().into_bytes();
+    }
     let format = match params.format.map_or_else(|| recognise(&bytes), Ok) {
         Ok(format) => format,
         Err(found) => {
@@ -193,6 +200,19 @@ mod tests {
         assert!(error(&stg).starts_with(&format!("{path}:1:1: ")));
         let named = ImportParams { node_weight: Some("label".into()), ..stg };
         assert!(error(&named).starts_with("`node_weight` names an attribute, but a file of the Standard"));
+        // Lines of other programs keep their numbers, and names need not be UTF-8.
+        fs::write(
+            file.path(),
+            b"srun: warning: x\ndigraph { a [Weight=1, label=\"caf\xe9\"]\nb [Weight=x] }",
+        )
+        .unwrap();
+        assert!(error(&params).starts_with(&format!("{path}:3: ")), "{}", error(&params));
+        fs::write(
+            file.path(),
+            b"warning: port is down\n1\n0 0 0\nsrun: warning: late\n1 5 1 0\n2 0 1 1\n# caf\xe9\n",
+        )
+        .unwrap();
+        assert_eq!(graph_of(&params).unwrap().0.dependencies.len(), 2);
         fs::write(file.path(), "<SCHEDULE_BEGIN>").unwrap();
         assert!(error(&params).ends_with("supported format: it is a schedule of PARUS"));
         fs::write(file.path(), " \n").unwrap();

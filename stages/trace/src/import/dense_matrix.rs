@@ -37,8 +37,8 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-pub(super) const HELP_ON_DOUBT: &str = "set `format = \"dense-matrix\"` if it is one; pairs of ranks need the line \
-                                        `source,destination,messages,bytes` above them";
+pub(super) const HELP_ON_DOUBT: &str = "set `format = \"dense-matrix\"` if it is one; pairs of ranks need four \
+                                        columns and the line `source,destination,messages,bytes` above them";
 
 /// Numbers in the begin of a line that is too long to be seen whole.
 const MANY: usize = 256;

@@ -80,6 +80,8 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
     let mut job = Job::default();
     let mut kept: BTreeMap<u32, Numbered> = BTreeMap::new();
     let (mut repaired, mut stated) = (Repaired::default(), BTreeMap::new());
+    // The last operations by the local numbers of groups, and the numbers that entries have: only they tell which group it is.
+    let (mut of_numbers, mut numbered) = (BTreeMap::new(), BTreeSet::new());
     for (rank, file) in by_rank(path, FORMAT, cx)? {
         let seed = std::marker::PhantomData::<Dump>;
         let dump = json::read(&file, cx, seed, &mut repaired)?;
@@ -93,6 +95,11 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
         let mut of_dump = HashMap::new();
         // The last number of a message, and the numbers of those that were kept, by process group.
         let mut messages: HashMap<String, (u64, BTreeSet<u64>)> = HashMap::new();
+        for (number, status) in &dump.pg_status {
+            let known: &mut u64 = of_numbers.entry(number.clone()).or_default();
+            *known = last(status).max(*known);
+        }
+        numbered.extend(dump.entries.iter().map(|entry| entry.pg_id.clone()));
         for mut entry in dump.entries {
             let call = call(&entry, &groups, (&job, lists)).map_err(|problem| damaged(&file, problem))?;
             let (last_message, numbers) =
@@ -118,6 +125,11 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
     }
     repaired.log(cx);
     job.add_common(kept, &stated, path)?;
+    // Operations of groups of which no dump kept any. Old versions do not number groups.
+    let unseen = of_numbers.into_iter().filter(|(number, _)| !numbered.contains(&Some(number.clone())));
+    let unseen =
+        unseen.filter(|_| !numbered.contains(&None)).fold(0u64, |sum, (_, last)| sum.saturating_add(last));
+    job.dropped = job.dropped.saturating_add(unseen).min(u64::MAX / 2);
     job.checked(None, path)
 }
 

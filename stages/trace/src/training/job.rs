@@ -28,7 +28,7 @@ pub(crate) struct Job {
     /// Numbers of the first operations of the groups, if the trace has numbers.
     first: Vec<u64>,
     /// Operations with numbers that some members of their group do not have.
-    dropped: u64,
+    pub(super) dropped: u64,
     /// Sends and receives that their ranks made, but did not keep.
     pub(super) lost_messages: u64,
 }

@@ -62,7 +62,7 @@ impl Repaired {
     pub(super) fn log(&self, cx: &Context<'_>) {
         if let Some(first) = &self.first {
             cx.log(format_args!(
-                "warning: {} are no valid JSON; numbers such as `inf` count as missing, and damaged characters of texts as `?`: {first}",
+                "warning: invalid JSON in {}; numbers such as `inf` count as missing, and damaged characters of texts as `?`: {first}",
                 counted(self.files, "file")
             ));
         }

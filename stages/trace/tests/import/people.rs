@@ -47,7 +47,7 @@ fn nearly_valid_json_of_pytorch_is_read() {
         let read = read(kineto.join(fault));
         let graph = read.graph();
         assert_eq!((graph.ranks(), graph.messages(), graph.bytes()), (4, 16, 32_000), "{fault}");
-        let warning = "warning: 4 files are no valid JSON";
+        let warning = "warning: invalid JSON in 4 files";
         assert!(read.log.iter().any(|line| line.starts_with(warning)) || fault == "utf8", "{:?}", read.log);
     }
     // A folder per rank.

@@ -377,6 +377,12 @@ fn operations_that_no_rank_kept_are_said() {
     assert_eq!(lost(&[1, 3], "\"last_completed_collective\":3").as_deref(), Some("1 of 3"));
     assert_eq!(lost(&[3, 4], "").as_deref(), Some("2 of 4"));
     assert!(lost(&[1], "\"last_enqueued_collective\":18446744073709551615").is_some());
+    // Only messages were kept, or nothing: then no entry says whose number it is.
+    let nothing = |entries: &[String]| {
+        let all = dump(entries).replacen('{', "{\"pg_status\":{\"7\":{\"last_enqueued_collective\":3}},", 1);
+        Files::new(&["r0.json", "r1.json", "r2.json"].map(|name| (name, &all))).auto().log.concat()
+    };
+    assert!(nothing(&[]).contains("3 of 3 collective operations are not in"), "{}", nothing(&[]));
 }
 
 /// Once messages that neither end had kept were lost without a word. Collective operations have the last number, too.
@@ -418,7 +424,7 @@ fn other_files_are_named_and_nearly_valid_records_read() {
     .unwrap();
     let read = files.auto();
     assert_eq!(read.pairs(), whole.pairs());
-    assert!(read.log[1].starts_with("warning: 1 file are no valid JSON"), "{:?}", read.log);
+    assert!(read.log[1].starts_with("warning: invalid JSON in 1 file;"), "{:?}", read.log);
 }
 
 /// Once only names with an ending were read; the number in a host name is not a rank.
