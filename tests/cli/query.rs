@@ -343,7 +343,7 @@ fn cells_that_the_pipeline_no_longer_has_do_not_count() {
     assert_eq!(sandbox.seen(&count), "cells\n4\n");
 }
 
-/// A run with nothing to do is in no list: queries read the cells of the run before it.
+/// The list of runs lacks a run with nothing to do, so queries read the cells of the run before it.
 #[test]
 fn a_run_with_nothing_to_do_is_the_last_one_as_well() {
     let Some(sandbox) = with_query() else { return };

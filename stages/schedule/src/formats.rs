@@ -135,7 +135,7 @@ fn graph_of(params: &ImportParams) -> Result<Imported, Error> {
     check(params)?;
     let path = params.path.path();
     let mut bytes = hopmap_text::read(path, MOST_BYTES)?;
-    // JSON has texts of its own. Elsewhere bytes that are no UTF-8 are in names and comments.
+    // JSON has texts of its own. Elsewhere, bytes that are not UTF-8 occur in names and comments.
     if !bytes.trim_ascii_start().starts_with(b"{") {
         bytes = without_foreign(&String::from_utf8_lossy(&bytes)).into_owned().into_bytes();
     }

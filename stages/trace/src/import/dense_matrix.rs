@@ -149,7 +149,7 @@ fn fields(text: &str) -> Vec<&str> {
     fields
 }
 
-/// Whether a line has a row or names, and is no comment. Those of Matrix Market, without a blank, are of another matrix.
+/// Whether a line has a row or names, and is not a comment. Those of Matrix Market, without a blank, are of another matrix.
 fn is_filled(text: &str) -> bool {
     let text = text.trim();
     !(text.is_empty() || text.starts_with('#') || text.starts_with("% ") || text == "%")

@@ -158,7 +158,7 @@ fn is_index(path: &Path, line: &str) -> bool {
     Sample::new(&first).is_ok_and(|sample| sample.first_line().is_some_and(is_action))
 }
 
-/// Why a list of files is not taken for an index, with the line; `None` if the file is no list.
+/// Why a list of files is not taken for an index, with the line; `None` if the file does not list others.
 pub(super) fn doubt(sample: &Sample<'_>) -> Option<(usize, String)> {
     let lines = (1..).zip(sample.text.lines().map(str::trim));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

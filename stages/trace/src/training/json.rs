@@ -69,7 +69,7 @@ impl Repaired {
     }
 }
 
-/// What is read from a file, and again leniently if it is no JSON, as tools write it.
+/// What is read from a file, and again leniently if it is not valid JSON, as tools write it.
 fn parsed<T>(
     path: &Path,
     cx: &Context<'_>,
