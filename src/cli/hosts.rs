@@ -10,7 +10,7 @@ use hopmap_formats::host_names::named_twice;
 use hopmap_formats::slots::{SLOTS, Slots};
 use hopmap_model::Mapping;
 
-use super::output::Result;
+use super::output::{Output, Result};
 
 /// Options that name hosts.
 #[derive(Debug, Args)]
@@ -32,8 +32,8 @@ fn slots(text: &str) -> std::result::Result<Slots, String> {
 
 impl HostArguments {
     /// The hosts and their slots. None where nothing names hosts.
-    pub(super) fn hosts(&self) -> Result<Option<Hosts>> {
-        let named = named(self.hosts.as_deref(), self.hosts_file.as_deref())?;
+    pub(super) fn hosts(&self, output: Output) -> Result<Option<Hosts>> {
+        let named = named(self.hosts.as_deref(), self.hosts_file.as_deref(), output)?;
         let slots = self.slots.clone().unwrap_or_default();
         named.map(|named| Hosts::new(named, &slots, self.hosts.is_some())).transpose()
     }
@@ -50,7 +50,7 @@ pub(super) struct NamedHosts {
 }
 
 /// The hosts of a list or a file, or those of the job; none where nothing names hosts.
-pub(super) fn named(list: Option<&str>, file: Option<&Path>) -> Result<Option<NamedHosts>> {
+pub(super) fn named(list: Option<&str>, file: Option<&Path>, output: Output) -> Result<Option<NamedHosts>> {
     let named = match (list, file, BatchJob::of_environment()) {
         (Some(list), ..) => {
             let place = format!("hosts `{list}`");
@@ -60,8 +60,11 @@ pub(super) fn named(list: Option<&str>, file: Option<&Path>) -> Result<Option<Na
             }
         }
         (None, Some(path), _) => {
-            let hosts = host_file::read(path).map_err(Failure::usage)?;
-            NamedHosts { place: shown(path), hosts, job: None }
+            let file = host_file::read(path).map_err(Failure::usage)?;
+            for remark in file.remarks {
+                output.note(format_args!("{}: {remark}", shown(path)));
+            }
+            NamedHosts { place: shown(path), hosts: file.hosts, job: None }
         }
         (None, None, Some(Ok(job))) => {
             let (place, hosts) = (format!("the list {}", job.variable), job.hosts.clone());
@@ -162,7 +165,7 @@ mod tests {
 
     fn hosts(list: &str, count: &str) -> Option<Hosts> {
         let slots = if count.is_empty() { Slots::default() } else { slots(count).ok()? };
-        Hosts::new(named(Some(list), None).ok()??, &slots, true).ok()
+        Hosts::new(named(Some(list), None, Output::new(false, true)).ok()??, &slots, true).ok()
     }
 
     #[test]

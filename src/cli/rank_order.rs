@@ -159,7 +159,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         return refuse(format!("{} is in a store", shown(&out)), "name another folder with -o");
     }
     let Hosts { names: hosts, gpus } =
-        Hosts::new(arguments.hosts.as_deref(), arguments.hosts_file.as_deref(), arguments.gpus)?;
+        Hosts::new(arguments.hosts.as_deref(), arguments.hosts_file.as_deref(), arguments.gpus, output)?;
     let job = Job::new(arguments, &hosts, gpus)?;
     check_slots(&working.join(&arguments.topology), &hosts, gpus)?;
     let _lock = written::lock(&out)?;

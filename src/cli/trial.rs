@@ -92,7 +92,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let end = End::new(None);
     let working = working_directory()?;
     let placements = placements(&arguments.placements)?;
-    let text = pipeline(arguments, &placements, &working)?;
+    let text = pipeline(arguments, &placements, &working, output)?;
     let out = working.join(&arguments.out);
     let _lock = written::lock(&out)?;
     let file = out.join(FILE);
@@ -180,11 +180,16 @@ fn checked_name(name: &str) -> Result<String> {
 }
 
 /// The pipeline: mappings, the trial, and the mapping to use.
-fn pipeline(arguments: &Arguments, placements: &[Placement], working: &Path) -> Result<String> {
+fn pipeline(
+    arguments: &Arguments,
+    placements: &[Placement],
+    working: &Path,
+    output: Output,
+) -> Result<String> {
     let mut text = "name = \"trial\"\n".to_owned();
     let uses_hosts = placements.iter().any(|placement| matches!(placement.source, Source::Known(_)));
     if uses_hosts {
-        text += &machine(arguments, placements)?;
+        text += &machine(arguments, placements, output)?;
     }
     for Placement { name, source } in placements {
         let stage = match source {
@@ -244,7 +249,7 @@ fn parameters(arguments: &Arguments, placements: usize, working: &Path) -> Resul
 }
 
 /// Stages of the hosts and the ranks of placements by name.
-fn machine(arguments: &Arguments, placements: &[Placement]) -> Result<String> {
+fn machine(arguments: &Arguments, placements: &[Placement], output: Output) -> Result<String> {
     let first = placements.iter().find_map(|placement| match &placement.source {
         Source::Folder(_, mapping) => Some(mapping),
         Source::Known(_) => None,
@@ -252,7 +257,7 @@ fn machine(arguments: &Arguments, placements: &[Placement]) -> Result<String> {
     let is_named = arguments.hosts.hosts.is_some() || arguments.hosts.hosts_file.is_some();
     let hosts = match first.filter(|_| !is_named) {
         Some(mapping) => Some(Hosts::of_mapping(mapping)),
-        None => arguments.hosts.hosts()?,
+        None => arguments.hosts.hosts(output)?,
     };
     let Some(hosts) = hosts else {
         return refuse(

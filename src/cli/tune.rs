@@ -43,7 +43,7 @@ const LEAST_PAIRS: u64 = 6;
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let end = End::new(arguments.deadline);
     let out = working_directory()?.join(&arguments.out);
-    let place = Place::of(arguments)?;
+    let place = Place::of(arguments, output)?;
     let _lock = written::lock(&out)?;
     let kept = Kept::new(&arguments.keep, &out)?;
     let restores = kept.as_ref().map(Kept::command).into_iter().chain(arguments.prepare.clone());

@@ -160,7 +160,7 @@ fn other(variable: &'static str, is_file: bool, text: &str) -> Result<BatchJob, 
         true => host_file::read(text.trim().as_ref()),
         false => host_file::expand(text).map_err(|error| error.in_file("".as_ref())),
     };
-    let hosts = hosts.map_err(fault(variable, text))?;
+    let hosts = hosts.map_err(fault(variable, text))?.hosts;
     let most = vec![None; hosts.len()];
     Ok(BatchJob { variable, slots_of: variable, hosts, most })
 }

@@ -8,7 +8,7 @@
 //! | `node01 8 node02 4` | LSF: `$LSB_MCPU_HOSTS` |
 //! | `node01 2 all.q@node01 UNDEFINED` | Grid Engine: `$PE_HOSTFILE` |
 //!
-//! `#` and `//` begin a comment. Anything else is an error.
+//! `#` and `//` begin a comment, and messages of programs (`2>&1`) are skipped. Anything else is an error.
 //!
 //! Sources: the lexer of Open MPI's host files (`hostfile_lex.l` of 4.1 and of PRRTE 3) and what 4.1.4 shows by `--display-allocation`;
 //! "Using the Hydra Process Manager"; `sge_pe(5)`; "Administering IBM Spectrum LSF".
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
 
-use hopmap_text::{FileError, read_text};
+use hopmap_text::{self as text, FileError, Foreign, is_foreign, read_text};
 
 use crate::host_list::{self, HostListError, MAX_NAMES, is_ipv6, is_separator};
 use crate::host_names::repeated;
@@ -48,6 +48,15 @@ const MAX_BYTES: u64 = 1 << 28;
 /// Names of hosts, and the slots of each as far as they are known.
 pub type Hosts = Vec<(String, Option<u32>)>;
 
+/// The hosts of a file, and what a user must hear of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HostFile {
+    /// The hosts that launchers use.
+    pub hosts: Hosts,
+    /// Sentences on what was left out.
+    pub remarks: Vec<String>,
+}
+
 /// What the launchers do with a host without slots, and the way out.
 pub const WITHOUT_SLOTS: &str =
     "give every host its slots: without them, Open MPI takes its cores, and MPICH one";
@@ -56,22 +65,27 @@ pub const WITHOUT_SLOTS: &str =
 ///
 /// # Errors
 /// If it cannot be read, is not a host file, or names no host.
-pub fn read(path: &Path) -> Result<Hosts, FileError> {
+pub fn read(path: &Path) -> Result<HostFile, FileError> {
     let text = read_text(path, MAX_BYTES)?;
-    let hosts = expand(&text).map_err(|error| error.in_file(path))?;
-    let problem = if text.trim().is_empty() { "it is empty" } else { "no hosts are given" };
-    match hosts.is_empty() {
-        true => Err(FileError::new(problem, "give a host file").in_file(path)),
-        false => Ok(hosts),
+    let file = expand(&text).map_err(|error| error.in_file(path))?;
+    if file.hosts.is_empty() {
+        let problem = match file.remarks.first() {
+            Some(remark) => format!("no hosts are given; {remark}"),
+            None if text.trim().is_empty() => "it is empty".to_owned(),
+            None => "no hosts are given".to_owned(),
+        };
+        return Err(FileError::new(problem, "give a host file").in_file(path));
     }
+    Ok(file)
 }
 
 /// The hosts of a text, each once in the order of its first line, and their slots where the file gives them.
 ///
 /// As in Open MPI, a host has a line for every slot, after which none may have an attribute, and `n1.cluster.org` is `n1`. Slots of several lines
 /// of other forms are added, as queues of Grid Engine and MPICH have them.
-pub fn expand(text: &str) -> Result<Hosts, HostListError> {
+pub fn expand(text: &str) -> Result<HostFile, HostListError> {
     let mut hosts: Hosts = Vec::new();
+    let mut foreign: Option<Foreign> = None;
     // The line of each, and whether an attribute gives its slots.
     let mut lines: Vec<(usize, bool)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -81,6 +95,11 @@ pub fn expand(text: &str) -> Result<Hosts, HostListError> {
         HostListError { line: number, ..HostListError::new(line, start, line.len(), what, hint) }
     };
     for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
+        if !without_comment(line).trim().is_empty() && is_foreign(line) {
+            let first = || Foreign { count: 0, line: number, first: line.trim().to_owned() };
+            foreign.get_or_insert_with(first).count += 1;
+            continue;
+        }
         let (of_line, [given, most]) = line_of(line, number, MAX_NAMES - hosts.len())?;
         let by_attribute = given.or(most).is_some();
         for (name, slots) in of_line {
@@ -125,8 +144,20 @@ pub fn expand(text: &str) -> Result<Hosts, HostListError> {
     if has_line_per_slot && !lines.iter().any(|(_, by_attribute)| *by_attribute) {
         hosts.iter_mut().for_each(|(_, slots)| *slots = slots.or(Some(1)));
     }
-    hosts.retain(|(_, slots)| *slots != Some(0));
-    Ok(hosts)
+    let unused: Vec<usize> = (0..hosts.len()).filter(|&host| hosts[host].1 == Some(0)).collect();
+    let mut remarks: Vec<String> = foreign.iter().map(Foreign::to_string).collect();
+    if let Some(&first) = unused.first() {
+        let count = text::counted(unused.len(), "host");
+        let (name, line) = (&hosts[first].0, lines[first].0);
+        remarks.push(format!("{count} with `slots=0`, left out, the first in line {line}: `{name}`"));
+        hosts.retain(|(_, slots)| *slots != Some(0));
+    }
+    Ok(HostFile { hosts, remarks })
+}
+
+fn without_comment(line: &str) -> &str {
+    let line = line.split('#').next().unwrap_or_default();
+    line.split("//").next().unwrap_or_default()
 }
 
 /// The hosts of a list that is a parameter or a variable, in order and as often as they are named. It may be a host list, and so have
@@ -184,8 +215,7 @@ fn line_of(line: &str, number: usize, most: usize) -> Result<Line, HostListError
 }
 
 fn hosts_of(line: &str, most: usize) -> Result<Line, HostListError> {
-    let line = line.split('#').next().unwrap_or_default();
-    let line = line.split("//").next().unwrap_or_default();
+    let line = without_comment(line);
     let (attributes, names): (Vec<_>, Vec<_>) =
         words(line).into_iter().partition(|word| word.value.is_some());
     let given = slots_of(line, &attributes)?;
@@ -226,6 +256,10 @@ fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<[Option<u32>; 2], Hos
         };
         let number = match word.value {
             Some("0") if matches!(attribute, Attribute::Slots) => 0,
+            // More than any host has.
+            Some(value) if matches!(attribute, Attribute::MaxSlots) && value.len() > 9 && is_whole(value) => {
+                u32::MAX
+            }
             value => number(line, word, value.unwrap_or_default())?,
         };
         if known.replace(number).is_some() {
@@ -317,11 +351,10 @@ fn is_whole(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A number that does not fit is more than any host has.
 fn number(line: &str, word: Word<'_>, text: &str) -> Result<u32, HostListError> {
-    match (text, text.parse().unwrap_or(u32::MAX)) {
+    match (text, text.parse()) {
         ("", _) => Err(fault(line, word, format!("`{}` has no number", word.text))),
-        (text, number) if number > 0 && is_whole(text) => Ok(number),
+        (text, Ok(number)) if number > 0 && is_whole(text) => Ok(number),
         _ => Err(fault(line, word, format!("`{text}` is not a number of slots"))),
     }
 }
@@ -339,7 +372,7 @@ mod tests {
     use super::*;
 
     fn hosts(text: &str) -> Hosts {
-        expand(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+        expand(text).unwrap_or_else(|error| panic!("{text}: {error}")).hosts
     }
 
     fn named(names: &[&str], slots: Option<u32>) -> Hosts {
@@ -418,11 +451,28 @@ mod tests {
         }
     }
 
+    /// They were left out without a word.
+    #[test]
+    fn hosts_without_slots_are_named() {
+        let file =
+            expand("# $ cat hosts\n$ cat hosts\na slots=2 max_slots=99999999999\nb slots=0\nc slots=0\n")
+                .unwrap();
+        assert_eq!(file.hosts, named(&["a"], Some(2)));
+        assert_eq!(
+            file.remarks,
+            [
+                "lines of other programs, skipped: 1, the first in line 2: `$ cat hosts`",
+                "2 hosts with `slots=0`, left out, the first in line 4: `b`"
+            ]
+        );
+    }
+
     #[test]
     fn faults_are_named_with_their_line() {
         let message = |text: &str| expand(text).unwrap_err().to_string();
         assert_eq!(message("a\nn[2\n"), "host list, line 2, column 2: unclosed bracket");
         for (text, fault) in [
+            ("a slots=99999999999", "column 3: `99999999999` is not a number of slots"),
             ("a slots=four", "column 3: `four` is not a number of slots"),
             ("a:0", "column 1: `0` is not a number of slots"),
             ("a slots = 4 slots=4", "column 13: the slots of the host are given twice"),
@@ -468,14 +518,14 @@ mod tests {
         {
             let path = data.join("reports").join(format!("hostfile-{file}"));
             let of = |(n, slots): (u32, &u32)| (format!("node0{n}"), Some(*slots));
-            assert_eq!(read(&path).unwrap(), (1..).zip(slots).map(of).collect::<Hosts>(), "{file}");
+            assert_eq!(read(&path).unwrap().hosts, (1..).zip(slots).map(of).collect::<Hosts>(), "{file}");
         }
     }
 
     proptest! {
         /// Any hosts in any form that a program writes.
         #[test]
-        fn every_form_says_the_same(slots in prop::collection::vec(1u32..200, 1..20), form in 0usize..7) {
+        fn every_form_says_the_same(slots in prop::collection::vec(1u32..200, 1..20), form in 0usize..7, places in prop::collection::vec(0usize..100, 0..4)) {
             let of = |(host, slots): (usize, &u32)| match form {
                 0 => format!("n{host} slots={slots}\n"),
                 1 => format!("me@n{host} slots = {slots} max_slots = 999\n"),
@@ -488,7 +538,21 @@ mod tests {
             let text: String = slots.iter().enumerate().map(of).collect();
             let more = u32::from(form == 6);
             let expected: Hosts = slots.iter().enumerate().map(|(host, slots)| (format!("n{host}"), Some(slots + more))).collect();
-            prop_assert_eq!(expand(&text).unwrap(), expected);
+            prop_assert_eq!(expand(&text).unwrap(), HostFile { hosts: expected.clone(), remarks: vec![] });
+            // The same with messages of programs, which begin after any line.
+            if !text.contains('\n') {
+                return Ok(());
+            }
+            let mut lines: Vec<&str> = text.lines().collect();
+            let messages = ["srun: warning: can't run", "Warning: Permanently added 'n1' (ED25519)", "$ cat hosts", "Last login: Mon"];
+            let ends = lines.len() + 1;
+            let at = places.iter().map(|place| place % ends);
+            let first = at.clone().min();
+            at.zip(messages).for_each(|(place, message)| lines.insert(place, message));
+            let read = expand(&lines.join("\n")).unwrap();
+            prop_assert_eq!(read.hosts, expected);
+            let said = first.map(|first| format!("lines of other programs, skipped: {}, the first in line {}: ", places.len(), first + 1));
+            prop_assert!(read.remarks.first().map_or(said.is_none(), |remark| remark.starts_with(&said.unwrap_or_default())));
         }
     }
 }

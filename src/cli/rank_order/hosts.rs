@@ -9,7 +9,7 @@ use hopmap_formats::host_names::HostNames;
 use hopmap_model::SystemGraph;
 
 use crate::cli::hosts::{NamedHosts, named};
-use crate::cli::output::Result;
+use crate::cli::output::{Output, Result};
 
 /// GPUs of a host, if nothing says how many.
 const USUAL_GPUS: u32 = 8;
@@ -23,8 +23,13 @@ pub(super) struct Hosts {
 
 impl Hosts {
     /// The hosts of a list or a file, whose slots are the ranks of each, or those of the job, whose tasks are often one for a host.
-    pub(super) fn new(list: Option<&str>, file: Option<&Path>, gpus: Option<u32>) -> Result<Self> {
-        let Some(NamedHosts { place, hosts, job }) = named(list, file)? else {
+    pub(super) fn new(
+        list: Option<&str>,
+        file: Option<&Path>,
+        gpus: Option<u32>,
+        output: Output,
+    ) -> Result<Self> {
+        let Some(NamedHosts { place, hosts, job }) = named(list, file, output)? else {
             return refuse(
                 "no hosts are given, and this is not a batch job",
                 "name them in their present order: --hosts 'node[7,66,70,8]', or --hosts-file FILE",

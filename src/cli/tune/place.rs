@@ -5,7 +5,7 @@ use hopmap_launchers::{Launch, default_options};
 
 use super::arguments::Arguments;
 use crate::cli::hosts::Hosts;
-use crate::cli::output::Result;
+use crate::cli::output::{Output, Result};
 
 /// Rejects more slots on this host than it has cores where the launcher binds every rank to a core: it would end without a word.
 pub(super) fn check_cores(arguments: &Arguments, place: &Place) -> Result<()> {
@@ -37,8 +37,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn of(arguments: &Arguments) -> Result<Self> {
-        let Some(hosts) = arguments.hosts.hosts()? else {
+    pub(super) fn of(arguments: &Arguments, output: Output) -> Result<Self> {
+        let Some(hosts) = arguments.hosts.hosts(output)? else {
             return refuse(
                 "no hosts are given, and this is not a batch job",
                 "name them: --hosts 'node[1-8]' --slots 2, or start hopmap in a job",

@@ -159,7 +159,7 @@ fn hosts_of_a_machine_file_give_their_slots_in_order() {
     assert_eq!(slots("me@10.0.0.3 cpu = 3\na,b\n", format), [5, 6, 7, 0]);
     assert_eq!(slots("10.0.0.3 3 all.q@x UNDEFINED\na 1 all.q@a UNDEFINED\n", format), [5, 6, 7, 0]);
     // A host file has room for more.
-    assert_eq!(slots("a slots=99999999999\nb slots=1\n", format), [0, 1, 2, 3]);
+    assert_eq!(slots("a slots=999999999\nb slots=1\n", format), [0, 1, 2, 3]);
     assert_eq!(refused("a\nb\na\nb\n", 4), "4: host `b` has only 1 slots, too few for rank 3");
     assert_eq!(refused("b:2\n", 2), "1: host `b` has only 1 slots, too few for rank 1");
     assert_eq!(refused("a\nb\n", 4), "2: the file ends after 2 ranks, but the program has 4");

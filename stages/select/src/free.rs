@@ -11,7 +11,7 @@ use hopmap_formats::host_names::{HostNames, named_twice, short};
 use hopmap_formats::slots::{SLOTS, Slots};
 use hopmap_formats::{host_file, host_list, sinfo};
 use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph};
-use hopmap_text::{FileError, read_text};
+use hopmap_text::{FileError, foreign_lines, read_text, without_foreign};
 
 use crate::error::check_one_of;
 use crate::{NodesParams, SelectError, Source};
@@ -200,11 +200,18 @@ fn from_file(path: &Path, mixed: bool, cx: &Context<'_>) -> Result<NamedHosts, S
         return Err(FileError::new("it is empty", help).in_file(path).into());
     }
     let place = format!("`{}`", path.display());
-    if !sinfo::is_sinfo(&text) {
-        let hosts = host_file::expand(&text).map_err(|list| in_list(list, &path.display().to_string()))?;
-        return Ok(NamedHosts::new(place, hosts));
+    let states = without_foreign(&text);
+    if !sinfo::is_sinfo(&states) {
+        let file = host_file::expand(&text).map_err(|list| in_list(list, &path.display().to_string()))?;
+        for remark in &file.remarks {
+            cx.log(format_args!("{place}: {remark}"));
+        }
+        return Ok(NamedHosts::new(place, file.hosts));
     }
-    let nodes = sinfo::read(&text)
+    if let Some(foreign) = foreign_lines(path) {
+        cx.log(format_args!("{place}: {foreign}"));
+    }
+    let nodes = sinfo::read(&states)
         .map_err(|sinfo| SelectError::Sinfo { path: path.to_owned(), sinfo: Box::new(sinfo) })?;
     let least = if mixed { sinfo::Availability::Mixed } else { sinfo::Availability::Free };
     let (free, taken): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| node.availability <= least);

@@ -43,7 +43,7 @@ impl Stage for Synthetic {
         if named.params.shape != params.shape {
             cx.log(format_args!("shape: {}", named.params.shape));
         }
-        if let Some(warning) = &named.warning {
+        for warning in &named.warnings {
             cx.log(format_args!("warning: {warning}"));
         }
         Ok(Outcome::Done(Outputs::new().with("system-graph", built(&named)?)))

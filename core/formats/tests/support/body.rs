@@ -13,7 +13,7 @@ pub(crate) fn hosts(bytes: &[u8]) {
         }
         Err(error) => assert!(!error.to_string().is_empty() && !error.hint.is_empty() && error.column > 0),
     }
-    for read in [host_file::expand, host_file::expand_list] {
+    for read in [|text: &str| host_file::expand(text).map(|file| file.hosts), host_file::expand_list] {
         match read(&text) {
             Ok(hosts) => assert!(
                 hosts.len() <= host_list::MAX_NAMES && hosts.iter().all(|(_, slots)| *slots != Some(0))

@@ -1,5 +1,7 @@
 //! Files that hopmap recognises, but does not read as machine topologies, with the way out.
 
+use hopmap_formats::host_file;
+use hopmap_formats::host_list::is_host_name;
 use hopmap_text::shown;
 
 use super::Result;
@@ -14,7 +16,7 @@ pub(super) const HELP_ON_LABELS: &str = "give the table of `kubectl get nodes --
      `kubectl get nodes -L network.topology.nvidia.com/leaf,network.topology.nvidia.com/spine`; if they have other \
      names, rename their columns to `LEAF` and `SPINE`";
 
-const KNOWN: [Known; 4] = [
+const KNOWN: [Known; 5] = [
     ("a list of Kubernetes", is_kubernetes, HELP_ON_LABELS),
     (
         "a table of `kubectl get nodes` without a label that is known to name switches",
@@ -33,6 +35,11 @@ const KNOWN: [Known; 4] = [
         "output of `lshw`",
         |text| matches!(first_element(text), Some("list" | "node")) && text.contains(" class=\""),
         "run `lstopo --of xml > HOST.xml` on the host, which writes its cores and caches for hopmap",
+    ),
+    (
+        "a host file, which names no links",
+        is_host_file,
+        "give it as `hosts_file` of topology/synthetic, with the `shape` of the network",
     ),
 ];
 
@@ -87,6 +94,19 @@ fn is_dot(text: &str) -> bool {
     word.is_some_and(|word| ["graph", "digraph"].contains(&word))
 }
 
+/// Hosts with slots, or one on every line.
+fn is_host_file(text: &str) -> bool {
+    host_file::expand(text).is_ok_and(|file| {
+        let is_one = |line: &str| line.split_whitespace().count() < 2;
+        !file.hosts.is_empty()
+            && file
+                .hosts
+                .iter()
+                .all(|(name, _)| is_host_name(name) && !name.starts_with(|c: char| c.is_ascii_digit()))
+            && (text.contains("slots") || text.lines().all(is_one))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use crate::import::{Format, ImportParams, read};
@@ -104,6 +124,8 @@ mod tests {
             ),
             ("// cables\n/* of\n * two */\nstrict Digraph \"G\"\n{\n n1:eth0 -> leaf:swp1\n}\n", "DOT"),
             ("graph{a--b}", "DOT"),
+            ("n1 slots=8\nn2 slots=8\n", "a host file"),
+            ("n1\nn2\n", "a host file"),
             ("<!-- lshw -->\n<list>\n<node id=\"n\" class=\"system\"/>\n</list>\n", "`lshw`"),
             ("+-----+\n| NVIDIA-SMI 535.54  Driver Version: 535.54 |\n", ":2: `nvidia-smi` wrote no matrix"),
             ("$ nvidia-smi topo -m\nFailed to run topology matrix\n", ": `Failed to run topology matrix`"),

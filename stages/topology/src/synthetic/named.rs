@@ -1,8 +1,8 @@
 //! Machines of named hosts: lists and files of hosts, the slots of each, and the shape that follows from them.
 
-use std::path::Path;
+use std::net::Ipv6Addr;
 
-use hopmap_formats::host_file::{self, Hosts, WITHOUT_SLOTS};
+use hopmap_formats::host_file::{self, HostFile, Hosts, WITHOUT_SLOTS};
 use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
 use hopmap_formats::host_names::named_twice;
 use hopmap_formats::slots::{SLOTS, Slots};
@@ -13,14 +13,17 @@ use super::tree::Shape;
 use crate::MachineError;
 use crate::params::SyntheticParams;
 
+const ADDRESSES: &str =
+    "launch files of MPICH and others take `:` for the begin of a number of slots: name the host by its name";
+
 /// The shape `auto` without named hosts.
 const EXAMPLE: &str = "tree:2x4x2";
 
 /// Parameters with a shape and the names of all hosts.
 pub(super) struct Named {
     pub(super) params: SyntheticParams,
-    /// Slots in the host file that the machine does not have.
-    pub(super) warning: Option<String>,
+    /// What the host file has and the machine does not.
+    pub(super) warnings: Vec<String>,
     /// Slots of each host, where some have fewer than the shape.
     fewer: Option<Vec<u32>>,
 }
@@ -54,9 +57,9 @@ pub(super) fn check(params: &SyntheticParams) -> Result<(), MachineError> {
 /// The parameters with every host by its name, and with a shape that has the slots of each.
 pub(super) fn resolved(params: &SyntheticParams) -> Result<Named, MachineError> {
     check(params)?;
-    let hosts = hosts(params)?;
+    let (HostFile { hosts, remarks }, place) = hosts(params)?;
     let mut named = SyntheticParams { hosts_file: None, ..params.clone() };
-    let counts = counts(&hosts, params)?;
+    let counts = counts(&hosts, &place, params)?;
     let most = counts.iter().flatten().max().copied().unwrap_or(params.slots.of_all());
     if params.shape == "auto" || (params.shape.is_empty() && (!hosts.is_empty() || most > 0)) {
         named.shape = shape(&hosts, &counts, most)?;
@@ -70,51 +73,51 @@ pub(super) fn resolved(params: &SyntheticParams) -> Result<Named, MachineError> 
     named.slots = Slots::default();
     let all = if hosts.is_empty() { 0 } else { slots_of_hosts(&named)? };
     let slots: Vec<u32> = counts.iter().map(|count| count.map_or(all, |count| count.min(all))).collect();
-    let warning = params.hosts_file.as_ref().and_then(|file| ignored_slots(&hosts, &slots, file.path()));
+    let mut warnings: Vec<String> = remarks.iter().map(|remark| format!("{place}: {remark}")).collect();
+    if params.hosts_file.is_some() {
+        warnings.extend(ignored_slots(&hosts, &slots, &place));
+    }
     named.hosts = hosts.into_iter().map(|(name, _)| name).collect();
     let fewer = slots.iter().any(|&count| count < all).then_some(slots);
-    Ok(Named { params: named, warning, fewer })
+    Ok(Named { params: named, warnings, fewer })
 }
 
 /// The slots of every host that are given, or in the host file.
-fn counts(hosts: &Hosts, params: &SyntheticParams) -> Result<Vec<Option<u32>>, MachineError> {
-    let (place, is_list) = match &params.hosts_file {
-        Some(file) => (format!("`{}`", file.path().display()), false),
-        None => ("`hosts`".to_owned(), true),
-    };
-    let given = params.slots.of_hosts("`slots`", hosts, &place, is_list);
+fn counts(hosts: &Hosts, place: &str, params: &SyntheticParams) -> Result<Vec<Option<u32>>, MachineError> {
+    let given = params.slots.of_hosts("`slots`", hosts, place, params.hosts_file.is_none());
     let given = given.map_err(|problem| MachineError::new(problem, SLOTS))?;
     Ok(given.into_iter().zip(hosts).map(|(given, (_, of_file))| given.or(*of_file)).collect())
 }
 
-/// The named hosts. Their names are checked here, so that no launcher is the first to refuse one.
-fn hosts(params: &SyntheticParams) -> Result<Hosts, MachineError> {
-    let (hosts, place) = match &params.hosts_file {
+/// The named hosts, and where they are named. Their names are checked here, so that no launcher is the first to refuse one.
+fn hosts(params: &SyntheticParams) -> Result<(HostFile, String), MachineError> {
+    let (file, place) = match &params.hosts_file {
         Some(file) => {
-            let hosts = host_file::read(file.path());
-            let hosts = hosts.map_err(|error| MachineError::new(error.to_string(), error.help_text()))?;
-            (hosts, format!("`{}`", file.path().display()))
+            let read = host_file::read(file.path());
+            let read = read.map_err(|error| MachineError::new(error.to_string(), error.help_text()))?;
+            (read, format!("`{}`", file.path().display()))
         }
         None => {
             let hosts = host_file::expand_list(&params.hosts.join("\n")).map_err(|error| {
                 MachineError::new(format!("`hosts` is not a host list: {error}"), error.hint)
             });
-            (hosts?, "`hosts`".to_owned())
+            (HostFile { hosts: hosts?, remarks: Vec::new() }, "`hosts`".to_owned())
         }
     };
-    let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = file.hosts.iter().map(|(name, _)| name.as_str()).collect();
     if let Some(name) = names.iter().find(|name| !is_host_name(name)) {
         let problem = format!("{place} has the invalid host name `{}`", name.escape_debug());
-        return Err(MachineError::new(problem, HOST_NAMES));
+        let is_address = name.parse::<Ipv6Addr>().is_ok();
+        return Err(MachineError::new(problem, if is_address { ADDRESSES } else { HOST_NAMES }));
     }
     if let Some(twice) = named_twice(&names) {
         return Err(MachineError::new(format!("{place} has the host {twice}"), "name every host once"));
     }
-    Ok(hosts)
+    Ok((file, place))
 }
 
 /// A warning if a host file gives other numbers of slots than the machine has.
-fn ignored_slots(hosts: &Hosts, slots: &[u32], file: &Path) -> Option<String> {
+fn ignored_slots(hosts: &Hosts, slots: &[u32], place: &str) -> Option<String> {
     let with_number =
         hosts.iter().zip(slots).filter_map(|((name, of_file), slots)| Some((name, (*of_file)?, slots)));
     let mut others = with_number.filter(|(_, of_file, slots)| of_file != *slots);
@@ -124,10 +127,7 @@ fn ignored_slots(hosts: &Hosts, slots: &[u32], file: &Path) -> Option<String> {
         1 => ", and another number for 1 more host".to_owned(),
         more => format!(", and other numbers for {more} more hosts"),
     };
-    Some(format!(
-        "the machine has {slots} slots per host, but `{}` gives {of_file} for `{name}`{more}",
-        file.display()
-    ))
+    Some(format!("the machine has {slots} slots per host, but {place} gives {of_file} for `{name}`{more}"))
 }
 
 /// One switch with all hosts, and the most slots that one has.
@@ -231,7 +231,8 @@ mod tests {
         assert_eq!(machine(with("a slots=2\nb slots=2\n", 0)), named);
         assert_eq!(machine(with("a\na\nb\nb\n", 0)), named);
         assert_eq!(machine(with("a:64\nb:48\n", 2)), named);
-        let warning = |text: &str, slots| resolved(&params(with(text, slots))).unwrap().warning;
+        let warning =
+            |text: &str, slots| resolved(&params(with(text, slots))).unwrap().warnings.first().cloned();
         assert_eq!(warning("a:2\nb:2\n", 2), None);
         let file = path.display();
         assert_eq!(
@@ -243,7 +244,7 @@ mod tests {
         let mut shaped = with("a:8\nb:8\n", 0);
         shaped["shape"] = json!("tree:4x2");
         assert_eq!(
-            resolved(&params(shaped)).unwrap().warning,
+            resolved(&params(shaped)).unwrap().warnings.first().cloned(),
             Some(format!(
                 "the machine has 4 slots per host, but `{file}` gives 8 for `a`, and another number for 1 more host"
             ))
@@ -277,7 +278,7 @@ mod tests {
         let Some(data) = hopmap_test_support::given_data() else { return };
         let file = json!({ "hosts_file": data.join("reports/hostfile-het") });
         assert_eq!(slots(&machine(file.clone())), [8, 4, 4]);
-        assert_eq!(resolved(&params(file)).unwrap().warning, None);
+        assert_eq!(resolved(&params(file)).unwrap().warnings, [""; 0]);
     }
 
     #[test]
