@@ -332,10 +332,17 @@ proptest! {
                         prop_assert!(said(&leaves.notes), "{:?}", leaves.notes);
                     }
                     prop_assert_eq!(&all.system, &everything);
-                    // What it suggests can be pasted.
-                    let list = all.notes.iter().find_map(|note| note.split_once("leave_out = [")?.1.split_once(']'));
-                    let list: Vec<String> = serde_json::from_str(&format!("[{}]", list.unwrap().0)).unwrap();
-                    import(&text, |params| params.leave_out = list).unwrap();
+                    // What it suggests can be pasted, and leaves out storage or compute.
+                    let notes = all.notes.join(" ");
+                    let lists: Vec<Vec<String>> = notes.split("`leave_out = [").skip(1)
+                        .map(|list| serde_json::from_str(&format!("[{}]", list.split_once(']').unwrap().0)).unwrap())
+                        .collect();
+                    prop_assert!(lists.len() > 1, "{}", notes);
+                    let is_storage = |list: &Vec<String>| list.iter().all(|text| text.starts_with("storage-"));
+                    prop_assert!(lists.iter().any(is_storage) || lists.len() == 3, "{}", notes);
+                    for list in lists {
+                        import(&text, |params| params.leave_out = list).unwrap();
+                    }
                     let servers = shape.servers > 0;
                     let patterns = if servers { &["storage-*", "fs*"][..] } else { &["storage-*"] };
                     import(&text, |params| params.leave_out = strings(patterns)).unwrap()

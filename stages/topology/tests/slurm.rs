@@ -316,7 +316,8 @@ fn what_slurm_takes_is_read() {
         [
             "hosts below several switches, linked to all of them: 4 (`n1`, `n2`, `n3`, `n4`)",
             "several networks join the same hosts, and messages take the shortest path in any of them: a0, a1, topa (4 hosts); \
-             b0, b1, topb (4 hosts); `leave_out = [\"a0\", \"a1\", \"topa\"]` of topology/import leaves one out by its switches or adapters"
+             b0, b1, topb (4 hosts); topology/import leaves out what messages do not take by its switches or adapters: \
+             `leave_out = [\"a0\", \"a1\", \"topa\"]` or `leave_out = [\"b0\", \"b1\", \"topb\"]`"
         ]
     );
     let empty = read("slurm-allow-empty-switch.conf", None);

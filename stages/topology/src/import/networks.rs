@@ -118,6 +118,9 @@ pub(super) fn choose(
 /// Parts that a remark lists.
 const MOST_SHOWN: usize = 9;
 
+/// Networks whose parameter a remark gives.
+const MOST_OFFERED: usize = 3;
+
 /// Sets of networks that are compared pair by pair.
 const MOST_SETS: usize = 1000;
 
@@ -338,10 +341,16 @@ impl<'a> Networks<'a> {
         let list = networks
             .iter()
             .map(|own| format!("{} ({} hosts)", self.names(own.iter().copied()), cabling.hosts(own).len()));
+        let offers: Vec<String> = networks
+            .iter()
+            .take(MOST_OFFERED)
+            .map(|own| format!("`leave_out = [{}]`", self.patterns_of(own)))
+            .collect();
+        networks.first()?;
         Some(format!(
-            "several networks join the same hosts, and messages take the shortest path in any of them: {}; `leave_out = [{}]` of topology/import leaves one out by its switches or adapters",
+            "several networks join the same hosts, and messages take the shortest path in any of them: {}; topology/import leaves out what messages do not take by its switches or adapters: {}",
             shown(list, MOST_SHOWN, "; "),
-            self.patterns_of(networks.first()?)
+            offers.join(" or ")
         ))
     }
 
