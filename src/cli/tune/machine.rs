@@ -43,13 +43,13 @@ pub(super) fn machine(
         return Err(Failure::new(exit, []));
     }
     let mut tune = tune_file(arguments, place, None, None, None, None)?;
-    let mut system = evaluated(arguments, out, &tune)?;
+    let mut system = evaluated(arguments, out, &tune, output)?;
     let ranks = place.ranks as usize;
     if let MachineSource::File { slots: slots @ None, uses: "topology/import", .. } = &mut tune.machine
         && system.slots.len() < ranks
     {
         *slots = Some(place.hosts.most());
-        system = evaluated(arguments, out, &tune)?;
+        system = evaluated(arguments, out, &tune, output)?;
     }
     if system.slots.len() < ranks {
         let slots = system.slots.len();
@@ -70,13 +70,13 @@ pub(super) fn machine(
     Ok(Machine { source: tune.machine, system, nothing_to_place })
 }
 
-/// The machine of a pipeline that consists of nothing else.
-fn evaluated(arguments: &Arguments, out: &Path, tune: &TuneFile) -> Result<SystemGraph> {
+/// The machine of a pipeline that consists of nothing else. What its stages remark is heard.
+fn evaluated(arguments: &Arguments, out: &Path, tune: &TuneFile, output: Output) -> Result<SystemGraph> {
     let (file, store) = (out.join(PIPELINE), arguments.store.named(&working_directory()?));
     written::write(&file, &tune.machine_text())?;
     let options: Vec<&str> =
         store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
-    let exit = written::run(&file, &options, None, Output::new(false, true))?;
+    let exit = written::run(&file, &options, None, Output::new(false, !output.is_talkative()))?;
     match written::newest::<SystemGraph>(&file, &arguments.store, "machine")? {
         Some(system) if exit == Exit::Done => Ok(system),
         _ => Err(Failure::new(if exit == Exit::Done { Exit::Failed } else { exit }, [])),
