@@ -29,6 +29,26 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
+/// Maximum number of characters that messages show of a text.
+const SHOWN: usize = 40;
+
+/// The beginning of a text for a message: on one line, with control characters escaped.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    let mut shown = String::new();
+    for (count, letter) in text.chars().enumerate() {
+        match letter {
+            _ if count == SHOWN => {
+                shown.push('…');
+                break;
+            }
+            letter if letter.is_control() => shown.extend(letter.escape_debug()),
+            letter => shown.push(letter),
+        }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

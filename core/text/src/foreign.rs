@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use memchr::{memchr2, memchr3};
 
+use crate::input::Input;
 use crate::shown;
 
 /// The lines of other programs in a file.
@@ -23,6 +24,60 @@ impl Display for Foreign {
         let Self { count, line, first } = self;
         write!(f, "lines of other programs, skipped: {count}, the first in line {line}: `{}`", shown(first))
     }
+}
+
+impl Foreign {
+    /// Adds those of another file.
+    pub fn add(sum: &mut Option<Self>, more: Option<&Self>) {
+        if let Some(more) = more {
+            sum.get_or_insert_with(|| Self { count: 0, ..more.clone() }).count += more.count;
+        }
+    }
+
+    /// Passes the lines of other programs at the begin of a line of this length, behind that number of lines, and counts them.
+    /// Returns their number: zero if the line is one of the file.
+    pub(crate) fn pass(sum: &mut Option<Self>, input: &mut Input<'_>, length: usize, behind: usize) -> usize {
+        let banner = is_rule(&input.rest()[..length]).then(|| {
+            while input.rest().len() < LONGEST_BANNER && input.fill(behind + 1) == Ok(true) {}
+            banner(input.rest())
+        });
+        let is_one = || is_foreign(&String::from_utf8_lossy(&input.rest()[..length]));
+        let Some(length) = banner.flatten().or_else(|| is_one().then_some(length)) else { return 0 };
+        let text = String::from_utf8_lossy(&input.rest()[..length]);
+        let first = text.lines().map(str::trim).find(|line| !is_rule(line.as_bytes())).unwrap_or_default();
+        let first = || Self { count: 0, line: behind + 1, first: first.to_owned() };
+        let lines = text.lines().count();
+        sum.get_or_insert_with(first).count += lines;
+        input.pass(length);
+        lines
+    }
+}
+
+/// Dashes of the first and the last line of a banner of Open MPI, which has 74, and the bytes that a banner may have.
+const RULE: std::ops::RangeInclusive<usize> = 60..=75;
+const LONGEST_BANNER: usize = 1 << 13;
+
+fn is_rule(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    RULE.contains(&line.len()) && line.iter().all(|byte| *byte == b'-')
+}
+
+/// Bytes of the banner at the begin of a text: sentences between two lines of as many dashes.
+fn banner(text: &[u8]) -> Option<usize> {
+    let text = &text[..text.len().min(LONGEST_BANNER)];
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n');
+    let rule = lines.next().filter(|line| is_rule(line))?;
+    let sentence = lines.next()?;
+    let is_sentence = sentence[0].is_ascii_alphabetic() && sentence.trim_ascii_end().contains(&b' ');
+    let mut end = rule.len() + sentence.len();
+    is_sentence.then_some(())?;
+    for line in lines {
+        end += line.len();
+        if line.trim_ascii_end() == rule.trim_ascii_end() {
+            return Some(end);
+        }
+    }
+    None
 }
 
 /// Programs and libraries that write messages with their names.
@@ -67,7 +122,8 @@ pub fn is_foreign(line: &str) -> bool {
     let line = line.trim();
     let begins = |text: &str| line.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
     let is_framed = line.len() > 4 && line.starts_with("* ") && line.ends_with(" *");
-    if MESSAGES.split('|').any(begins) || is_framed || is_logged(line) || is_typed(line) {
+    if MESSAGES.split('|').any(begins) || is_framed || is_logged(line) || is_bracketed(line) || is_typed(line)
+    {
         return true;
     }
     let Some((name, rest)) = line.split_once([':', ';']) else { return false };
@@ -114,6 +170,30 @@ fn is_logged(line: &str) -> bool {
     fraction.len() > 9 && fraction.bytes().zip(*b".999999] A").all(is_like)
 }
 
+/// Whether a line is one of Open MPI, `[host:4711] …` or `[host][[4711,1],2][file.c:7:function] …`, or one of the log of
+/// SimGrid, `[0.500000] [smpi/INFO] …` or `[host:rank:(1) 0.5] file.cpp:7: [smpi/INFO] …`.
+fn is_bracketed(line: &str) -> bool {
+    let Some((within, message)) = line.strip_prefix('[').and_then(|line| line.split_once("] ")) else {
+        return false;
+    };
+    let is_name = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_process = within.split_once(':').is_some_and(|(host, id)| is_name(host) && is_number(id));
+    let source = within.rsplit('[').next().unwrap_or(within);
+    let is_source = within.contains("][")
+        && source
+            .split_once(".c:")
+            .is_some_and(|(file, rest)| is_name(file) && rest.starts_with(|c: char| c.is_ascii_digit()));
+    let levels = ["CRITICAL", "ERROR", "WARNING", "INFO", "VERBOSE", "DEBUG", "TRACE"];
+    let category = message.find('[').and_then(|begin| message[begin + 1..].split_once("] "));
+    let is_category = category
+        .and_then(|(category, _)| category.split_once('/'))
+        .is_some_and(|(name, level)| is_name(name) && levels.contains(&level));
+    !message.trim().is_empty() && (is_process || is_source || is_category)
+}
+
 /// Whether a line is a command at the prompt of a shell: `$ ibnetdiscover`, `user@host:~$ ibnetdiscover`,
 /// `[user@host dir]$ ibnetdiscover`, `user@host dir % ibnetdiscover`, `# ibnetdiscover`.
 fn is_typed(line: &str) -> bool {
@@ -146,24 +226,33 @@ pub(crate) fn without_colours(text: &str) -> Cow<'_, str> {
     Cow::Owned(std::iter::once(first.to_owned()).chain(parts.map(plain)).collect())
 }
 
-/// The text with such lines empty, so that the others keep their numbers, and without colours.
+/// The text with such lines and banners empty, so that the others keep their numbers, and without colours.
 #[must_use]
 pub fn without_foreign(text: &str) -> Cow<'_, str> {
     let text = without_colours(text);
-    if !text.lines().any(is_foreign) {
+    if !text.lines().any(|line| is_foreign(line) || is_rule(line.as_bytes())) {
         return text;
     }
-    let kept = |line: &str| if is_foreign(line) { "\n".to_owned() } else { line.to_owned() };
-    let mut rest: String = text.split_inclusive('\n').map(kept).collect();
-    // A declaration of XML must be at the very beginning, and says nothing here.
-    let begin = rest.len() - rest.trim_start().len();
-    if begin > 0
-        && rest[begin..].starts_with("<?xml")
-        && let Some(end) = rest[begin..].find("?>")
-    {
-        rest.replace_range(begin..begin + end + 2, "");
+    let (mut kept, mut rest) = (String::with_capacity(text.len()), &*text);
+    while !rest.is_empty() {
+        let line = rest.find('\n').map_or(rest.len(), |end| end + 1);
+        let foreign = banner(rest.as_bytes()).or_else(|| is_foreign(&rest[..line]).then_some(line));
+        let (part, behind) = rest.split_at(foreign.unwrap_or(line));
+        match foreign {
+            Some(_) => kept.extend(part.lines().map(|_| '\n')),
+            None => kept.push_str(part),
+        }
+        rest = behind;
     }
-    Cow::Owned(rest)
+    // A declaration of XML must be at the very beginning, and says nothing here.
+    let begin = kept.len() - kept.trim_start().len();
+    if begin > 0
+        && kept[begin..].starts_with("<?xml")
+        && let Some(end) = kept[begin..].find("?>")
+    {
+        kept.replace_range(begin..begin + end + 2, "");
+    }
+    Cow::Owned(kept)
 }
 
 #[cfg(test)]
@@ -195,6 +284,9 @@ Nov  9 12:00:00 n1 opensm[7]: state change\n12:00:00 scanning\n\
 % sudo iblinkinfo -l\nuser@n1:~$ ibnetdiscover\n(base) user@n1:~/my-files$\n[root@n1 tmp]# cat fabric\n\
 slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)\ndiscovering network...\n\
 **********\n*  Authorized users only  *\nUnauthorized access is prohibited.\nWelcome to Ubuntu 24.04 LTS\nThis system is for authorized use only.\n * Support: x\n\
+[n1:12345] mca_base_component_repository_open: unable to open mca_pml_ucx\n\
+[n1.local][[13200,1],1858][btl_tcp_endpoint.c:638:mca_btl_tcp_endpoint_complete_connect] connect() failed\n\
+[0.000000] [smpi/INFO] Simulated time: 1\n[n1:0:(1) 0.500000] smpi.cpp:7: [xbt_cfg/WARNING] Set 'a'\n\
 user@n1 ~ % kubectl get nodes\nroot@n1:/# cat fabric\nbash-4.2$ cat fabric\nn1# scontrol show topology";
         for line in lines.lines() {
             assert!(is_foreign(line), "{line}");
@@ -222,6 +314,9 @@ DR path slid 0; dlid 0; 0 -> new Channel Adapter
 16:16:16
 [1]	"H-0000000000000001"[1] 		# "n1 mlx5_0" lid 2 4xHDR
 [1.5, 2.000000] x
+[n1:12345]
+[[0, 1], [2, 3]] [a/b] c
+----------------------------------------------------------------------
 # from kubectl
 # Topology file: generated on Sun Nov 29 12:00:00 2026
 user@n1,leaf1 # x
@@ -240,5 +335,13 @@ SwitchName=s0 Nodes=n[0-3] # ibnetdiscover
         assert_eq!(without_foreign("ibwarn: [7] a b\nx\nibwarn: [7] c d\n"), "\nx\n\n");
         assert_eq!(without_foreign("ibwarn: a b\n<?xml version=\"1.0\"?>\n<x/>"), "\n\n<x/>");
         assert!(matches!(without_foreign("a\n"), Cow::Borrowed("a\n")));
+        let (rule, other) = ("-".repeat(74), "-".repeat(73));
+        let banner = format!("{rule}\nA process was\n\n{other}\n  Local host: n1\n{rule}\n");
+        assert_eq!(without_foreign(&format!("a\n{banner}{banner}b")), format!("a\n{}b", "\n".repeat(12)));
+        for kept in
+            [format!("{rule}\n0 1\n1 0\n{rule}\n"), format!("{rule}\na b\n{other}\n"), format!("{rule}\n")]
+        {
+            assert_eq!(without_foreign(&kept), kept);
+        }
     }
 }

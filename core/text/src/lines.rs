@@ -104,7 +104,7 @@ impl<'a> Lines<'a> {
         self.is_cut
     }
 
-    /// Skips lines that are those of another program (see [`is_foreign`]), and colours of terminals.
+    /// Skips lines that are those of another program (see [`is_foreign`]), banners, and colours of terminals.
     #[must_use]
     pub fn without_foreign(self) -> Self {
         Self { skips_foreign: true, ..self }
@@ -262,13 +262,10 @@ impl<'a> Lines<'a> {
             if !self.skips_foreign || are_numbers(&self.input.rest()[..length]) {
                 return Ok(length);
             }
-            let text = String::from_utf8_lossy(&self.input.rest()[..length]);
-            if !is_foreign(&text) {
-                return Ok(length);
+            match Foreign::pass(&mut self.foreign, &mut self.input, length, self.number) {
+                0 => return Ok(length),
+                lines => self.number += lines,
             }
-            let first = || Foreign { count: 0, line: self.number + 1, first: text.trim().to_owned() };
-            self.foreign.get_or_insert_with(first).count += 1;
-            self.pass(length);
         }
     }
 

@@ -7,8 +7,9 @@ use std::str::FromStr;
 use hopmap_model::Context;
 use memchr::{memchr, memchr_iter};
 
-use crate::input::Input;
-use crate::{FileError, numbers};
+use crate::foreign::are_numbers;
+use crate::input::{BUFFER, Input};
+use crate::{FileError, Foreign, numbers, shown};
 
 /// Default maximum word length.
 const LONGEST: usize = 1 << 12;
@@ -19,6 +20,8 @@ pub struct Words<'a> {
     has_commas: bool,
     has_comments: bool,
     longest: usize,
+    skips_foreign: bool,
+    foreign: Option<Foreign>,
     /// Length of the last word, which ends at the current position.
     length: usize,
     /// Line of the last word, from one.
@@ -48,6 +51,8 @@ impl<'a> Words<'a> {
             has_commas: false,
             has_comments: false,
             longest: LONGEST,
+            skips_foreign: false,
+            foreign: None,
             length: 0,
             line: 1,
             here: 1,
@@ -72,6 +77,18 @@ impl<'a> Words<'a> {
     #[must_use]
     pub fn with_comments(self) -> Self {
         Self { has_comments: true, ..self }
+    }
+
+    /// Skips lines of other programs where [`Words::skip_lines_with`] is at the beginning of a line.
+    #[must_use]
+    pub fn without_foreign(self) -> Self {
+        Self { skips_foreign: true, ..self }
+    }
+
+    /// The lines of other programs that were skipped so far.
+    #[must_use]
+    pub fn foreign(&self) -> Option<&Foreign> {
+        self.foreign.as_ref()
     }
 
     /// Rejects longer words.
@@ -193,8 +210,9 @@ impl<'a> Words<'a> {
     pub fn skip_lines_with(&mut self, begin: u8) -> Result<bool, FileError> {
         self.length = 0;
         loop {
-            match self.input.rest().first() {
-                Some(&first) if first == begin => self.end_line()?,
+            match self.input.rest().first().copied() {
+                Some(first) if first == begin => self.end_line()?,
+                Some(_) if self.skip_foreign()? => {}
                 Some(_) => return Ok(true),
                 None => {
                     if !self.input.fill(self.here)? {
@@ -203,6 +221,29 @@ impl<'a> Words<'a> {
                 }
             }
         }
+    }
+
+    /// Skips the lines of other programs that begin here, if there are any. Rows that are longer than the buffer are none.
+    fn skip_foreign(&mut self) -> Result<bool, FileError> {
+        if !self.skips_foreign {
+            return Ok(false);
+        }
+        let length = loop {
+            let rest = self.input.rest();
+            match memchr(b'\n', rest) {
+                Some(end) => break end + 1,
+                None if rest.len() >= BUFFER => return Ok(false),
+                None if !self.input.fill(self.here)? => break self.input.rest().len(),
+                None => {}
+            }
+        };
+        if are_numbers(&self.input.rest()[..length]) {
+            return Ok(false);
+        }
+        let lines = Foreign::pass(&mut self.foreign, &mut self.input, length, self.here - 1);
+        self.here += lines;
+        self.before_here = self.input.passed();
+        Ok(lines > 0)
     }
 
     /// Skips the rest of the line, including its terminator.
@@ -376,9 +417,6 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Maximum number of characters that messages show of a text.
-const SHOWN: usize = 40;
-
 /// Minimum similarity of a suggested name: `max` for `maximum`, but not `seed` for `seconds`.
 const ALIKE: f64 = 0.82;
 
@@ -395,27 +433,9 @@ pub fn closest<'a>(wrong: &str, known: &[&'a str]) -> Option<&'a str> {
     (!alike.iter().any(is_rival)).then_some(best)
 }
 
-/// The beginning of a text for a message: on one line, with control characters escaped.
-#[must_use]
-pub fn shown(text: &str) -> String {
-    let mut shown = String::new();
-    for (count, letter) in text.chars().enumerate() {
-        match letter {
-            _ if count == SHOWN => {
-                shown.push('…');
-                break;
-            }
-            letter if letter.is_control() => shown.extend(letter.escape_debug()),
-            letter => shown.push(letter),
-        }
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::BUFFER;
 
     fn all(mut words: Words<'_>) -> Vec<(usize, String)> {
         let mut all = Vec::new();

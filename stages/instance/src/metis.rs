@@ -44,7 +44,7 @@ pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError>
 
 /// Reads a graph whose first vertex has this number.
 fn read_counted_from(first: u64, path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut words = Words::open(path, HINT)?.with(cx);
+    let mut words = Words::open(path, HINT)?.with(cx).without_foreign();
     let header = Header { first, ..Header::read(&mut words)? };
     let mut rows = Rows::default();
     while rows.lines.len() < header.vertices as usize {
@@ -58,6 +58,9 @@ fn read_counted_from(first: u64, path: &Path, cx: &Context<'_>) -> Result<TaskGr
     }
     nothing_follows(&mut words, &header)?;
     rows.check(&words, &header)?;
+    if let Some(foreign) = words.foreign() {
+        cx.log(format_args!("warning: {foreign}"));
+    }
     if let Some((least, most)) = rows.vertex_weights.filter(|range| *range != (1, 1)) {
         cx.log(format_args!(
             "weights and sizes of vertices, {least} to {most}, are ignored: every rank takes one slot"
@@ -278,6 +281,25 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::io::Write;
+    use std::sync::Mutex;
+
+    use hopmap_model::Observer;
+    use hopmap_test_support::with_foreign_lines;
+
+    #[derive(Default)]
+    struct Log(Mutex<Vec<String>>);
+
+    impl Observer for Log {
+        fn progress(&self, _: u64, _: u64) {}
+
+        fn log(&self, line: &str) {
+            self.0.lock().unwrap().push(line.to_owned());
+        }
+
+        fn cancelled(&self) -> bool {
+            false
+        }
+    }
 
     fn file(text: impl AsRef<[u8]>) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -451,6 +473,22 @@ mod tests {
     }
 
     proptest! {
+        /// Once they were rows of numbers that are none.
+        #[test]
+        fn lines_of_other_programs_are_no_part_of_a_graph(
+            places in prop::collection::vec(any::<(usize, usize)>(), 1..5),
+            is_cut in any::<bool>(),
+        ) {
+            let graph = "% a\n4 2 1\n2 5\n1 5 4 7\n\n2 7\n";
+            let (text, count, first) = with_foreign_lines(graph, &places, is_cut);
+            let log = Log::default();
+            let read = read_graph(file(text).path(), &Context::new(1, None, &log)).unwrap();
+            prop_assert_eq!(read, read_graph(file(graph).path(), &Context::detached()).unwrap());
+            let log = log.0.into_inner().unwrap();
+            let said = format!("warning: lines of other programs, skipped: {count}, the first in line {first}: ");
+            prop_assert!(log.len() == 1 && log[0].starts_with(&said), "{log:?}");
+        }
+
         #[test]
         fn what_is_written_is_read(
             (n, graph) in (2u32..12).prop_flat_map(|n| {

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod damage;
+mod foreign;
 mod impatient;
 mod numbers;
 mod processes;
@@ -14,6 +15,7 @@ mod user;
 
 pub use cluster::{Cluster, NODES};
 pub use damage::{Random, damage};
+pub use foreign::with_foreign_lines;
 pub use impatient::Impatient;
 pub use numbers::{has_little_memory, with_extreme_numbers};
 pub use processes::on_processes;

@@ -29,8 +29,11 @@ pub(super) static READER: Reader = Reader {
 const HINT: &str = "a dense matrix has as many lines as columns: the bytes that a rank sends to every rank, separated by \
                     commas, semicolons, tabs or blanks; names of columns and of rows are the same, in the order of the ranks, or missing";
 
-/// Refuses sums beside the ranks.
+/// Refuses sums beside the ranks, and parts of messages.
 fn check_name(name: &str) -> Result<(), String> {
+    if name.len() > 1 && name.ends_with([':', '.', '!', '?', ';']) {
+        return Err(format!("`{}` is not a name of a rank: delete the line if it is a message", shown(name)));
+    }
     match ["sum", "sums", "total", "totals"].iter().any(|sum| name.eq_ignore_ascii_case(sum)) {
         true => Err(format!("`{}` is not a rank: delete its column and its row", shown(name))),
         false => Ok(()),

@@ -23,6 +23,9 @@ pub(super) static READER: Reader = Reader {
 const HINT: &str = "a report has a `<task mpi_rank=… mpi_size=…>` for every rank, and in it `<hent call=… bytes=… \
                     orank=… count=…>`: IPM writes them with IPM_REPORT=full and IPM_LOG=full";
 
+/// Bytes of the longest tag with the text before it.
+const LONGEST: usize = 64 << 20;
+
 /// Kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -105,12 +108,25 @@ fn is_report(head: &str) -> bool {
 
 /// Reads a report.
 fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().ending_with(b'>');
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
     let mut report = Report::default();
+    // What is before a tag, and the tag, may be on several lines.
+    let mut element = String::new();
     while let Some(line) = lines.next()? {
-        let Some((text, tag)) = line.text.rsplit_once('<') else { continue };
-        report.element(line, text, tag)?;
+        for part in line.text.split_inclusive('>') {
+            element.push_str(part);
+            if element.len() > LONGEST {
+                return Err(line.error("the element is longer than 64 MiB"));
+            }
+            let Some(whole) = element.strip_suffix('>') else { continue };
+            if let Some((text, tag)) = whole.rsplit_once('<') {
+                report.element(line, text, tag)?;
+            }
+            element.clear();
+        }
+        element.push('\n');
     }
+    reader::warn_of_foreign(lines.foreign(), cx);
     report.into_graph(&lines, cx)
 }
 

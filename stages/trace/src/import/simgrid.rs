@@ -290,9 +290,7 @@ impl Survey {
                 survey.look(line, action)
             })?;
             cut += u64::from(lines.is_cut());
-            if let Some(more) = lines.foreign() {
-                foreign.get_or_insert_with(|| Foreign { count: 0, ..more.clone() }).count += more.count;
-            }
+            Foreign::add(&mut foreign, lines.foreign());
         }
         warn_of_foreign(foreign.as_ref(), cx);
         warn_of_cut(cut, cx);

@@ -166,10 +166,12 @@ pub(crate) fn read(path: &Path, timed: bool, cx: &Context<'_>) -> Result<Checked
         Reading { job: Job::default(), groups: HashMap::new(), all: (0..to_u32(files.len())).collect() };
     if let Some(groups) = groups(path) {
         let seed = std::marker::PhantomData::<BTreeMap<String, Vec<u32>>>;
-        for (name, members) in json::read(&groups, cx, seed, &mut json::Repaired::default())? {
+        let mut repaired = json::Repaired::default();
+        for (name, members) in json::read(&groups, cx, seed, &mut repaired)? {
             let group = reading.job.group(members, kind(None, &name), &groups)?;
             reading.groups.insert(name, group);
         }
+        repaired.log(cx);
     }
     let size = to_u32(files.len());
     for (rank, file) in files {

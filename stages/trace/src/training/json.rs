@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use hopmap_model::{Context, open_input};
-use hopmap_text::{FileError, counted, unpacked};
+use hopmap_text::{FileError, Foreign, WithoutForeign, counted, unpacked};
 use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -55,11 +55,16 @@ pub(super) struct Repaired {
     files: usize,
     /// What is wrong with the first one.
     first: Option<FileError>,
+    /// Lines of other programs in them.
+    foreign: Option<Foreign>,
 }
 
 impl Repaired {
     /// Says so once.
     pub(super) fn log(&self, cx: &Context<'_>) {
+        if let Some(foreign) = &self.foreign {
+            cx.log(format_args!("warning: {foreign}"));
+        }
         if let Some(first) = &self.first {
             cx.log(format_args!(
                 "warning: invalid JSON in {}; numbers such as `inf` count as missing, and damaged characters of texts as `?`: {first}",
@@ -69,7 +74,27 @@ impl Repaired {
     }
 }
 
-/// What is read from a file, and again leniently if it is not valid JSON, as tools write it.
+/// A file from its begin, without lines of other programs or made valid if requested.
+fn source<'f, 'c: 'f>(
+    path: &Path,
+    cx: &Context<'c>,
+    is_lenient: bool,
+    foreign: Option<&'f mut Option<Foreign>>,
+) -> Result<Box<dyn BufRead + 'f>, FileError> {
+    let source: Box<dyn BufRead + 'f> = match (open(path, cx)?, foreign) {
+        (source, None) => source,
+        (source, Some(foreign)) => {
+            Box::new(BufReader::with_capacity(BUFFER, WithoutForeign::new(source, foreign)))
+        }
+    };
+    Ok(match is_lenient {
+        true => Box::new(BufReader::with_capacity(BUFFER, Lenient::new(source))),
+        false => source,
+    })
+}
+
+/// What is read from a file, and again leniently if it is not valid JSON, as tools write it, and without lines of other
+/// programs, which no line of valid JSON looks like.
 fn parsed<T>(
     path: &Path,
     cx: &Context<'_>,
@@ -77,13 +102,30 @@ fn parsed<T>(
     parse: impl Fn(Box<dyn BufRead + '_>) -> T,
     error: impl Fn(&T) -> Option<&serde_json::Error>,
 ) -> Result<T, FileError> {
-    let strict = parse(open(path, cx)?);
-    let Some(first) = error(&strict).filter(|error| error.is_syntax() && !cx.should_stop()) else {
-        return Ok(strict);
-    };
-    repaired.files += 1;
-    repaired.first.get_or_insert_with(|| damaged(path, first));
-    Ok(parse(Box::new(BufReader::with_capacity(BUFFER, Lenient::new(open(path, cx)?)))))
+    // Files that end early are known as such.
+    let wrong = |read: &T| error(read).is_some_and(|error| error.is_syntax() || error.is_data());
+    let mut read = parse(source(path, cx, false, None)?);
+    for skips in [false, true] {
+        let mut foreign = None;
+        if skips {
+            let without = parse(source(path, cx, false, Some(&mut foreign))?);
+            let Some(_) = &foreign else { break };
+            read = without;
+        }
+        if let Some(strict) = error(&read).filter(|error| error.is_syntax() && !cx.should_stop()) {
+            let strict = damaged(path, strict);
+            read = parse(source(path, cx, true, skips.then_some(&mut None))?);
+            if !wrong(&read) {
+                repaired.files += 1;
+                repaired.first.get_or_insert(strict);
+            }
+        }
+        if !wrong(&read) || cx.should_stop() {
+            Foreign::add(&mut repaired.foreign, foreign.as_ref());
+            break;
+        }
+    }
+    Ok(read)
 }
 
 /// Reads a document from its begin to its end.

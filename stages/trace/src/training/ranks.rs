@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, InputPath};
-use hopmap_text::head;
+use hopmap_text::{head, without_foreign};
 
 use super::error::{NAME_RANKS, RECORD_ALL};
 use crate::TraceError;
@@ -164,7 +164,7 @@ pub(crate) fn begins(path: &Path, format: Format) -> bool {
 }
 
 fn is_like(head: &[u8], like: fn(&str) -> bool) -> bool {
-    like(String::from_utf8_lossy(head).trim_start_matches('\u{feff}'))
+    like(&without_foreign(String::from_utf8_lossy(head).trim_start_matches('\u{feff}')))
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ a,0,1/b,1,0/sum,1,1 | 3 | `sum` is not a rank: delete its column and its row
 ,a,b,c/b,0,1,2/a,1,0,2/c,2,1,0 | 2 | the row is `b`, but column 1 is `a`
 ,0,1,2/0,0,1,2/2,1,0,2/1,2,1,0 | 3 | the row is `2`, but column 2 is `1`
 a b c/0 1/1 0 | 1 | the line has 3 names, but others 2 numbers
+step 1: done/0 1 2/1 0 2/2 1 0 | 1 | `1:` is not a name of a rank: delete the line if it is a message
 0 1/1 0/done | 3 | `done` is not a number";
 
 /// Once these were of an unknown format, had a rank too many, were read as a matrix, or another line was named.

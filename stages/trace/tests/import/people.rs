@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use hopmap_model::{Context, InputPath};
-use hopmap_test_support::given_data;
+use hopmap_test_support::{given_data, with_foreign_lines};
 use hopmap_trace::{Format, ImportParams};
 use proptest::prelude::*;
 
-use super::{Files, Read, clog2, import};
+use super::{Files, Read, clog2, import, training};
 use crate::support::Listener;
 
 /// A file or folder of the reports, if they are here.
@@ -134,33 +134,38 @@ fn archives_and_profiles_of_score_p_are_named_for_what_they_are() {
     }
 }
 
-/// Lines of other programs; `~` stands for a letter of Latin-1.
-const FOREIGN: &str = "mpirun: done|srun: warning: caf~|slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED|ibwarn: [7] a b|\
-    user@n1:/a$ ./app 2>&1|2026-11-29 12:00:00,123 INFO step 1|\x1b[33mWARNING: Open MPI failed\x1b[0m";
+/// Files in text formats; `~` stands for a letter of Latin-1.
+const TEXTS: [fn() -> Files; 12] = [
+    || Files::one(format!("# ~\n{}", super::simgrid::TAGGED)),
+    || Files::one(format!("{}# ~\n{}", super::paraver::HEADER, super::paraver::RECORDS)),
+    || Files::one("%%MatrixMarket matrix coordinate integer general\n% ~\n2 2 1\n1 2 7\n"),
+    || Files::one("# ~\nsource,destination,messages,bytes\n0,1,2,3\n"),
+    || Files::one("% ~\n0 1\n\x1b[1m1 0\x1b[0m\n"),
+    || Files::one("a b c d\n0 1 2 3\n1 0 2 3\n1 2 0 3\n1 2 3 0\n"),
+    || Files::one(super::ipm::sample()),
+    || Files::new(&super::simgrid::INDEX),
+    training::kineto,
+    training::flight_recorder,
+    training::inspector,
+    training::chakra,
+];
 
 proptest! {
     #[test]
     fn lines_of_other_programs_and_bytes_of_latin_1_are_no_part_of_a_trace(
-        sample in 0..5usize,
-        foreign in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..5),
+        (sample, file) in (0..TEXTS.len(), any::<prop::sample::Index>()),
+        places in prop::collection::vec(any::<(usize, usize)>(), 1..5),
         is_cut in any::<bool>(),
     ) {
-        let others: Vec<&str> = FOREIGN.split('|').collect();
-        let sample = &[
-            format!("# ~\n{}", super::simgrid::TAGGED),
-            format!("{}# ~\n{}", super::paraver::HEADER, super::paraver::RECORDS),
-            "%%MatrixMarket matrix coordinate integer general\n% ~\n2 2 1\n1 2 7\n".into(),
-            "# ~\nsource,destination,messages,bytes\n0,1,2,3\n".into(),
-            "% ~\n0 1\n\x1b[1m1 0\x1b[0m\n".into(),
-        ][sample];
-        let mut lines: Vec<&str> = sample.lines().collect();
-        foreign.iter().for_each(|(place, line)| lines.insert(place.index(lines.len() + 1), others[line.index(others.len())]));
-        let first = lines.iter().position(|line| others.contains(line)).unwrap() + 1;
-        let end = if is_cut && others.contains(lines.last().unwrap()) { "" } else { "\n" };
-        let text = (lines.join("\n") + end).into_bytes().into_iter().map(|byte| if byte == b'~' { 0xe9 } else { byte });
-        let (read, whole) = (Files::one(text.collect::<Vec<u8>>()).auto(), Files::one(sample).auto());
+        let files = TEXTS[sample]();
+        let whole = files.auto();
+        let names: Vec<&String> = files.names.iter().filter(|name| !name.contains(".et")).collect();
+        let path = files.path(names[file.index(names.len())]);
+        let (bytes, count, first) = with_foreign_lines(&std::fs::read_to_string(&path).unwrap(), &places, is_cut);
+        std::fs::write(path, bytes).unwrap();
+        let read = files.auto();
         prop_assert_eq!(read.result, whole.result);
-        let said = format!("warning: lines of other programs, skipped: {}, the first in line {first}: ", foreign.len());
+        let said = format!("warning: lines of other programs, skipped: {count}, the first in line {first}: ");
         prop_assert_eq!(read.log.iter().filter(|line| line.starts_with(&said)).count(), 1, "{:?}", read.log);
         prop_assert_eq!(read.log.len(), whole.log.len() + 1);
     }
