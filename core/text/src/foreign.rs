@@ -176,22 +176,14 @@ fn is_bracketed(line: &str) -> bool {
     let Some((within, message)) = line.strip_prefix('[').and_then(|line| line.split_once("] ")) else {
         return false;
     };
-    let is_name = |text: &str| {
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-    };
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_process = within.split_once(':').is_some_and(|(host, id)| is_name(host) && is_number(id));
-    let source = within.rsplit('[').next().unwrap_or(within);
-    let is_source = within.contains("][")
-        && source
-            .split_once(".c:")
-            .is_some_and(|(file, rest)| is_name(file) && rest.starts_with(|c: char| c.is_ascii_digit()));
-    let levels = ["CRITICAL", "ERROR", "WARNING", "INFO", "VERBOSE", "DEBUG", "TRACE"];
-    let category = message.find('[').and_then(|begin| message[begin + 1..].split_once("] "));
-    let is_category = category
-        .and_then(|(category, _)| category.split_once('/'))
-        .is_some_and(|(name, level)| is_name(name) && levels.contains(&level));
-    !message.trim().is_empty() && (is_process || is_source || is_category)
+    let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    let is_process = |(host, id): (&str, &str)| is_name(host) && id.parse::<u32>().is_ok();
+    let has_level = |level| message.contains('[') && message.contains(level);
+    within.split_once(':').is_some_and(is_process)
+        || within.contains("][") && within.contains(".c:")
+        || ["/CRITICAL] ", "/ERROR] ", "/WARNING] ", "/INFO] ", "/VERBOSE] ", "/DEBUG] "]
+            .into_iter()
+            .any(has_level)
 }
 
 /// Whether a line is a command at the prompt of a shell: `$ ibnetdiscover`, `user@host:~$ ibnetdiscover`,

@@ -7,13 +7,11 @@ mod foreign;
 mod input;
 mod lines;
 pub mod numbers;
-mod without_foreign;
 mod words;
 
 pub use counts::{bytes, counted, shown};
 pub use error::FileError;
 pub use foreign::{Foreign, is_foreign, without_foreign};
 pub use input::{head, opened, read, read_text, unpacked, utf8};
-pub use lines::{Line, Lines, foreign_lines, lines_of};
-pub use without_foreign::WithoutForeign;
+pub use lines::{Line, Lines, WithoutForeign, foreign_lines, lines_of};
 pub use words::{Words, closest};

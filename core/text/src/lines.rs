@@ -1,6 +1,6 @@
 //! Line-by-line reading of files and texts.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use hopmap_model::Context;
@@ -315,6 +315,43 @@ pub fn foreign_lines(path: &Path) -> Option<Foreign> {
     let mut lines = Lines::open(path, "").ok()?.without_foreign();
     while let Ok(Some(_)) = lines.next_bytes() {}
     lines.foreign
+}
+
+/// The bytes of a source in which lines of other programs are empty, for formats that other libraries parse.
+pub struct WithoutForeign<'a> {
+    lines: Lines<'a>,
+    foreign: &'a mut Option<Foreign>,
+    ready: io::Cursor<Vec<u8>>,
+}
+
+impl<'a> WithoutForeign<'a> {
+    /// Lines that are skipped are told by `foreign`.
+    pub fn new(source: impl Read + 'a, foreign: &'a mut Option<Foreign>) -> Self {
+        let lines = Lines::of_source(Path::new(""), source, "").without_foreign();
+        Self { lines, foreign, ready: io::Cursor::default() }
+    }
+}
+
+impl Read for WithoutForeign<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.ready.position() == self.ready.get_ref().len() as u64 {
+            let before = self.lines.number;
+            let mut ready = std::mem::take(&mut self.ready).into_inner();
+            ready.clear();
+            match self.lines.pass_line() {
+                Ok(Some(length)) => {
+                    ready.resize(self.lines.number - before - 1, b'\n');
+                    ready.extend_from_slice(self.lines.input.before(length));
+                }
+                Ok(None) => {}
+                Err(_) if self.lines.input.is_cut => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Err(error) => return Err(io::Error::other(error.problem)),
+            }
+            self.ready = io::Cursor::new(ready);
+            self.foreign.clone_from(&self.lines.foreign);
+        }
+        self.ready.read(buffer)
+    }
 }
 
 impl<'a, T: ?Sized> Line<'a, T> {

@@ -278,29 +278,10 @@ mod tests {
     use super::*;
     use flate2::Compression;
     use flate2::write::GzEncoder;
+    use hopmap_test_support::{Log, with_foreign_lines};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::io::Write;
-    use std::sync::Mutex;
-
-    use hopmap_model::Observer;
-    use hopmap_test_support::with_foreign_lines;
-
-    #[derive(Default)]
-    struct Log(Mutex<Vec<String>>);
-
-    impl Observer for Log {
-        fn progress(&self, _: u64, _: u64) {}
-
-        fn log(&self, line: &str) {
-            self.0.lock().unwrap().push(line.to_owned());
-        }
-
-        fn cancelled(&self) -> bool {
-            false
-        }
-    }
-
     fn file(text: impl AsRef<[u8]>) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();

@@ -3,32 +3,18 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::read::GzEncoder;
 use hopmap_model::{
-    Context, CostModel, Error, Inputs, Node, NodeKind, NodeState, Observer, Outcome, Paths, Stage,
-    SystemGraph,
+    Context, CostModel, Error, Inputs, Node, NodeKind, NodeState, Outcome, Paths, Stage, SystemGraph,
 };
 use hopmap_select::{Nodes, NodesParams};
+use hopmap_test_support::Log;
 use serde_json::{Value, json};
 
 use crate::common;
-
-/// Collects log messages.
-#[derive(Default)]
-struct Log(Mutex<Vec<String>>);
-
-impl Observer for Log {
-    fn progress(&self, _: u64, _: u64) {}
-    fn log(&self, line: &str) {
-        self.0.lock().unwrap().push(line.to_owned());
-    }
-    fn cancelled(&self) -> bool {
-        false
-    }
-}
 
 /// Twelve hosts `n0` … `n11`, three per leaf switch, two leaf switches per pod.
 fn machine() -> SystemGraph {

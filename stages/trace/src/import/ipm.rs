@@ -23,9 +23,6 @@ pub(super) static READER: Reader = Reader {
 const HINT: &str = "a report has a `<task mpi_rank=… mpi_size=…>` for every rank, and in it `<hent call=… bytes=… \
                     orank=… count=…>`: IPM writes them with IPM_REPORT=full and IPM_LOG=full";
 
-/// Bytes of the longest tag with the text before it.
-const LONGEST: usize = 64 << 20;
-
 /// Kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -115,9 +112,6 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     while let Some(line) = lines.next()? {
         for part in line.text.split_inclusive('>') {
             element.push_str(part);
-            if element.len() > LONGEST {
-                return Err(line.error("the element is longer than 64 MiB"));
-            }
             let Some(whole) = element.strip_suffix('>') else { continue };
             if let Some((text, tag)) = whole.rsplit_once('<') {
                 report.element(line, text, tag)?;
