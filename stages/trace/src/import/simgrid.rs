@@ -114,15 +114,13 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError
         }
         if files.is_empty()
             && let Some(base) = base(path, text)
-            && !folder.join(text).is_file()
+            && listed(&folder, text).is_none()
         {
             cx.log(format_args!("files of the index are relative to `{}`", base.display()));
             folder = base;
         }
-        let file = folder.join(text);
-        if !file.is_file() {
-            return Err(line.error(format!("file `{}` does not exist", file.display())));
-        }
+        let missing = || line.error(format!("file `{}` does not exist", folder.join(text).display()));
+        let file = listed(&folder, text).ok_or_else(missing)?;
         // A file may contain the actions of several ranks and be listed once per rank.
         if seen.insert(file.clone()) {
             files.push(file);
@@ -135,11 +133,16 @@ fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError
     Ok(files)
 }
 
+/// A file of an index, which may be packed since.
+fn listed(folder: &Path, name: &str) -> Option<PathBuf> {
+    ["", ".gz"].iter().map(|end| folder.join(format!("{name}{end}"))).find(|file| file.is_file())
+}
+
 /// The folder that the files of an index are relative to: its own, or else the nearest one above it. SMPI writes them
 /// relative to the folder of the run, and the index may be in a folder of its own.
 fn base(path: &Path, first: &str) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
-    path.parent()?.ancestors().find(|folder| folder.join(first).is_file()).map(Path::to_owned)
+    path.parent()?.ancestors().find(|folder| listed(folder, first).is_some()).map(Path::to_owned)
 }
 
 /// Whether a line is an action.
@@ -151,7 +154,7 @@ fn is_action(line: &str) -> bool {
 
 /// Whether a file is an index: its first line names a file of actions.
 fn is_index(path: &Path, line: &str) -> bool {
-    let Some(first) = base(path, line).map(|folder| folder.join(line)) else { return false };
+    let Some(first) = base(path, line).and_then(|folder| listed(&folder, line)) else { return false };
     if std::path::absolute(path).is_ok_and(|path| path == first) {
         return false;
     }
@@ -169,8 +172,9 @@ pub(super) fn doubt(sample: &Sample<'_>) -> Option<(usize, String)> {
         return None;
     }
     let folder = base(sample.path, first).or_else(|| Some(sample.path.parent()?.to_owned()))?;
-    let missing = lines.map(|(number, line)| (number, folder.join(line))).find(|(_, file)| !file.is_file());
-    let missing = missing.map(|(number, file)| (number, format!("file `{}` does not exist", file.display())));
+    let missing = lines.into_iter().find(|(_, line)| listed(&folder, line).is_none());
+    let missing = missing
+        .map(|(number, line)| (number, format!("file `{}` does not exist", folder.join(line).display())));
     missing.or_else(|| Some((number, format!("`{}` does not begin with an action", shown(first)))))
 }
 
