@@ -29,6 +29,8 @@ pub(super) struct Groups<'a> {
     pub(super) first: &'a [u64],
     /// Operations that were left out before, as some members lack them.
     pub(super) dropped: u64,
+    /// At least so many more, of groups of which no rank has any.
+    pub(super) unseen: u64,
     pub(super) path: &'a Path,
 }
 
@@ -72,7 +74,8 @@ impl Groups<'_> {
         }
         let mut doubts = Doubts::default();
         let mut common = vec![0; self.members.len()];
-        let (mut partial, mut all, mut uneven) = (self.dropped, self.dropped, 0);
+        let left_out = self.dropped + self.unseen;
+        let (mut partial, mut all, mut uneven) = (left_out, left_out, 0);
         for (group, members) in self.members.iter().enumerate() {
             let sequences = &sequences[group];
             if let Some(stranger) = sequences.keys().find(|rank| !members.contains(rank)) {
@@ -96,8 +99,10 @@ impl Groups<'_> {
             *example = format!("{uneven} collective operations have shards of different sizes: {example}");
         }
         if partial > 0 {
-            let problem =
-                format!("{partial} of {all} collective operations are not in the traces of all members");
+            let least = if self.unseen > 0 { "at least " } else { "" };
+            let problem = format!(
+                "{least}{partial} of {all} collective operations are not in the traces of all members"
+            );
             doubts.incomplete.push(problem);
             ranks.iter_mut().for_each(|rank| rank.keep_first(&common));
         }

@@ -5,7 +5,7 @@
 //! ranks of every process group, `entries` the operations with the sizes and types of their tensors. A point-to-point
 //! operation has its peer in its name, `nccl:send 0->1`, as ranks of the group. The recorder keeps the last
 //! operations only; `collective_seq_id` numbers those of a group, so that ranks that kept different ones can be
-//! compared. `pg_status` has the last one of every group, by its local number (`pg_id`), unless that was a message.
+//! compared. `pg_status` has the last one of every group of the process, by its local number (`pg_id`), unless that was a message.
 //! `p2p_seq_id` numbers the messages of a rank in a group, where those of a batch may have one number; every entry has
 //! the last one.
 
@@ -80,26 +80,25 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
     let mut job = Job::default();
     let mut kept: BTreeMap<u32, Numbered> = BTreeMap::new();
     let (mut repaired, mut stated) = (Repaired::default(), BTreeMap::new());
-    // The last operations by the local numbers of groups, and the numbers that entries have: only they tell which group it is.
-    let (mut of_numbers, mut numbered) = (BTreeMap::new(), BTreeSet::new());
+    let mut unnamed = Vec::new();
+    let mut with_entries = BTreeSet::new();
     for (rank, file) in by_rank(path, FORMAT, cx)? {
         let seed = std::marker::PhantomData::<Dump>;
         let dump = json::read(&file, cx, seed, &mut repaired)?;
         let mut groups = HashMap::new();
-        for (name, group) in dump.pg_config {
+        for (name, group) in &dump.pg_config {
             let ranks = group.ranks.list().map_err(|problem| damaged(&file, problem))?;
-            let kind = kind(group.desc.as_deref(), &name);
-            groups.insert(name, job.group(ranks, kind, &file)?);
+            let kind = kind(group.desc.as_deref(), name);
+            groups.insert(name.clone(), job.group(ranks, kind, &file)?);
         }
         let (calls, lists) = kept.entry(rank).or_default();
         let mut of_dump = HashMap::new();
         // The last number of a message, and the numbers of those that were kept, by process group.
         let mut messages: HashMap<String, (u64, BTreeSet<u64>)> = HashMap::new();
-        for (number, status) in &dump.pg_status {
-            let known: &mut u64 = of_numbers.entry(number.clone()).or_default();
-            *known = last(status).max(*known);
-        }
-        numbered.extend(dump.entries.iter().map(|entry| entry.pg_id.clone()));
+        let names = dump.entries.iter().filter_map(|entry| entry.process_group.first());
+        let of_entries: BTreeSet<u32> = names.filter_map(|name| groups.get(name).copied()).collect();
+        with_entries.extend(&of_entries);
+        unnamed.push((rank, self::unnamed(&dump), of_entries));
         for mut entry in dump.entries {
             let call = call(&entry, &groups, (&job, lists)).map_err(|problem| damaged(&file, problem))?;
             let (last_message, numbers) =
@@ -125,12 +124,27 @@ pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError>
     }
     repaired.log(cx);
     job.add_common(kept, &stated, path)?;
-    // Operations of groups of which no dump kept any. Old versions do not number groups.
-    let unseen = of_numbers.into_iter().filter(|(number, _)| !numbered.contains(&Some(number.clone())));
-    let unseen =
-        unseen.filter(|_| !numbered.contains(&None)).fold(0u64, |sum, (_, last)| sum.saturating_add(last));
-    job.dropped = job.dropped.saturating_add(unseen).min(u64::MAX / 2);
+    // Ranks number groups differently, so that those of one rank are the fewest of all ranks. Which of its numbers are those of
+    // groups of which only others have entries is unknown.
+    let unseen = unnamed.into_iter().map(|(rank, mut last, own)| {
+        let others =
+            with_entries.difference(&own).filter(|group| job.groups[**group as usize].contains(&rank));
+        last.truncate(last.len().saturating_sub(others.count()));
+        last.into_iter().fold(0, u64::saturating_add)
+    });
+    job.unseen = unseen.max().unwrap_or(0).min(u64::MAX / 4);
     job.checked(None, path)
+}
+
+/// The last operations of groups of which a dump has no entry, which alone tells whose number it is, in increasing order.
+/// Old versions do not number groups.
+fn unnamed(dump: &Dump) -> Vec<u64> {
+    let numbers: BTreeSet<Option<&str>> = dump.entries.iter().map(|entry| entry.pg_id.as_deref()).collect();
+    let is_unnamed = |number: &str| !numbers.contains(&None) && !numbers.contains(&Some(number));
+    let statuses = dump.pg_status.iter().filter(|(number, _)| is_unnamed(number));
+    let mut last: Vec<u64> = statuses.map(|(_, status)| last(status)).collect();
+    last.sort_unstable();
+    last
 }
 
 /// The highest number of a status.

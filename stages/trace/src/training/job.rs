@@ -29,6 +29,8 @@ pub(crate) struct Job {
     first: Vec<u64>,
     /// Operations with numbers that some members of their group do not have.
     pub(super) dropped: u64,
+    /// The fewest operations of groups of which no trace has any.
+    pub(super) unseen: u64,
     /// Sends and receives that their ranks made, but did not keep.
     pub(super) lost_messages: u64,
 }
@@ -107,10 +109,11 @@ impl Job {
             let named = kind.is_none().then(shape);
             kinds.push(kind.or_else(|| self.kind(named)).unwrap_or_default());
         }
-        let Self { ranks, groups, names, first, dropped, lost_messages, .. } = self;
+        let Self { ranks, groups, names, first, dropped, unseen, lost_messages, .. } = self;
         let mut ranks: Vec<Rank> = ranks.into_values().collect();
         let kinds_of_groups = kinds.iter().map(|kind| names[*kind as usize].as_str()).collect();
-        let agreed = Groups { members: &groups, names: kinds_of_groups, first: &first, dropped, path };
+        let agreed =
+            Groups { members: &groups, names: kinds_of_groups, first: &first, dropped, unseen, path };
         let mut doubts = agreed.agree(&mut ranks)?;
         if lost_messages > 0 {
             let reason =

@@ -26,27 +26,46 @@ const LEVELS: usize = 4;
 /// A format: the endings of its files, and whether a file begins like one of them.
 pub(crate) type Format = (&'static [&'static str], fn(&str) -> bool);
 
-/// The files of a folder whose names end like those of a format, by name, or if it has none, those of the folders in it.
-/// Others beside them are named and left out. A file is itself.
+/// The files of a folder whose names end like those of a format, by name, or if it has none, those of the folders in it, as
+/// if it has one and they have more. Others beside them, above or below are named and left out. A file is itself.
 pub(crate) fn files_of(path: &Path, format: Format, cx: &Context<'_>) -> Result<Vec<PathBuf>, TraceError> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
-    let (mut files, mut others, mut folders) = (Vec::new(), Vec::new(), vec![path.to_owned()]);
+    let (mut files, mut inner, mut others, mut folders) =
+        (Vec::new(), Vec::new(), Vec::new(), vec![path.to_owned()]);
     for _ in 0..LEVELS {
-        let mut below = Vec::new();
+        let (mut found, mut below) = (Vec::new(), Vec::new());
         for folder in folders {
-            let (inner, beside): (Vec<_>, _) =
-                entries(&folder)?.into_iter().partition(|entry| entry.is_dir());
-            below.extend(inner.into_iter().filter(|folder| !is_hidden(folder)));
+            let entries = match entries(&folder) {
+                Err(_) if !files.is_empty() => continue,
+                entries => entries?,
+            };
+            let (within, beside): (Vec<_>, _) = entries.into_iter().partition(|entry| entry.is_dir());
+            below.extend(within.into_iter().filter(|folder| !is_hidden(folder)));
             for file in ending(beside, format.0) {
-                if may_be(&file, format.1) { files.push(file) } else { others.push(file) }
+                match files.is_empty() {
+                    true if !may_be(&file, format.1) => others.push(file),
+                    false if !is_begun(&file, format.1) => {}
+                    _ => found.push(file),
+                }
             }
         }
         folders = below;
-        if !files.is_empty() {
+        match files.is_empty() {
+            true => files = found,
+            false => inner = found,
+        }
+        if !inner.is_empty() {
             break;
         }
+    }
+    if files.len() == 1 && inner.len() > 1 {
+        std::mem::swap(&mut files, &mut inner);
+    }
+    if let Some(other) = inner.first() {
+        let (count, name) = (inner.len(), other.strip_prefix(path).unwrap_or(other).display());
+        cx.log(format_args!("warning: traces in other folders than those of the job, skipped: {count}, the first `{name}`; pass its folder, or the file, to read it"));
     }
     if let (false, Some(other)) = (files.is_empty(), others.first()) {
         let (count, name) = (others.len(), other.strip_prefix(path).unwrap_or(other).display());
@@ -158,9 +177,12 @@ pub(crate) fn by_rank(
 
 /// Whether one of the first files of a folder, or a file, begins like those of a format.
 pub(crate) fn begins(path: &Path, format: Format) -> bool {
-    let is_like = |file: &PathBuf| head(file, LOOKED_AT).is_ok_and(|head| is_like(&head, format.1));
     let files = files_of(path, format, &Context::detached());
-    files.is_ok_and(|files| files.iter().take(LOOKED_INTO).any(is_like))
+    files.is_ok_and(|files| files.iter().take(LOOKED_INTO).any(|file| is_begun(file, format.1)))
+}
+
+fn is_begun(file: &Path, like: fn(&str) -> bool) -> bool {
+    head(file, LOOKED_AT).is_ok_and(|head| is_like(&head, like))
 }
 
 fn is_like(head: &[u8], like: fn(&str) -> bool) -> bool {
