@@ -298,6 +298,12 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     if let Some(foreign) = if sample.is_folder { foreign_folder(path)? } else { None } {
         return refuse(foreign);
     }
+    if !sample.is_folder && sample.is_whole && sample.text.trim().is_empty() {
+        let what =
+            if sample.head.trim_ascii().is_empty() { "is empty" } else { "has only lines of other programs" };
+        let help = "the program that should write it may have failed: see its messages";
+        return Err(TraceError::of(path, what, help));
+    }
     let doubtful = |name: &str, (line, problem): (usize, String), help: &str| {
         let problem = format!("has an unknown format; as {name}, line {line} is wrong: {problem}");
         TraceError::of(path, problem, help)

@@ -63,7 +63,7 @@ fn works(graph: &Graph) -> Result<(String, Vec<f64>), FileError> {
     let work = |value| work_of_weight(value).map_err(|problem| (problem, WEIGHT_HELP.to_owned()));
     weights(&graph.of_nodes, &graph.lines, what, ("node", 1), work)?.ok_or_else(|| {
         let problem = format!("no node has an attribute `{}`", graph.of_nodes.names.join("`, `"));
-        FileError::new(problem, "set `node_weight` to the attribute that contains the work of a node")
+        FileError::new(problem, "set `node_weight` to the attribute that contains the work of a node; `node [weight = 1]` before all nodes gives them the same")
     })
 }
 

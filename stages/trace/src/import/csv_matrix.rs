@@ -25,6 +25,9 @@ const HINT: &str = "ranks, messages and bytes are non-negative integers";
 const COLUMNS_HELP: &str =
     "expected exactly the columns source, destination, messages and bytes, in any order, separated by commas";
 
+const NO_NAMES: &str = "write the line `source,destination,messages,bytes` above; lines `source,destination,bytes` need a number of \
+                        messages, too, such as 1: `awk -F, 'BEGIN {print \"source,destination,messages,bytes\"} {print $1 \",\" $2 \",1,\" $3}'`";
+
 const NO_MESSAGES: &str =
     "the first line is `source,destination,messages,bytes`, followed by one line per pair of ranks";
 
@@ -50,10 +53,10 @@ fn read(path: &Path, ranks: Option<u32>, cx: &Context<'_>) -> Result<TaskGraph, 
         let values = line.text.split(',').take(COLUMNS.len() + 1);
         let values: Vec<&str> = values.map(|value| value.trim().trim_matches('"').trim()).collect();
         let Some(columns) = &columns else {
-            columns = Some(
-                self::columns(&values)
-                    .map_err(|problem| FileError::new(problem, COLUMNS_HELP).in_file(path))?,
-            );
+            let help =
+                if values.iter().all(|value| numbers::real(value).is_ok()) { NO_NAMES } else { COLUMNS_HELP };
+            columns =
+                Some(self::columns(&values).map_err(|problem| FileError::new(problem, help).in_file(path))?);
             continue;
         };
         let edge = edge(line, &values, columns, ranks.unwrap_or(MAX_RANKS))?;

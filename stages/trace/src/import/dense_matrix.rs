@@ -134,8 +134,13 @@ fn is_number(field: &str) -> bool {
 
 /// What is wrong with numbers, if not all are.
 fn wrong(numbers: &[&str]) -> Option<String> {
-    let word = numbers.iter().find(|field| !is_number(field))?;
-    Some(format!("`{}` is not a number", shown(word)))
+    let (column, word) = numbers.iter().enumerate().find(|(_, field)| !is_number(field))?;
+    Some(match ["-", "x", "X"].contains(word) {
+        true => {
+            format!("`{word}` in column {} is not a number: write 0 where there is no message", column + 1)
+        }
+        false => format!("`{}` is not a number", shown(word)),
+    })
 }
 
 /// The fields of a line.

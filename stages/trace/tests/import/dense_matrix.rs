@@ -71,6 +71,8 @@ a,0,1/b,1,0/sum,1,1 | 3 | `sum` is not a rank: delete its column and its row
 ,0,1,2/0,0,1,2/2,1,0,2/1,2,1,0 | 3 | the row is `2`, but column 2 is `1`
 a b c/0 1/1 0 | 1 | the line has 3 names, but others 2 numbers
 step 1: done/0 1 2/1 0 2/2 1 0 | 1 | `1:` is not a name of a rank: delete the line if it is a message
+- 1 2/3 - 4/5 6 - | 1 | `-` in column 1 is not a number: write 0 where there is no message
+0 1 2/3 x 4/5 6 0 | 2 | `x` in column 2 is not a number: write 0 where there is no message
 0 1/1 0/done | 3 | `done` is not a number";
 
 /// Once these were of an unknown format, had a rank too many, were read as a matrix, or another line was named.

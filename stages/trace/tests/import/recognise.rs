@@ -75,7 +75,12 @@ fn reading_can_be_interrupted() {
 
 #[test]
 fn errors_of_unknown_formats_list_the_supported_ones() {
-    for bytes in ["", "\n\n", "hello\n", "\u{0}\u{1}\u{2}"] {
+    for (bytes, what) in
+        [("", "is empty"), (" \n\n", "is empty"), ("mpirun: a\n", "has only lines of other programs")]
+    {
+        assert!(error(&Files::one(bytes)).starts_with(&format!("`trace` {what} | ")));
+    }
+    for bytes in ["hello\n", "\u{0}\u{1}\u{2}"] {
         let message = error(&Files::one(bytes));
         assert!(
             message.starts_with("`trace` has an unknown format | supported formats: chakra, clog2, csv, "),
