@@ -13,7 +13,7 @@
 //!    **What a stage reads is in its key**: every kind that reads files has a sample in `engine/input_tests.rs`, whose files are changed and
 //!    renamed one by one (`what_stages_read_is_in_their_keys`). All files of people are opened by `model::open_input`, which takes regular
 //!    files only and never waits, and notes what it opens for that test (`architecture::stages_open_inputs_in_one_way`).
-//!    **A result is of the files that its key names**: `engine/seen.rs` keeps what `stat` said of each when it was hashed, and looks again when
+//!    **A result is of the files that its key names**: `src/input_files.rs` keeps what `stat` said of each when it was hashed, and looks again when
 //!    the stage has run, also in `hopmap-ranks` and jobs, whose `task.json` has the same (`inputs::an_input_that_changes_while_its_cell_waits_…`,
 //!    `inputs::a_process_elsewhere_looks_at_its_inputs_before_and_after`). A file younger than two seconds when hashing began is compared by
 //!    its bytes, since a change might not show.
@@ -90,6 +90,7 @@ mod execute;
 mod input_tests;
 mod key;
 mod launch;
+mod metrics;
 mod notes;
 mod outcome;
 mod plan;
@@ -98,7 +99,6 @@ mod record;
 mod resources;
 mod run;
 mod save;
-mod seen;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -108,34 +108,27 @@ pub use crate::pipeline::STORE_FOLDER;
 pub(crate) use batch::time_left_of_job;
 pub(crate) use catalogue::by_matrix;
 pub use catalogue::{Catalogue, StageForm, StoredCell};
-pub use execute::{WriteError, write_outputs};
 pub(crate) use key::differences;
-pub use key::{InputDigest, Key, Manifest};
-pub use key::{Reason, short};
+pub use key::{InputDigest, Key, Manifest, Reason, short};
+pub(crate) use launch::ranks_program;
 pub use launch::{Launch, Launched, launch};
-pub(crate) use launch::{RankLauncher, ranks_program};
+pub use metrics::check_metrics;
 pub(crate) use notes::{placeholders, warnings};
-pub use outcome::Events;
-pub use outcome::RunReport;
 pub(crate) use outcome::state_name;
-pub use outcome::{Event, RunSummary, StageEvent, ended_otherwise, read_run, read_runs, read_runs_below};
-pub use outcome::{Saved, Settled, State};
-pub use plan::check_saves;
-pub use plan::{TooLarge, check_memory, plan};
+pub use outcome::{
+    Event, Events, RunReport, RunSummary, Saved, Settled, StageEvent, State, ended_otherwise, read_run,
+    read_runs, read_runs_below,
+};
+pub use plan::{TooLarge, check_memory, check_saves, plan};
 pub(crate) use programs::visible;
 pub use programs::{UnaskedCommands, missing_programs, unasked_commands};
-pub use record::PipelineId;
-pub use record::{Current, Ending, OutputRecord, OutputRecords, Partial, ResultRecord};
+pub use record::{Current, Ending, OutputRecord, OutputRecords, Partial, PipelineId, ResultRecord};
 pub(crate) use resources::SHARE_OF_EXPERIMENTS;
 pub use resources::{Limits, memory};
 pub use run::run;
-pub use save::InTheWay;
-pub use save::{hold_back, save_all, save_file, save_texts};
+pub use save::{InTheWay, hold_back, save_all, save_file, save_texts};
 pub(crate) use save::{launch_command, launch_files, only_an_artifact};
-pub(crate) use seen::look_again;
-pub use seen::{Hashes, InputFault, SeenFile};
 pub use store::{Store, StoreError};
 pub(crate) use store::{entries, is_store};
-pub use writer::Writer;
 pub(crate) use writer::requests;
-pub use writer::{Garbage, Policy, collect, find_garbage, keep_runs};
+pub use writer::{Garbage, Policy, Writer, collect, find_garbage, keep_runs};

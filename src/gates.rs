@@ -1,20 +1,15 @@
-//! Gates: what the results of a pipeline have to keep, and whether they do.
+//! The language of gates: what the results of a pipeline have to keep.
 //!
-//! A gate compares two sums of numbers and metrics. `pipeline` ties its metrics to cells, [`judge`] looks at what the cells
-//! gave, and [`AcceptedMetrics`] is the small file with the values that were right before.
+//! A gate compares two sums of numbers and metrics. Gates enter no key.
 //!
 //! # Parts
 //!
-//! `src/gates`: `parse` makes a `Formula` of a gate's text (recursive descent, with places), `pipeline/gates.rs` ties its terms to cells
-//! when the file is read, `metrics` asks the store for metrics that do not exist and has the accepted values, `judge` looks at the outputs of all cells after a run
-//! or a plan and gives a `Verdict` for each cell. Accepted values are kept by what they are of (`placement[seed=1].F`), not by gate, so
-//! that a gate may be renamed or rewritten. Gates enter no key.
+//! `parse` makes a `Formula` of a gate's text (recursive descent, with places), `pipeline/gates.rs` ties its terms to cells when the file
+//! is read, `engine/metrics.rs` asks the store for metrics that do not exist, and `src/verdict.rs` judges.
 //!
 //! `src/provenance.rs` follows digests from one `provenance.json` to the next. One whose manifest does not give its key is not
 //! believed (`a_changed_provenance_is_not_believed`). Where an artifact was cleared, `state.log` still has the inputs of its key.
 
-mod judge;
-mod metrics;
 mod parse;
 
 use std::fmt;
@@ -22,9 +17,7 @@ use std::ops::Range;
 
 use hopmap_statistics::median;
 
-use crate::pipeline::{Choice as Chosen, Extreme, Selector};
-pub use judge::{Judged, Standing, Verdict, judge, number};
-pub use metrics::{AcceptedMetrics, check_metrics};
+use crate::selector::{Choice as Chosen, Extreme, Selector};
 pub(crate) use parse::FORM;
 
 /// A gate of a pipeline.
@@ -208,7 +201,11 @@ impl Expression {
     }
 
     /// The expression as text, every leaf as `leaf` writes it and operators as `sign` does.
-    fn written(&self, leaf: &dyn Fn(&Self) -> String, sign: &dyn Fn(Operator) -> &'static str) -> String {
+    pub(crate) fn written(
+        &self,
+        leaf: &dyn Fn(&Self) -> String,
+        sign: &dyn Fn(Operator) -> &'static str,
+    ) -> String {
         let inner = |inner: &Self, in_parentheses: bool| {
             let text = inner.written(leaf, sign);
             if in_parentheses { format!("({text})") } else { text }
@@ -263,7 +260,7 @@ impl Operator {
     }
 
     /// As people write it.
-    fn printed(self) -> &'static str {
+    pub(crate) fn printed(self) -> &'static str {
         match self {
             Self::Plus => "+",
             Self::Minus => "−",

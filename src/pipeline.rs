@@ -4,7 +4,7 @@
 //!
 //! # From text to cells
 //!
-//! `src/pipeline`: `problem` (TOML with the place of every value) → `file` (known keys, right forms) → `expand` (which cells a stage
+//! `src/source.rs` (TOML with the place of every value) → `file` (known keys, right forms) → `expand` (which cells a stage
 //! has: `foreach` × `matrix` × `zip` without `exclude`, each a dimension whose rows are counted before they are made; kinds looked up) →
 //! `connect` (selectors to edges, ports checked, cycles found) → `settings` (values of `with` against the stage's schema and types). All
 //! problems are collected; nothing runs while there is one (`tests/cli/broken.rs`).
@@ -36,7 +36,6 @@ mod gates;
 mod glob;
 mod label;
 mod matrix;
-mod problem;
 mod project;
 mod range;
 mod samples;
@@ -48,9 +47,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-pub use crate::query::TableQuestion;
 use crate::registry::{Configured, StageEntry};
 use crate::renames;
+use crate::source::{Entry, Node, NodeValue, Problem, Problems, Sink, Source, Table};
 use cells::{ArtifactReference, Settings, launcher};
 pub use cells::{Cell, Launcher, Need, Origin, Pipeline, Save};
 pub(crate) use cells::{LAUNCHERS, distributed_stages};
@@ -63,10 +62,7 @@ use file::{File, RETRIES, questions};
 use gates::gates;
 pub use glob::STORE_FOLDER;
 pub(crate) use label::{cell_name, labels};
-pub use matrix::Extreme;
-pub(crate) use matrix::{Choice, Selector, grouped, show};
-pub(crate) use problem::{Entry, Node, NodeValue, Sink, Table};
-pub use problem::{LocatedProblem, Problem, Problems, Source};
+pub(crate) use matrix::grouped;
 pub use project::{EMBEDDED, Embedded, Parameter, SCHEMA_FILE, parameters};
 use project::{default_in, find_samples, give_your_own, is_embedded};
 use settings::configure_settings;

@@ -14,7 +14,7 @@ use miette::Diagnostic;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::pipeline::Problem;
+use crate::source::Problem;
 
 /// Name of the program.
 const PROGRAM: &str = "hopmap-query";

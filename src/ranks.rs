@@ -9,7 +9,7 @@
 //!
 //! `launcher` is never part of a key. The engine (`engine/launch.rs`) writes `work/KEY/task.json` (kind, revision, parameters with their
 //! paths, folders of the inputs, cores per process, seconds left, state file), finds `hopmap-ranks` (`HOPMAP_RANKS`, next to `hopmap`, on
-//! `PATH`) and runs `LAUNCHER hopmap-ranks work/KEY`. `src/ranks` has all messages between the two:
+//! `PATH`) and runs `LAUNCHER hopmap-ranks work/KEY` (`launcher`). `src/ranks` has all messages between the two:
 //!
 //! | in `work/KEY` | written by | meaning |
 //! |---|---|---|
@@ -31,6 +31,7 @@
 //! `hopmap-ranks` (`src/bin/hopmap-ranks`, feature `mpi`) implements `Communicator` with the crate `mpi`: the stage runs in a thread
 //! and passes its messages to the main thread, the only one that calls MPI, so `MPI_THREAD_FUNNELED` is enough.
 
+mod launcher;
 mod process;
 
 use std::fmt::Display;
@@ -43,7 +44,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::engine::SeenFile;
+use crate::input_files::SeenFile;
+pub(crate) use launcher::{LaunchError, Loss, PROGRAM, Processes, RankLauncher, VARIABLE, times};
 pub use process::{blame, run, stop_with_the_engine};
 pub(crate) use process::{deliver, run_stage};
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::pipeline::{Entry, Node, NodeValue, Problem, Table};
+use crate::source::{Entry, Node, NodeValue, Problem, Table};
 
 /// A kind that was renamed, with the parameters that replace its old name.
 pub struct Kind {
@@ -248,8 +248,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::pipeline::Sink;
     use crate::registry;
+    use crate::source::Sink;
 
     #[test]
     fn values_move_to_their_new_names() {

@@ -14,10 +14,9 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use super::ArchiveError;
 use super::inputs::{self, Inputs};
 use super::metadata::{self, About, Written};
-use super::{ARTIFACTS, Export, JOURNAL, METADATA, REPORT, REQUEST, RESULTS};
+use super::{ARTIFACTS, ArchiveError, Export, JOURNAL, METADATA, REPORT, REQUEST, RESULTS};
 use crate::archive;
 use crate::engine::{OutputRecord, ResultRecord, Store};
 

@@ -9,7 +9,8 @@ use serde_json::Value as Json;
 
 use crate::engine::{RunReport, Store};
 use crate::lock::Request;
-use crate::pipeline::{Cell, Folders, Pipeline, Problems};
+use crate::pipeline::{Cell, Folders, Pipeline};
+use crate::source::Problems;
 
 /// Folders in the archive: of what the pipeline file names, of what the command line names, of absolute paths.
 const BASES: [&str; 3] = ["pipeline", "working", "absolute"];

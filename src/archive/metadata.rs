@@ -6,9 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::encoded;
 use super::inputs::Inputs;
-use super::{ARTIFACTS, Export, METADATA};
+use super::{ARTIFACTS, Export, METADATA, encoded};
 use crate::engine::short;
 
 /// A file as it was written.

@@ -15,8 +15,7 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::export::{FORMAT, PackedRequest, PackedResult};
-use super::{ARTIFACTS, METADATA, REQUEST, RESULTS, inputs};
-use super::{ArchiveError, Seal, decoded, flaw};
+use super::{ARTIFACTS, ArchiveError, METADATA, REQUEST, RESULTS, Seal, decoded, flaw, inputs};
 use crate::archive;
 use crate::engine::{Ending as ResultEnding, Key, ResultRecord};
 use crate::lock::{Ending, Lock};

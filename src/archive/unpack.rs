@@ -15,7 +15,8 @@ use super::read::Archive;
 use super::{ARTIFACTS, ArchiveError, REQUEST, RESULTS, imported, inputs};
 use crate::engine::{PipelineId, STORE_FOLDER, Store, Writer};
 use crate::lock::Request;
-use crate::pipeline::{Node, NodeValue, Problems, Sink, Table, as_toml, plain, without_references};
+use crate::pipeline::{as_toml, plain, without_references};
+use crate::source::{Node, NodeValue, Problems, Sink, Table};
 
 /// What an archive was unpacked to; removed when dropped.
 #[derive(Debug)]

@@ -21,13 +21,12 @@ use super::named::is_in_store;
 use super::open::{on_interrupt, pairs, working_directory};
 use super::output::{Output, Result};
 use super::stages::find;
-use crate::engine::{Launch, Launched, short, write_outputs};
-use crate::pipeline::{
-    Folders, LAUNCHERS, Launcher, Source, assignments, configure_alone, distributed_stages,
-};
-use crate::ranks::TaskInput;
-use crate::registry::{Configured, StageEntry};
-use crate::{engine, ranks, registry};
+use crate::engine::{self, Launch, Launched, short};
+use crate::outputs::write_outputs;
+use crate::pipeline::{Folders, LAUNCHERS, Launcher, assignments, configure_alone, distributed_stages};
+use crate::ranks::{self, TaskInput};
+use crate::registry::{self, Configured, StageEntry};
+use crate::source::Source;
 
 /// Arguments of `exec`.
 #[derive(Debug, Args)]

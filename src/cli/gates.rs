@@ -17,10 +17,11 @@ use super::open::{PipelineArguments, StoreArguments, place_or, working_directory
 use super::output::{Output, Result};
 use super::summary::{first_of, print_some};
 use crate::accepted::{Accepted, AcceptedError};
-use crate::engine::{Ending, OutputRecords, PipelineId, Reason, RunReport, State, Store, short};
-use crate::gates::{AcceptedMetrics, Gate, Judged, Standing, Verdict};
-use crate::pipeline::{EMBEDDED, Pipeline, Problems};
-use crate::{engine, gates};
+use crate::engine::{self, Ending, OutputRecords, PipelineId, Reason, RunReport, State, Store, short};
+use crate::gates::Gate;
+use crate::pipeline::{EMBEDDED, Pipeline};
+use crate::source::Problems;
+use crate::verdict::{self, AcceptedMetrics, Judged, Standing, Verdict};
 
 /// What to judge gates by.
 #[derive(Debug, Args)]
@@ -56,7 +57,7 @@ impl GateArguments {
             pipeline.gates.clear();
             return Ok(BTreeMap::new());
         }
-        gates::check_metrics(pipeline, store)?;
+        engine::check_metrics(pipeline, store)?;
         if pipeline.gates.is_empty() {
             return Ok(BTreeMap::new());
         }
@@ -76,7 +77,7 @@ pub(crate) fn judge(
         let settled = Some(&cells[cell]).filter(|settled| settled.is_usable())?;
         settled.outputs.get(output).map(|record| &record.metrics)
     };
-    let judged = gates::judge(pipeline, &metrics, accepted);
+    let judged = verdict::judge(pipeline, &metrics, accepted);
     report.gates = judged.verdicts;
     judged.problems
 }
@@ -247,12 +248,12 @@ fn of_pipeline(arguments: &Arguments, output: Output) -> Result {
 
 /// The values of the gates, by the results that are in the store.
 fn values_of_gates(pipeline: &Pipeline, store: &mut Store) -> Result<Judged> {
-    gates::check_metrics(pipeline, store)?;
+    engine::check_metrics(pipeline, store)?;
     let planned = engine::plan(pipeline, store);
     let outputs = (0..pipeline.cells.len()).map(|cell| outputs(cell, pipeline, store, &planned));
     let outputs: Vec<OutputRecords> = outputs.collect::<Result<_>>()?;
     let metrics = |cell: usize, output: &str| outputs[cell].get(output).map(|record| &record.metrics);
-    let mut judged = gates::judge(pipeline, &metrics, &BTreeMap::new());
+    let mut judged = verdict::judge(pipeline, &metrics, &BTreeMap::new());
     match judged.problems.take() {
         Some(problems) => Err(problems.into()),
         None => Ok(judged),

@@ -15,9 +15,8 @@ use super::open::{pairs, working_directory};
 use super::output::{Output, Result};
 use super::stages::pipeline_schema;
 use crate::accepted::relative;
-use crate::pipeline::{
-    EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, Source, parameters, without_references,
-};
+use crate::pipeline::{EMBEDDED, Embedded, Folders, Pipeline, SCHEMA_FILE, parameters, without_references};
+use crate::source::Source;
 
 /// Arguments of `init`.
 #[derive(Debug, Args)]

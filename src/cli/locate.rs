@@ -14,11 +14,11 @@ use serde_json::{Value as Json, json};
 use super::open::{StoreArguments, WaitArguments, duration, existing, working_directory};
 use super::output::{Output, Result};
 use crate::archive;
-use crate::engine;
 use crate::engine::{
-    Catalogue, Current, Garbage, OutputRecords, PipelineId, Policy, RunSummary, Store, by_matrix, short,
+    self, Catalogue, Current, Garbage, OutputRecords, PipelineId, Policy, RunSummary, Store, by_matrix, short,
 };
-use crate::pipeline::{Choice, Pipeline, Selector, cell_name, labels};
+use crate::pipeline::{Pipeline, cell_name, labels};
+use crate::selector::{Choice, Selector};
 
 /// A folder or file that is named by its path; none if there is nothing. An archive holds many artifacts.
 fn path_of(name: &str) -> Result<Option<PathBuf>> {

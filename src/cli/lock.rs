@@ -12,11 +12,10 @@ use super::named::Written;
 use super::open::{PipelineArguments, StoreArguments, existing, place_or, working_directory};
 use super::output::{Output, Result};
 use super::summary::first_of;
-use crate::archive::{ArchiveError, Export};
-use crate::engine::{PipelineId, RunSummary, Store};
-use crate::lock::{Differences, Lock, LockError, OutputDifference, Request, Unfinished};
+use crate::archive::{self, ArchiveError, Export};
+use crate::engine::{self, PipelineId, RunSummary, Store};
+use crate::lock::{self, Differences, Lock, LockError, OutputDifference, Request, Unfinished};
 use crate::pipeline::{EMBEDDED, Pipeline};
-use crate::{archive, engine, lock};
 
 /// Differences that are listed.
 const MOST_FOUND: usize = 50;

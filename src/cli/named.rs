@@ -10,7 +10,7 @@ use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 use super::output::Result;
 use crate::accepted::Accepted;
-use crate::gates::AcceptedMetrics;
+use crate::verdict::AcceptedMetrics;
 use crate::{archive, engine, lock, refresh, report};
 
 /// What a command writes to a file that its user named.

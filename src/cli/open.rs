@@ -18,7 +18,8 @@ use super::output::{Output, Result};
 use crate::archive::ImportedProject;
 use crate::engine::{Store, StoreError, Writer};
 use crate::lock::Request;
-use crate::pipeline::{EMBEDDED, Pipeline, Source};
+use crate::pipeline::{EMBEDDED, Pipeline};
+use crate::source::Source;
 
 /// Bytes of a pipeline file.
 const MOST_BYTES: u64 = 64 << 20;

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::engine::StoreError;
-use crate::pipeline::Problems;
+use crate::source::Problems;
 
 /// What a command gives, and why it does not.
 pub(crate) type Result<T = Exit, E = Failure> = std::result::Result<T, E>;

@@ -14,8 +14,9 @@ use super::output::{Output, Result};
 use super::summary::first_of;
 use crate::engine::{self, Catalogue, PipelineId, RunSummary, Store};
 use crate::lock::Request as RunRequest;
-use crate::pipeline::{Pipeline, Source};
+use crate::pipeline::Pipeline;
 use crate::query::Form;
+use crate::source::Source;
 
 /// Cells that a note names.
 const MOST_NAMED: usize = 3;

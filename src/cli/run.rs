@@ -15,7 +15,7 @@ use miette::Report;
 use serde_json::json;
 
 use super::fault::SystemError;
-use super::gates::GateArguments;
+use super::gates::{self, GateArguments};
 use super::lock::LockArguments;
 use super::named::Written;
 use super::open::{
@@ -23,14 +23,15 @@ use super::open::{
 };
 use super::output::{Output, Result};
 use super::progress::Progress;
-use super::{consent, gates, locate, summary};
+use super::{consent, locate, summary};
 use crate::archive::ImportedProject;
 use crate::engine::{
-    Limits, RunReport, Settled, State, Store, StoreError, Writer, check_saves, missing_programs,
+    self, Limits, RunReport, Settled, State, Store, StoreError, Writer, check_saves, missing_programs,
 };
 use crate::lock::{Lock, Request};
-use crate::pipeline::{Cell, Pipeline, Problems, bytes};
-use crate::{engine, report};
+use crate::pipeline::{Cell, Pipeline, bytes};
+use crate::report;
+use crate::source::Problems;
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]

@@ -13,8 +13,8 @@ use hopmap_text::closest;
 use serde_json::{Map, Value as Json, json};
 
 use super::output::{Output, Result};
-use crate::registry::{STAGES, StageEntry};
-use crate::{registry, renames};
+use crate::registry::{self, STAGES, StageEntry};
+use crate::renames;
 
 /// Arguments of `stages`.
 #[derive(Debug, Args)]

@@ -19,9 +19,11 @@ use crate::engine::{
     Catalogue, OutputRecord, PipelineId, RunReport, Saved, Settled, State, Store, Writer, launch_command,
     launch_files, placeholders, save_file, state_name, warnings,
 };
-use crate::gates::{Gate, Standing};
-use crate::pipeline::{Cell, Pipeline, Problem, Problems, TableQuestion, grouped};
-use crate::query::{self, AnsweredTable};
+use crate::gates::Gate;
+use crate::pipeline::{Cell, Pipeline, grouped};
+use crate::query::{self, AnsweredTable, TableQuestion};
+use crate::source::{Problem, Problems};
+use crate::verdict::Standing;
 
 /// Cells of a stage beyond this number are summed up.
 pub(crate) const MOST_LISTED: usize = 20;

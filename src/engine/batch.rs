@@ -34,8 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use super::store::Store;
 use crate::pipeline::Launcher;
-use crate::ranks;
-use crate::ranks::{DONE, OUT};
+use crate::ranks::{self, DONE, OUT};
 pub(crate) use job::Order;
 pub(crate) use manager::serve;
 pub(crate) use slurm::{Slurm, time_left_of_job};

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::tests::NoEvents;
 use super::{Limits, State, Store, Writer, run};
-use crate::pipeline::{Pipeline, Source};
+use crate::pipeline::Pipeline;
+use crate::source::Source;
 
 /// `test/crowd`: waits on all threads that it has, and notes which these were.
 pub(crate) struct CrowdStage;

@@ -9,12 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hopmap_artifact::{ArtifactError, Folder, PROVENANCE};
-use hopmap_durable::{DurableError, Staging, crash_point};
-use hopmap_model::{
-    Arity, Context, Direction, Inputs, InternalError, Observer, Outcome, Outputs, Port, Value,
-};
-use miette::{Diagnostic, Report};
+use hopmap_artifact::{Folder, PROVENANCE};
+use hopmap_durable::{DurableError, crash_point};
+use hopmap_model::{Context, Inputs, InternalError, Observer, Outcome, Value};
+use miette::Report;
 use serde_json::{Value as Json, json};
 
 use super::batch;
@@ -22,11 +20,12 @@ use super::launch::{Launch, Launched};
 use super::outcome::Events;
 use super::plan::{ConnectedInput, Task};
 use super::record::{Ending, OutputRecord};
-use super::seen::look_again;
 use super::store::Store;
+use crate::input_files::look_again;
+use crate::outputs::write_outputs;
 use crate::pipeline::{Cell, Launcher};
 use crate::ranks::{Done, TaskInput, panic_message};
-use crate::registry::{self, StageEntry};
+use crate::registry;
 
 /// How a cell ended.
 pub(crate) struct Finished {
@@ -249,48 +248,6 @@ fn is_whole(record: &OutputRecord, place: &Path) -> bool {
         std::fs::metadata(place.join(name)).is_ok_and(|metadata| metadata.len() == *size)
     };
     record.files.iter().all(same) && Folder::open(place).is_ok_and(|folder| folder.verify().is_ok())
-}
-
-/// Writes every output of a stage into a folder of its own inside `parent`.
-pub fn write_outputs(
-    entry: &StageEntry,
-    outputs: &Outputs,
-    parent: &Path,
-) -> Result<Vec<(&'static str, Value, Staging, Folder)>, WriteError> {
-    let mut written = Vec::new();
-    for port in entry.ports(Direction::Out) {
-        let value = match outputs.get(port.name) {
-            Some(value) => value,
-            None if port.arity == Arity::Optional => continue,
-            None => return Err(without_output(entry, port).into()),
-        };
-        let staging = Staging::new(parent)?;
-        let folder = registry::kind(port.kind).and_then(|kind| kind.write(staging.path(), value));
-        let folder = folder.ok_or_else(|| without_output(entry, port))??;
-        written.push((port.name, Arc::clone(value), staging, folder));
-    }
-    Ok(written)
-}
-
-fn without_output(entry: &StageEntry, port: &Port) -> InternalError {
-    InternalError::new(format!("{} gave no {} at its output `{}`", entry.kind, port.kind, port.name))
-}
-
-/// Outputs that could not be written.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum WriteError {
-    /// The stage did not give what its ports promise.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Internal(#[from] InternalError),
-    /// The artifact could not be written.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Artifact(#[from] ArtifactError),
-    /// The folder could not be made.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Durable(#[from] DurableError),
 }
 
 /// An error with its causes and its hint, as plain text.

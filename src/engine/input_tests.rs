@@ -11,8 +11,8 @@ use hopmap_model::{Context, INPUT_PATH_FORMAT, InputRecord, Inputs, Measurements
 use serde_json::{Value as Json, json};
 
 use super::key::Manifest;
-use super::seen::SeenFile;
-use super::write_outputs;
+use crate::input_files::SeenFile;
+use crate::outputs::write_outputs;
 use crate::registry::{self, Configured, StageEntry};
 
 /// The most files of a sample that are changed one by one.

@@ -13,9 +13,9 @@ use serde_json::Value as Json;
 use super::key::Reason;
 use super::record::{OutputRecords, PipelineId};
 use super::store::{Result, Store, check_format, entries};
-use crate::gates::{Standing, Verdict};
 use crate::pipeline::{Cell, Pipeline};
 use crate::query::AnsweredTable;
+use crate::verdict::{Standing, Verdict};
 
 /// What became of a pipeline.
 #[derive(Debug, Default)]

@@ -13,11 +13,13 @@ use super::key::{InputDigest, Manifest, Reason, differences};
 use super::outcome::{RunReport, Settled, State};
 use super::record::{Ending, OutputRecord, OutputRecords, PipelineId, ResultRecord};
 use super::save::{Copies, InTheWay, Standing, hash_of, only_file};
-use super::seen::SeenFile;
 use super::store::Store;
-use crate::pipeline::{Cell, Extreme, Origin, Pipeline, Problem, Problems, Save, plain, show_bytes};
+use crate::input_files::SeenFile;
+use crate::pipeline::{Cell, Origin, Pipeline, Save, plain, show_bytes};
 use crate::registry::Configured;
 use crate::renames;
+use crate::selector::Extreme;
+use crate::source::{Problem, Problems};
 
 /// Says what a run would do. Writes nothing.
 pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {

@@ -10,10 +10,8 @@ use miette::{Diagnostic, Report};
 
 use super::batch::{self, Order, Slurm};
 use super::execute::{Finished, Shared, StageResult, execute};
-use super::key::Manifest;
-use super::key::Reason;
-use super::outcome::Journal;
-use super::outcome::{Events, RunReport, Settled, State};
+use super::key::{Manifest, Reason};
+use super::outcome::{Events, Journal, RunReport, Settled, State};
 use super::plan::{Decision, Planner, Task};
 use super::record::{Ending, OutputRecords, ResultRecord};
 use super::resources::{Cores, Deadline, Limits, Resources};

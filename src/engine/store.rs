@@ -19,7 +19,7 @@ use super::record::{
     Current, OutputRecord, OutputRecords, Partial, PipelineId, Record, ResultRecord, StoredResult, beside,
     names,
 };
-use super::seen::Hashes;
+use crate::input_files::Hashes;
 use crate::pipeline::STORE_FOLDER;
 
 pub(super) const FORMAT: &str = "1";

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     Catalogue, Events, Limits, Policy, Reason, Settled, State, Store, Writer, collect, find_garbage, run,
 };
-use crate::pipeline::{Cell, Pipeline, Source};
+use crate::pipeline::{Cell, Pipeline};
+use crate::source::Source;
 
 /// Hears nothing.
 pub(crate) struct NoEvents;

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::{Choice, Comparison, Expression, Formula, Function, Operator, Term};
-use crate::pipeline::Problem;
+use crate::source::Problem;
 
 /// No gate that people write is longer; a text without end must not fill the stack.
 const LONGEST: usize = 2000;
@@ -280,7 +280,7 @@ fn is_of_metric(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipeline::Extreme;
+    use crate::selector::Extreme;
     use proptest::prelude::*;
 
     fn shown(text: &str) -> String {

@@ -12,9 +12,12 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use super::file::{Ending, Lock, LockedCell, LockedFile};
-use crate::engine::{self, Hashes, PipelineId, RunReport, Settled, State, Store};
-use crate::pipeline::{Cell, EMBEDDED, Extreme, Folders, Need, Origin, Pipeline, Problems, Source};
+use crate::engine::{self, PipelineId, RunReport, Settled, State, Store};
+use crate::input_files::Hashes;
+use crate::pipeline::{Cell, EMBEDDED, Folders, Need, Origin, Pipeline};
 use crate::registry::Configured;
+use crate::selector::Extreme;
+use crate::source::{Problems, Source};
 
 /// A cell before it runs.
 #[derive(Debug)]

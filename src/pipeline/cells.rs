@@ -8,14 +8,13 @@ use serde_json::Value as Json;
 
 use super::Problem;
 use super::file::{Batch, StageBlock};
-use super::matrix::Extreme;
-use super::matrix::{Combination, show};
-use super::problem::Table;
-use super::problem::{LocatedProblem, Source};
+use super::matrix::Combination;
 use super::template::{Base, Folders, Resolved, Scope};
 use crate::gates::Gate;
 use crate::query::TableQuestion;
 use crate::registry::{Configured, STAGES, StageEntry};
+use crate::selector::{Extreme, show};
+use crate::source::{LocatedProblem, Source, Table};
 
 /// A pipeline, ready to be planned.
 pub struct Pipeline {

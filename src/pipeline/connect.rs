@@ -10,11 +10,10 @@ use serde_json::Value as Json;
 use super::cells::{ArtifactReference, Need, Origin};
 use super::expand::{LooseCell, unknown_input};
 use super::file::{NeedBlock, StageBlock};
-use super::matrix::show;
-use super::matrix::{Choice, SELECTORS, Selector};
-use super::problem::{Node, NodeValue, Problem, Sink};
 use super::template::{Reference, Scope, Template};
 use crate::registry::StageEntry;
+use crate::selector::{Choice, SELECTORS, Selector, show};
+use crate::source::{Node, NodeValue, Problem, Sink};
 
 /// Cells of a stage by the values of some of their keys: every cell is looked for in no time, however many there are.
 type Lookup = HashMap<Vec<String>, Vec<usize>>;

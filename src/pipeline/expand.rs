@@ -11,17 +11,16 @@ use serde_json::Value as Json;
 use super::cells::{Cell, Pipeline, Save};
 use super::file::{Foreach, NeedBlock, StageBlock};
 use super::label::{cell_name, labels};
-use super::matrix::Selector;
 use super::matrix::{
-    Combination, Dimension, Key, MOST_CELLS, count, grouped, of_matrix, of_zip, product, show,
-    without_excluded,
+    Combination, Dimension, Key, MOST_CELLS, count, grouped, of_matrix, of_zip, product, without_excluded,
 };
-use super::problem::{Entry, Node, NodeValue, Problem, Sink, Table};
 use super::project::{default_in, give_your_own, is_embedded};
 use super::template::{Base, Reference, Resolved, SchemaView, Scope, Template};
 use super::{Source, glob};
-use crate::registry::StageEntry;
-use crate::{registry, renames};
+use crate::registry::{self, StageEntry};
+use crate::renames;
+use crate::selector::{Selector, show};
+use crate::source::{Entry, Node, NodeValue, Problem, Sink, Table};
 
 /// A cell whose kind and parameters are known, not yet connected.
 pub(crate) struct LooseCell<'a> {

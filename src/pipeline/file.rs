@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::matrix::Key;
-use super::problem::{Entry, Node, NodeValue, Problem, Sink, Table, sub_table, unknown_keys, wrong_form};
 use super::template::{Resolved, Scope};
 use crate::query::{self, Form, TableQuestion};
+use crate::selector::show;
+use crate::source::{Entry, Node, NodeValue, Problem, Sink, Table, sub_table, unknown_keys, wrong_form};
 
 const TOP_KEYS: &[&str] =
     &["name", "description", "params", "stages", "tables", "gates", "batch", "save_on_failure"];
@@ -385,7 +386,7 @@ fn parse(entry: &Entry, scope: &Scope<'_>) -> Option<TableQuestion> {
 
 fn place(node: &Node, text: &str, scope: &Scope<'_>) -> Option<PathBuf> {
     let Resolved { value, base } = scope.resolve_text(node, text);
-    let path = scope.folders.resolve(Path::new(&super::matrix::show(&value)), base);
+    let path = scope.folders.resolve(Path::new(&show(&value)), base);
     if Form::of_path(&path).is_none() {
         let problem = Problem::new("this file extension is unknown", &node.span);
         return scope.problems.refuse(problem.help("extensions: .csv, .json, .parquet, .arrow, .txt"));

@@ -7,10 +7,10 @@ use hopmap_model::{Direction, Port};
 
 use super::cells::Cell;
 use super::file::StageBlock;
-use super::matrix::show;
-use super::problem::{Entry, Problem, Sink, Table, wrong_form};
 use super::template::Scope;
 use crate::gates::{Bound, Cells, Choice, FORM, Formula, Gate, Term};
+use crate::selector::show;
+use crate::source::{Entry, Problem, Sink, Table, wrong_form};
 
 /// All gates of a file whose cells are known.
 pub(crate) fn gates(

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value as Json;
 
-use super::matrix::show;
+use crate::selector::show;
 
 /// Keys and values that distinguish the cells of a stage, for each of its matrices.
 pub(crate) fn labels<'a>(matrices: &[Vec<(&'a str, &Json)>]) -> Vec<Vec<(&'a str, String)>> {

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 
 use super::cells::Pipeline;
-use super::problem::Node;
-use super::problem::Source;
 use super::samples::unpacked;
 use super::template::{Base, Folders, Reference, Resolved, Template};
+use crate::source::{Node, Source};
 
 /// Name of the JSON Schema in a project, as the first line of its pipeline file names it for editors.
 pub const SCHEMA_FILE: &str = "hopmap.schema.json";

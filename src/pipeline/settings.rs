@@ -6,9 +6,9 @@ use hopmap_model::OutOfRange;
 use hopmap_text::closest;
 use serde_json::Value as Json;
 
-use super::problem::{NodeValue, Problem, Sink, Table};
 use super::template::SchemaView;
 use crate::registry::{Configured, ParameterError, StageEntry};
+use crate::source::{NodeValue, Problem, Sink, Table};
 
 /// Checks keys, then reads the parameters. A key that is unknown or missing hides no value of a wrong type.
 ///

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json};
 
-use super::problem::{Entry, Node, NodeValue, Problem, Sink};
+use crate::source::{Entry, Node, NodeValue, Problem, Sink};
 
 /// A text that may hold references.
 #[derive(Debug, Clone, PartialEq, Eq)]

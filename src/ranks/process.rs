@@ -13,12 +13,13 @@ use hopmap_durable::DurableError;
 use hopmap_model::{Communicator, Context, Inputs, InternalError, Observer, Outcome, Outputs};
 use miette::{Diagnostic, Report};
 
+use super::launcher::RankLauncher;
 use super::{DONE, Done, FAULT, Fault, GREETING, Message, OUT, Task, TaskInput, is_stopped};
-use crate::engine::{RankLauncher, SeenFile, look_again, write_outputs};
+use crate::input_files::{SeenFile, look_again};
+use crate::outputs::write_outputs;
 use crate::pipeline::Launcher;
 use crate::ranks;
-use crate::registry;
-use crate::registry::{Configured, StageEntry};
+use crate::registry::{self, Configured, StageEntry};
 
 /// Time for processes to end after the engine has gone.
 const GRACE: Duration = Duration::from_secs(30);

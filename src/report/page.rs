@@ -1,7 +1,6 @@
 //! An HTML page of limited size that is built piece by piece, and its stamp, which identifies the results it shows.
 
-use std::fmt;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -12,8 +11,9 @@ use hopmap_objective::{EVALUATIONS, METRICS};
 use serde_json::json;
 
 use crate::engine::{OutputRecord, PipelineId, RunReport, Settled, Store};
-use crate::gates;
-use crate::pipeline::{Cell, Extreme, Origin, Pipeline};
+use crate::pipeline::{Cell, Origin, Pipeline};
+use crate::selector::Extreme;
+use crate::verdict;
 
 /// What a report is about: a pipeline and the outcomes of its cells.
 #[derive(Clone, Copy)]
@@ -268,7 +268,7 @@ fn is_number(cell: &str) -> bool {
 
 /// A number in the one format of reports: six significant digits, integers in full, thousands apart.
 pub(crate) fn number(value: f64) -> String {
-    if value.is_finite() { gates::number(value) } else { "–".to_owned() }
+    if value.is_finite() { verdict::number(value) } else { "–".to_owned() }
 }
 
 /// The number that a text is; none of identifiers such as `007`.

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use hopmap_model::{Artifact, Mapping};
 
 use crate::engine::OutputRecord;
-use crate::pipeline::{Cell, Origin, Pipeline, show};
+use crate::pipeline::{Cell, Origin, Pipeline};
 use crate::registry::Configured;
+use crate::selector::show;
 
 /// Parameters that decide what F or a makespan means: the weights of messages, and the machine of a schedule.
 const PARAMETERS: [&str; 8] =

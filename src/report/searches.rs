@@ -16,7 +16,8 @@ use super::page::{Field, Page, Results, cell_name, escape, prose};
 use super::problem::Problem;
 use super::sweep::front;
 use crate::engine::{Settled, Store};
-use crate::pipeline::{Cell, Pipeline, show};
+use crate::pipeline::{Cell, Pipeline};
+use crate::selector::show;
 
 /// Problems whose searches are drawn.
 const MOST_PROBLEMS: usize = 12;

@@ -13,8 +13,8 @@ use crate::engine::{
     OutputRecord, Reason, Settled, State, launch_command, launch_files, placeholders, short, state_name,
     warnings,
 };
-use crate::gates::{Standing, Verdict};
 use crate::pipeline::Cell;
+use crate::verdict::{Standing, Verdict};
 
 /// Rows of the table of stages; a sweep can have a hundred thousand.
 const MOST_ROWS: usize = 2000;

@@ -14,7 +14,8 @@ use serde_json::Value as Json;
 use super::page::{Field, Page, Results, cell_name, escape, number};
 use super::problem::{Problem, mark_best};
 use crate::engine::State;
-use crate::pipeline::{Cell, show};
+use crate::pipeline::Cell;
+use crate::selector::show;
 
 /// Cells that a sentence names.
 const MOST_NAMED: usize = 20;

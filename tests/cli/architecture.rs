@@ -395,6 +395,13 @@ fn no_two_files_import_each_other_in_a_circle() {
     assert!(found.is_empty(), "{found}");
 }
 
+/// Each module of the app is above or below another, and the command line, which reaches all, is above all.
+#[test]
+fn modules_of_the_app_are_in_layers() {
+    let circles = Imports::of(&project().join("src/lib.rs"), project()).of_modules().circles();
+    assert!(circles.is_empty(), "{}", circles[0]);
+}
+
 /// Whoever opens a named pipe waits for its other end, and a device may never end: `open_input` refuses both, and tests see
 /// what it opens.
 #[test]

@@ -1,7 +1,8 @@
 //! Which file of a crate imports which, read off the text: `use` lines and qualified paths, followed through re-exports to the
 //! file that defines the name.
 //!
-//! Neither `mod x;` nor a re-export is an import: a file that only hands names on imports nothing. Code under `#[cfg(test)]` does
+//! Neither `mod x;` nor a re-export is an import: a file that only hands names on imports nothing. Of a top-level module a re-export
+//! is one, and so is a path through another that hands a name on. Code under `#[cfg(test)]` does
 //! not count. What the text does not say is not seen: methods, fields, and items that a macro makes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +16,14 @@ pub(crate) struct Imports {
     project: PathBuf,
     modules: Vec<Module>,
     /// Names that the first file takes from the second.
-    taken: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
+    taken: Taken,
+    /// The same of top-level modules.
+    between: Taken,
     /// The modules that define a macro.
     macros: BTreeMap<String, BTreeSet<usize>>,
 }
+
+type Taken = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// A module of the crate, in a file of its own or not.
 #[derive(Default)]
@@ -65,7 +70,8 @@ impl Imports {
         let mut imports = Self {
             project: project.to_owned(),
             modules: Vec::new(),
-            taken: BTreeMap::new(),
+            taken: Taken::new(),
+            between: Taken::new(),
             macros: BTreeMap::new(),
         };
         imports.file(root, root.parent().unwrap(), None);
@@ -73,6 +79,11 @@ impl Imports {
             imports.follow(module);
         }
         imports
+    }
+
+    /// The top-level modules in place of the files.
+    pub(crate) fn of_modules(self) -> Self {
+        Self { taken: self.between, between: Taken::new(), ..self }
     }
 
     /// Every group of files that import each other.
@@ -258,24 +269,34 @@ impl Imports {
     /// Enters what a module takes from other files.
     fn follow(&mut self, module: usize) {
         let this = &self.modules[module];
-        let imported = this.aliases.iter().filter(|alias| !alias.is_reexport).map(|alias| &alias.path);
+        let aliases = this.aliases.iter().map(|alias| (&alias.path, !alias.is_reexport));
         let mut found = Vec::new();
-        for path in imported.chain(&this.paths) {
-            if let Some(Target::Item(owner, name)) = self.resolve(module, path, &mut Seen::new()) {
-                found.push((owner, name));
+        for (path, is_import) in aliases.chain(this.paths.iter().map(|path| (path, true))) {
+            match self.resolve(module, path, &mut Seen::new()) {
+                Some(Target::Item(owner, name)) => found.push((owner, name, is_import)),
+                Some(Target::Module(owner)) => found.push((owner, path[path.len() - 1].clone(), false)),
+                None => {}
+            }
+            if let [first, name, ..] = &path[..]
+                && let Some(&part) = self.modules[0].children.get(name).filter(|_| first == "crate")
+            {
+                found.push((part, name.clone(), false));
             }
         }
         for path in this.paths.iter().filter(|path| path.len() == 1) {
             let owners = self.macros.get(&path[0]).filter(|owners| owners.len() == 1);
-            found.extend(owners.into_iter().flatten().map(|&owner| (owner, path[0].clone())));
+            found.extend(owners.into_iter().flatten().map(|&owner| (owner, path[0].clone(), true)));
         }
         let shown = |file: &Path| file.strip_prefix(&self.project).unwrap_or(file).display().to_string();
+        let part = |file: &str| {
+            file.trim_start_matches("src/").split(['/', '.']).next().unwrap_or_default().to_owned()
+        };
         let file = shown(&this.file);
-        for (owner, name) in found {
+        for (owner, name, is_import) in found {
             let other = shown(&self.modules[owner].file);
-            if other != file {
-                self.taken.entry(other.clone()).or_default();
-                self.taken.entry(file.clone()).or_default().entry(other).or_default().insert(name);
+            enter(&mut self.between, part(&file), part(&other), &name);
+            if is_import {
+                enter(&mut self.taken, file.clone(), other, &name);
             }
         }
     }
@@ -309,7 +330,8 @@ impl Imports {
         if child.is_some() && !is_last {
             return child;
         }
-        if this.items.contains(name) {
+        // Before `::` no function is meant.
+        if this.items.contains(name) && (is_last || name.starts_with(char::is_uppercase)) {
             return Some(Target::Item(module, name.to_owned()));
         }
         // Re-exports in a circle lead nowhere.
@@ -334,12 +356,19 @@ impl Imports {
 
 impl fmt::Display for Circle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} files import each other:", self.files.len())?;
+        writeln!(f, "{} import each other:", self.files.len())?;
         for (from, to, names) in &self.ties {
             let names: Vec<_> = names.iter().map(String::as_str).collect();
             writeln!(f, "  {from} → {to}: {}", names.join(", "))?;
         }
         Ok(())
+    }
+}
+
+fn enter(taken: &mut Taken, from: String, to: String, name: &str) {
+    if from != to {
+        taken.entry(to.clone()).or_default();
+        taken.entry(from).or_default().entry(to).or_default().insert(name.to_owned());
     }
 }
 
@@ -466,13 +495,18 @@ fn a_circle_is_found_through_re_exports_and_qualified_paths() {
         "two/inner.rs",
         "fn leaf<'a>(x: &'a str) -> String { format!(\"{}\", crate::one::One::name('x')) }\n",
     );
-    let circles = |root: &str| Imports::of(&project.path().join(root), project.path()).circles();
-    assert!(circles("lib.rs").is_empty());
+    let imports = || Imports::of(&project.path().join("lib.rs"), project.path());
+    assert!(imports().circles().is_empty());
+    // A module is more than its first file.
+    assert_eq!(
+        imports().of_modules().circles()[0].to_string(),
+        "2 import each other:\n  one → two: Two, deep\n  two → one: One, one\n"
+    );
     write("two.rs", "pub(crate) mod inner;\npub struct Two;\nfn two() { inner::leaf(\"\"); }\n");
-    let found = circles("lib.rs");
+    let found = imports().circles();
     assert_eq!(found.len(), 1);
     assert_eq!(
         found[0].to_string(),
-        "3 files import each other:\n  one.rs → two.rs: Two\n  two.rs → two/inner.rs: leaf\n  two/inner.rs → one.rs: One\n"
+        "3 import each other:\n  one.rs → two.rs: Two\n  two.rs → two/inner.rs: leaf\n  two/inner.rs → one.rs: One\n"
     );
 }

@@ -20,13 +20,13 @@ use crate::cli::named::{Written, is_in_store};
 use crate::cli::open::{PipelineArguments, duration, on_interrupt, working_directory};
 use crate::cli::output::{Output, Result};
 use crate::cli::progress::Progress;
-use crate::engine::{Limits, Policy, RunReport, State, Store, StoreError, Writer};
+use crate::engine::{self, Limits, Policy, RunReport, State, Store, StoreError, Writer};
 use crate::pipeline::{Cell, Pipeline};
 use crate::refresh::{
     Consumer, Look, LookSettings, Outcome, Publication, Record, RefreshError, Retention, Settings, Updated,
     check, exposition, last_success, read_machine, read_records, refresh,
 };
-use crate::{engine, report};
+use crate::report;
 
 /// Arguments of `topology refresh`.
 #[derive(Debug, Args)]

@@ -1,7 +1,6 @@
 //! One cell as a job: what is written for it, what it prints, its state.
 
-use std::fs;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,10 +12,10 @@ use miette::{Diagnostic, Report};
 use super::{BatchSystem, JobState, Record, Status, new_name};
 use crate::engine::batch;
 use crate::engine::execute::{CellObserver, Shared, StageLog, log_name, task_inputs};
-use crate::engine::launch::{self, Launch, program, times};
+use crate::engine::launch::{self, Launch, program};
 use crate::engine::plan::Task;
 use crate::pipeline::{Cell, Launcher};
-use crate::ranks::{self, FAULT, Fault, Message};
+use crate::ranks::{self, FAULT, Fault, Message, times};
 
 /// A cell that is to be a job.
 pub(crate) struct Order<'a> {

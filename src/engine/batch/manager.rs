@@ -11,9 +11,8 @@ use miette::Report;
 
 use super::job::{Job, JobEnd, JobFailure, NotTaken, Order, Phase, Queued, failed_stage};
 use super::{BatchError, BatchSystem, JobState, NewJob, Record, Unfinished, leave};
-use crate::engine::batch;
 use crate::engine::execute::{Finished, Shared, StageLog, StageResult, take_over};
-use crate::engine::launch;
+use crate::engine::{batch, launch};
 use crate::pipeline::{Cell, Launcher};
 use crate::ranks::{self, DONE, Done, FAULT, OUT};
 use crate::registry::StageEntry;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hopmap::pipeline::Problem;
+use hopmap::source::Problem;
 use miette::Diagnostic;
 use thiserror::Error;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use hopmap::cli::{self, Output, QueryRequest, Stored};
-use hopmap::pipeline::Source;
 use hopmap::query::{Form, TABLES};
+use hopmap::source::Source;
 use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_durable::{DurableError, replace_file};
 use hopmap_query::{Answer, ColumnType, QueryError, TableInfo, Tables, add_artifact, reply, tables};

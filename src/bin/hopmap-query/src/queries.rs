@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use hopmap::engine::{Catalogue, Store, StoreError, read_runs};
-use hopmap::pipeline::{Problem, TableQuestion};
-use hopmap::query::{AnsweredTable, Form, QueryRequest};
+use hopmap::query::{AnsweredTable, Form, QueryRequest, TableQuestion};
+use hopmap::source::Problem;
 use hopmap_model::InternalError;
 use miette::Report;
 

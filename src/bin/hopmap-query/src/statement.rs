@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
-use hopmap::pipeline::Problem;
+use hopmap::source::Problem;
 use sqlparser::ast::{
     Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, TableFactor, Visit, Visitor,
 };

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType as ArrowType, Field, Schema};
 use hopmap::engine::{Catalogue, RunSummary, StageForm, Store, StoredCell};
-use hopmap_artifact::KindForm;
-use hopmap_artifact::{ArtifactError, DESCRIPTION, Folder};
+use hopmap_artifact::{ArtifactError, DESCRIPTION, Folder, KindForm};
 use serde_json::Value as Json;
 
 use self::cells::{Row, constants, outputs, records, tables_by_port};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, PoisonError};
 
-use hopmap::pipeline::Problem;
+use hopmap::source::Problem;
 use polars::prelude::{DataFrame, PolarsError, PolarsResult};
 use polars::sql::SQLContext;
 

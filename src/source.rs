@@ -1,9 +1,8 @@
-//! What is wrong with a pipeline file, and where.
+//! A pipeline file as TOML with the place of every value; what is wrong with it, and where.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::ops::Range;
 use std::sync::Arc;
 

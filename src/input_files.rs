@@ -31,7 +31,7 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
-    pub(super) fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
         Self {
             device: metadata.dev(),
@@ -89,7 +89,7 @@ pub enum InputFault {
 }
 
 impl InputFault {
-    pub(super) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Self {
         const PATHS: &str =
             "paths in a pipeline file are relative to that file, values of -p to the working directory";
         let path = path.to_owned();
@@ -102,7 +102,7 @@ impl InputFault {
 
 impl SeenFile {
     /// Hashes a file.
-    pub(super) fn read(path: &Path) -> Result<Self, InputFault> {
+    pub(crate) fn read(path: &Path) -> Result<Self, InputFault> {
         Self::read_with(path, hash_file)
     }
 

@@ -1,14 +1,22 @@
 //! Evaluates gates by the results of their cells, and words the verdicts.
+//!
+//! [`judge`] looks at the outputs of all cells after a run or a plan and gives a [`Verdict`] for each cell. Accepted values, the ones that
+//! were right before ([`AcceptedMetrics`]), are kept by what they are of (`placement[seed=1].F`), not by gate, so that a gate may be
+//! renamed or rewritten.
+
+mod accepted;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{Bound, Cells, Gate};
-use super::{Choice, Comparison, Expression, Function, Operator, Term};
-use crate::pipeline::{Extreme, Pipeline, Problem, Problems};
+use crate::gates::{Bound, Cells, Choice, Comparison, Expression, Function, Gate, Operator, Term};
+use crate::pipeline::Pipeline;
 use crate::renames;
+use crate::selector::Extreme;
+use crate::source::{Problem, Problems};
+pub use accepted::AcceptedMetrics;
 
 /// What came out.
 #[derive(Debug)]
@@ -22,7 +30,7 @@ pub struct Judged {
 }
 
 /// Metrics of an output.
-pub(super) type Metrics = BTreeMap<String, f64>;
+type Metrics = BTreeMap<String, f64>;
 
 /// Judges all gates of a pipeline by the metrics of its cells' outputs; those without a result have none.
 #[must_use]
@@ -261,7 +269,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn without_value(gate: &Gate, left: String, reason: String) -> Self {
+    fn without_value(gate: &Gate, left: String, reason: String) -> Self {
         Self {
             gate: gate.name.clone(),
             standing: Standing::Unknown,
