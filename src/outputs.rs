@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hopmap_artifact::{ArtifactError, Folder};
-use hopmap_durable::{DurableError, Staging};
+use hopmap_artifact::Folder;
+use hopmap_durable::Staging;
 use hopmap_model::{Arity, Direction, InternalError, Outputs, Port, Value};
-use miette::Diagnostic;
+use miette::Report;
 
 use crate::registry::{self, StageEntry};
 
@@ -15,7 +15,7 @@ pub fn write_outputs(
     entry: &StageEntry,
     outputs: &Outputs,
     parent: &Path,
-) -> Result<Vec<(&'static str, Value, Staging, Folder)>, WriteError> {
+) -> Result<Vec<(&'static str, Value, Staging, Folder)>, Report> {
     let mut written = Vec::new();
     for port in entry.ports(Direction::Out) {
         let value = match outputs.get(port.name) {
@@ -33,21 +33,4 @@ pub fn write_outputs(
 
 fn without_output(entry: &StageEntry, port: &Port) -> InternalError {
     InternalError::new(format!("{} gave no {} at its output `{}`", entry.kind, port.kind, port.name))
-}
-
-/// Outputs that could not be written.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum WriteError {
-    /// The stage did not give what its ports promise.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Internal(#[from] InternalError),
-    /// The artifact could not be written.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Artifact(#[from] ArtifactError),
-    /// The folder could not be made.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Durable(#[from] DurableError),
 }

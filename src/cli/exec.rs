@@ -148,9 +148,7 @@ fn run_here(
         Outcome::Done(outputs) | Outcome::Partial(outputs) => (true, outputs),
         Outcome::Infeasible(outputs) => (false, outputs),
     };
-    for (port, _, staging, folder) in
-        write_outputs(place.entry, &outputs, place.scratch()).map_err(Report::new)?
-    {
+    for (port, _, staging, folder) in write_outputs(place.entry, &outputs, place.scratch())? {
         place.put(port, &folder, |place| staging.commit(place))?;
     }
     Ok(is_feasible)

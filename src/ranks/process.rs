@@ -8,7 +8,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use hopmap_artifact::ArtifactError;
 use hopmap_durable::DurableError;
 use hopmap_model::{Communicator, Context, Inputs, InternalError, Observer, Outcome, Outputs};
 use miette::{Diagnostic, Report};
@@ -65,9 +64,6 @@ enum TaskError {
     #[error("cannot start {threads} threads: {problem}")]
     #[diagnostic(code(ranks::threads))]
     Threads { threads: usize, problem: String },
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Artifact(#[from] ArtifactError),
 }
 
 /// Runs the task of a folder as one of several processes, or alone. The first one writes the outputs and reports with `say`.
@@ -148,7 +144,7 @@ fn read_inputs(given: &[TaskInput]) -> Result<Inputs, Report> {
     for input in given {
         let kind =
             registry::kind(&input.kind).ok_or_else(|| TaskError::OtherStage { kind: input.kind.clone() })?;
-        let value = kind.read(&input.path).map_err(TaskError::Artifact)?;
+        let value = kind.read(&input.path)?;
         inputs.connect(&input.port, value, input.digest.clone(), input.label.clone());
     }
     Ok(inputs)

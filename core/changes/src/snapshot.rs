@@ -31,12 +31,6 @@ impl Machine {
 }
 
 impl Snapshot<'_> {
-    /// Clones the data into an owned machine.
-    #[must_use]
-    pub fn to_machine(&self) -> Machine {
-        Machine { system: self.system.clone(), measurements: self.measurements.cloned() }
-    }
-
     /// Names of the hosts that are up, and of those that are down, each in alphabetical order.
     #[must_use]
     pub fn hosts(&self) -> (Vec<&str>, Vec<&str>) {
