@@ -147,7 +147,7 @@ fn is_read_from_a_trace(cell: &Cell) -> bool {
 fn collective_share(store: &Store, record: &OutputRecord) -> Option<f64> {
     let folder = Folder::open(&store.artifact(&record.digest)).ok()?;
     let processes = folder.table("processes").ok()?;
-    let sum = |column| processes.optional_f64(column).ok()?.into_iter().sum::<Option<f64>>();
+    let sum = |column| processes.column::<Option<f64>>(column).ok()?.into_iter().sum::<Option<f64>>();
     let communication = sum("communication_s")?;
     Some(sum("collective_s")? / communication).filter(|share| share.is_finite())
 }

@@ -8,12 +8,21 @@ use parquet::errors::ParquetError;
 use serde_json::Value as Json;
 
 use crate::folder::{copy_file, hash, link_or_copy, write_file};
-use crate::{ArtifactError, DESCRIPTION, Description, Folder, Table, TableDescription};
+use crate::{ArtifactError, DESCRIPTION, Description, Folder, Table, TableDescription, TableForm};
 
 /// A model type that is stored as tables.
 pub trait Codec: Artifact + Sized {
     /// Version of the tables; raised when their columns change.
     const SCHEMA: u32;
+
+    /// Its contents, in a sentence.
+    const CONTENTS: &'static str;
+
+    /// Its tables.
+    const TABLES: &'static [TableForm] = &[];
+
+    /// Its metrics with their meanings.
+    const METRICS: &'static [(&'static str, &'static str)] = &[];
 
     /// Encodes the value as tables, metrics and files.
     fn encode(&self) -> Contents;
@@ -56,6 +65,12 @@ impl Contents {
     pub fn table(mut self, table: Table) -> Self {
         self.tables.push(table);
         self
+    }
+
+    /// Adds a table if it has rows.
+    #[must_use]
+    pub(crate) fn given(self, table: Table) -> Self {
+        if table.rows() == 0 { self } else { self.table(table) }
     }
 
     /// Adds a table in parts with the same columns, the first of which names it. One part is in memory at a

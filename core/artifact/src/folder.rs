@@ -8,7 +8,8 @@ use hopmap_model::{open_input, read_input};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::{ArtifactError, Columns, TableReader};
+use crate::rows::Rows;
+use crate::{ArtifactError, Columns, TableForm, TableReader};
 
 /// Name of the file that describes an artifact; its BLAKE3 is the digest of the artifact.
 pub const DESCRIPTION: &str = "artifact.json";
@@ -134,6 +135,31 @@ impl Folder {
     /// Reads a table that is written only if it has rows.
     pub fn optional_table(&self, name: &str) -> Result<Option<Columns>, ArtifactError> {
         self.description.tables.contains_key(name).then(|| self.table(name)).transpose()
+    }
+
+    /// Reads the rows of a table.
+    pub(crate) fn rows<R: Rows>(&self) -> Result<Vec<R>, ArtifactError> {
+        Ok(R::read(&self.table(R::TABLE.name)?)?.collect())
+    }
+
+    /// Reads the rows of a table that is written only if it has any.
+    pub(crate) fn given_rows<R: Rows>(&self) -> Result<Vec<R>, ArtifactError> {
+        let is_written = self.description.tables.contains_key(R::TABLE.name);
+        if is_written { self.rows() } else { Ok(Vec::new()) }
+    }
+
+    /// What a row refers to by its first column.
+    pub(crate) fn owner<'a, R: Rows, T>(
+        &self,
+        owners: &'a mut [T],
+        id: u32,
+    ) -> Result<&'a mut T, ArtifactError> {
+        let TableForm { name, columns, .. } = R::TABLE;
+        owners.get_mut(id as usize).ok_or_else(|| ArtifactError::Column {
+            path: self.table_path(name),
+            column: columns[0][0].name.into(),
+            reason: format!("names {id}, which does not exist"),
+        })
     }
 
     /// Reads a table batch by batch, for tables that do not fit into memory.

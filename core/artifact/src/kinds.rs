@@ -1,32 +1,78 @@
 //! Codecs of all artifact kinds; related kinds share a file.
 
-/// Declares the codec of rows whose columns are named as the fields of their type: a function that adds the
-/// columns to a table, and a function that reads them. `in NAMES` lists the values of a text column.
-macro_rules! rows {
-    ($encode:ident, $decode:ident: $row:ident { $($kind:ident $field:ident $(in $names:ident)?),+ $(,)? }) => {
-        fn $encode<'a>(table: Table, rows: impl IntoIterator<Item = &'a $row, IntoIter: Clone>) -> Table {
-            let rows = rows.into_iter();
-            table$(.$kind(stringify!($field), rows.clone().map(|row| rows!(@give $kind $($names)?, row.$field))))+
-        }
+use hopmap_model::{
+    CheckpointSeries, CheckpointStore, Deltas, Diagnosis, Events, Failures, LaunchFile, Mapping,
+    Measurements, Metrics, Prediction, Program, Routes, Schedule, SystemGraph, Tables, TaskDag, TaskGraph,
+    TextFile, TraceArchive, TraceSummary, Trials,
+};
 
-        fn $decode(table: &Columns) -> Result<Vec<$row>, ArtifactError> {
-            $(let $field = table.$kind(stringify!($field))?;)+
-            let row = |row: usize| -> Result<$row, ArtifactError> {
-                Ok($row { $($field: rows!(@take $kind $($names)?, table $field, $field[row])),+ })
-            };
-            (0..table.rows()).map(row).collect()
+use crate::{Codec, KindForm};
+
+/// Declares a table: its name, when it is written, the type of its rows, and the columns with their meanings.
+/// The type is one of the model, or declared here (`struct`). In front of the columns may be one that numbers
+/// the rows: `[rank = "MPI rank"]`. Columns after `given` are written only if a value is not the default, and
+/// fields after `other` have no column.
+macro_rules! table_rows {
+    ($table:literal $(if $when:literal)?: $visibility:vis struct $row:ident $([$index:ident = $numbers:literal])? {
+        $($field:ident: $type:ty = $meaning:literal),+ $(,)?
+    }) => {
+        $visibility struct $row { $($field: $type),+ }
+        table_rows!($table $(if $when)?: $row $([$index = $numbers])? { $($field: $type = $meaning),+ });
+    };
+    ($table:literal $(if $when:literal)?: $row:ident $([$index:ident = $numbers:literal])? {
+        $($field:ident $(as $name:ident)?: $type:ty = $meaning:literal),* $(,)?
+    } $(given {
+        $($given:ident: $given_type:ty = $given_meaning:literal),+ $(,)?
+    })? $(other $($other:ident)+)?) => {
+        impl $crate::rows::Rows for $row {
+            const TABLE: $crate::TableForm =
+                $crate::TableForm { name: $table, when: concat!($($when)?), columns: &[Self::COLUMNS] };
+            const COLUMNS: &'static [$crate::ColumnForm] = &[
+                $($crate::value::column::<u32>(stringify!($index), $numbers),)?
+                $($crate::value::column::<$type>(table_rows!(@name $field $($name)?), $meaning),)*
+                $($($crate::value::column::<$given_type>(stringify!($given), $given_meaning),)+)?
+            ];
+
+            fn add<R: std::borrow::Borrow<Self>>(
+                table: $crate::Table,
+                rows: impl Iterator<Item = R> + Clone,
+            ) -> $crate::Table {
+                $(let table = table.column(stringify!($index), (0u32..).zip(rows.clone()).map(|(row, _)| row));)?
+                $(let table = table.column(
+                    table_rows!(@name $field $($name)?),
+                    rows.clone().map(|row| Clone::clone(&std::borrow::Borrow::<Self>::borrow(&row).$field)),
+                );)*
+                $($(let table = table.given_column(
+                    stringify!($given),
+                    rows.clone().map(|row| Clone::clone(&std::borrow::Borrow::<Self>::borrow(&row).$given)),
+                );)+)?
+                table
+            }
+
+            fn read(table: &$crate::Columns) -> Result<impl Iterator<Item = Self>, $crate::ArtifactError> {
+                $(table.index(stringify!($index))?;)?
+                $(let $field = table.column::<$type>(table_rows!(@name $field $($name)?))?;)*
+                $($(let $given = table.given_column::<$given_type>(stringify!($given))?;)+)?
+                Ok((0..table.rows()).map(move |row| Self {
+                    $($field: Clone::clone(&$field[row]),)*
+                    $($($given: Clone::clone(&$given[row]),)+)?
+                    $($($other: Default::default(),)+)?
+                }))
+            }
         }
     };
-    (@give text $names:ident, $value:expr) => { Table::name_of(&$names, $value) };
-    (@give text, $value:expr) => { $value.as_str() };
-    (@give optional_text, $value:expr) => { $value.as_deref() };
-    (@give $kind:ident, $value:expr) => { $value };
-    (@take text $names:ident, $table:ident $column:ident, $value:expr) => {
-        $table.known(stringify!($column), &$names, &$value)?
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:ident) => { stringify!($name) };
+}
+
+/// Names the values of a type in columns of text.
+macro_rules! value_names {
+    ($type:ty: $($value:expr => $name:expr),+ $(,)?) => { value_names!($type = &[$(($value, $name)),+]); };
+    ($type:ty = $names:expr) => {
+        impl $crate::value::Named for $type {
+            const NAMES: &'static [(Self, &'static str)] = $names;
+        }
     };
-    (@take text, $table:ident $column:ident, $value:expr) => { $value.clone() };
-    (@take optional_text, $table:ident $column:ident, $value:expr) => { $value.clone() };
-    (@take $kind:ident, $table:ident $column:ident, $value:expr) => { $value };
 }
 
 mod deltas;
@@ -39,3 +85,39 @@ mod system_graph;
 mod task_graph;
 mod traits;
 mod trials;
+
+const fn form_of<C: Codec>() -> KindForm {
+    KindForm { kind: C::KIND, summary: C::CONTENTS, tables: C::TABLES, metrics: C::METRICS }
+}
+
+/// All kinds, in the order of the registry.
+pub static FORMS: &[KindForm] = &[
+    form_of::<TaskGraph>(),
+    form_of::<TaskDag>(),
+    form_of::<Program>(),
+    form_of::<SystemGraph>(),
+    form_of::<Mapping>(),
+    form_of::<Prediction>(),
+    form_of::<Schedule>(),
+    form_of::<Routes>(),
+    form_of::<Tables>(),
+    form_of::<Diagnosis>(),
+    form_of::<Failures>(),
+    form_of::<Deltas>(),
+    form_of::<Measurements>(),
+    form_of::<Metrics>(),
+    form_of::<LaunchFile>(),
+    form_of::<TextFile>(),
+    form_of::<TraceArchive>(),
+    form_of::<CheckpointSeries>(),
+    form_of::<CheckpointStore>(),
+    form_of::<TraceSummary>(),
+    form_of::<Events>(),
+    form_of::<Trials>(),
+];
+
+/// Contents of artifacts of a kind.
+#[must_use]
+pub fn form(kind: &str) -> Option<&'static KindForm> {
+    FORMS.iter().find(|form| form.kind == kind)
+}

@@ -8,16 +8,20 @@
 #![cfg_attr(not(test), deny(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 
 mod codec;
-mod columns;
 mod error;
 mod folder;
+mod form;
 mod kinds;
+mod rows;
 mod table;
+mod value;
 
 pub use codec::{Codec, Contents};
-pub use columns::{ColumnForm, FORMS, KindForm, TableForm, form};
 pub use error::ArtifactError;
 pub use folder::{DESCRIPTION, Description, Folder, PROVENANCE, TableDescription};
+pub use form::{ColumnForm, KindForm, TableForm};
+pub use kinds::{FORMS, form};
 pub use table::Cell;
 pub use table::Columns;
 pub use table::{Table, TableReader, TableWriter, read_table};
+pub use value::ColumnValue;

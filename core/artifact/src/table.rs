@@ -19,7 +19,8 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 
-use crate::ArtifactError;
+use crate::form::field;
+use crate::{ArtifactError, ColumnValue};
 
 /// A table under construction: a name and columns of equal length.
 #[derive(Debug)]
@@ -36,67 +37,24 @@ impl Table {
         Self { name: name.into(), fields: Vec::new(), columns: Vec::new() }
     }
 
-    fn column(mut self, name: &str, kind: DataType, nullable: bool, column: ArrayRef) -> Self {
-        self.fields.push(Field::new(name, kind, nullable));
-        self.columns.push(column);
+    /// Adds a column.
+    #[must_use]
+    pub fn column<T: ColumnValue>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
+        self.fields.push(field(name, T::KIND));
+        self.columns.push(T::array(values.into_iter()));
         self
     }
 
-    /// Adds a column of 32-bit numbers: ranks, slots, nodes.
-    #[must_use]
-    pub fn u32(self, name: &str, values: impl IntoIterator<Item = u32>) -> Self {
-        self.column(name, DataType::UInt32, false, Arc::new(UInt32Array::from_iter_values(values)))
-    }
-
-    /// Adds a column of 32-bit numbers with missing values.
-    #[must_use]
-    pub fn optional_u32(self, name: &str, values: impl IntoIterator<Item = Option<u32>>) -> Self {
-        self.column(name, DataType::UInt32, true, Arc::new(values.into_iter().collect::<UInt32Array>()))
-    }
-
-    /// Adds a column of 64-bit numbers: messages, bytes, evaluations.
-    #[must_use]
-    pub fn u64(self, name: &str, values: impl IntoIterator<Item = u64>) -> Self {
-        self.column(name, DataType::UInt64, false, Arc::new(UInt64Array::from_iter_values(values)))
-    }
-
-    /// Adds a column of 64-bit numbers with missing values.
-    #[must_use]
-    pub fn optional_u64(self, name: &str, values: impl IntoIterator<Item = Option<u64>>) -> Self {
-        self.column(name, DataType::UInt64, true, Arc::new(values.into_iter().collect::<UInt64Array>()))
-    }
-
-    /// Adds a column of real numbers.
-    #[must_use]
-    pub fn f64(self, name: &str, values: impl IntoIterator<Item = f64>) -> Self {
-        self.column(name, DataType::Float64, false, Arc::new(Float64Array::from_iter_values(values)))
-    }
-
-    /// Adds a column of real numbers with missing values.
-    #[must_use]
-    pub fn optional_f64(self, name: &str, values: impl IntoIterator<Item = Option<f64>>) -> Self {
-        self.column(name, DataType::Float64, true, Arc::new(values.into_iter().collect::<Float64Array>()))
-    }
-
-    /// Adds a column of text.
-    #[must_use]
-    pub fn text<T: AsRef<str>>(self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
-        self.column(name, DataType::Utf8, false, Arc::new(StringArray::from_iter_values(values)))
-    }
-
-    /// Adds a column of text with missing values.
-    #[must_use]
-    pub fn optional_text<T: AsRef<str>>(
+    /// Adds a column unless all its values are the default.
+    pub(crate) fn given_column<T: ColumnValue + Default + PartialEq>(
         self,
         name: &str,
-        values: impl IntoIterator<Item = Option<T>>,
+        values: impl Iterator<Item = T> + Clone,
     ) -> Self {
-        self.column(name, DataType::Utf8, true, Arc::new(values.into_iter().collect::<StringArray>()))
-    }
-
-    /// Name of a value in a text column of enum values.
-    pub(crate) fn name_of<T: Copy + PartialEq>(names: &[(T, &'static str)], value: T) -> &'static str {
-        names.iter().find(|(known, _)| *known == value).map_or("", |(_, name)| name)
+        match values.clone().all(|value| value == T::default()) {
+            true => self,
+            false => self.column(name, values),
+        }
     }
 
     /// Name of the table.
@@ -273,17 +231,6 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Value of a name in a text column of enum values.
-    pub(crate) fn known<T: Copy>(
-        &self,
-        column: &str,
-        names: &[(T, &str)],
-        name: &str,
-    ) -> Result<T, ArtifactError> {
-        let found = names.iter().find(|(_, known)| *known == name).map(|(value, _)| *value);
-        found.ok_or_else(|| self.error(column, format!("has the unknown value `{name}`")))
-    }
-
     /// Reads a Parquet file.
     pub fn read(path: &Path) -> Result<Self, ArtifactError> {
         Ok(Self { path: path.into(), batch: read_table(path)? })
@@ -307,60 +254,19 @@ impl Columns {
         self.batch.column_by_name(name).is_some()
     }
 
-    /// A column of 32-bit numbers.
-    pub fn u32(&self, name: &str) -> Result<Vec<u32>, ArtifactError> {
-        self.complete(name, self.optional_u32(name)?)
+    /// A column.
+    pub fn column<T: ColumnValue>(&self, name: &str) -> Result<Vec<T>, ArtifactError> {
+        T::read(self.array(name)?).map_err(|reason| self.error(name, reason))
     }
 
-    /// A column of 32-bit numbers with missing values.
-    pub fn optional_u32(&self, name: &str) -> Result<Vec<Option<u32>>, ArtifactError> {
-        Ok(self.typed::<UInt32Array>(name, "32-bit unsigned numbers")?.iter().collect())
-    }
-
-    /// A column of 64-bit numbers.
-    pub fn u64(&self, name: &str) -> Result<Vec<u64>, ArtifactError> {
-        self.complete(name, self.optional_u64(name)?)
-    }
-
-    /// A column of real numbers.
-    pub fn f64(&self, name: &str) -> Result<Vec<f64>, ArtifactError> {
-        self.complete(name, self.optional_f64(name)?)
-    }
-
-    /// A column of real numbers with missing values.
-    pub fn optional_f64(&self, name: &str) -> Result<Vec<Option<f64>>, ArtifactError> {
-        Ok(self.typed::<Float64Array>(name, "real numbers")?.iter().collect())
-    }
-
-    /// A column of 64-bit numbers with missing values.
-    pub fn optional_u64(&self, name: &str) -> Result<Vec<Option<u64>>, ArtifactError> {
-        Ok(self.typed::<UInt64Array>(name, "64-bit unsigned numbers")?.iter().collect())
-    }
-
-    /// A text column of enum values, with missing values.
-    pub(crate) fn optional_known<T: Copy>(
-        &self,
-        column: &str,
-        names: &[(T, &str)],
-    ) -> Result<Vec<Option<T>>, ArtifactError> {
-        let texts = self.typed::<StringArray>(column, "text")?;
-        texts.iter().map(|name| name.map(|name| self.known(column, names, name)).transpose()).collect()
-    }
-
-    /// A column of text.
-    pub fn text(&self, name: &str) -> Result<Vec<String>, ArtifactError> {
-        self.complete(name, self.optional_text(name)?)
-    }
-
-    /// A column of text with missing values.
-    pub fn optional_text(&self, name: &str) -> Result<Vec<Option<String>>, ArtifactError> {
-        let column = self.typed::<StringArray>(name, "text")?;
-        Ok(column.iter().map(|value| value.map(str::to_owned)).collect())
+    /// A column that is written only if a value is not the default.
+    pub(crate) fn given_column<T: ColumnValue + Default>(&self, name: &str) -> Result<Vec<T>, ArtifactError> {
+        if self.has(name) { self.column(name) } else { Ok(vec![T::default(); self.rows()]) }
     }
 
     /// Checks that a column numbers the rows from zero.
     pub fn index(&self, name: &str) -> Result<(), ArtifactError> {
-        let values = self.u32(name)?;
+        let values = self.column::<u32>(name)?;
         match values.iter().enumerate().find(|&(row, &value)| row != value as usize) {
             Some((row, value)) => {
                 Err(self.error(name, format!("should number the rows, but row {row} has {value}")))
@@ -377,22 +283,6 @@ impl Columns {
 
     fn array(&self, name: &str) -> Result<&ArrayRef, ArtifactError> {
         self.batch.column_by_name(name).ok_or_else(|| self.error(name, "is missing"))
-    }
-
-    fn typed<A: Array + 'static>(&self, name: &str, what: &str) -> Result<&A, ArtifactError> {
-        let array = self.array(name)?;
-        array.as_any().downcast_ref().ok_or_else(|| {
-            self.error(name, format!("should contain {what}, but contains {}", array.data_type()))
-        })
-    }
-
-    fn complete<T>(&self, name: &str, values: Vec<Option<T>>) -> Result<Vec<T>, ArtifactError> {
-        let rows = values.len();
-        let complete: Vec<T> = values.into_iter().flatten().collect();
-        match complete.len() == rows {
-            true => Ok(complete),
-            false => Err(self.error(name, "has missing values")),
-        }
     }
 }
 

@@ -77,22 +77,24 @@ impl Artifact for Rows {
 
 impl Codec for Rows {
     const SCHEMA: u32 = Program::SCHEMA;
+    const CONTENTS: &'static str = Program::CONTENTS;
 
     fn encode(&self) -> Contents {
         let rows = || self.0.iter();
         let operations = Table::new("operations")
-            .u32("rank", rows().map(|row| row.rank))
-            .u64("index", rows().map(|row| row.index))
-            .text("kind", rows().map(|row| row.kind))
-            .optional_u32("peer", rows().map(|row| row.peer))
-            .optional_u32("tag", rows().map(|row| row.tag))
-            .optional_u32("communicator", rows().map(|row| row.communicator))
-            .optional_u64("bytes", rows().map(|row| row.bytes))
-            .optional_text("operation", rows().map(|row| row.operation))
-            .optional_u32("root", rows().map(|row| row.root))
-            .optional_f64("seconds", rows().map(|row| row.seconds))
-            .optional_u32("request", rows().map(|row| row.request));
-        let communicators = Table::new("communicators").u32("communicator", [0, 0]).u32("rank", [0, 1]);
+            .column("rank", rows().map(|row| row.rank))
+            .column("index", rows().map(|row| row.index))
+            .column("kind", rows().map(|row| row.kind.to_owned()))
+            .column("peer", rows().map(|row| row.peer))
+            .column("tag", rows().map(|row| row.tag))
+            .column("communicator", rows().map(|row| row.communicator))
+            .column("bytes", rows().map(|row| row.bytes))
+            .column("operation", rows().map(|row| row.operation.map(str::to_owned)))
+            .column("root", rows().map(|row| row.root))
+            .column("seconds", rows().map(|row| row.seconds))
+            .column("request", rows().map(|row| row.request));
+        let communicators =
+            Table::new("communicators").column("communicator", [0, 0u32]).column("rank", [0, 1u32]);
         Contents::new().table(operations).table(communicators)
     }
 

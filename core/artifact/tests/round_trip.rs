@@ -114,7 +114,7 @@ fn is_in_the_reference(written: &Folder) {
     for name in written.description().tables.keys() {
         let table = form.tables.iter().find(|table| table.name == name);
         let table = table.unwrap_or_else(|| panic!("the reference lacks the table {name} of {kind}"));
-        let mut described = table.columns.iter();
+        let mut described = table.columns();
         for field in TableReader::open(&written.table_path(name)).unwrap().schema().fields() {
             let kind_of = match field.data_type() {
                 DataType::UInt32 => "u32",

@@ -93,9 +93,10 @@ pub struct RuleTotals {
 }
 
 /// Rules that choose the base of a delta.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum DeltaRule {
     /// The first checkpoint.
+    #[default]
     First,
     /// The previous checkpoint.
     Incremental,

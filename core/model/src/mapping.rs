@@ -225,18 +225,18 @@ pub enum PlacementOrigin {
 }
 
 impl PlacementOrigin {
-    /// All origins.
-    pub const ALL: [Self; 4] = [Self::Mapping, Self::Linear, Self::RoundRobin, Self::Random];
+    /// All origins with their names in tables and reports.
+    pub const NAMES: [(Self, &'static str); 4] = [
+        (Self::Mapping, "mapping"),
+        (Self::Linear, "linear"),
+        (Self::RoundRobin, "round-robin"),
+        (Self::Random, "random"),
+    ];
 
     /// Name in tables and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Mapping => "mapping",
-            Self::Linear => "linear",
-            Self::RoundRobin => "round-robin",
-            Self::Random => "random",
-        }
+        Self::NAMES[self as usize].1
     }
 }
 

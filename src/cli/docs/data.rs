@@ -76,8 +76,7 @@ fn tables(form: &KindForm) -> String {
         };
         text += &format!("\nTable `{}`{when}:\n", described.name);
         let columns = described
-            .columns
-            .iter()
+            .columns()
             .map(|column| [format!("`{}`", column.name), column.kind.to_owned(), column.meaning.to_owned()]);
         text += &table(["column", "type", "meaning"], columns);
     }

@@ -75,20 +75,24 @@ fn a_row_describes_a_message() {
     let names = ["time_s", "source", "destination", "tag", "bytes", "communicator", "operation", "region"];
     assert_eq!(table.names(), names);
     // Location 7 comes before location 50.
-    assert_eq!(table.optional_f64("time_s").unwrap(), [0.5, 0.2, 0.4, 0.4].map(Some));
-    assert_eq!(table.u32("source").unwrap(), [1, 0, 0, 2]);
-    assert_eq!(table.u32("destination").unwrap(), [0, 1, 2, 0]);
-    assert_eq!(table.optional_u32("tag").unwrap(), [Some(7), Some(7), None, None]);
-    assert_eq!(table.u64("bytes").unwrap(), [7, 400, 8, 4]);
-    assert_eq!(table.text("communicator").unwrap(), ["MPI_COMM_WORLD", "MPI_COMM_WORLD", "1", "1"]);
-    let text = |name| table.optional_text(name).unwrap().into_iter().map(Option::unwrap_or_default);
+    assert_eq!(table.column::<Option<f64>>("time_s").unwrap(), [0.5, 0.2, 0.4, 0.4].map(Some));
+    assert_eq!(table.column::<u32>("source").unwrap(), [1, 0, 0, 2]);
+    assert_eq!(table.column::<u32>("destination").unwrap(), [0, 1, 2, 0]);
+    assert_eq!(table.column::<Option<u32>>("tag").unwrap(), [Some(7), Some(7), None, None]);
+    assert_eq!(table.column::<u64>("bytes").unwrap(), [7, 400, 8, 4]);
+    assert_eq!(
+        table.column::<String>("communicator").unwrap(),
+        ["MPI_COMM_WORLD", "MPI_COMM_WORLD", "1", "1"]
+    );
+    let text =
+        |name| table.column::<Option<String>>(name).unwrap().into_iter().map(Option::unwrap_or_default);
     assert_eq!(text("operation").collect::<Vec<_>>(), ["", "MPI_Send", "", ""]);
     assert_eq!(text("region").collect::<Vec<_>>(), ["", "solve", "main", "main"]);
 }
 
 #[test]
 fn only_selected_messages_are_listed() {
-    let bytes = |select: Select| listed(&program(), &select).unwrap().u64("bytes").unwrap();
+    let bytes = |select: Select| listed(&program(), &select).unwrap().column::<u64>("bytes").unwrap();
     let regions = Select { regions: vec!["solve".into()], ..Select::default() };
     assert_eq!(bytes(regions), [400]);
     assert_eq!(bytes(Select { from_s: Some(0.4), ..Select::default() }), [7, 8, 4]);
@@ -121,8 +125,9 @@ fn a_table_that_cannot_be_written_is_an_error() {
 fn assert_sums(path: &Path) {
     let table = list(path, &Select::default()).unwrap();
     let mut sums: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
-    let pairs = table.u32("source").unwrap().into_iter().zip(table.u32("destination").unwrap());
-    for (pair, bytes) in pairs.zip(table.u64("bytes").unwrap()) {
+    let pairs =
+        table.column::<u32>("source").unwrap().into_iter().zip(table.column::<u32>("destination").unwrap());
+    for (pair, bytes) in pairs.zip(table.column::<u64>("bytes").unwrap()) {
         let sum = sums.entry(pair).or_default();
         *sum = (sum.0 + 1, sum.1 + bytes);
     }

@@ -2,119 +2,97 @@
 
 use hopmap_model::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
 
-use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
+use crate::rows::Rows;
+use crate::value::column;
+use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table, TableForm};
 
 impl Codec for Deltas {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str =
+        "What delta encoding of a series of checkpoints stores, by rule and block length.";
+    const TABLES: &'static [TableForm] = &[
+        TableForm {
+            columns: &[
+                &[
+                    column::<String>("rule", "`first`, `incremental`, `adca` or `optimum`"),
+                    column::<String>("reading", "reading of ADCA: `literal` or `immediate`"),
+                ],
+                CheckpointDelta::COLUMNS,
+            ],
+            ..CheckpointDelta::TABLE
+        },
+        TableForm {
+            columns: &[
+                &[column::<String>("rule", "rule"), column::<String>("reading", "reading of ADCA")],
+                RuleTotals::COLUMNS,
+            ],
+            ..RuleTotals::TABLE
+        },
+    ];
 
     fn encode(&self) -> Contents {
-        Contents::new().table(checkpoints(&self.checkpoints)).table(rules(&self.rules)).metrics(&self.metrics)
+        let checkpoints = rules_of("checkpoints", self.checkpoints.iter().map(|row| row.rule));
+        let rules = rules_of("rules", self.rules.iter().map(|row| row.rule));
+        Contents::new()
+            .table(CheckpointDelta::add(checkpoints, self.checkpoints.iter()))
+            .table(RuleTotals::add(rules, self.rules.iter()))
+            .metrics(&self.metrics)
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        Ok(Self {
-            checkpoints: read_checkpoints(&folder.table("checkpoints")?)?,
-            rules: read_rules(&folder.table("rules")?)?,
-            metrics: folder.description().metrics.clone(),
-        })
+        let table = folder.table("checkpoints")?;
+        let rules = read_rules(&table)?;
+        let rows = CheckpointDelta::read(&table)?.zip(rules);
+        let checkpoints: Vec<_> = rows.map(|(row, rule)| CheckpointDelta { rule, ..row }).collect();
+        let is_later =
+            |row: &CheckpointDelta| row.base.is_some_and(|base| base == 0 || base >= row.checkpoint);
+        if let Some(row) = checkpoints.iter().position(is_later) {
+            return Err(table.error("base", format!("of row {row} is not an earlier checkpoint")));
+        }
+        let table = folder.table("rules")?;
+        let rules = read_rules(&table)?;
+        let rules = RuleTotals::read(&table)?.zip(rules).map(|(row, rule)| RuleTotals { rule, ..row });
+        Ok(Self { checkpoints, rules: rules.collect(), metrics: folder.description().metrics.clone() })
     }
 }
 
-fn checkpoints(checkpoints: &[CheckpointDelta]) -> Table {
-    let rows = || checkpoints.iter();
-    Table::new("checkpoints")
-        .text("rule", rows().map(|row| row.rule.rule()))
-        .text("reading", rows().map(|row| row.rule.reading()))
-        .u32("block", rows().map(|row| row.block))
-        .u32("checkpoint", rows().map(|row| row.checkpoint))
-        .text("name", rows().map(|row| &row.name))
-        .optional_u32("base", rows().map(|row| row.base))
-        .u64("full_bytes", rows().map(|row| row.full_bytes))
-        .u64("blocks", rows().map(|row| row.blocks))
-        .u64("changed_blocks", rows().map(|row| row.changed_blocks))
-        .u64("stored_bytes", rows().map(|row| row.stored_bytes))
-        .u32("depth", rows().map(|row| row.depth))
-        .f64("write_s", rows().map(|row| row.write_s))
-        .optional_f64("saving", rows().map(|row| row.saving))
+table_rows!("checkpoints": CheckpointDelta {
+    block: u32 = "bytes of a block",
+    checkpoint: u32 = "checkpoint, from 1",
+    name: String = "its name",
+    base: Option<u32> = "base that it is encoded against; missing for the first",
+    full_bytes: u64 = "size of the checkpoint",
+    blocks: u64 = "its blocks",
+    changed_blocks: u64 = "blocks that are stored",
+    stored_bytes: u64 = "bytes that are stored, S(C)",
+    depth: u32 = "deltas that a restore applies",
+    write_s: f64 = "seconds to write them, W(S(C))",
+    saving: Option<f64> = "fraction that ADCA compares with ε",
+} other rule);
+
+table_rows!("rules": RuleTotals {
+    block: u32 = "bytes of a block",
+    bases: Vec<u32> = "base of every checkpoint from the second on: the vector b",
+    sum_of_bases: u64 = "Σ b",
+    base_changes: u32 = "number of times the base changes",
+    full_bytes: u64 = "size of all checkpoints",
+    stored_bytes: u64 = "bytes that are stored",
+    write_s: f64 = "E(C(b)) in seconds",
+    depth: u32 = "deltas of the longest chain",
+} other rule);
+
+/// A table with the columns of rules.
+fn rules_of(table: &str, rules: impl Iterator<Item = DeltaRule> + Clone) -> Table {
+    Table::new(table)
+        .column("rule", rules.clone().map(|rule| rule.rule().to_owned()))
+        .column("reading", rules.map(|rule| rule.reading().to_owned()))
 }
 
-fn rules(rules: &[RuleTotals]) -> Table {
-    let rows = || rules.iter();
-    Table::new("rules")
-        .text("rule", rows().map(|row| row.rule.rule()))
-        .text("reading", rows().map(|row| row.rule.reading()))
-        .u32("block", rows().map(|row| row.block))
-        .text("bases", rows().map(|row| words(&row.bases)))
-        .u64("sum_of_bases", rows().map(|row| row.sum_of_bases))
-        .u32("base_changes", rows().map(|row| row.base_changes))
-        .u64("full_bytes", rows().map(|row| row.full_bytes))
-        .u64("stored_bytes", rows().map(|row| row.stored_bytes))
-        .f64("write_s", rows().map(|row| row.write_s))
-        .u32("depth", rows().map(|row| row.depth))
-}
-
-fn read_checkpoints(table: &Columns) -> Result<Vec<CheckpointDelta>, ArtifactError> {
-    let rules = read_names(table)?;
-    let (blocks_bytes, numbers) = (table.u32("block")?, table.u32("checkpoint")?);
-    let (names, bases) = (table.text("name")?, table.optional_u32("base")?);
-    let (full, stored) = (table.u64("full_bytes")?, table.u64("stored_bytes")?);
-    let (blocks, changed) = (table.u64("blocks")?, table.u64("changed_blocks")?);
-    let (depths, seconds) = (table.u32("depth")?, table.f64("write_s")?);
-    let savings = table.optional_f64("saving")?;
-    let row = |row: usize| {
-        if bases[row].is_some_and(|base| base == 0 || base >= numbers[row]) {
-            return Err(table.error("base", format!("of row {row} is not an earlier checkpoint")));
-        }
-        Ok(CheckpointDelta {
-            rule: rules[row],
-            block: blocks_bytes[row],
-            checkpoint: numbers[row],
-            name: names[row].clone(),
-            base: bases[row],
-            full_bytes: full[row],
-            blocks: blocks[row],
-            changed_blocks: changed[row],
-            stored_bytes: stored[row],
-            depth: depths[row],
-            write_s: seconds[row],
-            saving: savings[row],
-        })
-    };
-    (0..table.rows()).map(row).collect()
-}
-
-fn read_rules(table: &Columns) -> Result<Vec<RuleTotals>, ArtifactError> {
-    let (rules, blocks, bases) = (read_names(table)?, table.u32("block")?, table.text("bases")?);
-    let (sums, changes) = (table.u64("sum_of_bases")?, table.u32("base_changes")?);
-    let (full, stored) = (table.u64("full_bytes")?, table.u64("stored_bytes")?);
-    let (seconds, depths) = (table.f64("write_s")?, table.u32("depth")?);
-    let row = |row: usize| {
-        let read: Result<Vec<u32>, _> = bases[row].split_whitespace().map(str::parse).collect();
-        Ok(RuleTotals {
-            rule: rules[row],
-            block: blocks[row],
-            bases: read.map_err(|error| table.error("bases", error.to_string()))?,
-            sum_of_bases: sums[row],
-            base_changes: changes[row],
-            full_bytes: full[row],
-            stored_bytes: stored[row],
-            write_s: seconds[row],
-            depth: depths[row],
-        })
-    };
-    (0..table.rows()).map(row).collect()
-}
-
-fn read_names(table: &Columns) -> Result<Vec<DeltaRule>, ArtifactError> {
-    let rows = table.text("rule")?.into_iter().zip(table.text("reading")?);
+fn read_rules(table: &Columns) -> Result<Vec<DeltaRule>, ArtifactError> {
+    let rows = table.column::<String>("rule")?.into_iter().zip(table.column::<String>("reading")?);
     let known = |(rule, reading): (String, String)| {
         let found = DeltaRule::of(&rule, &reading);
         found.ok_or_else(|| table.error("rule", format!("holds `{rule}` `{reading}`, which is not a rule")))
     };
     rows.map(known).collect()
-}
-
-/// Numbers separated by spaces.
-fn words(numbers: &[u32]) -> String {
-    numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
 }

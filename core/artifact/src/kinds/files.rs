@@ -9,7 +9,8 @@ use hopmap_model::{
     CheckpointSeries, CheckpointStore, FileSet, LaunchFile, StoredCheckpoint, TextFile, TraceArchive,
 };
 
-use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
+use crate::rows::Rows;
+use crate::{ArtifactError, Codec, Contents, Folder, TableForm};
 
 pub(super) fn with_files(contents: Contents, files: &FileSet) -> Contents {
     files.files().iter().fold(contents, |contents, (name, path)| match files.is_kept() {
@@ -24,9 +25,10 @@ pub(super) fn files_of(folder: &Folder) -> BTreeMap<String, PathBuf> {
 
 /// Declares the codec of artifacts that consist of files only.
 macro_rules! only_files {
-    ($($artifact:ident)+) => {$(
+    ($($artifact:ident: $summary:literal;)+) => {$(
         impl Codec for $artifact {
             const SCHEMA: u32 = 1;
+            const CONTENTS: &'static str = $summary;
 
             fn encode(&self) -> Contents {
                 with_files(Contents::new(), self.file_set())
@@ -39,40 +41,48 @@ macro_rules! only_files {
     )+};
 }
 
-only_files!(TraceArchive CheckpointSeries);
+only_files! {
+    TraceArchive: "The files of a trace.";
+    CheckpointSeries: "The files of a series of checkpoints, `CHECKPOINT/PATH`.";
+}
 
 impl Codec for CheckpointStore {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str = "A checkpoint store, and what every checkpoint takes in it.";
+    const TABLES: &'static [TableForm] = &[StoredCheckpoint::TABLE];
+    const METRICS: &'static [(&'static str, &'static str)] =
+        &[("bytes", "size of all checkpoints"), ("stored_bytes", "bytes on disk")];
 
     fn encode(&self) -> Contents {
         let sum =
             |bytes: fn(&StoredCheckpoint) -> u64| self.checkpoints.iter().map(bytes).sum::<u64>() as f64;
         let contents = Contents::new()
-            .table(encode_checkpoints(Table::new("checkpoints"), &self.checkpoints))
+            .table(StoredCheckpoint::table(&self.checkpoints))
             .metric("bytes", sum(|row| row.bytes))
             .metric("stored_bytes", sum(|row| row.stored_bytes));
         with_files(contents, self.file_set())
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        Ok(Self::new(decode_checkpoints(&folder.table("checkpoints")?)?, files_of(folder)))
+        Ok(Self::new(folder.rows()?, files_of(folder)))
     }
 }
 
-rows!(encode_checkpoints, decode_checkpoints: StoredCheckpoint {
-    u32 checkpoint,
-    text name,
-    u32 files,
-    u64 bytes,
-    u64 zero_bytes,
-    u64 unchanged_bytes,
-    u64 known_bytes,
-    u64 new_bytes,
-    u64 stored_bytes,
+table_rows!("checkpoints": StoredCheckpoint {
+    checkpoint: u32 = "checkpoint, from 1",
+    name: String = "its name in the series",
+    files: u32 = "number of its files",
+    bytes: u64 = "bytes of all files",
+    zero_bytes: u64 = "of these, zeros",
+    unchanged_bytes: u64 = "of these, as in the previous checkpoint at the same place",
+    known_bytes: u64 = "of these, stored before elsewhere",
+    new_bytes: u64 = "of these, new",
+    stored_bytes: u64 = "bytes on disk, metadata included",
 });
 
 impl Codec for TextFile {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str = "A text file in a format of another program.";
 
     fn encode(&self) -> Contents {
         Contents::new().file(&self.name, self.text.clone().into_bytes())
@@ -86,6 +96,8 @@ impl Codec for TextFile {
 
 impl Codec for LaunchFile {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str =
+        "A file for an MPI launcher or a batch system, with the command that uses it.";
 
     fn encode(&self) -> Contents {
         Contents::new()

@@ -8,43 +8,56 @@ use hopmap_model::{
     Schedule, ScheduledTask, to_u32,
 };
 
-use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
+use crate::rows::Rows;
+use crate::value::column;
+use crate::{ArtifactError, Codec, Contents, Folder, TableForm};
 
 impl Codec for Mapping {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str = "A process mapping: the slot of every rank.";
+    const TABLES: &'static [TableForm] = &[PlacementRow::TABLE, HostSlots::TABLE, ConvergencePoint::TABLE];
+    const METRICS: &'static [(&'static str, &'static str)] = &[
+        ("bound", "`map/exact`: lower bound of F"),
+        ("gap", "`map/exact`: (F − bound) / bound"),
+        ("proven", "`map/exact`: 1 if the mapping is proven optimal, else 0"),
+        ("nodes", "`map/exact`: nodes of the search tree"),
+        ("latency_s", "weight time: latency of the machine that was used"),
+        ("bandwidth_bytes_per_s", "weight time: bandwidth of the machine that was used"),
+        ("makespan", "`objective = \"makespan\"`: time at which the last task finishes"),
+        ("lower_bound", "`objective = \"makespan\"`: lower bound of the makespan of all mappings"),
+        ("predicted_s", "`objective = \"predicted-time\"`: predicted run time"),
+        ("replays", "`objective = \"predicted-time\"`: replays after those of the candidates"),
+    ];
 
     fn encode(&self) -> Contents {
-        let ranks = Table::new("ranks")
-            .u32("rank", 0..to_u32(self.ranks.len()))
-            .u32("slot", self.ranks.iter().map(|placement| placement.slot))
-            .text("host", (0..self.ranks.len()).map(|rank| self.host_of(rank)))
-            .optional_u32("core", self.ranks.iter().map(|placement| placement.core));
+        let row = |rank: usize| {
+            let Placement { slot, core, .. } = self.ranks[rank];
+            PlacementRow { slot, host: self.host_of(rank).into(), core }
+        };
         Contents::new()
-            .table(ranks)
-            .table(encode_hosts(Table::new("hosts"), &self.hosts))
-            .table(encode_convergence(Table::new("convergence"), &self.convergence))
+            .table(PlacementRow::table((0..self.ranks.len()).map(row)))
+            .table(HostSlots::table(&self.hosts))
+            .table(ConvergencePoint::table(&self.convergence))
             .metrics(&self.metrics)
             .attribute("weight", serde_json::to_value(self.weight).unwrap_or_default())
             .attribute("complete", self.complete.into())
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        let hosts = decode_hosts(&folder.table("hosts")?)?;
+        let hosts: Vec<HostSlots> = folder.rows()?;
         let index: BTreeMap<&str, u32> =
             hosts.iter().enumerate().map(|(index, host)| (host.host.as_str(), to_u32(index))).collect();
         let table = folder.table("ranks")?;
-        table.index("rank")?;
-        let (slots, names, cores) = (table.u32("slot")?, table.text("host")?, table.optional_u32("core")?);
-        let placement = |((slot, name), core): ((u32, String), Option<u32>)| match index.get(name.as_str()) {
+        let placement = |PlacementRow { slot, host, core }| match index.get(host.as_str()) {
             Some(&host) => Ok(Placement { slot, host, core }),
-            None => Err(table.error("host", format!("names `{name}`, which is not in the table `hosts`"))),
+            None => Err(table.error("host", format!("names `{host}`, which is not in the table `hosts`"))),
         };
-        let ranks = slots.into_iter().zip(names).zip(cores).map(placement).collect::<Result<_, _>>()?;
+        let ranks = PlacementRow::read(&table)?.map(placement).collect::<Result<_, _>>()?;
         let mapping = Self {
             ranks,
             weight: folder.attribute("weight")?,
             metrics: folder.description().metrics.clone(),
-            convergence: decode_convergence(&folder.table("convergence")?)?,
+            convergence: folder.rows()?,
             complete: folder.attribute("complete")?,
             hosts,
         };
@@ -53,40 +66,79 @@ impl Codec for Mapping {
     }
 }
 
-rows!(encode_hosts, decode_hosts: HostSlots { text host, u32 first_slot, u32 slots });
+table_rows!("ranks": struct PlacementRow [rank = "MPI rank"] {
+    slot: u32 = "slot of the machine",
+    host: String = "name of the host",
+    core: Option<u32> = "core of the host, where cores are known",
+});
 
-rows!(encode_convergence, decode_convergence: ConvergencePoint { u32 island, u64 evaluations, f64 cost });
+table_rows!("hosts": HostSlots {
+    host: String = "name of a host",
+    first_slot: u32 = "its first slot",
+    slots: u32 = "number of its slots",
+});
+
+table_rows!("convergence": ConvergencePoint {
+    island: u32 = "island of the search, from 0",
+    evaluations: u64 = "evaluations of this island so far",
+    cost: f64 = "best objective of the island so far",
+});
 
 impl Codec for Metrics {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str =
+        "A mapping compared with baselines; a bound; or metrics of several mappings compared with run times.";
+    const TABLES: &'static [TableForm] = &[TableForm {
+        columns: &[
+            PlacementMetrics::COLUMNS,
+            &[column::<Option<f64>>(
+                "*",
+                "one column per metric; for mappings with run times also `measured_s`, their median, `measured_low_s` and `measured_high_s`, its interval, and `predicted_s`",
+            )],
+        ],
+        ..PlacementMetrics::TABLE
+    }];
+    const METRICS: &'static [(&'static str, &'static str)] = &[
+        ("F", "communication cost of the mapping; every other metric of mappings likewise"),
+        ("F_linear", "the same of the linear mapping"),
+        ("F_round_robin", "the same of the round-robin mapping"),
+        ("F_random", "mean of the random mappings"),
+        ("most_gain", "of a bound: largest fraction of the run time that a placement can gain"),
+        (
+            "uncounted_s",
+            "of a bound without `most_gain`: seconds of a rank for the ends of its messages, which the bound leaves out",
+        ),
+        ("bound_s", "of a bound: no run is shorter; also `bound_computation_s` and other parts"),
+        ("reference_s", "of a bound: the run time that it is compared with"),
+        ("contended", "of a bound: 1 if messages share links, 0 if the machine has no links"),
+        ("F_over_linear", "F / F_linear; also `_over_round_robin` and `_over_random`"),
+        (
+            "spearman_F",
+            "of run times: Spearman's ρ of F and seconds; likewise of every metric, and `predicted_s`",
+        ),
+        ("kendall_F", "of run times: Kendall's τ-b of F and seconds; likewise of all others"),
+        ("kendall_beyond_noise_F", "the same of the pairs of mappings that differ by more than the noise"),
+        (
+            "regret_F",
+            "of run times: seconds of the mapping with the smallest F / fewest seconds − 1; likewise of all others",
+        ),
+        ("prediction_error", "of run times: median of |predicted / measured − 1|"),
+        ("mappings", "of run times: mappings with a run time; also `pairs` and `pairs_beyond_noise`"),
+    ];
 
     fn encode(&self) -> Contents {
         let names: BTreeSet<&String> = self.placements.iter().flat_map(|row| row.values.keys()).collect();
-        let table = Table::new("placements")
-            .text("placement", self.placements.iter().map(|row| row.origin.name()))
-            .u32("sample", self.placements.iter().map(|row| row.sample));
-        let table = names.into_iter().fold(table, |table, name| {
-            table.optional_f64(name, self.placements.iter().map(|row| row.values.get(name).copied()))
+        let table = names.into_iter().fold(PlacementMetrics::table(&self.placements), |table, name| {
+            table.column(name, self.placements.iter().map(|row| row.values.get(name).copied()))
         });
         Contents::new().table(table).metrics(&self.summary)
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let table = folder.table("placements")?;
-        let origin = |name: String| {
-            let origin = PlacementOrigin::ALL.into_iter().find(|origin| origin.name() == name);
-            origin
-                .ok_or_else(|| table.error("placement", format!("holds `{name}`, which is not a placement")))
-        };
-        let origins: Vec<PlacementOrigin> =
-            table.text("placement")?.into_iter().map(origin).collect::<Result<_, _>>()?;
-        let mut placements: Vec<PlacementMetrics> = origins
-            .into_iter()
-            .zip(table.u32("sample")?)
-            .map(|(origin, sample)| PlacementMetrics { origin, sample, values: BTreeMap::new() })
-            .collect();
+        let mut placements: Vec<PlacementMetrics> = PlacementMetrics::read(&table)?.collect();
         for name in table.names().into_iter().filter(|name| name != "placement" && name != "sample") {
-            for (row, value) in placements.iter_mut().zip(table.optional_f64(&name)?) {
+            for (row, value) in placements.iter_mut().zip(table.column::<Option<f64>>(&name)?) {
                 row.values.extend(value.map(|value| (name.clone(), value)));
             }
         }
@@ -94,32 +146,57 @@ impl Codec for Metrics {
     }
 }
 
+table_rows!("placements": PlacementMetrics {
+    origin as placement: PlacementOrigin = "`mapping`, `linear`, `round-robin` or `random`",
+    sample: u32 = "number of the random mapping, or of the mapping where several have run times",
+} other values);
+
+value_names!(PlacementOrigin = &PlacementOrigin::NAMES);
+
 impl Codec for Schedule {
     const SCHEMA: u32 = 2;
+    const CONTENTS: &'static str = "The processor and the start time of every task.";
+    const TABLES: &'static [TableForm] = &[
+        TableForm {
+            columns: &[
+                ScheduledTask::COLUMNS,
+                &[column::<String>("name", "name of the task; written only if tasks have names")],
+                ProcessOfTask::COLUMNS,
+            ],
+            ..ScheduledTask::TABLE
+        },
+        Processor::TABLE,
+        ConvergencePoint::TABLE,
+    ];
+    const METRICS: &'static [(&'static str, &'static str)] = &[
+        ("makespan", "finish time of the last task"),
+        ("critical_work", "computation on the critical path; the rest of the makespan is messages"),
+        ("recorded_s", "run time of the traced program as recorded, to compare the makespan with"),
+        ("predicted_s", "run time in the model of `predict/time`, if a program is connected"),
+        ("predicted_computation_s", "computation on its critical path"),
+        ("predicted_messages_s", "latency and transfer of messages on it, each alone on its links"),
+        ("predicted_overhead_s", "overheads of messages at both ends on it"),
+        ("predicted_waiting_s", "waiting for other ranks and for shared links on it"),
+        ("lower_bound", "no schedule has a smaller makespan"),
+        ("gap", "(makespan − lower bound) / lower bound"),
+        ("proven", "1 if the schedule is proven optimal, else 0"),
+        ("idle", "fraction of time that processors idle"),
+        ("evaluations", "schedules that the search evaluated"),
+    ];
 
     fn encode(&self) -> Contents {
-        let tasks = Table::new("tasks")
-            .u32("task", 0..to_u32(self.tasks.len()))
-            .u32("processor", self.tasks.iter().map(|task| task.processor))
-            .u32("turn", self.tasks.iter().map(|task| task.turn))
-            .f64("start", self.tasks.iter().map(|task| task.start))
-            .f64("finish", self.tasks.iter().map(|task| task.finish))
-            .optional_u32("waits_for", self.tasks.iter().map(|task| task.waits_for));
+        let tasks = ScheduledTask::table(&self.tasks);
         let tasks = match self.names.is_empty() {
             true => tasks,
-            false => tasks.text("name", &self.names),
+            false => tasks.column("name", self.names.iter().cloned()),
         };
-        let tasks = match self.tasks.iter().any(|task| task.process.is_some()) {
-            true => tasks
-                .optional_u32("process", self.tasks.iter().map(|task| task.process))
-                .optional_u32("segment", self.segments()),
-            false => tasks,
-        };
-        let processors = Table::new("processors").u32("processor", 0..to_u32(self.processors.len()));
+        let processes = self.tasks.iter().zip(self.segments());
+        let processes: Vec<_> =
+            processes.map(|(task, segment)| ProcessOfTask { process: task.process, segment }).collect();
         Contents::new()
-            .table(tasks)
-            .table(encode_processors(processors, &self.processors))
-            .table(encode_convergence(Table::new("convergence"), &self.convergence))
+            .table(ProcessOfTask::add(tasks, processes.iter()))
+            .table(Processor::table(&self.processors))
+            .table(ConvergencePoint::table(&self.convergence))
             .metrics(&self.metrics)
             .attribute("model", serde_json::to_value(self.model).unwrap_or_default())
             .attribute("complete", self.complete.into())
@@ -127,31 +204,15 @@ impl Codec for Schedule {
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
         let table = folder.table("tasks")?;
-        table.index("task")?;
-        let (processors, turns) = (table.u32("processor")?, table.u32("turn")?);
-        let (starts, finishes) = (table.f64("start")?, table.f64("finish")?);
-        let waits = table.optional_u32("waits_for")?;
-        let processes = match table.has("process") {
-            true => table.optional_u32("process")?,
-            false => vec![None; table.rows()],
-        };
-        let task = |row: usize| ScheduledTask {
-            processor: processors[row],
-            turn: turns[row],
-            start: starts[row],
-            finish: finishes[row],
-            waits_for: waits[row],
-            process: processes[row],
-        };
-        let processors = folder.table("processors")?;
-        processors.index("processor")?;
+        let processes = ProcessOfTask::read(&table)?.map(|row| row.process);
+        let tasks = ScheduledTask::read(&table)?.zip(processes);
         let schedule = Self {
-            tasks: (0..table.rows()).map(task).collect(),
-            names: if table.has("name") { table.text("name")? } else { Vec::new() },
-            processors: decode_processors(&processors)?,
+            tasks: tasks.map(|(task, process)| ScheduledTask { process, ..task }).collect(),
+            names: if table.has("name") { table.column("name")? } else { Vec::new() },
+            processors: folder.rows()?,
             model: folder.attribute("model")?,
             metrics: folder.description().metrics.clone(),
-            convergence: decode_convergence(&folder.table("convergence")?)?,
+            convergence: folder.rows()?,
             complete: folder.attribute("complete")?,
         };
         schedule.check().map_err(|error| folder.invalid(error))?;
@@ -159,4 +220,26 @@ impl Codec for Schedule {
     }
 }
 
-rows!(encode_processors, decode_processors: Processor { text name, f64 available, optional_u32 slot });
+table_rows!("tasks": ScheduledTask [task = "task of the task DAG"] {
+    processor: u32 = "processor that runs it",
+    turn: u32 = "position of the task on the processor, from 0",
+    start: f64 = "start time, in the unit of the work",
+    finish: f64 = "finish time, in the unit of the work",
+    waits_for: Option<u32> = "task that keeps this one from starting earlier",
+} other process);
+
+struct ProcessOfTask {
+    process: Option<u32>,
+    segment: Option<u32>,
+}
+
+table_rows!("tasks": ProcessOfTask {} given {
+    process: Option<u32> = "MPI rank of the task; written only for traced programs",
+    segment: Option<u32> = "position of the task within its MPI rank",
+});
+
+table_rows!("processors": Processor [processor = "processor, from 0"] {
+    name: String = "its name",
+    available: f64 = "time at which it becomes available",
+    slot: Option<u32> = "slot of the machine, where one is connected",
+});

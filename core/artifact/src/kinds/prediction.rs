@@ -1,38 +1,52 @@
 //! `prediction`: tables `ranks`, `links` and, if requested, `intervals`.
 
-use hopmap_model::{Activity, Interval, LinkUse, Prediction, RankTimes, to_u32};
+use hopmap_model::{Activity, Interval, LinkUse, Prediction, RankTimes};
 
-use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
+use crate::rows::Rows;
+use crate::{ArtifactError, Codec, Contents, Folder, TableForm};
 
-const ACTIVITIES: [(Activity, &str); 3] =
-    [(Activity::Computing, "computing"), (Activity::Sending, "sending"), (Activity::Waiting, "waiting")];
+value_names!(Activity:
+    Activity::Computing => "computing",
+    Activity::Sending => "sending",
+    Activity::Waiting => "waiting",
+);
 
 impl Codec for Prediction {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str = "The predicted run time of a program under a mapping.";
+    const TABLES: &'static [TableForm] = &[RankTimes::TABLE, LinkUse::TABLE, Interval::TABLE];
+    const METRICS: &'static [(&'static str, &'static str)] = &[
+        ("seconds", "predicted run time"),
+        ("replayed_s", "instead, if the replay was stopped: how far it came"),
+        ("seconds_linear", "the same of the linear mapping; also `_round_robin`"),
+        ("seconds_over_linear", "seconds / seconds_linear; also `_over_round_robin`"),
+        ("recorded_s", "run time of the traced program as recorded, under the mapping that it had"),
+        ("seconds_over_recorded", "seconds / recorded_s"),
+        ("contended", "1 if messages share links, 0 if the machine has no links"),
+        ("calibrated", "1 if costs of messages were measured or given, 0 if only the network costs time"),
+        ("critical_computation_s", "computation on the critical path"),
+        ("critical_overhead_s", "overheads of messages on the critical path"),
+        ("critical_latency_s", "latency of links on the critical path"),
+        ("critical_bandwidth_s", "transfer time on the critical path"),
+        ("critical_waiting_s", "waiting for other ranks on the critical path"),
+    ];
 
     fn encode(&self) -> Contents {
-        let ranks = Table::new("ranks").u32("rank", 0..to_u32(self.ranks.len()));
-        let contents = Contents::new()
-            .table(encode_ranks(ranks, &self.ranks))
-            .table(encode_links(Table::new("links"), &self.links))
+        Contents::new()
+            .table(RankTimes::table(&self.ranks))
+            .table(LinkUse::table(&self.links))
+            .given(Interval::table(&self.intervals))
             .metrics(&self.metrics)
             .attribute("contended", self.is_contended.into())
             .attribute("calibrated", self.is_calibrated.into())
-            .attribute("complete", self.complete.into());
-        match self.intervals.is_empty() {
-            true => contents,
-            false => contents.table(encode_intervals(Table::new("intervals"), &self.intervals)),
-        }
+            .attribute("complete", self.complete.into())
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        let ranks = folder.table("ranks")?;
-        ranks.index("rank")?;
-        let intervals = folder.optional_table("intervals")?;
         let prediction = Self {
-            ranks: decode_ranks(&ranks)?,
-            links: decode_links(&folder.table("links")?)?,
-            intervals: intervals.map_or_else(|| Ok(Vec::new()), |table| decode_intervals(&table))?,
+            ranks: folder.rows()?,
+            links: folder.rows()?,
+            intervals: folder.given_rows()?,
             metrics: folder.description().metrics.clone(),
             is_contended: folder.attribute("contended")?,
             is_calibrated: folder.attribute::<Option<bool>>("calibrated")?.unwrap_or(false),
@@ -43,20 +57,26 @@ impl Codec for Prediction {
     }
 }
 
-rows!(encode_ranks, decode_ranks: RankTimes {
-    u32 slot,
-    f64 computing_s,
-    f64 sending_s,
-    f64 waiting_s,
-    f64 finish_s,
+table_rows!("ranks": RankTimes [rank = "MPI rank"] {
+    slot: u32 = "slot of the machine",
+    computing_s: f64 = "seconds of computation",
+    sending_s: f64 = "seconds of overheads and of sends that block",
+    waiting_s: f64 = "seconds of waiting for messages",
+    finish_s: f64 = "when the rank ends, in seconds",
 });
 
-rows!(encode_links, decode_links: LinkUse { u32 link, text source, text destination, f64 bytes, f64 saturated });
+table_rows!("links": LinkUse {
+    link: u32 = "link of the machine that messages cross",
+    source: String = "node that sends",
+    destination: String = "node that receives",
+    bytes: f64 = "bytes that cross the link",
+    saturated: f64 = "share of the run time at full capacity",
+});
 
-rows!(encode_intervals, decode_intervals: Interval {
-    u32 rank,
-    f64 start_s,
-    f64 finish_s,
-    text activity in ACTIVITIES,
-    optional_u32 peer,
+table_rows!("intervals" if "with `timeline`": Interval {
+    rank: u32 = "MPI rank",
+    start_s: f64 = "begin, in seconds",
+    finish_s: f64 = "end, in seconds",
+    activity: Activity = "computing, sending or waiting",
+    peer: Option<u32> = "the other rank",
 });

@@ -10,14 +10,34 @@ use hopmap_model::{
     Program, ProgramTotals, to_u32,
 };
 
-use super::task_graph::{decode_communicators, encode_communicators};
-use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
+use super::task_graph::{Member, decode_communicators, encode_communicators};
+use crate::rows::Rows;
+use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table, TableForm};
 
 /// Rows of a part of the table `operations` in memory.
 const ROWS: usize = 1 << 16;
 
 impl Codec for Program {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str = "What every rank of a program computes, sends and receives, in order.";
+    const TABLES: &'static [TableForm] = &[OperationRow::TABLE, Member::TABLE];
+    const METRICS: &'static [(&'static str, &'static str)] = &[
+        ("ranks", "number of ranks"),
+        ("operations", "number of operations of all ranks"),
+        ("messages", "number of point-to-point messages"),
+        ("bytes", "sum of their lengths"),
+        ("collectives", "calls of collective operations, each counted once per rank"),
+        ("compute_s", "seconds of computation of all ranks"),
+        (
+            "left_out_s",
+            "if operations are missing: time of all ranks from their first missing operation to their end",
+        ),
+        ("recorded_s", "run time of the traced program, if the trace has it"),
+        (
+            "approximate",
+            "1 if communication is left out, or threads call MPI at the same time: no bound holds for the program",
+        ),
+    ];
 
     fn encode(&self) -> Contents {
         let all = self.operations.len();
@@ -82,6 +102,22 @@ impl Codec for Program {
     }
 }
 
+table_rows!("operations": struct OperationRow {
+    rank: u32 = "MPI rank",
+    index: u64 = "number of the operation of this rank, from 0",
+    kind: OperationKind = "`compute`, `send`, `isend`, `recv`, `irecv`, `wait`, `waitall`, `test` or `collective`",
+    peer: Option<u32> = "rank that receives or sends the message, in MPI_COMM_WORLD",
+    tag: Option<u32> = "MPI tag",
+    communicator: Option<u32> = "number of the communicator; 0 is MPI_COMM_WORLD",
+    bytes: Option<u64> = "length of the message, or of a block of the collective operation",
+    operation: Option<CollectiveOperation> = "collective operation, such as `allreduce`",
+    root: Option<u32> = "its root, as a rank in the communicator",
+    seconds: Option<f64> = "seconds of computation",
+    request: Option<u32> = "request of a nonblocking operation, unique while it is active",
+});
+
+value_names!(OperationKind = &OperationKind::NAMES);
+
 /// The values of a row that depend on the kind of the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Row {
@@ -114,9 +150,20 @@ impl Row {
         }
     }
 
-    fn communicator(&self) -> Option<u32> {
-        let envelope = self.envelope.map(|envelope| envelope.communicator);
-        envelope.or(self.collective.map(|collective| collective.communicator))
+    /// The values of a row; `None` for only a part of an envelope or collective operation.
+    fn of_columns(row: &OperationRow) -> Option<Self> {
+        let &OperationRow { bytes, seconds, request, .. } = row;
+        let (envelope, collective) = match (row.peer, row.tag, row.communicator, row.operation, row.root) {
+            (None, None, None, None, None) => (None, None),
+            (Some(peer), Some(tag), Some(communicator), None, None) => {
+                (Some(Envelope { peer, tag, communicator }), None)
+            }
+            (None, None, Some(communicator), Some(operation), root) => {
+                (None, Some(Collective { communicator, operation, root }))
+            }
+            _ => return None,
+        };
+        Some(Self { envelope, collective, bytes, seconds, request })
     }
 }
 
@@ -124,29 +171,28 @@ impl Row {
 fn operations(program: &Program, places: Range<usize>) -> Table {
     let rank_of = |place| to_u32(program.starts.partition_point(|start| *start <= place) - 1);
     let mut rank = if places.is_empty() { 0 } else { rank_of(places.start) };
-    let mut ranks = Vec::with_capacity(places.len());
-    for place in places.clone() {
+    let row = |place: usize| {
         while program.starts[rank as usize + 1] <= place {
             rank += 1;
         }
-        ranks.push(rank);
-    }
-    let index = |(rank, place): (&u32, usize)| (place - program.starts[*rank as usize]) as u64;
-    let operations = &program.operations[places.clone()];
-    let rows: Vec<Row> = operations.iter().map(|operation| Row::of(program, *operation)).collect();
-    let rows = || rows.iter();
-    Table::new("operations")
-        .u32("rank", ranks.iter().copied())
-        .u64("index", ranks.iter().zip(places).map(index))
-        .text("kind", operations.iter().map(|operation| operation.kind().name()))
-        .optional_u32("peer", rows().map(|row| Some(row.envelope?.peer)))
-        .optional_u32("tag", rows().map(|row| Some(row.envelope?.tag)))
-        .optional_u32("communicator", rows().map(Row::communicator))
-        .optional_u64("bytes", rows().map(|row| row.bytes))
-        .optional_text("operation", rows().map(|row| Some(row.collective?.operation.name())))
-        .optional_u32("root", rows().map(|row| row.collective?.root))
-        .optional_f64("seconds", rows().map(|row| row.seconds))
-        .optional_u32("request", rows().map(|row| row.request))
+        let operation = program.operations[place];
+        let Row { envelope, collective, bytes, seconds, request } = Row::of(program, operation);
+        let communicator = envelope.map(|envelope| envelope.communicator);
+        OperationRow {
+            rank,
+            index: (place - program.starts[rank as usize]) as u64,
+            kind: operation.kind(),
+            peer: envelope.map(|envelope| envelope.peer),
+            tag: envelope.map(|envelope| envelope.tag),
+            communicator: communicator.or(collective.map(|collective| collective.communicator)),
+            bytes,
+            operation: collective.map(|collective| collective.operation),
+            root: collective.and_then(|collective| collective.root),
+            seconds,
+            request,
+        }
+    };
+    OperationRow::table(&places.map(row).collect::<Vec<_>>())
 }
 
 /// A program while its operations are read.
@@ -160,12 +206,10 @@ struct Reading {
 impl Reading {
     /// Adds rows of a program with this number of ranks.
     fn part(&mut self, table: &Columns, ranks: usize) -> Result<(), ArtifactError> {
-        let kinds = table.optional_known("kind", &OperationKind::NAMES)?;
-        let rows = rows(table)?;
-        let places = table.u32("rank")?.into_iter().zip(table.u64("index")?);
         // Doubling would waste up to half of the memory.
-        self.operations.reserve_exact(kinds.len());
-        for ((kind, row), (rank, index)) in kinds.into_iter().zip(rows).zip(places) {
+        self.operations.reserve_exact(table.rows());
+        for row in OperationRow::read(table)? {
+            let OperationRow { rank, index, kind, .. } = row;
             if rank as usize >= ranks {
                 let reason = format!("has rank {rank}, but MPI_COMM_WORLD has {ranks} members");
                 return Err(table.error("rank", reason));
@@ -177,7 +221,9 @@ impl Reading {
             if index != (self.operations.len() - self.starts[rank as usize]) as u64 {
                 return Err(table.error("index", "does not number the operations of a rank from zero"));
             }
-            let kind = kind.ok_or_else(|| table.error("kind", "has missing values"))?;
+            let row = Row::of_columns(&row).ok_or_else(|| {
+                table.error("communicator", "does not fit the peer, tag, operation or root")
+            })?;
             let operation = self.operation(kind, row).ok_or_else(|| {
                 let reason = format!("is `{}` in a row that lacks values, or has others", kind.name());
                 table.error("kind", reason)
@@ -222,28 +268,4 @@ impl Reading {
         // NaN differs from itself, and is rejected here as well.
         (row == expected).then(|| Operation::new(action))
     }
-}
-
-/// The values of rows by kind. A row with only a part of an envelope or collective operation is an error.
-fn rows(table: &Columns) -> Result<Vec<Row>, ArtifactError> {
-    let (peers, tags) = (table.optional_u32("peer")?, table.optional_u32("tag")?);
-    let communicators = table.optional_u32("communicator")?;
-    let names = table.optional_known("operation", &CollectiveOperation::NAMES)?;
-    let (roots, requests) = (table.optional_u32("root")?, table.optional_u32("request")?);
-    let (bytes, seconds) = (table.optional_u64("bytes")?, table.optional_f64("seconds")?);
-    let row = |row: usize| {
-        let (envelope, collective) = match (peers[row], tags[row], communicators[row], names[row], roots[row])
-        {
-            (None, None, None, None, None) => (None, None),
-            (Some(peer), Some(tag), Some(communicator), None, None) => {
-                (Some(Envelope { peer, tag, communicator }), None)
-            }
-            (None, None, Some(communicator), Some(operation), root) => {
-                (None, Some(Collective { communicator, operation, root }))
-            }
-            _ => return Err(table.error("communicator", "does not fit the peer, tag, operation or root")),
-        };
-        Ok(Row { envelope, collective, bytes: bytes[row], seconds: seconds[row], request: requests[row] })
-    };
-    (0..table.rows()).map(row).collect()
 }

@@ -5,45 +5,49 @@
 
 use hopmap_model::{
     CalibratedCost, Call, CallTime, CostModel, CostName, Endpoint, Fit, Forward, Levels, Link, LinkState,
-    Matrix, Measurements, Node, NodeKind, NodeState, ProbePhase, RouteCosts, RouteMetric, Routing, Sample,
-    Slot, StreamRate, SystemGraph, Ties, to_u32,
+    Matrix, Measurements, Node, NodeKind, NodeState, NodeTraits, ProbePhase, RouteCosts, RouteMetric,
+    Routing, Sample, Slot, StreamRate, SystemGraph, Ties, to_u32,
 };
 
-use super::traits::{decode_traits, encode_traits};
-use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
+use super::traits::{Capability, DeviceOfNode, decode_traits, encode_traits};
+use crate::rows::Rows;
+use crate::{ArtifactError, Codec, Contents, Folder, TableForm};
 
 impl Codec for SystemGraph {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str =
+        "A machine topology: hosts, switches, links, slots, and the cost between slots.";
+    const TABLES: &'static [TableForm] = &[
+        Node::TABLE,
+        Link::TABLE,
+        Slot::TABLE,
+        Level::TABLE,
+        GroupOfSlot::TABLE,
+        SlotCost::TABLE,
+        Forward::TABLE,
+        CalibratedCost::TABLE,
+        NodeTraits::TABLE,
+        Capability::TABLE,
+        DeviceOfNode::TABLE,
+    ];
+    const METRICS: &'static [(&'static str, &'static str)] =
+        &[("hosts", "number of hosts"), ("links", "number of directed links"), ("slots", "number of slots")];
 
     fn encode(&self) -> Contents {
-        let nodes = Table::new("nodes")
-            .u32("id", 0..to_u32(self.nodes.len()))
-            .text("name", self.nodes.iter().map(|node| &node.name))
-            .text("kind", self.nodes.iter().map(|node| Table::name_of(&KINDS, node.kind)));
-        let nodes = encode_states(nodes, &self.nodes);
-        let nodes = match self.nodes.iter().any(|node| node.address.is_some()) {
-            true => nodes.optional_text("address", self.nodes.iter().map(|node| node.address.as_deref())),
-            false => nodes,
-        };
-        let links = Table::new("links")
-            .u32("source", self.links.iter().map(|link| link.source))
-            .u32("destination", self.links.iter().map(|link| link.destination))
-            .optional_f64("latency_s", self.links.iter().map(|link| link.latency_s))
-            .optional_f64("bandwidth_bytes_per_s", self.links.iter().map(|link| link.bandwidth_bytes_per_s));
-        let links = encode_ports(links, &self.links);
-        let slots = Table::new("slots").u32("slot", 0..to_u32(self.slots.len()));
         let contents = Contents::new()
-            .table(nodes)
-            .table(links)
-            .table(encode_slots(slots, &self.slots))
+            .table(Node::table(&self.nodes))
+            .table(Link::table(&self.links))
+            .table(Slot::table(&self.slots))
+            .given(Forward::table(&self.routing.forwarding))
+            .given(CalibratedCost::table(&self.calibration))
             .metric("hosts", self.hosts().count() as f64)
             .metric("links", self.links.len() as f64)
             .metric("slots", self.slots.len() as f64);
-        let contents = encode_routing(encode_traits(contents, &self.nodes), &self.routing);
-        let contents = match self.calibration.is_empty() {
-            true => contents,
-            false => contents.table(encode_calibration(Table::new("calibration"), &self.calibration)),
+        let contents = match self.routing.ties {
+            Ties::Spread => contents,
+            Ties::First => contents.attribute("ties", "first".into()),
         };
+        let contents = encode_traits(contents, &self.nodes);
         match &self.cost {
             CostModel::Levels(levels) => encode_levels(contents, levels).attribute("cost", "levels".into()),
             CostModel::Matrix(matrix) => encode_matrix(contents, matrix, self.slots.len()),
@@ -54,9 +58,7 @@ impl Codec for SystemGraph {
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        let slots = folder.table("slots")?;
-        slots.index("slot")?;
-        let slots = decode_slots(&slots)?;
+        let slots: Vec<Slot> = folder.rows()?;
         let cost = match folder.attribute::<String>("cost")?.as_str() {
             "levels" => CostModel::Levels(decode_levels(folder, slots.len())?),
             "matrix" => CostModel::Matrix(decode_matrix(folder, slots.len())?),
@@ -66,171 +68,131 @@ impl Codec for SystemGraph {
             }),
             other => return Err(folder.invalid(UnknownCostModel(other.to_owned()))),
         };
-        let mut nodes = decode_nodes(&folder.table("nodes")?)?;
+        let mut nodes: Vec<Node> = folder.rows()?;
         decode_traits(folder, &mut nodes)?;
         let system = Self {
             nodes,
-            links: decode_links(&folder.table("links")?)?,
+            links: folder.rows()?,
             slots,
             cost,
-            routing: decode_routing(folder)?,
-            calibration: match folder.optional_table("calibration")? {
-                Some(table) => decode_calibration(&table)?,
-                None => Vec::new(),
-            },
+            routing: Routing { forwarding: folder.given_rows()?, ties: decode_ties(folder)? },
+            calibration: folder.given_rows()?,
         };
         system.check().map_err(|error| folder.invalid(error))?;
         Ok(system)
     }
 }
 
-const COSTS: [(CostName, &str); 8] = CostName::NAMES;
-const KINDS: [(NodeKind, &str); 2] = [(NodeKind::Host, "host"), (NodeKind::Switch, "switch")];
-const LINK_STATES: [(LinkState, &str); 2] = [(LinkState::Up, "up"), (LinkState::Down, "down")];
+value_names!(CostName = &CostName::NAMES);
+value_names!(NodeKind: NodeKind::Host => "host", NodeKind::Switch => "switch");
+value_names!(NodeState: NodeState::Up => "up", NodeState::Down => "down");
+value_names!(LinkState: LinkState::Up => "up", LinkState::Down => "down");
 
-rows!(encode_calibration, decode_calibration: CalibratedCost {
-    text cost in COSTS,
-    u64 above_bytes,
-    f64 value,
-    f64 per_byte,
+table_rows!("nodes": Node [id = "node, from 0"] {
+    name: String = "name of the host or switch",
+    kind: NodeKind = "`host` or `switch`",
+} given {
+    state: NodeState = "`up` or `down`; written only if a node is down",
+    address: Option<String> = "address in the fabric, where one is known",
+} other traits);
+
+table_rows!("links": Link {
+    source: u32 = "node at which the link begins",
+    destination: u32 = "node at which it ends",
+    latency_s: Option<f64> = "latency in seconds",
+    bandwidth_bytes_per_s: Option<f64> = "bandwidth in bytes per second",
+} given {
+    source_port: Option<u32> = "port at the source, where ports are known",
+    destination_port: Option<u32> = "port at the destination, where ports are known",
+    state: LinkState = "`up` or `down`; written only if a link is down",
 });
 
-rows!(encode_slots, decode_slots: Slot { u32 host, u32 core });
+table_rows!("slots": Slot [slot = "slot, from 0"] {
+    host: u32 = "node of its host",
+    core: u32 = "core of the host",
+});
 
-/// Adds the column `state`, unless all nodes are up.
-fn encode_states(table: Table, nodes: &[Node]) -> Table {
-    match nodes.iter().all(|node| node.state == NodeState::Up) {
-        true => table,
-        false => table.text("state", nodes.iter().map(|node| Table::name_of(&STATES, node.state))),
-    }
-}
+table_rows!("levels" if "for costs by level, and inside hosts where costs follow routes":
+    struct Level [level = "level, from the innermost"] {
+    cost: f64 = "cost between slots that first share this level",
+});
+
+table_rows!("groups" if "with `levels`": struct GroupOfSlot {
+    level: u32 = "level",
+    slot: u32 = "slot",
+    group: u32 = "group of the slot on this level",
+});
+
+table_rows!("costs" if "for a matrix of costs": struct SlotCost {
+    source: u32 = "slot that sends",
+    destination: u32 = "slot that receives",
+    cost: f64 = "cost from one to the other",
+});
+
+table_rows!("forwarding" if "for a fabric with static forwarding tables": Forward {
+    node: u32 = "node that forwards",
+    last as last_link: u32 = "link into the destination host: the address",
+    link: u32 = "link that the node sends on",
+});
+
+table_rows!("calibration" if "for a measured machine (`topology/probe`, `topology/levels`)": CalibratedCost {
+    cost: CostName = "`send`, `isend`, `recv`: seconds at the ends; `latency-factor`, `bandwidth-factor`; `eager-limit` in \
+                      bytes; `memory-latency` and `memory-bandwidth` within a host",
+    above_bytes: u64 = "the row applies to longer messages, up to the next row",
+    value: f64 = "value for an empty message",
+    per_byte: f64 = "what every byte adds",
+});
 
 fn encode_levels(contents: Contents, levels: &Levels) -> Contents {
-    let flat = || {
-        levels.groups.iter().enumerate().flat_map(|(level, groups)| {
-            groups.iter().enumerate().map(move |(slot, &group)| (to_u32(level), to_u32(slot), group))
-        })
-    };
-    contents
-        .table(
-            Table::new("levels")
-                .u32("level", 0..to_u32(levels.costs.len()))
-                .f64("cost", levels.costs.iter().copied()),
-        )
-        .table(
-            Table::new("groups")
-                .u32("level", flat().map(|row| row.0))
-                .u32("slot", flat().map(|row| row.1))
-                .u32("group", flat().map(|row| row.2)),
-        )
+    let groups = (0..).zip(&levels.groups).flat_map(|(level, groups)| {
+        (0..).zip(groups).map(move |(slot, &group)| GroupOfSlot { level, slot, group })
+    });
+    let levels = levels.costs.iter().map(|&cost| Level { cost });
+    contents.table(Level::table(levels)).table(GroupOfSlot::table(groups))
 }
 
 fn decode_levels(folder: &Folder, slots: usize) -> Result<Levels, ArtifactError> {
-    let levels = folder.table("levels")?;
-    levels.index("level")?;
-    let costs = levels.f64("cost")?;
-    let table = folder.table("groups")?;
-    let (level, slot, group) = (table.u32("level")?, table.u32("slot")?, table.u32("group")?);
-    let in_order = (0..table.rows())
-        .all(|row| slots > 0 && level[row] as usize == row / slots && slot[row] as usize == row % slots);
-    if !in_order || table.rows() != slots * costs.len() {
-        return Err(table.error("slot", "does not number the slots of every level consecutively"));
+    let costs: Vec<f64> = folder.rows()?.into_iter().map(|Level { cost }| cost).collect();
+    let table = folder.table(GroupOfSlot::TABLE.name)?;
+    let wrong = || table.error("slot", "does not number the slots of every level consecutively");
+    if Some(table.rows()) != slots.checked_mul(costs.len()) {
+        return Err(wrong());
     }
-    let groups = if slots == 0 {
-        vec![Vec::new(); costs.len()]
-    } else {
-        group.chunks(slots).map(<[u32]>::to_vec).collect()
-    };
+    let mut groups = vec![Vec::with_capacity(slots); costs.len()];
+    for (row, GroupOfSlot { level, slot, group }) in GroupOfSlot::read(&table)?.enumerate() {
+        if level as usize != row / slots || slot as usize != row % slots {
+            return Err(wrong());
+        }
+        groups[row / slots].push(group);
+    }
     Ok(Levels { costs, groups })
 }
 
 fn encode_matrix(contents: Contents, matrix: &Matrix, slots: usize) -> Contents {
     let slots = to_u32(slots);
-    let pairs = || (0..slots).flat_map(|a| (0..slots).map(move |b| (a, b)));
-    contents.attribute("cost", "matrix".into()).table(
-        Table::new("costs")
-            .u32("source", pairs().map(|pair| pair.0))
-            .u32("destination", pairs().map(|pair| pair.1))
-            .f64("cost", matrix.costs.iter().copied()),
-    )
+    let pairs = (0..slots).flat_map(|source| (0..slots).map(move |destination| (source, destination)));
+    let costs = pairs.zip(&matrix.costs);
+    let costs = costs.map(|((source, destination), &cost)| SlotCost { source, destination, cost });
+    contents.attribute("cost", "matrix".into()).table(SlotCost::table(costs))
 }
 
 fn decode_matrix(folder: &Folder, slots: usize) -> Result<Matrix, ArtifactError> {
-    let table = folder.table("costs")?;
-    let (source, destination) = (table.u32("source")?, table.u32("destination")?);
-    let in_order = (0..table.rows()).all(|row| {
-        slots > 0 && source[row] as usize == row / slots && destination[row] as usize == row % slots
-    });
-    match in_order && slots.checked_mul(slots) == Some(table.rows()) {
-        true => Ok(Matrix { costs: table.f64("cost")? }),
-        false => Err(table.error("source", "does not list all pairs of slots in order")),
+    let table = folder.table(SlotCost::TABLE.name)?;
+    let wrong = || table.error("source", "does not list all pairs of slots in order");
+    if slots.checked_mul(slots) != Some(table.rows()) {
+        return Err(wrong());
     }
+    let cost = |(row, SlotCost { source, destination, cost })| {
+        let is_in_order = source as usize == row / slots && destination as usize == row % slots;
+        is_in_order.then_some(cost).ok_or_else(wrong)
+    };
+    Ok(Matrix { costs: SlotCost::read(&table)?.enumerate().map(cost).collect::<Result<_, _>>()? })
 }
 
 /// The cost model is unknown to this version.
 #[derive(Debug, thiserror::Error)]
 #[error("unknown cost model `{0}`, expected levels, matrix or routes")]
 struct UnknownCostModel(String);
-
-fn decode_nodes(table: &Columns) -> Result<Vec<Node>, ArtifactError> {
-    table.index("id")?;
-    let node = |(name, kind): (String, String)| -> Result<Node, ArtifactError> {
-        Ok(Node::new(name, table.known("kind", &KINDS, &kind)?))
-    };
-    let nodes = table.text("name")?.into_iter().zip(table.text("kind")?).map(node);
-    let mut nodes = nodes.collect::<Result<Vec<Node>, _>>()?;
-    for (node, state) in nodes.iter_mut().zip(decode_states(table, &STATES, NodeState::Up)?) {
-        node.state = state;
-    }
-    if table.has("address") {
-        for (node, address) in nodes.iter_mut().zip(table.optional_text("address")?) {
-            node.address = address;
-        }
-    }
-    Ok(nodes)
-}
-
-fn decode_links(table: &Columns) -> Result<Vec<Link>, ArtifactError> {
-    let (source, destination) = (table.u32("source")?, table.u32("destination")?);
-    let (latency, bandwidth) =
-        (table.optional_f64("latency_s")?, table.optional_f64("bandwidth_bytes_per_s")?);
-    let ports = |column: &str| match table.has(column) {
-        true => table.optional_u32(column),
-        false => Ok(vec![None; table.rows()]),
-    };
-    let (source_port, destination_port) = (ports("source_port")?, ports("destination_port")?);
-    let states = decode_states(table, &LINK_STATES, LinkState::Up)?;
-    let link = |row: usize| Link {
-        latency_s: latency[row],
-        bandwidth_bytes_per_s: bandwidth[row],
-        source_port: source_port[row],
-        destination_port: destination_port[row],
-        state: states[row],
-        ..Link::new(source[row], destination[row])
-    };
-    Ok((0..table.rows()).map(link).collect())
-}
-
-fn decode_states<T: Copy>(table: &Columns, names: &[(T, &str)], up: T) -> Result<Vec<T>, ArtifactError> {
-    match table.has("state") {
-        true => table.text("state")?.iter().map(|state| table.known("state", names, state)).collect(),
-        false => Ok(vec![up; table.rows()]),
-    }
-}
-
-/// Adds the columns of ports and states if any are set.
-fn encode_ports(mut table: Table, links: &[Link]) -> Table {
-    if links.iter().any(|link| link.source_port.is_some()) {
-        table = table.optional_u32("source_port", links.iter().map(|link| link.source_port));
-    }
-    if links.iter().any(|link| link.destination_port.is_some()) {
-        table = table.optional_u32("destination_port", links.iter().map(|link| link.destination_port));
-    }
-    if links.iter().any(|link| link.state == LinkState::Down) {
-        table = table.text("state", links.iter().map(|link| Table::name_of(&LINK_STATES, link.state)));
-    }
-    table
-}
 
 fn encode_metric(metric: RouteMetric) -> serde_json::Value {
     match metric {
@@ -254,37 +216,12 @@ fn decode_metric(folder: &Folder) -> Result<RouteMetric, ArtifactError> {
 #[error("unknown metric of routes `{0}`, expected hops, latency or time")]
 struct UnknownMetric(String);
 
-/// Adds the attributes that differ from those of a machine without tables.
-fn encode_routing(contents: Contents, routing: &Routing) -> Contents {
-    let contents = match routing.ties {
-        Ties::Spread => contents,
-        Ties::First => contents.attribute("ties", "first".into()),
-    };
-    let entries = &routing.forwarding;
-    if entries.is_empty() {
-        return contents;
+fn decode_ties(folder: &Folder) -> Result<Ties, ArtifactError> {
+    match folder.description().attributes.contains_key("ties") {
+        true if folder.attribute::<String>("ties")? == "first" => Ok(Ties::First),
+        true => Err(folder.invalid(UnknownTies)),
+        false => Ok(Ties::Spread),
     }
-    contents.table(
-        Table::new("forwarding")
-            .u32("node", entries.iter().map(|entry| entry.node))
-            .u32("last_link", entries.iter().map(|entry| entry.last))
-            .u32("link", entries.iter().map(|entry| entry.link)),
-    )
-}
-
-fn decode_routing(folder: &Folder) -> Result<Routing, ArtifactError> {
-    let ties = match folder.description().attributes.contains_key("ties") {
-        true if folder.attribute::<String>("ties")? == "first" => Ties::First,
-        true => return Err(folder.invalid(UnknownTies)),
-        false => Ties::Spread,
-    };
-    let mut forwarding = Vec::new();
-    if let Some(table) = folder.optional_table("forwarding")? {
-        let (node, last, link) = (table.u32("node")?, table.u32("last_link")?, table.u32("link")?);
-        let entry = |row: usize| Forward { node: node[row], last: last[row], link: link[row] };
-        forwarding = (0..table.rows()).map(entry).collect();
-    }
-    Ok(Routing { forwarding, ties })
 }
 
 /// The rule for equal routes is unknown to this version.
@@ -294,26 +231,30 @@ struct UnknownTies;
 
 impl Codec for Measurements {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str = "Measured message times between hosts, and between the cores of a host.";
+    const TABLES: &'static [TableForm] =
+        &[Endpoint::TABLE, Sample::TABLE, Fit::TABLE, CallTime::TABLE, StreamRate::TABLE];
+    const METRICS: &'static [(&'static str, &'static str)] = &[
+        ("hosts", "number of hosts"),
+        ("pairs", "pairs with a latency"),
+        ("coverage", "fraction of the hosts that were measured"),
+        ("eager_limit_bytes", "length from which a send between hosts waits for its receiver, if found"),
+    ];
 
     fn encode(&self) -> Contents {
-        let endpoints = Table::new("endpoints").u32("endpoint", 0..to_u32(self.endpoints.len()));
-        let mut contents = Contents::new()
-            .table(encode_endpoints(endpoints, &self.endpoints))
-            .table(encode_samples(Table::new("samples"), &self.samples))
-            .table(encode_fits(Table::new("fits"), &self.fits))
+        let contents = Contents::new()
+            .table(Endpoint::table(&self.endpoints))
+            .table(Sample::table(&self.samples))
+            .table(Fit::table(&self.fits))
+            .given(CallTime::table(&self.calls))
+            .given(StreamRate::table(&self.streams))
             .metric("hosts", self.hosts().count() as f64)
             .metric("pairs", self.latencies().len() as f64)
             .metric("coverage", self.coverage());
-        if let Some(bytes) = self.eager_limit {
-            contents = contents.metric(EAGER_LIMIT, bytes as f64);
+        match self.eager_limit {
+            Some(bytes) => contents.metric(EAGER_LIMIT, bytes as f64),
+            None => contents,
         }
-        if !self.calls.is_empty() {
-            contents = contents.table(encode_calls(Table::new("overheads"), &self.calls));
-        }
-        if !self.streams.is_empty() {
-            contents = contents.table(encode_streams(Table::new("streams"), &self.streams));
-        }
-        contents
     }
 
     #[expect(
@@ -322,20 +263,12 @@ impl Codec for Measurements {
         reason = "bytes; a cast of a float saturates"
     )]
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        let endpoints = folder.table("endpoints")?;
-        endpoints.index("endpoint")?;
         let measured = Self {
-            endpoints: decode_endpoints(&endpoints)?,
-            samples: decode_samples(&folder.table("samples")?)?,
-            fits: decode_fits(&folder.table("fits")?)?,
-            calls: match folder.optional_table("overheads")? {
-                Some(table) => decode_calls(&table)?,
-                None => Vec::new(),
-            },
-            streams: match folder.optional_table("streams")? {
-                Some(table) => decode_streams(&table)?,
-                None => Vec::new(),
-            },
+            endpoints: folder.rows()?,
+            samples: folder.rows()?,
+            fits: folder.rows()?,
+            calls: folder.given_rows()?,
+            streams: folder.given_rows()?,
             eager_limit: folder.description().metrics.get(EAGER_LIMIT).map(|bytes| *bytes as u64),
         };
         measured.check().map_err(|error| folder.invalid(error))?;
@@ -343,55 +276,59 @@ impl Codec for Measurements {
     }
 }
 
-const STATES: [(NodeState, &str); 2] = [(NodeState::Up, "up"), (NodeState::Down, "down")];
-const PHASES: [(ProbePhase, &str); 4] = [
-    (ProbePhase::Latency, "latency"),
-    (ProbePhase::Isolated, "isolated"),
-    (ProbePhase::Loaded, "loaded"),
-    (ProbePhase::Alone, "alone"),
-];
-const CALLS: [(Call, &str); 3] = [(Call::Send, "send"), (Call::Isend, "isend"), (Call::Recv, "recv")];
+value_names!(ProbePhase:
+    ProbePhase::Latency => "latency",
+    ProbePhase::Isolated => "isolated",
+    ProbePhase::Loaded => "loaded",
+    ProbePhase::Alone => "alone",
+);
+value_names!(Call: Call::Send => "send", Call::Isend => "isend", Call::Recv => "recv");
+
 /// The metric with the eager limit in bytes.
 const EAGER_LIMIT: &str = "eager_limit_bytes";
 
-rows!(encode_endpoints, decode_endpoints: Endpoint { text host, u32 core, text state in STATES });
-
-rows!(encode_samples, decode_samples: Sample {
-    u32 source,
-    u32 destination,
-    text phase in PHASES,
-    u64 bytes,
-    u64 messages,
-    f64 minimum_s,
-    f64 first_decile_s,
-    f64 median_s,
-    f64 ninth_decile_s,
-    f64 maximum_s,
+table_rows!("endpoints": Endpoint [endpoint = "endpoint, from 0"] {
+    host: String = "name of its host",
+    core: u32 = "core of the host",
+    state: NodeState = "`up`, or `down` if it did not answer",
 });
 
-rows!(encode_fits, decode_fits: Fit {
-    u32 source,
-    u32 destination,
-    u64 from_bytes,
-    f64 latency_s,
-    optional_f64 bandwidth_bytes_per_s,
+table_rows!("samples": Sample {
+    source: u32 = "endpoint that sends first",
+    destination: u32 = "endpoint that replies",
+    phase: ProbePhase = "`latency`, `isolated`, `loaded` or `alone`",
+    bytes: u64 = "length of the messages",
+    messages: u64 = "number of messages",
+    minimum_s: f64 = "shortest time, in seconds",
+    first_decile_s: f64 = "first decile",
+    median_s: f64 = "median",
+    ninth_decile_s: f64 = "ninth decile",
+    maximum_s: f64 = "longest time",
 });
 
-rows!(encode_calls, decode_calls: CallTime {
-    u32 source,
-    u32 destination,
-    text call in CALLS,
-    u64 bytes,
-    u64 messages,
-    f64 minimum_s,
-    f64 median_s,
-    f64 maximum_s,
+table_rows!("fits": Fit {
+    source: u32 = "endpoint that sends",
+    destination: u32 = "endpoint that receives",
+    from_bytes: u64 = "length from which this fit holds",
+    latency_s: f64 = "L of t = L + D / S",
+    bandwidth_bytes_per_s: Option<f64> = "S of t = L + D / S",
 });
 
-rows!(encode_streams, decode_streams: StreamRate {
-    u32 step,
-    u32 source,
-    u32 destination,
-    u64 bytes,
-    f64 seconds,
+table_rows!("overheads" if "where MPI calls were measured": CallTime {
+    source: u32 = "endpoint that calls",
+    destination: u32 = "the other endpoint",
+    call: Call = "`send`, `isend`, or `recv` of a message that has arrived",
+    bytes: u64 = "length of the messages",
+    messages: u64 = "number of messages",
+    minimum_s: f64 = "shortest time of the call, in seconds",
+    median_s: f64 = "median",
+    maximum_s: f64 = "longest time",
+});
+
+table_rows!("streams" if "where all hosts of a group sent at once": StreamRate {
+    step: u32 = "streams with the same number ran at once",
+    source: u32 = "endpoint that sends",
+    destination: u32 = "endpoint that receives",
+    bytes: u64 = "of all its messages",
+    seconds: f64 = "until the last message arrived; the streams of a step begin together",
 });

@@ -11,33 +11,55 @@
 
 use hopmap_model::{
     CollectiveCalls, CollectiveOperation, CollectiveTable, Dependency, Edge, Events, Phase, PhaseSummary,
-    Process, RankSummary, SizeBin, Task, TaskDag, TaskGraph, TraceSummary, WorkUnit, to_u32,
+    Process, ProcessDemand, RankSummary, SizeBin, Stream, Task, TaskDag, TaskGraph, TraceSummary, WorkUnit,
 };
 
-use super::traits::{decode_demands, encode_demands};
-use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table};
+use super::traits::{DemandedCapability, DemandedDevice, decode_demands, encode_demands};
+use crate::rows::Rows;
+use crate::value::column;
+use crate::{ArtifactError, Codec, Contents, Folder, Table, TableForm};
 
 impl Codec for TaskGraph {
     const SCHEMA: u32 = 2;
+    const CONTENTS: &'static str = "The communication matrix of a program: who sends how much to whom.";
+    const TABLES: &'static [TableForm] = &[
+        Process::TABLE,
+        Edge::TABLE,
+        SizeBin::TABLE,
+        Phase::TABLE,
+        PhaseProcess::TABLE,
+        PhaseEdge::TABLE,
+        TableForm { when: CollectiveCalls::TABLE.when, ..Member::TABLE },
+        CollectiveCalls::TABLE,
+        ProcessDemand::TABLE,
+        DemandedCapability::TABLE,
+        DemandedDevice::TABLE,
+        Stream::TABLE,
+    ];
+    const METRICS: &'static [(&'static str, &'static str)] = &[
+        ("processes", "number of ranks"),
+        ("pairs", "ordered pairs of ranks that exchange messages"),
+        ("messages", "number of messages"),
+        ("bytes", "sum of their lengths"),
+        ("duration_s", "seconds from the first event of the trace to the last"),
+        ("collectives", "calls of collective operations, where they are kept"),
+        (
+            "collective_bytes",
+            "bytes of collective operations among those of all messages, where `hopmap record` counted them",
+        ),
+        ("incomplete", "1 where parts of the recording are missing"),
+    ];
 
     fn encode(&self) -> Contents {
-        let processes = Table::new("processes").u32("rank", 0..to_u32(self.processes.len()));
-        let mut contents = Contents::new()
-            .table(encode_processes(processes, &self.processes))
-            .table(encode_edges(Table::new("edges"), &self.edges))
+        let contents = Contents::new()
+            .table(Process::table(&self.processes))
+            .table(Edge::table(&self.edges))
+            .given(SizeBin::table(&self.sizes))
             .metric("processes", self.processes.len() as f64)
             .metric("pairs", self.edges.len() as f64)
             .metric("messages", self.messages() as f64)
             .metric("bytes", self.bytes() as f64);
-        if !self.sizes.is_empty() {
-            contents = contents.table(encode_sizes(Table::new("sizes"), &self.sizes));
-        }
-        if !self.phases.is_empty() {
-            contents = encode_phases(contents, &self.phases);
-        }
-        if !self.collectives.is_empty() {
-            contents = encode_collectives(contents, &self.collectives);
-        }
+        let contents = encode_collectives(encode_phases(contents, &self.phases), &self.collectives);
         let mut contents = encode_demands(contents, &self.demands);
         if let Some(bytes) = self.collective_bytes {
             contents = contents.metric("collective_bytes", bytes);
@@ -52,14 +74,12 @@ impl Codec for TaskGraph {
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        let processes = folder.table("processes")?;
-        processes.index("rank")?;
         let metric = |name| folder.description().metrics.get(name).copied();
         let graph = Self {
-            processes: decode_processes(&processes)?,
-            edges: decode_edges(&folder.table("edges")?)?,
+            processes: folder.rows()?,
+            edges: folder.rows()?,
             duration_s: metric("duration_s"),
-            sizes: optional(folder, "sizes", decode_sizes)?,
+            sizes: folder.given_rows()?,
             phases: decode_phases(folder)?,
             collectives: decode_collectives(folder)?,
             collective_bytes: metric("collective_bytes"),
@@ -71,150 +91,166 @@ impl Codec for TaskGraph {
     }
 }
 
-/// The rows of a table that is written only if it has rows.
-fn optional<T>(
-    folder: &Folder,
-    table: &str,
-    decode: impl FnOnce(&Columns) -> Result<Vec<T>, ArtifactError>,
-) -> Result<Vec<T>, ArtifactError> {
-    folder.optional_table(table)?.map_or_else(|| Ok(Vec::new()), |table| decode(&table))
-}
-
-rows!(encode_processes, decode_processes: Process {
-    optional_text host,
-    optional_f64 compute_s,
-    optional_f64 communication_s,
-    optional_f64 collective_s,
+table_rows!("processes": Process [rank = "MPI rank"] {
+    host: Option<String> = "host on which the rank ran",
+    compute_s: Option<f64> = "seconds outside of communication",
+    communication_s: Option<f64> = "seconds in communication calls",
+    collective_s: Option<f64> = "of these, seconds in collective operations",
 });
 
-rows!(encode_edges, decode_edges: Edge { u32 source, u32 destination, u64 messages, u64 bytes });
+table_rows!("edges": Edge {
+    source: u32 = "rank that sends",
+    destination: u32 = "rank that receives",
+    messages: u64 = "number of messages",
+    bytes: u64 = "sum of their lengths",
+});
 
-rows!(encode_sizes, decode_sizes: SizeBin {
-    u32 source,
-    u32 destination,
-    u64 at_least_bytes,
-    u64 messages,
-    u64 bytes,
+table_rows!("sizes" if "with `sizes = true`, and of recordings": SizeBin {
+    source: u32 = "rank that sends",
+    destination: u32 = "rank that receives",
+    at_least_bytes: u64 = "lower end of the bin",
+    messages: u64 = "messages in the bin",
+    bytes: u64 = "sum of their lengths",
+});
+
+table_rows!("phases" if "with `phases`": Phase [phase = "phase, from 0"] {
+    name: Option<String> = "region that defines the phase",
+    begin_s: Option<f64> = "begin, in seconds after the first event",
+    end_s: Option<f64> = "end, in seconds after the first event",
+} other compute_s edges);
+
+table_rows!("phase_processes" if "with `phases`": struct PhaseProcess {
+    phase: u32 = "phase",
+    rank: u32 = "MPI rank",
+    compute_s: Option<f64> = "seconds outside of communication in this phase",
+});
+
+table_rows!("phase_edges" if "with `phases`": struct PhaseEdge {
+    phase: u32 = "phase",
+    source: u32 = "rank that sends",
+    destination: u32 = "rank that receives",
+    messages: u64 = "number of messages in this phase",
+    bytes: u64 = "sum of their lengths",
 });
 
 fn encode_phases(contents: Contents, phases: &[Phase]) -> Contents {
+    if phases.is_empty() {
+        return contents;
+    }
     let numbered = || (0..).zip(phases);
-    let list = Table::new("phases")
-        .u32("phase", 0..to_u32(phases.len()))
-        .optional_text("name", phases.iter().map(|phase| phase.name.as_deref()))
-        .optional_f64("begin_s", phases.iter().map(|phase| phase.begin_s))
-        .optional_f64("end_s", phases.iter().map(|phase| phase.end_s));
-    let times = || {
-        numbered().flat_map(|(number, phase)| {
-            (0..).zip(&phase.compute_s).map(move |(rank, time)| (number, rank, *time))
+    let processes = numbered().flat_map(|(phase, of)| {
+        (0..).zip(&of.compute_s).map(move |(rank, &compute_s)| PhaseProcess { phase, rank, compute_s })
+    });
+    let edges = numbered().flat_map(|(phase, of)| {
+        of.edges.iter().map(move |&Edge { source, destination, messages, bytes }| PhaseEdge {
+            phase,
+            source,
+            destination,
+            messages,
+            bytes,
         })
-    };
-    let processes = Table::new("phase_processes")
-        .u32("phase", times().map(|(phase, ..)| phase))
-        .u32("rank", times().map(|(_, rank, _)| rank))
-        .optional_f64("compute_s", times().map(|(.., time)| time));
-    let edges = phases.iter().flat_map(|phase| &phase.edges);
-    let owners = numbered().flat_map(|(number, phase)| std::iter::repeat_n(number, phase.edges.len()));
-    contents
-        .table(list)
-        .table(processes)
-        .table(encode_edges(Table::new("phase_edges").u32("phase", owners), edges))
+    });
+    contents.table(Phase::table(phases)).table(PhaseProcess::table(processes)).table(PhaseEdge::table(edges))
 }
 
 fn decode_phases(folder: &Folder) -> Result<Vec<Phase>, ArtifactError> {
-    let Some(list) = folder.optional_table("phases")? else { return Ok(Vec::new()) };
-    list.index("phase")?;
-    let (names, begins, ends) =
-        (list.optional_text("name")?, list.optional_f64("begin_s")?, list.optional_f64("end_s")?);
-    let mut phases: Vec<Phase> = names
-        .into_iter()
-        .zip(begins.into_iter().zip(ends))
-        .map(|(name, (begin_s, end_s))| Phase { name, begin_s, end_s, ..Phase::default() })
-        .collect();
-    let processes = folder.table("phase_processes")?;
-    let rows = processes.u32("phase")?.into_iter().zip(processes.u32("rank")?);
-    for ((phase, rank), time) in rows.zip(processes.optional_f64("compute_s")?) {
-        let place = phases.get_mut(phase as usize).filter(|place| place.compute_s.len() == rank as usize);
-        place
-            .ok_or_else(|| {
-                processes.error("rank", "does not number the processes of every phase consecutively")
-            })?
-            .compute_s
-            .push(time);
+    let mut phases: Vec<Phase> = folder.given_rows()?;
+    if !folder.description().tables.contains_key(Phase::TABLE.name) {
+        return Ok(phases);
     }
-    let edges = folder.table("phase_edges")?;
-    for (phase, edge) in edges.u32("phase")?.into_iter().zip(decode_edges(&edges)?) {
-        let place = phases.get_mut(phase as usize);
-        place.ok_or_else(|| edges.error("phase", "names a phase that is not in `phases`"))?.edges.push(edge);
+    let table = folder.table(PhaseProcess::TABLE.name)?;
+    for PhaseProcess { phase, rank, compute_s } in PhaseProcess::read(&table)? {
+        let times = phases.get_mut(phase as usize).map(|phase| &mut phase.compute_s);
+        let times = times.filter(|times| times.len() == rank as usize);
+        let wrong = || table.error("rank", "does not number the processes of every phase consecutively");
+        times.ok_or_else(wrong)?.push(compute_s);
+    }
+    for PhaseEdge { phase, source, destination, messages, bytes } in folder.rows()? {
+        let phase = folder.owner::<PhaseEdge, _>(&mut phases, phase)?;
+        phase.edges.push(Edge { source, destination, messages, bytes });
     }
     Ok(phases)
 }
 
 fn encode_collectives(contents: Contents, collectives: &CollectiveTable) -> Contents {
-    let CollectiveTable { communicators, calls } = collectives;
-    let communicators = encode_communicators(communicators);
-    let operations = encode_calls(Table::new("collectives"), calls);
-    contents.table(communicators).table(operations).metric("collectives", collectives.operations() as f64)
+    if collectives.is_empty() {
+        return contents;
+    }
+    contents
+        .table(encode_communicators(&collectives.communicators))
+        .table(CollectiveCalls::table(&collectives.calls))
+        .metric("collectives", collectives.operations() as f64)
 }
 
 fn decode_collectives(folder: &Folder) -> Result<CollectiveTable, ArtifactError> {
-    if !folder.description().tables.contains_key("collectives") {
+    if !folder.description().tables.contains_key(CollectiveCalls::TABLE.name) {
         return Ok(CollectiveTable::default());
     }
-    Ok(CollectiveTable {
-        communicators: decode_communicators(folder)?,
-        calls: decode_calls(&folder.table("collectives")?)?,
-    })
+    Ok(CollectiveTable { communicators: decode_communicators(folder)?, calls: folder.rows()? })
 }
 
-/// The table `communicators`: a row per member of each communicator.
+table_rows!("communicators": pub(super) struct Member {
+    communicator: u32 = "number of the communicator",
+    rank: u32 = "a member, as a rank in MPI_COMM_WORLD",
+});
+
 pub(super) fn encode_communicators(communicators: &[Vec<u32>]) -> Table {
-    let members =
-        || (0..).zip(communicators).flat_map(|(number, all)| all.iter().map(move |rank| (number, *rank)));
-    Table::new("communicators")
-        .u32("communicator", members().map(|(number, _): (u32, u32)| number))
-        .u32("rank", members().map(|(_, rank)| rank))
+    let members = (0..)
+        .zip(communicators)
+        .flat_map(|(communicator, ranks)| ranks.iter().map(move |&rank| Member { communicator, rank }));
+    Member::table(members)
 }
 
 pub(super) fn decode_communicators(folder: &Folder) -> Result<Vec<Vec<u32>>, ArtifactError> {
-    let table = folder.table("communicators")?;
+    let table = folder.table(Member::TABLE.name)?;
     let mut communicators: Vec<Vec<u32>> = Vec::new();
-    for (number, rank) in table.u32("communicator")?.into_iter().zip(table.u32("rank")?) {
-        if number as usize == communicators.len() {
+    for Member { communicator, rank } in Member::read(&table)? {
+        if communicator as usize == communicators.len() {
             communicators.push(Vec::new());
         }
         match communicators.len().checked_sub(1) {
-            Some(last) if last == number as usize => communicators[last].push(rank),
+            Some(last) if last == communicator as usize => communicators[last].push(rank),
             _ => return Err(table.error("communicator", "does not number the communicators consecutively")),
         }
     }
     Ok(communicators)
 }
 
-const OPERATIONS: [(CollectiveOperation, &str); 17] = CollectiveOperation::NAMES;
+value_names!(CollectiveOperation = &CollectiveOperation::NAMES);
 
-rows!(encode_calls, decode_calls: CollectiveCalls {
-    u32 communicator,
-    text operation in OPERATIONS,
-    optional_u32 root,
-    u64 bytes,
-    u64 calls,
-    u64 uneven,
+table_rows!("collectives" if "where collective operations are kept": CollectiveCalls {
+    communicator: u32 = "number of the communicator",
+    operation: CollectiveOperation = "operation, such as `allreduce`",
+    root: Option<u32> = "root, for operations that have one",
+    bytes: u64 = "bytes of a block",
+    calls: u64 = "number of calls",
+    uneven: u64 = "of these, calls whose blocks differ in length",
 });
 
 impl Codec for TaskDag {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str = "Tasks, the work of each, and the dependencies between them.";
+    const TABLES: &'static [TableForm] = &[Task::TABLE, Dependency::TABLE, TaskName::TABLE];
+    const METRICS: &'static [(&'static str, &'static str)] = &[
+        ("tasks", "number of tasks"),
+        ("edges", "number of dependencies"),
+        ("ranks", "number of ranks of the traced program"),
+        ("bytes", "sum over all dependencies"),
+        ("work", "sum of the work of all tasks"),
+        ("critical_work", "work along the critical path, without communication"),
+        (
+            "recorded_s",
+            "run time of the traced program: of its longest process, from the first to the last event",
+        ),
+    ];
 
     fn encode(&self) -> Contents {
-        let tasks = Table::new("tasks").u32("task", 0..to_u32(self.tasks.len()));
         let bytes: u128 = self.dependencies.iter().map(|edge| u128::from(edge.bytes)).sum();
+        let names = self.names.iter().map(|name| TaskName { name: name.clone() });
         let contents = Contents::new()
-            .table(encode_tasks(tasks, &self.tasks))
-            .table(encode_dependencies(Table::new("edges"), &self.dependencies));
-        let contents = match self.names.is_empty() {
-            true => contents,
-            false => contents.table(Table::new("names").text("name", &self.names)),
-        };
+            .table(Task::table(&self.tasks))
+            .table(Dependency::table(&self.dependencies))
+            .given(TaskName::table(names));
         let contents = match self.unit {
             WorkUnit::Seconds => contents,
             WorkUnit::Time => contents.attribute("unit", "time".into()),
@@ -233,30 +269,35 @@ impl Codec for TaskDag {
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        let tasks = folder.table("tasks")?;
-        tasks.index("task")?;
         let unit = match folder.description().attributes.get("unit").and_then(|unit| unit.as_str()) {
             None => WorkUnit::Seconds,
             Some("time") => WorkUnit::Time,
             Some(other) => return Err(folder.invalid(UnknownUnit(other.to_owned()))),
         };
         let dag = Self {
-            names: folder
-                .optional_table("names")?
-                .map_or_else(|| Ok(Vec::new()), |table| table.text("name"))?,
+            names: folder.given_rows()?.into_iter().map(|TaskName { name }| name).collect(),
             unit,
             recorded_s: folder.description().metrics.get("recorded_s").copied(),
-            tasks: decode_tasks(&tasks)?,
-            dependencies: decode_dependencies(&folder.table("edges")?)?,
+            tasks: folder.rows()?,
+            dependencies: folder.rows()?,
         };
         dag.check().map_err(|error| folder.invalid(error))?;
         Ok(dag)
     }
 }
 
-rows!(encode_tasks, decode_tasks: Task { optional_u32 rank, f64 work });
+table_rows!("tasks": Task [task = "task, from 0"] {
+    rank: Option<u32> = "MPI rank that runs it, in a traced program",
+    work: f64 = "seconds, or the unit of the file",
+});
 
-rows!(encode_dependencies, decode_dependencies: Dependency { u32 source, u32 destination, u64 bytes });
+table_rows!("edges": Dependency {
+    source: u32 = "task that has to be done first",
+    destination: u32 = "task that depends on it",
+    bytes: u64 = "bytes sent from one to the other",
+});
+
+table_rows!("names" if "where tasks have names": struct TaskName { name: String = "name of the task of this row" });
 
 #[derive(Debug, thiserror::Error)]
 #[error("unknown unit of work `{0}`")]
@@ -264,6 +305,22 @@ struct UnknownUnit(String);
 
 impl Codec for Events {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str = "Every message of a trace.";
+    const TABLES: &'static [TableForm] = &[TableForm {
+        name: "messages",
+        when: "",
+        columns: &[&[
+            column::<Option<f64>>("time_s", "seconds after the first event of the trace"),
+            column::<u32>("source", "rank that sends"),
+            column::<u32>("destination", "rank that receives"),
+            column::<Option<u32>>("tag", "MPI tag"),
+            column::<u64>("bytes", "length"),
+            column::<String>("communicator", "name of the communicator, else its number"),
+            column::<Option<String>>("operation", "MPI call that sends it"),
+            column::<Option<String>>("region", "function around the call"),
+        ]],
+    }];
+    const METRICS: &'static [(&'static str, &'static str)] = &[("messages", "number of messages")];
 
     fn encode(&self) -> Contents {
         Contents::new()
@@ -282,49 +339,45 @@ impl Codec for Events {
 
 impl Codec for TraceSummary {
     const SCHEMA: u32 = 1;
+    const CONTENTS: &'static str = "A program in a few numbers.";
+    const TABLES: &'static [TableForm] =
+        &[RankSummary::TABLE, TableForm { name: HEAVIEST, ..Edge::TABLE }, PhaseSummary::TABLE];
 
     fn encode(&self) -> Contents {
-        let ranks = Table::new("ranks").u32("rank", 0..to_u32(self.ranks.len()));
-        let contents = Contents::new()
-            .table(encode_ranks(ranks, &self.ranks))
-            .table(encode_edges(Table::new("heaviest"), &self.heaviest))
-            .metrics(&self.totals);
-        if self.phases.is_empty() {
-            return contents;
-        }
-        let phases = Table::new("phases").u32("phase", 0..to_u32(self.phases.len()));
-        contents.table(encode_summaries(phases, &self.phases))
+        Contents::new()
+            .table(RankSummary::table(&self.ranks))
+            .table(Edge::add(Table::new(HEAVIEST), self.heaviest.iter()))
+            .given(PhaseSummary::table(&self.phases))
+            .metrics(&self.totals)
     }
 
     fn decode(folder: &Folder) -> Result<Self, ArtifactError> {
-        let ranks = folder.table("ranks")?;
-        ranks.index("rank")?;
         Ok(Self {
             totals: folder.description().metrics.clone(),
-            ranks: decode_ranks(&ranks)?,
-            heaviest: decode_edges(&folder.table("heaviest")?)?,
-            phases: optional(folder, "phases", |table| {
-                table.index("phase")?;
-                decode_summaries(table)
-            })?,
+            ranks: folder.rows()?,
+            heaviest: Edge::read(&folder.table(HEAVIEST)?)?.collect(),
+            phases: folder.given_rows()?,
         })
     }
 }
 
-rows!(encode_ranks, decode_ranks: RankSummary {
-    u64 messages_sent,
-    u64 bytes_sent,
-    u64 messages_received,
-    u64 bytes_received,
-    u32 partners,
-    optional_f64 compute_s,
-    optional_f64 communication_s,
-    optional_f64 collective_s,
+/// The table of the pairs that exchange most.
+const HEAVIEST: &str = "heaviest";
+
+table_rows!("ranks": RankSummary [rank = "MPI rank"] {
+    messages_sent: u64 = "messages it sends",
+    bytes_sent: u64 = "bytes it sends",
+    messages_received: u64 = "messages it receives",
+    bytes_received: u64 = "bytes it receives",
+    partners: u32 = "ranks it exchanges messages with",
+    compute_s: Option<f64> = "seconds outside of communication",
+    communication_s: Option<f64> = "seconds in communication calls",
+    collective_s: Option<f64> = "of these, seconds in collective operations",
 });
 
-rows!(encode_summaries, decode_summaries: PhaseSummary {
-    optional_text name,
-    u64 messages,
-    u64 bytes,
-    optional_f64 compute_s,
+table_rows!("phases" if "where the communication matrix has phases": PhaseSummary [phase = "phase"] {
+    name: Option<String> = "region that defines it",
+    messages: u64 = "messages in this phase",
+    bytes: u64 = "sum of their lengths",
+    compute_s: Option<f64> = "seconds outside of communication, over all ranks",
 });

@@ -85,7 +85,7 @@ fn empty_tables(tables: &mut Tables, stage: &StageForm) {
                 1 => format!("{}_{}", stage.name, table.name),
                 _ => format!("{}_{port}_{}", stage.name, table.name),
             };
-            let own = table.columns.iter().filter(|column| column.name != "*");
+            let own = table.columns().filter(|column| column.name != "*");
             let own = own.map(|column| (column.name.to_owned(), arrow_type(column.kind)));
             insert_empty(tables, &name, cell.clone().into_iter().chain(own));
         }

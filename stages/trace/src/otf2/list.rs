@@ -6,8 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{ArrayRef, Float64Array, StringArray, UInt32Array, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
-use hopmap_artifact::{ArtifactError, TableWriter};
+use hopmap_artifact::{ArtifactError, Codec, TableWriter};
 use hopmap_model::{Context, Error, Events};
 
 use super::communicators::{Communicators, NoReceiver, is_proc_null};
@@ -387,18 +386,7 @@ struct MessageWriter {
 impl MessageWriter {
     /// Creates a table.
     fn create(path: &Path, names: Names) -> Result<Self, ArtifactError> {
-        let column = |name: &str, kind: DataType, nullable| Field::new(name, kind, nullable);
-        let schema = Schema::new(vec![
-            column("time_s", DataType::Float64, true),
-            column("source", DataType::UInt32, false),
-            column("destination", DataType::UInt32, false),
-            column("tag", DataType::UInt32, true),
-            column("bytes", DataType::UInt64, false),
-            column("communicator", DataType::Utf8, false),
-            column("operation", DataType::Utf8, true),
-            column("region", DataType::Utf8, true),
-        ]);
-        Ok(Self { names, table: TableWriter::create(path, schema)? })
+        Ok(Self { names, table: TableWriter::create(path, Events::TABLES[0].schema())? })
     }
 
     /// Writes and clears a batch.

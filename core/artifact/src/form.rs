@@ -1,4 +1,6 @@
-//! Descriptions of kinds, tables and columns.
+//! Descriptions of kinds, tables and columns, for the reference.
+
+use arrow_schema::{DataType, Field, Schema};
 
 /// An artifact kind.
 #[derive(Debug)]
@@ -20,8 +22,21 @@ pub struct TableForm {
     pub name: &'static str,
     /// When it is written; empty for always.
     pub when: &'static str,
+    /// Its columns in groups, in the order in which they are written.
+    pub columns: &'static [&'static [ColumnForm]],
+}
+
+impl TableForm {
     /// Its columns, in the order in which they are written.
-    pub columns: &'static [ColumnForm],
+    pub fn columns(&self) -> impl Iterator<Item = &'static ColumnForm> + Clone {
+        self.columns.iter().copied().flatten()
+    }
+
+    /// Its columns as those of a Parquet file.
+    #[must_use]
+    pub fn schema(&self) -> Schema {
+        Schema::new(self.columns().map(|column| field(column.name, column.kind)).collect::<Vec<_>>())
+    }
 }
 
 /// A column of a table.
@@ -35,22 +50,13 @@ pub struct ColumnForm {
     pub meaning: &'static str,
 }
 
-pub(super) const fn always(name: &'static str, columns: &'static [ColumnForm]) -> TableForm {
-    TableForm { name, when: "", columns }
-}
-
-pub(super) const fn given(
-    name: &'static str,
-    when: &'static str,
-    columns: &'static [ColumnForm],
-) -> TableForm {
-    TableForm { name, when, columns }
-}
-
-pub(super) const fn column(name: &'static str, kind: &'static str, meaning: &'static str) -> ColumnForm {
-    ColumnForm { name, kind, meaning }
-}
-
-pub(super) const fn files(kind: &'static str, summary: &'static str) -> KindForm {
-    KindForm { kind, summary, tables: &[], metrics: &[] }
+/// The column of a type as that of a Parquet file.
+pub(crate) fn field(name: &str, kind: &str) -> Field {
+    let data_type = match kind.trim_end_matches('?') {
+        "u32" => DataType::UInt32,
+        "u64" => DataType::UInt64,
+        "f64" => DataType::Float64,
+        _ => DataType::Utf8,
+    };
+    Field::new(name, data_type, kind.ends_with('?'))
 }
