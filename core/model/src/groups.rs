@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Link, Node, NodeKind, Phase, SystemGraph};
+use hopmap_graph::distances;
 
 impl Phase {
     /// The groups of ranks that the messages of the phase connect, of two ranks or more each: ascending ranks, by the
@@ -61,21 +62,8 @@ impl SystemGraph {
 #[must_use]
 pub fn distances_from_hosts(nodes: &[Node], links: &[Link]) -> Vec<u32> {
     let neighbours = neighbours(nodes.len(), links.iter().map(|link| (link.source, link.destination)));
-    let mut distances = vec![u32::MAX; nodes.len()];
-    let hosts = (0..).zip(nodes).filter(|(_, node)| node.kind == NodeKind::Host);
-    let mut queue: Vec<u32> = hosts.map(|(host, _)| host).collect();
-    queue.iter().for_each(|&host| distances[host as usize] = 0);
-    let mut next = 0;
-    while let Some(&node) = queue.get(next) {
-        next += 1;
-        for &other in &neighbours[node as usize] {
-            if distances[other as usize] == u32::MAX {
-                distances[other as usize] = distances[node as usize] + 1;
-                queue.push(other);
-            }
-        }
-    }
-    distances
+    let hosts = (0..nodes.len()).filter(|&node| nodes[node].kind == NodeKind::Host);
+    distances(nodes.len(), hosts, |node| neighbours[node].iter().map(|&other| other as usize))
 }
 
 /// Sets unknown latencies of links, and unknown bandwidths by the distance of a link from the nearest host: the first one

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use hopmap_graph::UNREACHED;
+
 /// Sweeps over the layers that look for fewer crossings.
 const SWEEPS: usize = 8;
 
@@ -21,21 +23,8 @@ pub(crate) fn distances(
     neighbours: &[Vec<usize>],
     from: impl IntoIterator<Item = usize>,
 ) -> Vec<Option<usize>> {
-    let mut distances = vec![None; neighbours.len()];
-    let mut queue: Vec<usize> = from.into_iter().collect();
-    queue.iter().for_each(|&node| distances[node] = Some(0));
-    let mut next = 0;
-    while let Some(&node) = queue.get(next) {
-        next += 1;
-        let farther = distances[node].map(|distance| distance + 1);
-        for &other in &neighbours[node] {
-            if distances[other].is_none() {
-                distances[other] = farther;
-                queue.push(other);
-            }
-        }
-    }
-    distances
+    let distances = hopmap_graph::distances(neighbours.len(), from, |node| neighbours[node].iter().copied());
+    distances.into_iter().map(|distance| (distance != UNREACHED).then_some(distance as usize)).collect()
 }
 
 /// Sorts layers by the mean place of neighbours in the layers before, then in those behind, and so on; keeps the order with the fewest

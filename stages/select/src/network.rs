@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use hopmap_graph::DisjointSets;
 use hopmap_model::{NodeKind, Paths, SystemGraph};
 
 use crate::SelectError;
@@ -55,54 +56,25 @@ impl Widths {
         if count == 1 {
             return Ok((f64::INFINITY, vec![chosen.to_vec()]));
         }
-        let mut groups = Groups::new(self.nodes, hosts, chosen);
+        let mut hosts_at = vec![0; self.nodes];
+        chosen.iter().for_each(|&host| hosts_at[hosts[host as usize].node as usize] += 1);
+        let mut largest = usize::from(!chosen.is_empty());
+        let mut groups = DisjointSets::with_weights(hosts_at);
         for joints in self.joints.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
-            joints.iter().for_each(|&(_, a, b)| groups.join(a, b));
-            let mut found: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-            if groups.largest < count {
+            let sizes = joints.iter().filter_map(|&(_, a, b)| groups.join(a as usize, b as usize));
+            largest = sizes.fold(largest, usize::max);
+            if largest < count {
                 continue;
             }
+            let group_of = groups.numbers();
+            let mut found: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
             for &host in chosen {
-                found.entry(groups.root(hosts[host as usize].node)).or_default().push(host);
+                found.entry(group_of[hosts[host as usize].node as usize]).or_default().push(host);
             }
             let groups = found.into_values().filter(|group| group.len() >= count).collect();
             return Ok((joints[0].0, groups));
         }
         Err(SelectError::in_pieces(count))
-    }
-}
-
-/// Connected components, with the number of hosts in each (union-find).
-struct Groups {
-    parent: Vec<u32>,
-    hosts: Vec<usize>,
-    largest: usize,
-}
-
-impl Groups {
-    fn new(nodes: usize, hosts: &[Host], chosen: &[u32]) -> Self {
-        let mut count = vec![0; nodes];
-        chosen.iter().for_each(|&host| count[hosts[host as usize].node as usize] += 1);
-        Self { parent: (0..nodes as u32).collect(), hosts: count, largest: usize::from(!chosen.is_empty()) }
-    }
-
-    fn root(&mut self, mut node: u32) -> u32 {
-        while self.parent[node as usize] != node {
-            self.parent[node as usize] = self.parent[self.parent[node as usize] as usize];
-            node = self.parent[node as usize];
-        }
-        node
-    }
-
-    /// Joins by index; path halving in `root` keeps paths short.
-    fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.root(a), self.root(b));
-        if a != b {
-            let (root, other) = (a.min(b), a.max(b));
-            self.parent[other as usize] = root;
-            self.hosts[root as usize] += self.hosts[other as usize];
-            self.largest = self.largest.max(self.hosts[root as usize]);
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::neighbours::{Bundle, Bundles, Neighbours, nth_link};
 use crate::{Forward, Link, LinkState, NodeKind, NodeState, SystemGraph, Ties};
+use hopmap_graph::distances;
 
 /// Distance of unreachable nodes.
 const UNREACHED: u16 = u16::MAX;
@@ -390,25 +391,16 @@ impl Tables {
 /// largest number of upward links of a node. The tier of a node is its distance to the nearest host.
 fn dividers(is_host: &[bool], out: &Neighbours) -> Vec<u64> {
     let nodes = is_host.len();
-    let mut tier: Vec<usize> = is_host.iter().map(|&is_host| if is_host { 0 } else { usize::MAX }).collect();
-    let mut queue: Vec<u32> = (0..nodes as u32).filter(|&node| is_host[node as usize]).collect();
-    let mut next = 0;
-    while let Some(&node) = queue.get(next) {
-        next += 1;
-        for &(other, _) in out.of(node) {
-            if tier[other as usize] == usize::MAX {
-                tier[other as usize] = tier[node as usize] + 1;
-                queue.push(other);
-            }
-        }
-    }
-    let tiers = tier.iter().filter(|&&tier| tier != usize::MAX).max().map_or(1, |most| most + 1);
+    let hosts = (0..nodes).filter(|&node| is_host[node]);
+    let tier = distances(nodes, hosts, |node| out.of(node as u32).iter().map(|(other, _)| *other as usize));
+    let tiers = tier.iter().filter(|&&tier| tier != u32::MAX).max().map_or(1, |most| *most as usize + 1);
     let mut ways = vec![1u64; tiers];
     for node in 0..nodes as u32 {
         let own = tier[node as usize];
-        if own > 0 && own != usize::MAX {
+        if own > 0 && own != u32::MAX {
             let up = out.of(node).iter().filter(|(other, _)| tier[*other as usize] == own + 1).count();
-            ways[own] = ways[own].max(up as u64);
+            let ways = &mut ways[own as usize];
+            *ways = (*ways).max(up as u64);
         }
     }
     // Below tier 1 there are only hosts.
@@ -416,5 +408,5 @@ fn dividers(is_host: &[bool], out: &Neighbours) -> Vec<u64> {
     for tier in 1..tiers {
         below[tier + 1] = below[tier].saturating_mul(ways[tier]);
     }
-    tier.iter().map(|&tier| if tier == usize::MAX { 1 } else { below[tier] }).collect()
+    tier.iter().map(|&tier| if tier == u32::MAX { 1 } else { below[tier as usize] }).collect()
 }

@@ -6,6 +6,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use hopmap_graph::DisjointSets;
 use hopmap_model::{Link, LinkState, NodeKind, Paths, SystemGraph};
 
 use crate::network::{PairRates, Rate, has_rates};
@@ -309,7 +310,7 @@ fn route(system: &SystemGraph, paths: &Paths, inner: &[bool], from: u32, to: u32
 /// Groups of places that grow with the threshold, and the nodes that their inner routes visit.
 struct Groups<'a> {
     places: &'a [Place],
-    parent: Vec<usize>,
+    sets: DisjointSets,
     /// Nodes on routes within the group of each root, its hosts included.
     nodes: Vec<Vec<u32>>,
     before: Distance,
@@ -319,30 +320,21 @@ impl<'a> Groups<'a> {
     fn new(places: &'a [Place]) -> Self {
         Self {
             places,
-            parent: (0..places.len()).collect(),
+            sets: DisjointSets::with_weights(places.iter().map(|place| place.1).collect()),
             nodes: places.iter().map(|place| vec![place.0]).collect(),
             before: (0, 0),
         }
     }
 
-    fn root(&mut self, mut host: usize) -> usize {
-        while self.parent[host] != host {
-            self.parent[host] = self.parent[self.parent[host]];
-            host = self.parent[host];
-        }
-        host
-    }
-
     /// Joins places that are nearer than a threshold.
     fn join(&mut self, routes: &Routes<'_>, links: Option<(&SystemGraph, &Paths)>, threshold: Distance) {
         let count = self.places.len();
-        let roots: Vec<usize> = (0..count).map(|place| self.root(place)).collect();
+        let roots: Vec<usize> = (0..count).map(|place| self.sets.root(place)).collect();
         let joined = self.before..threshold;
         for a in 0..count {
             for b in (a + 1..count).filter(|&b| joined.contains(&routes.distance(a, b))) {
-                let (from, to) = (self.root(a), self.root(b));
-                if from != to {
-                    self.parent[to] = from;
+                let (from, to) = (self.sets.root(a), self.sets.root(b));
+                if self.sets.join(a, b).is_some() {
                     let nodes = std::mem::take(&mut self.nodes[to]);
                     self.nodes[from].extend(nodes);
                 }
@@ -353,7 +345,7 @@ impl<'a> Groups<'a> {
         // The routes of all new pairs of a group, also of those that are farther apart than the threshold.
         let mut is_known = vec![false; system.nodes.len()];
         for root in 0..count {
-            let members: Vec<usize> = (0..count).filter(|&place| self.root(place) == root).collect();
+            let members: Vec<usize> = (0..count).filter(|&place| self.sets.root(place) == root).collect();
             let nodes = &mut self.nodes[root];
             nodes.iter().for_each(|&node| is_known[node as usize] = true);
             for (&a, &b) in members.iter().flat_map(|a| members.iter().map(move |b| (a, b))) {
@@ -370,18 +362,8 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Slots by root.
-    fn sizes(&mut self) -> Vec<usize> {
-        let mut sizes = vec![0; self.places.len()];
-        for host in 0..self.places.len() {
-            let root = self.root(host);
-            sizes[root] += self.places[host].1;
-        }
-        sizes
-    }
-
     fn largest(&mut self) -> usize {
-        self.sizes().into_iter().max().unwrap_or(0)
+        (0..self.places.len()).map(|place| self.sets.weight(place)).max().unwrap_or(0)
     }
 
     /// The capacities between the groups: of the links that leave the nodes of a group. A route out of a group
@@ -389,10 +371,10 @@ impl<'a> Groups<'a> {
     fn division(&mut self, system: &SystemGraph, level: usize) -> Option<Division> {
         let mut group_of = vec![usize::MAX; system.nodes.len()];
         for host in 0..self.places.len() {
-            group_of[self.places[host].0 as usize] = self.root(host);
+            group_of[self.places[host].0 as usize] = self.sets.root(host);
         }
         let (mut total, mut most_out, mut most_in) = (0.0, 0.0_f64, 0.0_f64);
-        let roots: Vec<usize> = (0..self.places.len()).filter(|&host| self.parent[host] == host).collect();
+        let roots: Vec<usize> = (0..self.places.len()).filter(|&host| self.sets.root(host) == host).collect();
         for root in roots {
             let mut is_member = vec![false; system.nodes.len()];
             for &node in &self.nodes[root] {
@@ -416,9 +398,9 @@ impl<'a> Groups<'a> {
             most_out = most_out.max(out);
             most_in = most_in.max(into);
         }
-        let sizes = self.sizes();
-        let of_groups = || sizes.iter().copied().filter(|&size| size > 0);
-        let (slots, least_slots) = (of_groups().max().unwrap_or(0), of_groups().min().unwrap_or(0));
+        let sizes = (0..self.places.len()).map(|place| self.sets.weight(place));
+        let least_slots = sizes.filter(|&size| size > 0).min().unwrap_or(0);
+        let slots = self.largest();
         Some(Division { level, slots, least_slots, total, most_out, most_in })
     }
 }

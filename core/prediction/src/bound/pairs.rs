@@ -13,6 +13,7 @@ use foldhash::fast::RandomState;
 use super::clocks::{Clocks, RankClock, Transfer, partners};
 use super::machine::{Level, Machine};
 use super::steps::{Step, Steps};
+use hopmap_graph::DisjointSets;
 
 /// Steps that may be followed for all pairs: a multiple of those of the program, or this number.
 const EFFORT: usize = 4;
@@ -57,9 +58,11 @@ fn candidates(steps: &Steps<'_>, machine: &Machine, effort: usize) -> Vec<(u32, 
     }
     let mut pairs: Vec<((u32, u32), f64)> = weights.into_iter().collect();
     pairs.sort_by(|x, y| y.1.total_cmp(&x.1));
-    let mut forest = Forest::new(steps.ranks());
-    let (mut first, others): (Vec<_>, Vec<_>) =
-        pairs.into_iter().map(|pair| pair.0).partition(|&(a, b)| forest.join(a, b).is_some());
+    let mut forest = DisjointSets::new(steps.ranks());
+    let (mut first, others): (Vec<_>, Vec<_>) = pairs
+        .into_iter()
+        .map(|pair| pair.0)
+        .partition(|&(a, b)| forest.join(a as usize, b as usize).is_some());
     first.extend(others);
     let steps_of = |rank: u32| steps.of_rank(rank).len();
     let mut used = 0;
@@ -72,40 +75,11 @@ fn candidates(steps: &Steps<'_>, machine: &Machine, effort: usize) -> Vec<(u32, 
 
 /// Adds pairs until they connect more than `most` ranks; the value of the last one.
 fn connecting(ranks: usize, pairs: impl Iterator<Item = (u32, u32, f64)>, most: usize) -> Option<f64> {
-    let mut forest = Forest::new(ranks);
-    pairs.into_iter().find(|&(a, b, _)| forest.join(a, b).is_some_and(|size| size > most)).map(|pair| pair.2)
-}
-
-/// Disjoint sets of ranks.
-struct Forest {
-    parent: Vec<u32>,
-    size: Vec<usize>,
-}
-
-impl Forest {
-    fn new(ranks: usize) -> Self {
-        Self { parent: (0..ranks as u32).collect(), size: vec![1; ranks] }
-    }
-
-    fn root(&mut self, mut rank: u32) -> usize {
-        while self.parent[rank as usize] != rank {
-            let above = self.parent[self.parent[rank as usize] as usize];
-            self.parent[rank as usize] = above;
-            rank = above;
-        }
-        rank as usize
-    }
-
-    /// Joins the sets of two ranks; their size if they were different.
-    fn join(&mut self, a: u32, b: u32) -> Option<usize> {
-        let (a, b) = (self.root(a), self.root(b));
-        if a == b {
-            return None;
-        }
-        self.parent[b] = a as u32;
-        self.size[a] += self.size[b];
-        Some(self.size[a])
-    }
+    let mut forest = DisjointSets::new(ranks);
+    pairs
+        .into_iter()
+        .find(|&(a, b, _)| forest.join(a as usize, b as usize).is_some_and(|size| size > most))
+        .map(|pair| pair.2)
 }
 
 /// The runs of every rank, in an order without waiting.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use hopmap_graph::DisjointSets;
 use hopmap_objective::Problem;
 
 /// Largest clusters below all ranks: as many ranks as fit below a switch, and not more, show how a switch cuts them.
@@ -51,12 +52,18 @@ impl Weights {
             .filter(|(_, rank, other)| rank < other)
             .collect();
         edges.sort_unstable_by(|a, b| b.cmp(a));
-        let mut forest = Forest::new(self.of.len());
+        let mut sets = DisjointSets::new(self.of.len());
+        let mut largest = 1;
         let mut joined = Vec::new();
         let mut steps = vec![(0, 1)];
         for equal in edges.chunk_by(|a, b| a.0 == b.0) {
-            joined.extend(equal.iter().map(|&(_, a, b)| (a, b)).filter(|&(a, b)| forest.join(a, b)));
-            steps.push((joined.len(), forest.largest));
+            for &(_, a, b) in equal {
+                if let Some(size) = join(&mut sets, (a, b)) {
+                    largest = largest.max(size);
+                    joined.push((a, b));
+                }
+            }
+            steps.push((joined.len(), largest));
         }
         let mut lengths: Vec<usize> = SIZES
             .iter()
@@ -66,47 +73,18 @@ impl Weights {
             .collect();
         lengths.dedup();
         let clustering = |length: usize| {
-            let mut forest = Forest::new(self.of.len());
-            joined[..length].iter().for_each(|&(a, b)| {
-                forest.join(a, b);
-            });
-            (0..self.of.len() as u32).map(|rank| forest.root(rank)).collect()
+            let mut sets = DisjointSets::new(self.of.len());
+            joined[..length].iter().for_each(|&pair| _ = join(&mut sets, pair));
+            (0..self.of.len()).map(|rank| sets.root(rank) as u32).collect()
         };
         lengths.into_iter().map(clustering).collect()
     }
 }
 
-/// Sets of ranks that grow together.
-struct Forest {
-    parent: Vec<u32>,
-    size: Vec<usize>,
-    largest: usize,
-}
-
-impl Forest {
-    fn new(ranks: usize) -> Self {
-        Self { parent: (0..ranks as u32).collect(), size: vec![1; ranks], largest: 1 }
-    }
-
-    fn root(&self, mut rank: u32) -> u32 {
-        while self.parent[rank as usize] != rank {
-            rank = self.parent[rank as usize];
-        }
-        rank
-    }
-
-    /// Joins the sets of two ranks; `false` if they are one.
-    fn join(&mut self, a: u32, b: u32) -> bool {
-        let [a, b] = [a, b].map(|rank| self.root(rank));
-        if a == b {
-            return false;
-        }
-        let (small, large) = if self.size[a as usize] < self.size[b as usize] { (a, b) } else { (b, a) };
-        self.parent[small as usize] = large;
-        self.size[large as usize] += self.size[small as usize];
-        self.largest = self.largest.max(self.size[large as usize]);
-        true
-    }
+/// Joins the sets of two ranks under the root of the larger one; its size if they were different.
+fn join(sets: &mut DisjointSets, (a, b): (u32, u32)) -> Option<usize> {
+    let (a, b) = (a as usize, b as usize);
+    if sets.weight(a) < sets.weight(b) { sets.join(b, a) } else { sets.join(a, b) }
 }
 
 /// Clusters that are alike.

@@ -4,8 +4,9 @@
 //! distances from its corners, for any order of its ranks, and verified edge by edge; the cheapest boxes are
 //! chosen.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
+use hopmap_graph::UNREACHED;
 use hopmap_objective::Problem;
 
 use super::multisection::Tree;
@@ -204,21 +205,7 @@ fn index(position: Sides, sides: Sides) -> u64 {
 
 /// Distances in edges from a rank to all others; `None` if the graph is not connected.
 fn distances(problem: &Problem, from: u32) -> Option<Vec<u32>> {
-    const FAR: u32 = u32::MAX;
-    let mut distances = vec![FAR; problem.ranks()];
-    let mut queue = VecDeque::from([from]);
-    distances[from as usize] = 0;
-    let mut reached = 0;
-    while let Some(rank) = queue.pop_front() {
-        reached += 1;
-        let next = distances[rank as usize] + 1;
-        for neighbour in problem.neighbours(rank) {
-            let distance = &mut distances[neighbour.rank as usize];
-            if *distance == FAR {
-                *distance = next;
-                queue.push_back(neighbour.rank);
-            }
-        }
-    }
-    (reached == problem.ranks()).then_some(distances)
+    let near = |rank: usize| problem.neighbours(rank as u32).iter().map(|near| near.rank as usize);
+    let distances = hopmap_graph::distances(problem.ranks(), [from as usize], near);
+    (!distances.contains(&UNREACHED)).then_some(distances)
 }

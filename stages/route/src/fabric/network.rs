@@ -1,5 +1,6 @@
 //! The links between switches, and the hosts at each switch, by dense numbers.
 
+use hopmap_graph::distances;
 use hopmap_model::{LinkState, NodeKind, NodeState, SystemGraph};
 
 use crate::error::{Result, fail};
@@ -160,20 +161,10 @@ impl<'a> FabricNetwork<'a> {
 
     /// Hops from every switch to the nearest of some; 0 if unreachable.
     pub(super) fn distances(&self, targets: &[u32]) -> Vec<u32> {
-        let mut distances = vec![u32::MAX; self.switches.len()];
-        let mut queue: Vec<u32> = targets.to_vec();
-        targets.iter().for_each(|&target| distances[target as usize] = 0);
-        let mut at = 0;
-        while let Some(&switch) = queue.get(at) {
-            at += 1;
-            for &channel in &self.entering[switch as usize] {
-                let from = self.channels[channel as usize].from;
-                if distances[from as usize] == u32::MAX {
-                    distances[from as usize] = distances[switch as usize] + 1;
-                    queue.push(from);
-                }
-            }
-        }
+        let from = |channel: &u32| self.channels[*channel as usize].from as usize;
+        let before = |switch: usize| self.entering[switch].iter().map(from);
+        let targets = targets.iter().map(|&target| target as usize);
+        let mut distances = distances(self.switches.len(), targets, before);
         distances.iter_mut().filter(|far| **far == u32::MAX).for_each(|far| *far = 0);
         distances
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::network::{Channel, FabricNetwork};
 use super::product::Product;
+use hopmap_graph::distances;
 
 /// What a packet may do after each channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,9 +125,10 @@ impl Order {
                 channels.push((channel, from, to));
             }
         }
-        let far = |from: &usize| distances(&neighbours, *from).into_iter().max();
+        let of = |place: usize| neighbours[place].iter().copied();
+        let far = |from: &usize| distances(neighbours.len(), [*from], of).into_iter().max();
         let Some(middle) = (0..switches.len()).min_by_key(far) else { return false };
-        let from_middle = distances(&neighbours, middle);
+        let from_middle = distances(neighbours.len(), [middle], of);
         for (channel, from, to) in channels {
             self.up[channel as usize] = (from_middle[to], to) < (from_middle[from], from);
         }
@@ -139,22 +141,4 @@ impl Order {
             [channel, next].map(|at| (self.stages[at as usize], self.up[at as usize]));
         stage < next_stage || (stage == next_stage && (is_up || !goes_up))
     }
-}
-
-/// Hops from a place to all others.
-fn distances(neighbours: &[Vec<usize>], from: usize) -> Vec<u32> {
-    let mut far = vec![u32::MAX; neighbours.len()];
-    far[from] = 0;
-    let mut queue = vec![from];
-    let mut at = 0;
-    while let Some(&place) = queue.get(at) {
-        at += 1;
-        for &other in &neighbours[place] {
-            if far[other] == u32::MAX {
-                far[other] = far[place] + 1;
-                queue.push(other);
-            }
-        }
-    }
-    far
 }

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::network::FabricNetwork;
+use hopmap_graph::DisjointSets;
 
 /// Part of the switches, and of the links of every dimension, that have to be there.
 const LEAST_FOUND: f64 = 0.9;
@@ -32,8 +33,8 @@ impl Product {
         let pairs = |switch: u32| neighbours[switch as usize].iter().map(move |&other| (switch, other));
         let edges: Vec<(u32, u32)> = (0..switches as u32).flat_map(pairs).filter(|(a, b)| a < b).collect();
         let places: BTreeMap<(u32, u32), u32> = edges.iter().copied().zip(0..).collect();
-        let place = |a: u32, b: u32| places[&(a.min(b), a.max(b))];
-        let mut groups = Groups::new(edges.len());
+        let place = |a: u32, b: u32| places[&(a.min(b), a.max(b))] as usize;
+        let mut groups = DisjointSets::new(edges.len());
         pairs_of_links(&neighbours, is_over, &mut |[switch, one, other], corner| {
             if let Some(corner) = corner {
                 groups.join(place(switch, one), place(other, corner));
@@ -41,30 +42,27 @@ impl Product {
             }
         })?;
         // By two groups, how many more pairs of their links span no square.
-        let mut votes: BTreeMap<(u32, u32), i64> = BTreeMap::new();
+        let mut votes: BTreeMap<(usize, usize), i64> = BTreeMap::new();
         pairs_of_links(&neighbours, is_over, &mut |[switch, one, other], corner| {
             let (a, b) = (groups.root(place(switch, one)), groups.root(place(switch, other)));
             *votes.entry((a.min(b), a.max(b))).or_default() += if corner.is_none() { 1 } else { -1 };
         })?;
-        votes.into_iter().filter(|(_, votes)| *votes > 0).for_each(|((a, b), _)| groups.join(a, b));
-        let roots: BTreeSet<u32> = (0..edges.len() as u32).map(|edge| groups.root(edge)).collect();
-        let number: BTreeMap<u32, u32> = roots.into_iter().zip(0..).collect();
-        if number.len() < 2 {
+        votes.into_iter().filter(|(_, votes)| *votes > 0).for_each(|((a, b), _)| _ = groups.join(a, b));
+        let dimension_of = groups.numbers();
+        let count = dimension_of.iter().max().map_or(0, |last| last + 1);
+        if count < 2 {
             return None;
         }
-        let mut dimension = |a: u32, b: u32| number[&groups.root(place(a, b))];
+        let dimension = |a: u32, b: u32| dimension_of[place(a, b)];
         let dimensions = network.channels.iter().map(|channel| dimension(channel.from, channel.to)).collect();
         let of_edges: Vec<u32> = edges.iter().map(|&(a, b)| dimension(a, b)).collect();
         // Switches that are joined without a dimension have the same coordinate in it.
-        let coordinates: Vec<Vec<u32>> = (0..number.len() as u32)
+        let coordinates: Vec<Vec<u32>> = (0..count)
             .map(|dimension| {
-                let mut parts = Groups::new(switches);
+                let mut parts = DisjointSets::new(switches);
                 let others = edges.iter().zip(&of_edges).filter(|(_, own)| **own != dimension);
-                others.for_each(|((a, b), _)| parts.join(*a, *b));
-                let roots: Vec<u32> = (0..switches as u32).map(|switch| parts.root(switch)).collect();
-                let distinct: BTreeMap<u32, u32> =
-                    roots.iter().copied().collect::<BTreeSet<u32>>().into_iter().zip(0..).collect();
-                roots.iter().map(|root| distinct[root]).collect()
+                others.for_each(|((a, b), _)| _ = parts.join(*a as usize, *b as usize));
+                parts.numbers()
             })
             .collect();
         Self { dimensions, coordinates }.checked(switches, &edges, &of_edges)
@@ -126,26 +124,4 @@ fn pairs_of_links(
         }
     }
     Some(())
-}
-
-/// Disjoint sets.
-struct Groups(Vec<u32>);
-
-impl Groups {
-    fn new(count: usize) -> Self {
-        Self((0..count as u32).collect())
-    }
-
-    fn root(&mut self, mut at: u32) -> u32 {
-        while self.0[at as usize] != at {
-            self.0[at as usize] = self.0[self.0[at as usize] as usize];
-            at = self.0[at as usize];
-        }
-        at
-    }
-
-    fn join(&mut self, one: u32, other: u32) {
-        let (one, other) = (self.root(one), self.root(other));
-        self.0[one.max(other) as usize] = one.min(other);
-    }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use hopmap_graph::{UNREACHED, distances};
 use hopmap_model::LinkState;
 
 use crate::problem::{Problem, TOLERANCE};
 
 /// Infinite distance.
-pub(super) const FAR: u32 = u32::MAX;
+pub(super) const FAR: u32 = UNREACHED;
 
 /// The links of a machine in flat arrays, with their capacities.
 #[derive(Debug, Clone)]
@@ -98,21 +99,12 @@ impl Fabric {
     /// Distances through switches from a host to every node, or from every node to a host, over links that satisfy a predicate.
     pub(super) fn hops(&self, host: u32, is_from: bool, passes: impl Fn(u32) -> bool) -> Vec<u32> {
         let (links, ends) = if is_from { (&self.leaving, &self.head) } else { (&self.arriving, &self.tail) };
-        let mut hops = vec![FAR; self.is_host.len()];
-        hops[host as usize] = 0;
-        let mut queue = std::collections::VecDeque::from([host]);
-        while let Some(node) = queue.pop_front() {
-            for &link in links.row(node) {
-                let next = ends[link as usize];
-                if hops[next as usize] == FAR && passes(link) {
-                    hops[next as usize] = hops[node as usize] + 1;
-                    if !self.is_host[next as usize] {
-                        queue.push_back(next);
-                    }
-                }
-            }
-        }
-        hops
+        let next = |node: usize| {
+            let is_through = node == host as usize || !self.is_host[node];
+            let links = links.row(node as u32).iter().filter(move |_| is_through);
+            links.filter(|link| passes(**link)).map(|&link| ends[link as usize] as usize)
+        };
+        distances(self.is_host.len(), [host as usize], next)
     }
 
     /// The index of the node at the end of a link: nodes follow all links.

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 
-use hopmap_model::{Link, LinkState, NodeKind, NodeState, SystemGraph};
+use hopmap_graph::UNREACHED;
+use hopmap_model::{Link, LinkState, NodeKind, NodeState, SystemGraph, distances_from_hosts};
 
 /// The nodes and links of the machine: one edge for both directions of a link, and an arrow if the opposite
 /// direction is missing.
@@ -54,28 +55,8 @@ pub(super) fn svg(system: &SystemGraph) -> (String, Vec<String>) {
 
 /// Number of links from each node to the nearest host, in either direction; `None` if not connected to one.
 fn tiers(system: &SystemGraph) -> Vec<Option<u32>> {
-    let mut neighbours = vec![Vec::new(); system.nodes.len()];
-    for link in &system.links {
-        for (from, to) in [(link.source, link.destination), (link.destination, link.source)] {
-            if let Some(neighbours) = neighbours.get_mut(from as usize) {
-                neighbours.push(to);
-            }
-        }
-    }
-    let mut tiers: Vec<Option<u32>> =
-        system.nodes.iter().map(|node| (node.kind == NodeKind::Host).then_some(0)).collect();
-    let mut queue: VecDeque<u32> =
-        (0..).zip(&tiers).filter(|(_, tier)| tier.is_some()).map(|(node, _): (u32, _)| node).collect();
-    while let Some(node) = queue.pop_front() {
-        let next = tiers.get(node as usize).copied().flatten().map(|tier| tier + 1);
-        for &neighbour in neighbours.get(node as usize).map_or(&[][..], Vec::as_slice) {
-            if let Some(tier @ None) = tiers.get_mut(neighbour as usize) {
-                *tier = next;
-                queue.push_back(neighbour);
-            }
-        }
-    }
-    tiers
+    let distances = distances_from_hosts(&system.nodes, &system.links).into_iter();
+    distances.map(|distance| (distance != UNREACHED).then_some(distance)).collect()
 }
 
 /// Puts the switches of a tier side by side; a network of hosts only has no tiers.

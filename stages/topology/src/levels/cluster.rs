@@ -3,6 +3,7 @@
 //! `kodama`, which is sequential: ties are broken by index. Pairs that contradict all others are repaired
 //! first, and all joins are divided into levels afterwards.
 
+use hopmap_graph::DisjointSets;
 use hopmap_statistics::lower_median;
 use kodama::{Method, linkage};
 
@@ -61,26 +62,17 @@ fn floor(machine: &Machine) -> f64 {
 
 /// Joins of hosts, with host indexes replaced by slots, none lower than the joins inside its hosts.
 fn raised(between: Vec<Join>, heights: &[f64], first_slots: &[u32]) -> Vec<Join> {
-    let mut group: Vec<usize> = (0..heights.len()).collect();
+    let mut groups = DisjointSets::new(heights.len());
     let mut height_of_group = heights.to_vec();
     let raise = |join: Join| {
-        let [a, b] = [join.slots.0, join.slots.1].map(|host| root(&mut group, host as usize));
+        let [a, b] = [join.slots.0, join.slots.1].map(|host| groups.root(host as usize));
         let height = join.height.max(height_of_group[a]).max(height_of_group[b]);
-        group[b] = a;
+        groups.join(a, b);
         height_of_group[a] = height;
         let slots = (first_slots[join.slots.0 as usize], first_slots[join.slots.1 as usize]);
         Join { slots, height, is_of_hosts: true, ..join }
     };
     between.into_iter().map(raise).collect()
-}
-
-/// The representative of a group, with path halving.
-pub(super) fn root(group: &mut [usize], mut member: usize) -> usize {
-    while group[member] != member {
-        group[member] = group[group[member]];
-        member = group[member];
-    }
-    member
 }
 
 /// The joins of some items, with item indexes instead of slots.

@@ -1,11 +1,12 @@
 //! Builds the machine from levels: groups, costs, switches and links.
 
+use hopmap_graph::DisjointSets;
 use hopmap_model::{
     CostModel, Levels, Link, Node, NodeState, Routing, Slot, SystemGraph, is_bandwidth, is_time,
 };
 use hopmap_statistics::lower_median;
 
-use super::cluster::{Join, root};
+use super::cluster::Join;
 use super::machine::{Known, Machine, Pairs};
 
 const SECONDS: f64 = 1e-6;
@@ -53,24 +54,13 @@ fn groups(machine: &Machine, joins: &[Join], level_of_join: &[usize]) -> Vec<Vec
     let mut order: Vec<usize> = (0..joins.len()).collect();
     order.sort_by_key(|&join| level_of_join[join]);
     let mut joins = order.into_iter().map(|join| (level_of_join[join], joins[join].slots)).peekable();
-    let mut group: Vec<usize> = (0..slots).collect();
+    let mut sets = DisjointSets::new(slots);
     let mut groups = Vec::with_capacity(levels);
     for level in 0..levels {
         while let Some((_, (a, b))) = joins.next_if(|join| join.0 == level) {
-            let (a, b) = (root(&mut group, a as usize), root(&mut group, b as usize));
-            group[a.max(b)] = a.min(b);
+            sets.join(a as usize, b as usize);
         }
-        let mut number_of_root = vec![u32::MAX; slots];
-        let mut next = 0;
-        let number = |slot| {
-            let root = root(&mut group, slot);
-            if number_of_root[root] == u32::MAX {
-                number_of_root[root] = next;
-                next += 1;
-            }
-            number_of_root[root]
-        };
-        groups.push((0..slots).map(number).collect());
+        groups.push(sets.numbers());
     }
     groups
 }
