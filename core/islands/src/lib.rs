@@ -9,9 +9,11 @@ mod budget;
 mod curve;
 mod evolution;
 mod meter;
+mod resumable;
 mod spread;
 
 pub use budget::{Budget, Candidate, Counts, Island, Point, SearchResult, time_limit};
 pub use evolution::{Evolution, Exchange};
 pub use meter::{Meter, Progress};
+pub use resumable::{Resumable, Save};
 pub use spread::{DistributedError, saved_epoch, saved_islands};

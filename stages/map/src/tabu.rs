@@ -1,6 +1,6 @@
 //! Robust tabu search (Taillard 1991): islands, search and tabu list.
 
-use hopmap_islands::{Budget, Candidate, Counts, Island, Meter};
+use hopmap_islands::{Budget, Candidate, Counts, Island, Meter, Save};
 use hopmap_model::{Context, ConvergencePoint, Error, OutOfRange, seed_stream};
 use hopmap_objective::{Assignment, Deltas, Distance, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
@@ -183,6 +183,17 @@ struct Best {
     forbidden: Option<Exchange>,
 }
 
+/// What the future of the search depends on, if every slot has a rank that may move.
+impl Save for SearchState<'_> {
+    type Saved = SavedSearch;
+
+    fn save(&self) -> SavedSearch {
+        let Self { bans, random, step, .. } = self;
+        let slots = self.assignment().slots().to_vec();
+        SavedSearch { slots, until: bans.until.clone(), random: random.clone(), step: *step }
+    }
+}
+
 impl<'p> SearchState<'p> {
     pub(crate) fn new(deltas: Deltas<'p>, random: Pcg64) -> Self {
         let bans = Bans::new(deltas.movers(), deltas.assignment().problem().distance());
@@ -193,13 +204,6 @@ impl<'p> SearchState<'p> {
     /// Starts from a mapping.
     pub(crate) fn of(start: Assignment<'p>, random: Pcg64) -> Self {
         Self::new(Deltas::of(start), random)
-    }
-
-    /// What the future of the search depends on, if every slot has a rank that may move.
-    pub(crate) fn save(&self) -> SavedSearch {
-        let Self { bans, random, step, .. } = self;
-        let slots = self.assignment().slots().to_vec();
-        SavedSearch { slots, until: bans.until.clone(), random: random.clone(), step: *step }
     }
 
     /// Continues a saved search.

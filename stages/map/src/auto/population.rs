@@ -1,9 +1,9 @@
 //! Population annealing: a population of mappings, and its share of the budget.
 
-use hopmap_islands::Meter;
+use hopmap_islands::{Meter, Resumable, Save};
 use hopmap_objective::{Assignment, Deltas, ObjectiveError};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::context::SearchContext;
 use crate::descend;
@@ -28,7 +28,7 @@ const HALVINGS: usize = 30;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Population<'p> {
-    members: Members<'p>,
+    members: Resumable<Members<'p>>,
     sweeps: u64,
     temperature: f64,
     /// Temperature steps, including the initial one.
@@ -39,10 +39,15 @@ pub(super) struct Population<'p> {
     changes: u64,
 }
 
-/// The mappings, in memory or in stored form.
-enum Members<'p> {
-    Placed(Vec<Assignment<'p>>),
-    Written(Vec<Vec<u32>>),
+/// The mappings; in stored form they take a hundredth of the memory.
+struct Members<'p>(Vec<Assignment<'p>>);
+
+impl Save for Members<'_> {
+    type Saved = Vec<Vec<u32>>;
+
+    fn save(&self) -> Vec<Vec<u32>> {
+        self.0.iter().map(|member| member.slots().to_vec()).collect()
+    }
 }
 
 /// State of a population.
@@ -53,31 +58,6 @@ pub(super) enum Standing {
     Frozen,
     /// Stopped by the meter.
     Stopped,
-}
-
-/// A copy holds mappings in stored form, which takes a hundredth of the memory.
-impl Clone for Members<'_> {
-    fn clone(&self) -> Self {
-        Self::Written(match self {
-            Self::Placed(members) => members.iter().map(|member| member.slots().to_vec()).collect(),
-            Self::Written(members) => members.clone(),
-        })
-    }
-}
-
-impl Serialize for Members<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Placed(members) => serializer.collect_seq(members.iter().map(Assignment::slots)),
-            Self::Written(members) => serializer.collect_seq(members),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Members<'_> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::deserialize(deserializer).map(Self::Written)
-    }
 }
 
 impl<'p> Population<'p> {
@@ -101,16 +81,15 @@ impl<'p> Population<'p> {
     }
 
     fn of(members: Vec<Vec<u32>>, temperature: f64, Size { sweeps, .. }: Size) -> Self {
-        Self { members: Members::Written(members), sweeps, temperature, steps: 1, cursor: 0, changes: 0 }
+        Self { members: Resumable::Saved(members), sweeps, temperature, steps: 1, cursor: 0, changes: 0 }
     }
 
     /// Restores mappings from their stored form.
     pub(super) fn arrive(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
-        if let Members::Written(written) = &self.members {
-            let placed = written.iter().map(|slots| Assignment::new(context.problem, slots));
-            self.members = Members::Placed(placed.collect::<Result<_, _>>()?);
-        }
-        Ok(())
+        self.members.restore(|saved| {
+            let placed = saved.iter().map(|slots| Assignment::new(context.problem, slots));
+            placed.collect::<Result<_, _>>().map(Members)
+        })
     }
 
     /// Lowest cost of a member.
@@ -169,9 +148,9 @@ impl<'p> Population<'p> {
 
     /// The mappings; empty before [`arrive`](Self::arrive).
     fn placed(&mut self) -> &mut [Assignment<'p>] {
-        match &mut self.members {
-            Members::Placed(members) => members,
-            Members::Written(_) => &mut [],
+        match self.members.live() {
+            Some(Members(members)) => members,
+            None => &mut [],
         }
     }
 

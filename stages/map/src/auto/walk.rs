@@ -4,14 +4,14 @@
 //! population. What gains is found by trying: a walk first gets the work of the populations so far. While it
 //! leads it goes on, and populations get a fraction of its work.
 
-use hopmap_islands::Meter;
+use hopmap_islands::{Meter, Resumable};
 use hopmap_objective::{Assignment, Deltas, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::population::Standing;
 use crate::moves::Incumbent;
-use crate::tabu::{SavedSearch, SearchState};
+use crate::tabu::SearchState;
 
 /// Deltas that a step updates in the time of one evaluation by annealing (measured at 80 to 256 ranks).
 const UPDATES: u64 = 8;
@@ -20,44 +20,11 @@ const UPDATES: u64 = 8;
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub(super) struct Walk<'p> {
-    state: State<'p>,
+    state: Resumable<SearchState<'p>>,
     /// Lowest cost.
     pub(super) best: i64,
     /// Evaluations.
     pub(super) spent: u64,
-}
-
-/// The walk, in memory or in stored form.
-enum State<'p> {
-    Live(Box<SearchState<'p>>),
-    Saved(SavedSearch),
-}
-
-impl State<'_> {
-    fn saved(&self) -> SavedSearch {
-        match self {
-            Self::Live(search) => search.save(),
-            Self::Saved(saved) => saved.clone(),
-        }
-    }
-}
-
-impl Clone for State<'_> {
-    fn clone(&self) -> Self {
-        Self::Saved(self.saved())
-    }
-}
-
-impl Serialize for State<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.saved().serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for State<'_> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        SavedSearch::deserialize(deserializer).map(Self::Saved)
-    }
 }
 
 impl<'p> Walk<'p> {
@@ -71,16 +38,13 @@ impl<'p> Walk<'p> {
         random.fill_bytes(&mut seed);
         let start = Assignment::new(problem, slots)?;
         let best = start.cost();
-        let state = State::Live(Box::new(SearchState::of(start, Pcg64::from_seed(seed))));
+        let state = Resumable::Live(SearchState::of(start, Pcg64::from_seed(seed)));
         Ok(Self { state, best, spent: 0 })
     }
 
     /// Restores the walk from its stored form.
     pub(super) fn arrive(&mut self, problem: &'p Problem) -> Result<(), ObjectiveError> {
-        if let State::Saved(saved) = &self.state {
-            self.state = State::Live(Box::new(SearchState::restore(problem, saved)?));
-        }
-        Ok(())
+        self.state.restore(|saved| SearchState::restore(problem, saved))
     }
 
     /// Walks until the meter has about `until` evaluations, or until `end` before.
@@ -91,7 +55,7 @@ impl<'p> Walk<'p> {
         meter: &mut Meter<'_>,
         incumbent: &mut Incumbent,
     ) -> Standing {
-        let State::Live(search) = &mut self.state else { return Standing::Stopped };
+        let Some(search) = self.state.live() else { return Standing::Stopped };
         let step = Deltas::pairs(search.assignment().problem()).div_ceil(UPDATES);
         while meter.spent() < until {
             if meter.spent() >= end {

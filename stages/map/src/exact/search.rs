@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use hopmap_islands::{Budget, Candidate, Evolution, Meter};
+use hopmap_islands::{Budget, Candidate, Evolution, Meter, Resumable, Save};
 use hopmap_model::{Context, ConvergencePoint, Error};
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// Maximum branches explored in parallel in a round.
 pub(super) const MOST_AT_ONCE: usize = 32;
@@ -159,8 +159,13 @@ impl<S: Space> Search<'_, S> {
     fn begin_at_root(&self, stop: Stop<'_>) -> Tree<S> {
         let mut incumbent = Incumbent::first(self.cost);
         let open = self.space.root(&mut incumbent, stop);
-        let mut tree =
-            Tree { first: self.first.clone(), incumbent, bound: 0, nodes: 1, open: Open::Live(open) };
+        let mut tree = Tree {
+            first: self.first.clone(),
+            incumbent,
+            bound: 0,
+            nodes: 1,
+            open: Resumable::Live(Open(open)),
+        };
         tree.note_bound(self.space);
         tree
     }
@@ -208,34 +213,23 @@ pub(super) struct Tree<S: Space> {
     incumbent: Incumbent,
     bound: i64,
     nodes: u64,
-    open: Open<S>,
+    open: Resumable<Open<S>>,
 }
 
 /// The open branches, the most promising one last.
-#[derive(Clone)]
-enum Open<S: Space> {
-    Live(Vec<S::Branch>),
-    Saved(Vec<S::Saved>),
-}
+struct Open<S: Space>(Vec<S::Branch>);
 
-impl<S: Space> Serialize for Open<S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        match self {
-            Self::Live(open) => S::save(open).serialize(serializer),
-            Self::Saved(saved) => saved.serialize(serializer),
-        }
-    }
-}
+impl<S: Space> Save for Open<S> {
+    type Saved = Vec<S::Saved>;
 
-impl<'de, S: Space> Deserialize<'de> for Open<S> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::deserialize(deserializer).map(Self::Saved)
+    fn save(&self) -> Vec<S::Saved> {
+        S::save(&self.0)
     }
 }
 
 impl<S: Space> Tree<S> {
     fn note_bound(&mut self, space: &S) {
-        if let Open::Live(open) = &self.open {
+        if let Some(Open(open)) = self.open.live() {
             let least = open.iter().map(|branch| space.bound(branch)).min();
             self.bound = least.map_or(self.incumbent.cost, |bound| bound.min(self.incumbent.cost));
         }
@@ -260,15 +254,15 @@ impl<S: Space> Evolution for Search<'_, S> {
 
     fn advance(&self, tree: &mut Tree<S>, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
         let stop = self.stop(meter.deadline());
-        if let Open::Saved(saved) = &tree.open {
+        if let Resumable::Saved(saved) = &tree.open {
             match self.space.restore(saved, stop) {
-                Some(open) => tree.open = Open::Live(open),
+                Some(open) => tree.open = Resumable::Live(Open(open)),
                 None if stop.is_now() => return Ok(meter.look()),
                 // The state is not one of this search.
                 None => *tree = self.begin_at_root(stop),
             }
         }
-        let Open::Live(open) = &mut tree.open else { return Ok(false) };
+        let Some(Open(open)) = tree.open.live() else { return Ok(false) };
         let (at_once, most_nodes) = self.space.round();
         let batch = (at_once as u64).min(meter.left()).min(open.len() as u64);
         if batch == 0 {
