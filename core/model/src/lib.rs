@@ -51,7 +51,7 @@ pub use mapping::{
 pub use measurements::{
     Call, CallTime, Endpoint, Fit, Measurements, MeasurementsError, Pair, ProbePhase, Sample, StreamRate,
 };
-pub use numbers::{numbers, numbers_schema, one_or_several};
+pub use numbers::{number, numbers, numbers_schema, one_or_several};
 pub use paths::{Paths, Tree};
 pub use prediction::{Activity, Interval, LinkUse, Prediction, PredictionError, RankTimes};
 pub use program::{

@@ -7,6 +7,12 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+/// A number as the default of a parameter: `#[serde(default = "hopmap_model::number::<10, u64>")]`.
+#[must_use]
+pub fn number<const N: u32, T: From<u32>>() -> T {
+    N.into()
+}
+
 /// Reads a number, a list of numbers, or a text with several, which `parse` reads.
 ///
 /// # Errors

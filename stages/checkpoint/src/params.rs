@@ -202,7 +202,7 @@ pub struct GenerateParams {
     /// Number of checkpoints, from 1 to 9999.
     pub checkpoints: u32,
     /// Number of ranks, from 1 to 9999: each writes one file per checkpoint.
-    #[serde(default = "one_rank")]
+    #[serde(default = "hopmap_model::number::<1, u32>")]
     pub ranks: u32,
     /// Memory of a rank at the first checkpoint, in bytes: from 65536 to 2³², rounded to pages. Only one rank
     /// at a time is held in memory.
@@ -222,16 +222,8 @@ pub struct GenerateParams {
     #[serde(default)]
     pub changes: Vec<Change>,
     /// Random seed.
-    #[serde(default = "one_seed")]
+    #[serde(default = "hopmap_model::number::<1, u64>")]
     pub seed: u64,
-}
-
-fn one_rank() -> u32 {
-    1
-}
-
-fn one_seed() -> u64 {
-    1
 }
 
 /// Layout of generated files.

@@ -18,11 +18,10 @@ const MOST_MESSAGES: u64 = 1 << 26;
 
 /// Parameters of `evaluate/collectives`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct CollectivesParams {
     /// Weight of a message; by default that of the mapping. One of `auto`, `bytes`, `messages`, `time`, or `{ time
     /// = { latency_s, bandwidth_bytes_per_s } }`.
-    #[serde(default)]
     pub weight: Option<WeightChoice>,
 }
 

@@ -40,7 +40,7 @@ pub struct TaillardEParams {
     /// `[5, 5, 5]`, `tai175e` `[5, 5, 7]`, `tai343e` `[7, 7, 7]`, `tai729e` `[9, 9, 9]`.
     pub groups: [u32; 3],
     /// Random seed.
-    #[serde(default = "first_seed")]
+    #[serde(default = "hopmap_model::number::<1, u64>")]
     pub seed: u64,
 }
 
@@ -55,7 +55,7 @@ pub struct StencilParams {
     #[serde(default)]
     pub periodic: bool,
     /// Bytes of the message from a rank to each neighbour.
-    #[serde(default = "a_kilobyte")]
+    #[serde(default = "hopmap_model::number::<1024, u64>")]
     pub bytes: u64,
     /// Neighbourhood of a rank. `star` is the next rank on both sides of every dimension (5- and 7-point
     /// stencils, including the rank itself). `box` adds the neighbours across edges and corners (9- and
@@ -113,10 +113,10 @@ pub struct GeometricParams {
     #[serde(default)]
     pub weights: GeometricWeights,
     /// Bytes of the message between neighbours in each direction.
-    #[serde(default = "a_small_kilobyte")]
+    #[serde(default = "hopmap_model::number::<1024, u32>")]
     pub bytes: u32,
     /// Random seed.
-    #[serde(default = "first_seed")]
+    #[serde(default = "hopmap_model::number::<1, u64>")]
     pub seed: u64,
 }
 
@@ -138,13 +138,13 @@ pub struct RandomGraphParams {
     /// Number of ranks.
     pub n: u32,
     /// Mean number of neighbours of a rank.
-    #[serde(default = "eight")]
+    #[serde(default = "hopmap_model::number::<8, f64>")]
     pub degree: f64,
     /// Minimum and maximum bytes of the message between neighbours in each direction, uniformly distributed.
     #[serde(default = "up_to_a_thousand")]
     pub bytes: [u32; 2],
     /// Random seed.
-    #[serde(default = "first_seed")]
+    #[serde(default = "hopmap_model::number::<1, u64>")]
     pub seed: u64,
 }
 
@@ -155,7 +155,7 @@ pub struct PowerLawParams {
     /// Number of ranks.
     pub n: u32,
     /// Mean number of neighbours of a rank.
-    #[serde(default = "eight")]
+    #[serde(default = "hopmap_model::number::<8, f64>")]
     pub degree: f64,
     /// Exponent of the power law, above 2: the fraction of ranks with k neighbours falls as k to the minus
     /// this. Smaller exponents give larger hubs.
@@ -165,28 +165,12 @@ pub struct PowerLawParams {
     #[serde(default = "up_to_a_thousand")]
     pub bytes: [u32; 2],
     /// Random seed.
-    #[serde(default = "first_seed")]
+    #[serde(default = "hopmap_model::number::<1, u64>")]
     pub seed: u64,
-}
-
-fn first_seed() -> u64 {
-    1
-}
-
-fn a_kilobyte() -> u64 {
-    1024
-}
-
-fn a_small_kilobyte() -> u32 {
-    1024
 }
 
 fn two() -> u8 {
     2
-}
-
-fn eight() -> f64 {
-    8.0
 }
 
 fn two_and_a_half() -> f64 {

@@ -61,12 +61,8 @@ pub struct CheckParams {
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Time limit of the launcher in seconds.
-    #[serde(default = "minute")]
+    #[serde(default = "hopmap_model::number::<60, f64>")]
     pub timeout_s: f64,
-}
-
-fn minute() -> f64 {
-    60.0
 }
 
 /// `launch/check`: where the ranks really run.

@@ -6,57 +6,53 @@ use serde::{Deserialize, Serialize};
 
 /// Parameters of `launch/machinefile`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct MachinefileParams {
     /// Syntax of the file: `mpich` has one line per rank, `intel` one line `host:count` for consecutive ranks
     /// of a host.
-    #[serde(default)]
     pub style: MachinefileStyle,
     /// Also bind every rank to its core of the mapping, as rank files and HPE Cray MPICH always do. The launcher has to take one
     /// list of cores for all hosts.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_false")]
     pub bind: bool,
 }
 
 /// Parameters of `launch/rankfile`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct RankfileParams {
     /// Major version of Open MPI, 4 or 5. The file is the same; the command differs.
-    #[serde(default)]
     pub open_mpi: OpenMpi,
 }
 /// Parameters of `launch/file`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct FileParams {
     /// Launcher of the program.
-    #[serde(default)]
     pub launch: Launch,
     /// Also bind every rank to its core of the mapping, as rank files and HPE Cray MPICH always do. The launcher has to take one
     /// list of cores for all hosts.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_false")]
     pub bind: bool,
 }
 
 /// Parameters of `launch/slurm`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct SlurmParams {
     /// Also bind every rank to its core of the mapping, as rank files and HPE Cray MPICH always do. The launcher has to take one
     /// list of cores for all hosts.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_false")]
     pub bind: bool,
 }
 
 /// Parameters of `launch/torch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct TorchParams {
     /// What starts `torchrun` on the hosts. `node-ranks`: you start the command on every host, which finds its node rank in
     /// the file by its names and addresses. `slurm`: `srun -m arbitrary`. `indexes`: Kubernetes, whose pods find their node
     /// rank by `NODE_NAME`, the name of their node.
-    #[serde(default)]
     pub start: TorchStart,
 }
 

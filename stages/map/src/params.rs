@@ -291,7 +291,7 @@ pub struct ExternalParams {
     #[serde(default)]
     pub time_limit_s: Option<f64>,
     /// Value of `{seed}`.
-    #[serde(default = "first_seed")]
+    #[serde(default = "hopmap_model::number::<1, u64>")]
     pub seed: u64,
     /// Weight of an edge of the communication matrix.
     #[serde(default)]
@@ -334,7 +334,7 @@ impl ExternalParams {
             numbering: Numbering::default(),
             inverse: false,
             time_limit_s: None,
-            seed: first_seed(),
+            seed: 1,
             weight: WeightChoice::default(),
             objective: Goal::default(),
             pinned: Vec::new(),
@@ -345,10 +345,6 @@ impl ExternalParams {
             ignore_performance: false,
         }
     }
-}
-
-fn first_seed() -> u64 {
-    1
 }
 
 /// First number of ranks and slots.

@@ -33,13 +33,13 @@ macro_rules! params {
         params! { $(#[$meta])* $name: [$($more),*] {
             $($own)*
             /// Weight of the hop count of the longest route in the objective (1000 in the paper).
-            #[serde(default = "number::<1000, f64>")]
+            #[serde(default = "hopmap_model::number::<1000, f64>")]
             pub weight_max_hops: f64,
             /// Weight of every hop (10 in the paper).
-            #[serde(default = "number::<10, f64>")]
+            #[serde(default = "hopmap_model::number::<10, f64>")]
             pub weight_total_hops: f64,
             /// Weight of every table entry (1 in the paper).
-            #[serde(default = "number::<1, f64>")]
+            #[serde(default = "hopmap_model::number::<1, f64>")]
             pub weight_table_entries: f64,
         } }
     };
@@ -203,7 +203,7 @@ params! {
         #[serde(default)]
         pub remap: bool,
         /// Cost of moving a process to another host, added to the objective.
-        #[serde(default = "number::<1000, f64>")]
+        #[serde(default = "hopmap_model::number::<1000, f64>")]
         pub move_cost: f64,
         /// Treat the result as infeasible if the program does not survive a failure, or if that is unknown.
         #[serde(default)]
@@ -227,7 +227,7 @@ params! {
         /// Maximum number of candidate machines.
         ///
         /// A machine is only proven optimal if this suffices for all candidates that could be better.
-        #[serde(default = "number::<2000, u64>")]
+        #[serde(default = "hopmap_model::number::<2000, u64>")]
         pub candidates: u64,
         /// Random seed of the search when there are too many machines to enumerate.
         #[serde(default)]
@@ -381,10 +381,6 @@ pub enum Family {
 
 fn all_components() -> Vec<Fallible> {
     vec![Fallible::Link, Fallible::Switch, Fallible::Host]
-}
-
-fn number<const N: u32, T: From<u32>>() -> T {
-    N.into()
 }
 
 #[cfg(test)]

@@ -9,10 +9,9 @@ use crate::TrialError;
 
 /// Parameters of `run/best`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct BestParams {
     /// Also compare mappings of whose runs more than 5 % failed. A failed run loses against one that ended.
-    #[serde(default)]
     pub allow_failures: bool,
 }
 

@@ -54,7 +54,7 @@ pub struct TrialParams {
     #[serde(default)]
     pub best: Option<u32>,
     /// Runs of each mapping before the first one that counts.
-    #[serde(default = "default_warm_up")]
+    #[serde(default = "hopmap_model::number::<1, u32>")]
     pub warm_up: u32,
     /// Shell command before every run, such as `cp -r input.orig input`. It runs in `folder`, and does not count.
     #[serde(default)]
@@ -75,10 +75,6 @@ pub struct TrialParams {
     /// Command that prints how late a network delivered its frames since it ran last, in seconds. For emulated networks.
     #[serde(default)]
     pub lateness: Option<String>,
-}
-
-fn default_warm_up() -> u32 {
-    1
 }
 
 impl TrialParams {

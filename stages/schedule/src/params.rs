@@ -374,7 +374,7 @@ pub struct ImportParams {
     /// Factor for edge weights, which must be integers: 1000 counts in thousandths.
     ///
     /// The same `bandwidth` of a scheduler compensates for it.
-    #[serde(default = "unscaled")]
+    #[serde(default = "hopmap_model::number::<1, f64>")]
     pub scale: f64,
     /// Node attribute of a DOT file that contains the work.
     ///
@@ -392,18 +392,8 @@ impl ImportParams {
     /// The graph in a file, with detected format.
     #[must_use]
     pub fn of(file: impl Into<PathBuf>) -> Self {
-        Self {
-            path: InputPath::new(file),
-            format: None,
-            scale: unscaled(),
-            node_weight: None,
-            edge_weight: None,
-        }
+        Self { path: InputPath::new(file), format: None, scale: 1.0, node_weight: None, edge_weight: None }
     }
-}
-
-fn unscaled() -> f64 {
-    1.0
 }
 
 /// A format of task graphs.

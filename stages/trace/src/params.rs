@@ -216,7 +216,7 @@ pub struct ProgramParams {
     #[serde(default)]
     pub reader: Reader,
     /// Floating-point operations per second of computation in traces of SimGrid: the speed of a core.
-    #[serde(default = "billion")]
+    #[serde(default = "hopmap_model::number::<1_000_000_000, f64>")]
     pub flops_per_s: f64,
     /// Fraction of the sent bytes of a recording or an OTF2 archive, from 0 to 1, that may lack a receive
     /// event. Unlimited with `allow_truncated`.
@@ -233,7 +233,7 @@ impl ProgramParams {
     #[must_use]
     pub fn new(path: Option<InputPath>) -> Self {
         let (format, reader, allow_truncated) = Default::default();
-        let (flops_per_s, allow_loss) = (billion(), hundredth());
+        let (flops_per_s, allow_loss) = (1e9, hundredth());
         Self { path, format, reader, flops_per_s, allow_loss, allow_truncated }
     }
 }
@@ -270,12 +270,8 @@ pub struct ReplayParams {
     pub format: Simulator,
     /// Floating-point operations per second of work, for `simgrid`: the speed of a core of the simulated
     /// machine.
-    #[serde(default = "billion")]
+    #[serde(default = "hopmap_model::number::<1_000_000_000, f64>")]
     pub flops_per_s: f64,
-}
-
-fn billion() -> f64 {
-    1e9
 }
 
 /// Simulator format.
@@ -293,12 +289,8 @@ pub enum Simulator {
 #[serde(deny_unknown_fields)]
 pub struct SummaryParams {
     /// Number of heaviest pairs in the summary.
-    #[serde(default = "ten")]
+    #[serde(default = "hopmap_model::number::<10, u32>")]
     pub pairs: u32,
-}
-
-fn ten() -> u32 {
-    10
 }
 
 /// Parameters of `trace/export`.
@@ -329,19 +321,11 @@ pub struct GenerateParams {
     /// Number of ranks, from 2 to 65536.
     pub ranks: u32,
     /// Approximate number of events of all ranks, rounded to complete rounds.
-    #[serde(default = "million")]
+    #[serde(default = "hopmap_model::number::<1_000_000, u64>")]
     pub events: u64,
     /// Random seed for lengths and times, and for the partners of `random`.
-    #[serde(default = "one")]
+    #[serde(default = "hopmap_model::number::<1, u64>")]
     pub seed: u64,
-}
-
-fn million() -> u64 {
-    1_000_000
-}
-
-fn one() -> u64 {
-    1
 }
 
 /// Communication pattern of a generated trace.

@@ -17,7 +17,7 @@ pub struct ParallelParams {
     pub order: String,
     /// Ranks on each host: consecutive ones, as `torchrun` and Slurm start them. The mappers keep them together
     /// with `blocks = "host"`.
-    #[serde(default = "eight")]
+    #[serde(default = "hopmap_model::number::<8, u32>")]
     pub gpus_per_host: u32,
     /// Bytes of each kind of group in a step; or else `model`.
     #[serde(default)]
@@ -85,7 +85,7 @@ pub struct ModelSize {
     /// Micro-batches of every pipeline in a step.
     pub micro_batches: u32,
     /// Sequences of a micro-batch.
-    #[serde(default = "one")]
+    #[serde(default = "hopmap_model::number::<1, u32>")]
     pub micro_batch_size: u32,
     /// Size of keys and of values, smaller than `hidden` with grouped queries; by default `hidden`.
     #[serde(default)]
@@ -98,16 +98,16 @@ pub struct ModelSize {
     #[serde(default)]
     pub experts: u32,
     /// Experts of every token.
-    #[serde(default = "one")]
+    #[serde(default = "hopmap_model::number::<1, u32>")]
     pub top_k: u32,
     /// Model chunks of every rank in an interleaved pipeline.
-    #[serde(default = "one")]
+    #[serde(default = "hopmap_model::number::<1, u32>")]
     pub interleaving: u32,
     /// Bytes of an activation or a parameter: 2 for bf16.
-    #[serde(default = "two")]
+    #[serde(default = "hopmap_model::number::<2, u32>")]
     pub precision_bytes: u32,
     /// Bytes of a gradient: 4 if gradients are reduced in fp32.
-    #[serde(default = "four")]
+    #[serde(default = "hopmap_model::number::<4, u32>")]
     pub gradient_bytes: u32,
     /// Stage of `ZeRO`, 0 to 3. 1 is the distributed optimizer of Megatron-LM, 3 is FSDP.
     #[serde(default)]
@@ -142,22 +142,6 @@ pub enum GroupAlgorithm {
 
 fn megatron_order() -> String {
     "tp-cp-ep-dp-pp".to_owned()
-}
-
-fn one() -> u32 {
-    1
-}
-
-fn two() -> u32 {
-    2
-}
-
-fn four() -> u32 {
-    4
-}
-
-fn eight() -> u32 {
-    8
 }
 
 fn yes() -> bool {

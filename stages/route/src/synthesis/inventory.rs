@@ -398,17 +398,17 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct NodeRow {
     name: String,
-    #[serde(default = "one")]
+    #[serde(default = "hopmap_model::number::<1, u32>")]
     count: u32,
     performance: f64,
-    #[serde(default = "one")]
+    #[serde(default = "hopmap_model::number::<1, u32>")]
     ports: u32,
     bandwidth: f64,
     #[serde(default)]
     capabilities: Vec<String>,
     #[serde(default)]
     devices: BTreeMap<String, u32>,
-    #[serde(default = "unit")]
+    #[serde(default = "hopmap_model::number::<1, f64>")]
     cost: f64,
 }
 
@@ -416,13 +416,13 @@ struct NodeRow {
 #[serde(deny_unknown_fields)]
 struct SwitchTypeRow {
     name: String,
-    #[serde(default = "one")]
+    #[serde(default = "hopmap_model::number::<1, u32>")]
     count: u32,
     #[serde(rename = "type")]
     kind: u32,
     ports: u32,
     bandwidth: f64,
-    #[serde(default = "unit")]
+    #[serde(default = "hopmap_model::number::<1, f64>")]
     cost: f64,
 }
 
@@ -431,13 +431,13 @@ struct SwitchTypeRow {
 #[serde(deny_unknown_fields)]
 struct BoardRow {
     name: String,
-    #[serde(default = "one")]
+    #[serde(default = "hopmap_model::number::<1, u32>")]
     count: u32,
     /// Maximum number of nodes and switches on it.
     chips: Option<u32>,
     #[serde(default)]
     connectors: Connectors,
-    #[serde(default = "unit")]
+    #[serde(default = "hopmap_model::number::<1, f64>")]
     cost: f64,
     #[serde(default, alias = "hosts")]
     nodes: Vec<HostRow>,
@@ -506,12 +506,4 @@ impl<'de> Visitor<'de> for ConnectorsVisitor {
         }
         Ok(Connectors::Each(connectors))
     }
-}
-
-fn one() -> u32 {
-    1
-}
-
-fn unit() -> f64 {
-    1.0
 }
