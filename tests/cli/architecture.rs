@@ -402,6 +402,14 @@ fn modules_of_the_app_are_in_layers() {
     assert!(circles.is_empty(), "{}", circles[0]);
 }
 
+/// A file that imports the module which defines a name says what it needs; through `lib.rs` it would need the whole crate.
+#[test]
+fn files_import_the_module_and_not_the_facade() {
+    let facades = |root: &PathBuf| Imports::of(root, project()).facades();
+    let found: BTreeSet<String> = workspace().roots.values().flatten().flat_map(facades).collect();
+    assert!(found.is_empty(), "{}", found.into_iter().collect::<String>());
+}
+
 /// Whoever opens a named pipe waits for its other end, and a device may never end: `open_input` refuses both, and tests see
 /// what it opens.
 #[test]

@@ -107,6 +107,24 @@ impl Imports {
         circles
     }
 
+    /// Names that other files take from the first file of the crate, which only hands them on.
+    pub(crate) fn facades(&self) -> Vec<String> {
+        let root = &self.modules[0];
+        let mut found = Vec::new();
+        for this in self.modules.iter().filter(|this| this.file != root.file) {
+            for path in this.aliases.iter().map(|alias| &alias.path).chain(&this.paths) {
+                if let [first, name, ..] = &path[..]
+                    && (first == "crate" || (first == "super" && this.parent == Some(0)))
+                    && !root.children.contains_key(name)
+                    && root.aliases.iter().any(|alias| alias.name == *name)
+                {
+                    found.push(format!("{}: {}\n", this.file.display(), path.join("::")));
+                }
+            }
+        }
+        found
+    }
+
     /// All files that a file imports, directly or through others.
     fn reached<'a>(&'a self, file: &'a str) -> BTreeSet<&'a str> {
         let mut found = BTreeSet::new();
@@ -497,6 +515,8 @@ fn a_circle_is_found_through_re_exports_and_qualified_paths() {
     );
     let imports = || Imports::of(&project.path().join("lib.rs"), project.path());
     assert!(imports().circles().is_empty());
+    let file = project.path().join("one.rs").display().to_string();
+    assert_eq!(imports().facades(), ["Two", "deep"].map(|name| format!("{file}: crate::{name}\n")));
     // A module is more than its first file.
     assert_eq!(
         imports().of_modules().circles()[0].to_string(),

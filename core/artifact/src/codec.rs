@@ -7,8 +7,11 @@ use hopmap_model::Artifact;
 use parquet::errors::ParquetError;
 use serde_json::Value as Json;
 
+use crate::error::ArtifactError;
+use crate::folder::{DESCRIPTION, Description, Folder, TableDescription};
 use crate::folder::{copy_file, hash, link_or_copy, write_file};
-use crate::{ArtifactError, DESCRIPTION, Description, Folder, Table, TableDescription, TableForm};
+use crate::form::TableForm;
+use crate::table::Table;
 
 /// A model type that is stored as tables.
 pub trait Codec: Artifact + Sized {

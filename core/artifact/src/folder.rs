@@ -8,8 +8,10 @@ use hopmap_model::{open_input, read_input};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::error::ArtifactError;
+use crate::form::TableForm;
 use crate::rows::Rows;
-use crate::{ArtifactError, Columns, TableForm, TableReader};
+use crate::table::{Columns, TableReader};
 
 /// Name of the file that describes an artifact; its BLAKE3 is the digest of the artifact.
 pub const DESCRIPTION: &str = "artifact.json";

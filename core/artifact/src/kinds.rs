@@ -6,7 +6,8 @@ use hopmap_model::{
     TextFile, TraceArchive, TraceSummary, Trials,
 };
 
-use crate::{Codec, KindForm};
+use crate::codec::Codec;
+use crate::form::KindForm;
 
 /// Declares a table: its name, when it is written, the type of its rows, and the columns with their meanings.
 /// The type is one of the model, or declared here (`struct`). In front of the columns may be one that numbers
@@ -25,18 +26,18 @@ macro_rules! table_rows {
         $($given:ident: $given_type:ty = $given_meaning:literal),+ $(,)?
     })? $(other $($other:ident)+)?) => {
         impl $crate::rows::Rows for $row {
-            const TABLE: $crate::TableForm =
-                $crate::TableForm { name: $table, when: concat!($($when)?), columns: &[Self::COLUMNS] };
-            const COLUMNS: &'static [$crate::ColumnForm] = &[
+            const TABLE: $crate::form::TableForm =
+                $crate::form::TableForm { name: $table, when: concat!($($when)?), columns: &[Self::COLUMNS] };
+            const COLUMNS: &'static [$crate::form::ColumnForm] = &[
                 $($crate::value::column::<u32>(stringify!($index), $numbers),)?
                 $($crate::value::column::<$type>(table_rows!(@name $field $($name)?), $meaning),)*
                 $($($crate::value::column::<$given_type>(stringify!($given), $given_meaning),)+)?
             ];
 
             fn add<R: std::borrow::Borrow<Self>>(
-                table: $crate::Table,
+                table: $crate::table::Table,
                 rows: impl Iterator<Item = R> + Clone,
-            ) -> $crate::Table {
+            ) -> $crate::table::Table {
                 $(let table = table.column(stringify!($index), (0u32..).zip(rows.clone()).map(|(row, _)| row));)?
                 $(let table = table.column(
                     table_rows!(@name $field $($name)?),
@@ -49,7 +50,7 @@ macro_rules! table_rows {
                 table
             }
 
-            fn read(table: &$crate::Columns) -> Result<impl Iterator<Item = Self>, $crate::ArtifactError> {
+            fn read(table: &$crate::table::Columns) -> Result<impl Iterator<Item = Self>, $crate::error::ArtifactError> {
                 $(table.index(stringify!($index))?;)?
                 $(let $field = table.column::<$type>(table_rows!(@name $field $($name)?))?;)*
                 $($(let $given = table.given_column::<$given_type>(stringify!($given))?;)+)?

@@ -2,7 +2,9 @@
 
 use std::borrow::Borrow;
 
-use crate::{ArtifactError, ColumnForm, Columns, Table, TableForm};
+use crate::error::ArtifactError;
+use crate::form::{ColumnForm, TableForm};
+use crate::table::{Columns, Table};
 
 /// A type whose values are the rows of a table, or of some of its columns. The macro `table_rows!` of the kinds implements it.
 pub(crate) trait Rows: Sized {

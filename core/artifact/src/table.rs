@@ -19,8 +19,9 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 
+use crate::error::ArtifactError;
 use crate::form::field;
-use crate::{ArtifactError, ColumnValue};
+use crate::value::ColumnValue;
 
 /// A table under construction: a name and columns of equal length.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Float64Array, StringArray, UInt32Array, UInt64Array};
 use hopmap_model::{CollectiveOperation, SwitchType};
 
-use crate::ColumnForm;
+use crate::form::ColumnForm;
 
 /// A type of values in columns; missing values are `None`.
 pub trait ColumnValue: Clone {

@@ -1,7 +1,6 @@
 //! Differences between two topologies.
 
-use std::fmt;
-use std::fmt::{Display, Formatter};
+use std::fmt::{self, Display, Formatter};
 
 use hopmap_formats::host_list::compress;
 use hopmap_formats::natural_key;

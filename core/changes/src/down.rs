@@ -8,8 +8,7 @@ use hopmap_model::{
     CallTime, Endpoint, Fit, Measurements, NodeKind, NodeState, Sample, StreamRate, SystemGraph,
 };
 
-use crate::snapshot::{Host, hosts};
-use crate::{Machine, Snapshot, Thresholds};
+use crate::snapshot::{Host, Machine, Snapshot, Thresholds, hosts};
 
 /// The state of a host that the source no longer lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

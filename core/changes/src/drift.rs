@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use hopmap_model::{CostModel, Measurements, Sample, SystemGraph};
 use hopmap_statistics::lower_median;
 
+use crate::change::{Change, Quantity};
 use crate::pair::{Both, Side};
-use crate::{Change, Quantity, Snapshot, Thresholds};
+use crate::snapshot::{Snapshot, Thresholds};
 
 /// Uses latencies if both machines were measured, otherwise cost matrices.
 pub(crate) fn changes(both: &Both<'_>, thresholds: &Thresholds) -> Vec<Change> {

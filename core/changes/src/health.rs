@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::change::{name, percent, seconds};
 use crate::drift::of_hosts;
-use crate::{Snapshot, Thresholds};
+use crate::snapshot::{Snapshot, Thresholds};
 
 /// A problem of a topology. `Display` formats it as one line.
 #[derive(Debug, Clone, PartialEq, Serialize)]

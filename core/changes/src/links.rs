@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{CostModel, Link, LinkState};
 
+use crate::change::{Change, Quantity};
 use crate::drift::spread_of_large;
 use crate::nodes::Moves;
 use crate::pair::{Both, Key, Side};
-use crate::{Change, Quantity, Thresholds};
+use crate::snapshot::Thresholds;
 
 type Ends<'k> = (&'k Key, &'k Key);
 

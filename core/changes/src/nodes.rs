@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{CostModel, Levels, NodeState, SystemGraph};
 
-use crate::Change;
+use crate::change::Change;
 use crate::pair::{Both, Key, Side, matched};
 use crate::snapshot::{Host, below};
 

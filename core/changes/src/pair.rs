@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::NodeKind;
 
-use crate::Snapshot;
 use crate::change::host_list;
-use crate::snapshot::{Host, below, hosts, made_up, neighbours, tiers};
+use crate::snapshot::{Host, Snapshot, below, hosts, made_up, neighbours, tiers};
 
 /// Identity of a node in both snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use hopmap_model::Edge;
 
-use crate::{Algorithms, Collective, Convention, Operation, expand};
+use crate::algorithm::Algorithms;
+use crate::expand;
+use crate::sizes::{Collective, Convention};
+use hopmap_model::CollectiveOperation as Operation;
 
 /// The calls of an expansion, in order.
 pub(crate) fn calls(collective: &Collective) -> Vec<Edge> {

@@ -2,8 +2,7 @@
 
 use hopmap_model::{CollectiveOperation as Operation, Edge};
 
-use crate::algorithm::Algorithm;
-use crate::algorithm::Rules;
+use crate::algorithm::{Algorithm, Rules};
 use crate::load::Load;
 use crate::network::{self, Network, Order};
 use crate::reduce::{self, Excess};

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::algorithm::{Algorithm, Algorithms, Rules};
 use crate::checker::{Held, Rule, assert_exchanged, follow};
 use crate::load::Load;
 use crate::messages::{broadcast_in_pieces, send};
 use crate::network::Network;
 use crate::reduce::{self, Excess};
 use crate::sizes::Blocks;
-use crate::{Algorithm, Algorithms, Call, CollectiveError, Operation, Rules};
-use hopmap_model::Edge;
+use crate::{Call, CollectiveError};
+use hopmap_model::{CollectiveOperation as Operation, Edge};
 
 type Messages = Vec<(u32, Edge)>;
 
@@ -246,8 +247,8 @@ proptest! {
         let sizes = vec![bytes; processes as usize];
         // In an alltoallv every process gets a share of what is sent to all.
         prop_assume!(!matches!(operation, Operation::AllToAllV | Operation::AllToAllW | Operation::ReduceScatter));
-        let recorded = crate::Collective {
-            operation, root: Some(root), convention: crate::Convention::Arguments, sent: &sizes, received: &sizes,
+        let recorded = crate::sizes::Collective {
+            operation, root: Some(root), convention: crate::sizes::Convention::Arguments, sent: &sizes, received: &sizes,
         };
         if operation != Operation::Barrier && operation != Operation::AllGatherV {
             prop_assert_eq!(crate::summary(&recorded), Ok((call, true)));
@@ -298,10 +299,10 @@ fn vectors_of_fewer_elements_than_pieces_are_not_split() {
     assert!(call(Operation::AllGather, 12, 0, 1).suits(Algorithm::Ring));
     let ring = |bytes| {
         let sizes = [bytes; 4];
-        let recorded = crate::Collective {
+        let recorded = crate::sizes::Collective {
             operation: Operation::AllReduce,
             root: None,
-            convention: crate::Convention::Arguments,
+            convention: crate::sizes::Convention::Arguments,
             sent: &sizes,
             received: &sizes,
         };

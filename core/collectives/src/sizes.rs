@@ -246,8 +246,10 @@ pub(crate) fn saturate(bytes: u128) -> u64 {
 /// the root.
 #[must_use]
 pub fn exchanged(collective: &Collective<'_>) -> (Vec<u64>, Vec<u64>) {
-    use Operation::{AllGather, AllGatherV, AllToAll, AllToAllV, AllToAllW, Barrier};
-    use Operation::{GatherV, ReduceScatter, ReduceScatterBlock, ScatterV};
+    use Operation::{
+        AllGather, AllGatherV, AllToAll, AllToAllV, AllToAllW, Barrier, GatherV, ReduceScatter,
+        ReduceScatterBlock, ScatterV,
+    };
     let Collective { operation, sent, received, root, .. } = *collective;
     let others = sent.len().saturating_sub(1) as u64;
     let block = block(collective, root.unwrap_or(0));

@@ -10,11 +10,10 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::common::{Compared, names, percent};
-use crate::edges::GraphChanges;
-use crate::mapping::MappingChanges;
-use crate::schedule::ScheduleChanges;
-use crate::tables::{FileChange, TableChanges};
-use crate::{edges, mapping, schedule, tables};
+use crate::edges::{self, GraphChanges};
+use crate::mapping::{self, MappingChanges};
+use crate::schedule::{self, ScheduleChanges};
+use crate::tables::{self, FileChange, TableChanges};
 
 /// The differences between two artifacts of one kind.
 #[derive(Debug, Clone, Serialize)]

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::DurableError;
+use crate::crash::crash_point;
 use crate::lock::open_or_create;
-use crate::{DurableError, crash_point};
 
 /// A log of lines. A line cut off by a crash is dropped when the log is opened for writing and ignored when read.
 #[derive(Debug)]

@@ -12,7 +12,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::{DurableError, crash_point};
+use crate::DurableError;
+use crate::crash::crash_point;
 
 /// A temporary folder; removed when dropped before it is committed.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Launchers without a launch file: ranks on the hosts of a job or on named ones, in the order that the launcher chooses.
 
-use crate::Launch;
+use crate::launch::Launch;
 
 /// Options that start ranks under the default placement of a launcher on hosts with as many slots each; `hosts` are those of the job if
 /// none are named. None if they have different numbers of slots, and the launcher takes one number for all.

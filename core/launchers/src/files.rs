@@ -7,7 +7,8 @@ use std::fmt::Write;
 use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
 use hopmap_model::{HostSlots, LaunchFile, Mapping, Placement};
 
-use crate::{Launch, LaunchError, MachinefileStyle, OpenMpi};
+use crate::error::LaunchError;
+use crate::launch::{Launch, MachinefileStyle, OpenMpi};
 
 /// Name of the file of HPE Cray MPICH.
 pub const CRAY_FILE: &str = "MPICH_RANK_ORDER";

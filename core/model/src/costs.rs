@@ -6,9 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use miette::Diagnostic;
 
-use crate::{
-    CostModel, Levels, Link, LinkState, Matrix, NodeKind, NodeState, Paths, RouteCosts, RouteMetric,
-    SystemGraph, SystemGraphError,
+use crate::paths::Paths;
+use crate::system_graph::{
+    CostModel, Levels, Link, LinkState, Matrix, NodeKind, NodeState, RouteCosts, RouteMetric, SystemGraph,
+    SystemGraphError,
 };
 
 const MICROSECONDS: f64 = 1e6;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Artifact;
+use crate::stage::Artifact;
 
 /// Results of rules that choose the base of each delta in a series of checkpoints (Seed 002, eq. 4 and 5).
 #[derive(Debug, Clone, PartialEq, Default)]

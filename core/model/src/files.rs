@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::Artifact;
+use crate::stage::Artifact;
 
 /// Files by their names within an artifact, with `/` between folders. They may be large, so they remain on
 /// disk.

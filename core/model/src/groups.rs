@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Link, Node, NodeKind, Phase, SystemGraph};
+use crate::system_graph::{Link, Node, NodeKind, SystemGraph};
+use crate::task_graph::Phase;
 use hopmap_graph::distances;
 
 impl Phase {
@@ -112,7 +113,8 @@ fn components(neighbours: &[Vec<u32>], includes: impl Fn(u32) -> bool) -> Vec<u3
 
 #[cfg(test)]
 mod tests {
-    use crate::{CostModel, Edge, Levels, Link, Node, Phase, Slot, SystemGraph};
+    use crate::system_graph::{CostModel, Levels, Link, Node, Slot, SystemGraph};
+    use crate::task_graph::{Edge, Phase};
 
     #[test]
     fn messages_connect_groups() {
@@ -135,7 +137,7 @@ mod tests {
             links: ends.iter().map(|&(a, b)| Link::new(a, b)).collect(),
             slots: (0..6).map(|host| Slot { host, core: 0 }).collect(),
             cost: CostModel::Levels(Levels { costs: vec![1.0], groups: vec![vec![0; 6]] }),
-            routing: crate::Routing::default(),
+            routing: crate::system_graph::Routing::default(),
             calibration: Vec::new(),
         };
         let areas = machine(&ends).areas();

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use miette::Diagnostic;
 
-use crate::{Artifact, SystemGraph, Weight};
+use crate::stage::Artifact;
+use crate::system_graph::SystemGraph;
+use crate::weight::Weight;
 
 /// The slot of every rank of a program on a machine. Self-contained: launch files need nothing else.
 #[derive(Debug, Clone, PartialEq)]

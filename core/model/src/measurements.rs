@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use miette::Diagnostic;
 
-use crate::{Artifact, NodeState};
+use crate::stage::Artifact;
+use crate::system_graph::NodeState;
 
 /// Results of probing.
 ///

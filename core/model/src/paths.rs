@@ -6,7 +6,7 @@ mod network;
 #[cfg(test)]
 mod tests;
 
-use crate::{LinkState, NodeState, SystemGraph};
+use crate::system_graph::{LinkState, NodeState, SystemGraph};
 
 use neighbours::Neighbours;
 use network::Network;

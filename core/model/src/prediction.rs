@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use miette::Diagnostic;
 
-use crate::Artifact;
+use crate::stage::Artifact;
 
 /// The predicted run time of a program under a mapping, and where the time goes.
 ///

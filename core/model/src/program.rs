@@ -9,7 +9,8 @@ pub use error::{OperationProblem, ProgramError};
 
 use std::time::Duration;
 
-use crate::{Artifact, CollectiveOperation};
+use crate::collectives::CollectiveOperation;
+use crate::stage::Artifact;
 
 /// The metric of programs that are approximate.
 pub const APPROXIMATE: &str = "approximate";

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use miette::Diagnostic;
 use serde::{Deserialize, Serialize};
 
-use crate::{Artifact, Forward, LinkState, NodeKind, Routing, SystemGraph};
+use crate::stage::Artifact;
+use crate::system_graph::{Forward, LinkState, NodeKind, Routing, SystemGraph};
 
 /// The routes of all streams through a network.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -267,7 +268,8 @@ impl Artifact for Failures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CostModel, Levels, Link, Node, Paths, Slot};
+    use crate::paths::Paths;
+    use crate::system_graph::{CostModel, Levels, Link, Node, Slot};
 
     /// Hosts 0 and 1 at switches 2 and 3, which two spines 4 and 5 join; the port of a link is its number.
     fn machine() -> SystemGraph {

@@ -6,7 +6,8 @@ use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Artifact, ConvergencePoint};
+use crate::mapping::ConvergencePoint;
+use crate::stage::Artifact;
 
 /// Start, finish and processor of every task of a program.
 #[derive(Debug, Clone, PartialEq, Default)]

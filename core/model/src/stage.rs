@@ -26,7 +26,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Context, Error, InputPath};
+use crate::context::{Context, Error};
+use crate::input_file::InputPath;
 
 /// A model type that can pass through a port.
 pub trait Artifact: Any + Send + Sync {
@@ -402,7 +403,8 @@ impl NotBuilt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Mapping, TaskGraph};
+    use crate::mapping::Mapping;
+    use crate::task_graph::TaskGraph;
 
     #[test]
     fn an_input_keeps_its_type() {

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use miette::Diagnostic;
 
-use crate::Artifact;
 use crate::calibration::{self, CalibratedCost, CalibrationError};
 use crate::faults::{is_bandwidth, is_time};
+use crate::stage::Artifact;
 
 /// A machine topology: nodes connected by directed links, slots on its hosts, and the cost between slots.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use miette::Diagnostic;
 
-use crate::Artifact;
+use crate::stage::Artifact;
 
 /// Tasks and their dependencies: a directed acyclic graph.
 ///

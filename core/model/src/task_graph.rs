@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use miette::Diagnostic;
 
-use crate::{Artifact, CollectiveTable, CollectiveTableError, Keeper};
+use crate::collectives::{CollectiveTable, CollectiveTableError};
+use crate::files::Keeper;
+use crate::stage::Artifact;
 
 /// Computation and communication of the processes of a parallel program.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use miette::Diagnostic;
 
-use crate::{Artifact, FileSet};
+use crate::files::FileSet;
+use crate::stage::Artifact;
 
 /// Measured runs of a program under several mappings, in the order in which they ran.
 #[derive(Debug, Clone, Default)]

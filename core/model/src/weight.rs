@@ -5,7 +5,10 @@ use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Context, Edge, Error, Link, Paths, SystemGraph, TaskGraph};
+use crate::context::{Context, Error};
+use crate::paths::Paths;
+use crate::system_graph::{Link, SystemGraph};
+use crate::task_graph::{Edge, TaskGraph};
 
 /// Weight of an edge in the objective function.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

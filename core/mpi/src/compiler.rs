@@ -4,13 +4,12 @@
 //! Ranks run them with their user's rights, so that the cache belongs to this user alone (mode 0700), and the name
 //! of a file contains the hash of its contents.
 
-use std::fmt;
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use std::{fmt, io};
 
 use hopmap_durable::{DurableError, Staging, replace_file};
 use hopmap_process::{Limits, RunError, run};

@@ -4,9 +4,8 @@
 //! each other, whatever numbers the operating system gives to their hardware threads.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fs;
 use std::path::Path;
+use std::{fmt, fs};
 
 use crate::{Rank, host_name};
 

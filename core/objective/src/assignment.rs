@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 
 use crate::dense::CompactAssignment;
-use crate::error::{FREE, check_length, ranks_by_slot};
+use crate::error::{FREE, ObjectiveError, check_length, ranks_by_slot};
 use crate::maximum::{Changes, Maximum};
 use crate::objective::{HOPS, LOADS, Terms, Values};
-use crate::{ObjectiveError, Problem};
+use crate::problem::Problem;
 
 /// A mapping of all ranks of a problem, with its cost and the deltas of exchanges.
 #[derive(Debug, Clone)]

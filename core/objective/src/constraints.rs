@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hopmap_model::{NodeKind, SystemGraph};
 
-use crate::ObjectiveError;
+use crate::error::ObjectiveError;
 
 /// Constraints: pinned ranks, forbidden hosts and closed slots.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

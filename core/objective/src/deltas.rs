@@ -1,8 +1,9 @@
 //! Deltas of all exchanges of a mapping, updated incrementally.
 
-use crate::adjacency::Direction;
+use crate::adjacency::{Direction, Neighbour};
+use crate::assignment::Assignment;
 use crate::dense::{Token, add_products};
-use crate::{Assignment, Neighbour, Problem};
+use crate::problem::Problem;
 
 /// A mapping and the deltas of all its exchanges.
 ///

@@ -13,9 +13,8 @@ mod avx2;
 mod element;
 
 use crate::adjacency::{Adjacency, Directed};
-use crate::distance::divisor;
-use crate::error::{check_length, check_size, ranks_by_slot};
-use crate::{Distance, ObjectiveError};
+use crate::distance::{Distance, divisor};
+use crate::error::{ObjectiveError, check_length, check_size, ranks_by_slot};
 use element::{Element, Kernel, Rows};
 
 pub(crate) use avx2::{Token, add_products};

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use hopmap_model::Levels;
 
-use crate::ObjectiveError;
+use crate::error::ObjectiveError;
 
 /// Bits of a code, one of which marks a slot compared with itself.
 const CODE_BITS: u32 = 64;

@@ -9,7 +9,8 @@ use hopmap_model::{
 };
 
 use crate::adjacency::Adjacency;
-use crate::{Distance, ObjectiveError};
+use crate::distance::Distance;
+use crate::error::ObjectiveError;
 
 /// Maximum slots for a matrix of all pairs.
 pub(crate) const MOST_SLOTS: usize = 4096;

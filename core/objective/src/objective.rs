@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use hopmap_model::Weight;
 
+use crate::error::ObjectiveError;
 use crate::maximum::{Maximum, Smoothing};
+use crate::quality::{self, Metric};
 use crate::traffic::{LinkCosts, LinkLoads, LoadUnit, Traffic};
-use crate::{Metric, ObjectiveError, quality};
 
 /// How a metric is computed from a mapping.
 #[derive(Debug, Clone, Copy, PartialEq)]

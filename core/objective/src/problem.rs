@@ -8,12 +8,12 @@ use crate::adjacency::{Adjacency, Directed, Neighbour};
 use crate::baseline::{linear, random};
 use crate::constraints::{Admission, Constraints};
 use crate::dense::Compact;
-use crate::error::check_size;
+use crate::distance::Distance;
+use crate::error::{ObjectiveError, check_size};
 use crate::forms::{Form, Sides, both_ways, neighbours, with_hops};
-use crate::objective::{HOPS, LOADS, OnlyMaximum, Terms};
+use crate::objective::{HOPS, LOADS, Objective, OnlyMaximum, Terms};
 use crate::scale::{Room, Scales, check_weight};
 use crate::traffic::{LinkCosts, Traffic};
-use crate::{Distance, Objective, ObjectiveError};
 
 /// Programs are sparse if a rank exchanges messages with at most one in this number of the ranks that exchange
 /// any.

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Costs, Edge, Paths, SystemGraph, TaskGraph, Weight};
 
-use crate::ObjectiveError;
-use crate::error::{check_length, no_route, no_such_slot};
+use crate::error::{ObjectiveError, check_length, no_route, no_such_slot};
 use crate::scale::check_weight;
 
 /// Description of a metric.

@@ -2,7 +2,7 @@
 
 use hopmap_model::{OutOfRange, Weight};
 
-use crate::ObjectiveError;
+use crate::error::ObjectiveError;
 
 /// Largest relative rounding error of a value, if the integers have room.
 const PRECISION: f64 = 1e-9;

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Link, Paths, SystemGraph, TaskGraph};
 
-use crate::ObjectiveError;
-use crate::error::no_route;
+use crate::error::{ObjectiveError, no_route};
 use crate::scale::{Room, Scales};
 
 /// Unit of the load of a link.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::Graph;
+use crate::graph::Graph;
 
 /// Moves vertices of weight one until every part has its size.
 ///

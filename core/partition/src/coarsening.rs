@@ -2,7 +2,7 @@
 
 use hopmap_random::{Draw, Pcg64};
 
-use crate::Graph;
+use crate::graph::Graph;
 
 const NONE: u32 = u32::MAX;
 

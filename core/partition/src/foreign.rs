@@ -9,8 +9,8 @@ use std::process::Command;
 use hopmap_process::{Limits, run};
 
 use crate::balance::balance;
+use crate::graph::{Graph, PartitionError};
 use crate::multilevel::{check, undivided, used};
-use crate::{Graph, PartitionError};
 
 /// Maximum total weight of all edges, both directions counted.
 const MOST_WEIGHT: i64 = 1 << 30;

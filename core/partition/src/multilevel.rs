@@ -6,9 +6,9 @@ use rayon::prelude::*;
 
 use crate::balance::balance;
 use crate::coarsening::{Coarse, contractions};
+use crate::graph::{Graph, PartitionError, cut};
 use crate::pairs::{Sweeps, refine};
 use crate::two_way::{bisect, value};
-use crate::{Graph, PartitionError, cut};
 
 /// Work limit of the V-cycles in edges: proportional to the vertices, with less per vertex for large graphs.
 fn work_of(vertices: usize, effort: Effort) -> u64 {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::Graph;
+use crate::graph::Graph;
 use crate::two_way::{Limits, Refined, Two, TwoWay};
 
 /// Pairs are skipped if their best forward and backward moves lose more than this fraction of the weight of a

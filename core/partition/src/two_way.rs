@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use hopmap_random::{Draw, Pcg64};
 
-use crate::Graph;
 use crate::coarsening::contractions;
+use crate::graph::Graph;
 
 /// Refinement parameters of a bisection.
 #[derive(Debug, Clone, Copy)]

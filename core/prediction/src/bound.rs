@@ -35,7 +35,8 @@ mod windows;
 
 use hopmap_model::{Program, SystemGraph, TaskGraph};
 
-use crate::{NetworkError, Options, Rate};
+use crate::network::{NetworkError, Rate};
+use crate::replay::Options;
 use clocks::{Clocks, clocks};
 use cuts::Effort;
 pub use error::BoundError;

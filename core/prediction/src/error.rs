@@ -6,7 +6,7 @@ use hopmap_collectives::{AlgorithmError, CollectiveError};
 use hopmap_model::{MappingError, OperationKind, ProgramError, SystemGraphError};
 use miette::Diagnostic;
 
-use crate::NetworkError;
+use crate::network::NetworkError;
 
 /// A program that cannot be replayed on a machine.
 #[derive(Debug, thiserror::Error, Diagnostic)]

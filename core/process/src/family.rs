@@ -3,10 +3,9 @@
 //! `PR_SET_CHILD_SUBREAPER` would bring it back, but also strangers, whose zombies nobody here waits for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 

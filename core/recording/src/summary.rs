@@ -158,7 +158,7 @@ mod tests {
     /// They compute faster where each has a core.
     #[test]
     fn ranks_that_shared_cores_leave_no_bound() {
-        let process = crate::Process { cores: vec![0, 1], ..crate::Process::default() };
+        let process = crate::recording::Process { cores: vec![0, 1], ..crate::recording::Process::default() };
         let shared = Recording { processes: vec![process; 3], ..recording(Method::Preload, None) };
         let lines = lines(&graph(&[(9.8, 0.2), (9.0, 1.0), (7.0, 3.0)]), Some(&shared));
         assert!(

@@ -4,10 +4,11 @@ use hopmap_model::{DelayModel, WorkUnit};
 use hopmap_test_support::small_programs;
 use proptest::prelude::*;
 
-use crate::{
-    Distances, ExchangeEvaluator, Level, Linear, Lookup, Machine, MakespanEvaluator, Measured, Network,
-    ReplayProblem, Tree, steps,
-};
+use crate::distances::{Distances, Level, Tree};
+use crate::exchange::ExchangeEvaluator;
+use crate::machine::{Linear, Lookup, Machine, Measured, Network};
+use crate::problem::{MakespanEvaluator, ReplayProblem};
+use crate::steps::{Step, steps};
 
 const MODELS: [DelayModel; 2] = [DelayModel::Overlap, DelayModel::Receive];
 
@@ -109,7 +110,7 @@ proptest! {
     fn steps_have_matching_messages(mut dag in small_programs()) {
         dag.unit = WorkUnit::Seconds;
         let steps = steps(&dag).unwrap();
-        let of_rank = |(rank, steps): (u32, &Vec<crate::Step>)| {
+        let of_rank = |(rank, steps): (u32, &Vec<Step>)| {
             let steps = steps.iter();
             let sent = steps.clone().flat_map(|step| &step.sent).map(|one| (rank, one.peer, one.channel, one.tag, one.bytes));
             let received = steps.flat_map(|step| &step.received).map(|one| (one.peer, rank, one.channel, one.tag, one.bytes));

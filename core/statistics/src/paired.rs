@@ -4,7 +4,8 @@
 //! have in common, and the interval of their median (that of the sign test) assumes nothing about their distribution but
 //! independence.
 
-use crate::{Looks, Sample, interval_rank, median};
+use crate::looks::Looks;
+use crate::{Sample, interval_rank, median};
 
 /// By how much the second of two paired times is shorter than the first.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -108,10 +108,10 @@ mod tests {
     #[test]
     fn unreadable_files_are_explained() {
         let folder = tempfile::tempdir().unwrap();
-        let error = crate::read(folder.path(), 9).unwrap_err();
+        let error = crate::input::read(folder.path(), 9).unwrap_err();
         assert!(error.to_string().ends_with(": cannot be read: it is a folder, not a file"));
         assert_eq!(error.help_text(), "give the path of a file in it");
-        let error = crate::read(&folder.path().join("none"), 9).unwrap_err();
+        let error = crate::input::read(&folder.path().join("none"), 9).unwrap_err();
         assert!(error.help_text().starts_with("check the path"));
     }
 }

@@ -5,8 +5,8 @@ use std::fmt::{self, Display, Formatter};
 
 use memchr::{memchr2, memchr3};
 
+use crate::counts::shown;
 use crate::input::Input;
-use crate::shown;
 
 /// The lines of other programs in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

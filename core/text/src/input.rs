@@ -7,7 +7,7 @@ use std::str::Utf8Error;
 use flate2::bufread::MultiGzDecoder;
 use hopmap_model::{Context, InputError, open_input};
 
-use crate::FileError;
+use crate::error::FileError;
 
 /// Bytes per read.
 pub(crate) const BUFFER: usize = 1 << 18;
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(read_text(&path, 4).unwrap(), "a\nb\n");
         assert!(read_text(&path, 3).unwrap_err().to_string().ends_with("it is larger than 3 bytes"));
         assert_eq!(head(&path, 1).unwrap(), b"a");
-        let mut lines = crate::Lines::open(&path, "").unwrap();
+        let mut lines = crate::lines::Lines::open(&path, "").unwrap();
         assert_eq!(lines.next().unwrap().map(|line| line.text.to_owned()), Some("a".to_owned()));
         // A packed file that is cut off is an error, and not the end of its text.
         std::fs::write(&path, &packed[..packed.len() - 9]).unwrap();

@@ -6,9 +6,11 @@ use std::path::Path;
 use hopmap_model::Context;
 use memchr::{memchr, memchr_iter};
 
-use crate::foreign::{are_numbers, without_colours};
+use crate::counts::shown;
+use crate::error::FileError;
+use crate::foreign::{Foreign, are_numbers, is_foreign, without_colours};
 use crate::input::{Input, NOT_TEXT};
-use crate::{FileError, Foreign, is_foreign, numbers, shown};
+use crate::numbers;
 
 /// The lines of a file, one at a time, in constant memory.
 pub struct Lines<'a> {

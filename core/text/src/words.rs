@@ -7,9 +7,11 @@ use std::str::FromStr;
 use hopmap_model::Context;
 use memchr::{memchr, memchr_iter};
 
-use crate::foreign::are_numbers;
+use crate::counts::shown;
+use crate::error::FileError;
+use crate::foreign::{Foreign, are_numbers};
 use crate::input::{BUFFER, Input};
-use crate::{FileError, Foreign, numbers, shown};
+use crate::numbers;
 
 /// Default maximum word length.
 const LONGEST: usize = 1 << 12;

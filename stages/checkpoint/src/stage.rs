@@ -11,10 +11,10 @@ use hopmap_model::{
 };
 
 use crate::delta::{DeltaError, Settings, WriteCost, deltas};
-use crate::params::{DeltaParams, Reading, Rule};
-use crate::series::{Checkpoint, CheckpointFile, SeriesError, generate};
-use crate::store::{AddOptions, DeltaSettings, Manifest, Source, Store};
-use crate::{CheckpointError, GenerateParams, StoreParams, series, store};
+use crate::error::CheckpointError;
+use crate::params::{DeltaParams, GenerateParams, Reading, Rule, StoreParams};
+use crate::series::{self, Checkpoint, CheckpointFile, SeriesError, generate};
+use crate::store::{self, AddOptions, DeltaSettings, Manifest, Source, Store};
 
 /// Supported block lengths.
 const BLOCKS: std::ops::RangeInclusive<u32> = 256..=65_536;

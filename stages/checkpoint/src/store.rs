@@ -73,7 +73,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::CheckpointError;
+use crate::error::CheckpointError;
 use crate::params::StoreRule;
 use hopmap_durable::{DurableError, Lock, is_leftover, lock_within, replace_file, sync_folder};
 use settings::FORMAT_OF_DELTAS;

@@ -7,7 +7,8 @@ use hopmap_model::{Context, Mapping, read_input};
 use hopmap_statistics::median;
 use hopmap_text::FileError;
 
-use crate::{AccuracyParams, EvaluateError};
+use crate::error::EvaluateError;
+use crate::params::AccuracyParams;
 
 /// Tabulates groups of mappings: their number, the best, mean and median of a metric, and their relative gap
 /// to known values in percent, A1 = 100 · (F − F0) / F0 (GraphHunter).

@@ -11,7 +11,8 @@ use hopmap_objective::{ObjectiveError, Quality, linear, random, round_robin};
 use hopmap_statistics::median;
 use rayon::prelude::*;
 
-use crate::{EvaluateError, MappingParams};
+use crate::error::EvaluateError;
+use crate::params::MappingParams;
 
 /// Maximum number of random mappings.
 const MAX_SAMPLES: u32 = 1_000_000;

@@ -15,9 +15,9 @@ use hopmap_text::FileError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::EvaluateError;
 use crate::accuracy::{csv, markdown, read_csv};
 use crate::compare::check;
+use crate::error::EvaluateError;
 
 /// Mappings below which an order says nothing.
 const FEWEST_MAPPINGS: usize = 3;

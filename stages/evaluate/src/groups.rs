@@ -14,8 +14,8 @@ use hopmap_model::{Error, Mapping, Metrics, SystemGraph, TaskGraph};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::EvaluateError;
 use crate::compare::check;
+use crate::error::EvaluateError;
 
 /// Parameters of `evaluate/groups`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -7,11 +7,12 @@ use hopmap_model::{
 
 use hopmap_objective::check_weight;
 
-use crate::correlation::{Given, correlate};
-use crate::{
-    AccuracyParams, CollectivesParams, CorrelationParams, GroupsParams, MappingParams, Search, accuracy,
-    compare, compare_collectives, groups,
-};
+use crate::accuracy::{Search, accuracy};
+use crate::collectives::{CollectivesParams, compare_collectives};
+use crate::compare::compare;
+use crate::correlation::{CorrelationParams, Given, correlate};
+use crate::groups::{GroupsParams, groups};
+use crate::params::{AccuracyParams, MappingParams};
 
 /// `evaluate/mapping`: metrics of a mapping compared with linear, round-robin and random baselines.
 #[derive(Debug)]

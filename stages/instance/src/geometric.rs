@@ -5,9 +5,9 @@ use std::f64::consts::PI;
 use hopmap_model::{TaskGraph, require, seed_stream};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 
-use crate::error::MAX_PAIRS;
+use crate::error::{InstanceError, MAX_PAIRS};
+use crate::params::{GeometricParams, GeometricWeights};
 use crate::random::{Pair, both_ways, check_ranks, pairs_of_degree};
-use crate::{GeometricParams, GeometricWeights, InstanceError};
 
 /// Length of a side of the square or cube as an integer.
 const SIDE: f64 = 2_147_483_648.0;

@@ -22,8 +22,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Edge, Envelope, Phase, Process, Program, ProgramBuilder, TaskGraph};
 
-use crate::InstanceError;
-use crate::error::MAX_PAIRS;
+use crate::error::{InstanceError, MAX_PAIRS};
 use messages::{GroupOperation, Transfer};
 
 /// The operations of all groups of a kind in one step.

@@ -11,8 +11,8 @@ use std::path::Path;
 use hopmap_model::{Context, CostModel, Edge, Matrix, Node, Process, Slot, SystemGraph, TaskGraph};
 use hopmap_text::{FileError, Lines, Words};
 
-use crate::FlowMatrix;
 use crate::error::MAX_SIZE;
+use crate::params::FlowMatrix;
 
 /// Floats represent all integers up to this exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;

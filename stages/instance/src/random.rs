@@ -4,8 +4,8 @@
 use hopmap_model::{Edge, Process, TaskGraph, require, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-use crate::error::{MAX_PAIRS, MAX_RANKS};
-use crate::{InstanceError, PowerLawParams, RandomGraphParams};
+use crate::error::{InstanceError, MAX_PAIRS, MAX_RANKS};
+use crate::params::{PowerLawParams, RandomGraphParams};
 
 /// A uniform random graph G(n, m) (Erdős and Rényi 1959): every set of m = n · degree / 2 pairs is equally likely.
 pub fn random_graph(params: &RandomGraphParams) -> Result<TaskGraph, InstanceError> {
@@ -225,8 +225,7 @@ pub(crate) fn both_ways(n: u32, pairs: &[Pair], mut bytes: impl FnMut(Pair) -> u
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeMap;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn params(n: u32, degree: f64, seed: u64) -> RandomGraphParams {
         RandomGraphParams { n, degree, bytes: [1, 9], seed }

@@ -4,13 +4,17 @@ use hopmap_model::{
     Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Program, Stage, SystemGraph, TaskGraph,
 };
 
-use crate::parallel::check_params;
-use crate::qaplib::{Reading, Solution};
-use crate::{
-    AssignmentProblem, GeometricParams, GraphParams, ParallelParams, PowerLawParams, QaplibParams,
-    RandomGraphParams, StencilParams, TaillardEParams, check_solution, geometric, power_law, qaplib, random,
-    random_graph, read_graph, stencil, taillard, taillard_e, training_step,
+use crate::geometric::geometric;
+use crate::metis::read_graph;
+use crate::parallel::{ParallelParams, check_params, training_step};
+use crate::params::{
+    GeometricParams, GraphParams, PowerLawParams, QaplibParams, RandomGraphParams, StencilParams,
+    TaillardEParams,
 };
+use crate::qaplib::{self, AssignmentProblem, Reading, Solution, check_solution};
+use crate::random::{self, power_law, random_graph};
+use crate::stencil::stencil;
+use crate::taillard::{self, taillard_e};
 
 /// A stage that generates a program without a machine: its parameters, kind and summary, the check of its
 /// parameters, and the program.

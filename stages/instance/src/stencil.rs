@@ -2,8 +2,8 @@
 
 use hopmap_model::{Edge, Process, TaskGraph};
 
-use crate::error::MAX_STENCIL_RANKS;
-use crate::{InstanceError, Neighbours, StencilParams};
+use crate::error::{InstanceError, MAX_STENCIL_RANKS};
+use crate::params::{Neighbours, StencilParams};
 
 /// The program of the parameters.
 ///

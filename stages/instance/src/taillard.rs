@@ -16,8 +16,9 @@
 use hopmap_model::seed_stream;
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-use crate::error::MAX_SIZE;
-use crate::{AssignmentProblem, InstanceError, TaillardEParams};
+use crate::error::{InstanceError, MAX_SIZE};
+use crate::params::TaillardEParams;
+use crate::qaplib::AssignmentProblem;
 
 /// Values between groups: ten consecutive ones from here …
 const LEAST_OUTER: u32 = 22;

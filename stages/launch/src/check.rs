@@ -27,7 +27,7 @@ use hopmap_text::{FileError, counted, read_text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CheckError;
+use crate::error::CheckError;
 
 /// Maximum size of a launch file, and of the output of a command.
 const MOST_BYTES: usize = 64 << 20;

@@ -7,7 +7,7 @@ use hopmap_launchers::{
     machinefile, rankfile, runs, same_short_name, slurm_hostfile, torch_file,
 };
 
-use crate::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams, TorchParams};
+use crate::params::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams, TorchParams};
 
 /// A stage that writes a mapping as one file: its parameters, its name, its revision, its port, and the writer.
 macro_rules! launch_stage {

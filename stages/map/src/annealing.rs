@@ -9,10 +9,10 @@ use hopmap_objective::Problem;
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use crate::error::MapError;
 use crate::genetic::{Breeding, Individual, completed};
-use crate::mapper::{ACCEPTED_CHILDREN, EXCHANGES, FinalSearch, is_flat};
-use crate::params::kind;
-use crate::{AfterExchange, AnnealingParams, GeneticParams, MapError, Mapper, SearchResult};
+use crate::mapper::{ACCEPTED_CHILDREN, EXCHANGES, FinalSearch, Mapper, SearchResult, is_flat};
+use crate::params::{AfterExchange, AnnealingParams, GeneticParams, kind};
 pub(crate) use rules::{Rules, check};
 pub(crate) use solver::{SearchState, Solver};
 

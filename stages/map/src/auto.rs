@@ -61,10 +61,11 @@ use hopmap_random::{Pcg64, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::linear_or_greedy;
-use crate::moves::{Incumbent, sweep_within, temperatures};
-use crate::params::kind;
+use crate::hierarchical::Hierarchical;
+use crate::mapper::{Mapper, SearchResult};
+use crate::moves::{Incumbent, descend, sweep_within, temperatures};
+use crate::params::{AutoParams, HierarchicalParams, kind};
 use crate::starts::Start;
-use crate::{AutoParams, Hierarchical, HierarchicalParams, Mapper, SearchResult, descend};
 use coarse::Coarse;
 use context::SearchContext;
 use population::{Plan, Population, SAFE, Standing, default_evaluations};

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use hopmap_model::{Context, Error, SystemGraph, seed_stream};
 use hopmap_objective::{Distance, Problem, round_robin};
 
+use crate::mapper::{Mapper, SearchResult};
 use crate::params::kind;
-use crate::{Mapper, SearchResult};
 
 /// Linear mapping: rank `i` on slot `i`, the default of most launchers.
 #[derive(Debug, Clone, Copy)]

@@ -18,7 +18,7 @@ use hopmap_objective::{Constraints, Objective, Pin, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::MapError;
+use crate::error::MapError;
 
 /// Ranks that stay together on one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -21,8 +21,9 @@ use hopmap_objective::{Assignment, Objective, Problem};
 use packing::{Packing, Regions, pack};
 
 use crate::blocks::{Contraction, Host, block_of, contracted, hosts_alone};
+use crate::error::MapError;
 use crate::exact::{BOUND, PROVEN};
-use crate::{MapError, Mapper, SearchResult};
+use crate::mapper::{Mapper, SearchResult};
 
 /// Slots whose costs are compared at most; beyond, nothing is claimed about the optimum.
 const MOST_COMPARED: usize = 2048;

@@ -6,10 +6,10 @@ use hopmap_objective::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::annealing::{self, SearchState, Solver};
+use crate::error::MapError;
 use crate::genetic::{self, Breeding, Subpopulation, completed};
-use crate::mapper::{FinalSearch, is_flat};
-use crate::params::kind;
-use crate::{CompositeParams, MapError, Mapper, SearchResult};
+use crate::mapper::{FinalSearch, Mapper, SearchResult, is_flat};
+use crate::params::{CompositeParams, kind};
 
 /// Beyond 1024 ranks: individuals times ranks, and the minimum.
 const INDIVIDUALS_TIMES_RANKS: usize = 125 * 1024;

@@ -19,8 +19,11 @@ use hopmap_model::{Context, Error, require_above_zero};
 use hopmap_objective::{Metric, OnlyMaximum, Problem};
 use serde::Deserialize;
 
-use crate::error::check_slots;
-use crate::{Auto, AutoParams, ExactParams, MapError, Mapper, SearchResult, Tabu, TabuParams};
+use crate::auto::Auto;
+use crate::error::{MapError, check_slots};
+use crate::mapper::{Mapper, SearchResult};
+use crate::params::{AutoParams, ExactParams, TabuParams};
+use crate::tabu::Tabu;
 use areas::tree_bound;
 use bottleneck::{Bottleneck, Loads, Maximum, Shares};
 use gilmore_lawler::gilmore_lawler;

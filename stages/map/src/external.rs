@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io;
-use std::io::{BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -15,8 +14,9 @@ use hopmap_process::{Cause, Limits, Output, RunError, run};
 use hopmap_text::{FileError, shown};
 use tempfile::TempDir;
 
-use crate::error::{check_plain, help};
-use crate::{ExternalCommand, ExternalParams, MapError, Mapper, Numbering, SearchResult};
+use crate::error::{MapError, check_plain, help};
+use crate::mapper::{Mapper, SearchResult};
+use crate::params::{ExternalCommand, ExternalParams, Numbering};
 
 /// Maximum number of slots for which matrices are written.
 const MOST_SLOTS: usize = 4096;

@@ -7,9 +7,9 @@ use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Meter};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_objective::Problem;
 
-use crate::mapper::{FinalSearch, is_flat};
-use crate::params::kind;
-use crate::{GeneticParams, MapError, Mapper, SearchResult};
+use crate::error::MapError;
+use crate::mapper::{FinalSearch, Mapper, SearchResult, is_flat};
+use crate::params::{GeneticParams, kind};
 
 pub(crate) use breeding::{Breeding, Individual, completed};
 pub(crate) use deme::{Rules, Subpopulation, check, default_population, exchange};

@@ -27,9 +27,10 @@ use hopmap_model::{Context, ConvergencePoint, Error};
 use hopmap_objective::{Assignment, Problem};
 use hopmap_partition::Effort;
 
-use crate::MapError;
-use crate::mapper::is_flat;
-use crate::{HierarchicalParams, LevelChoice, Mapper, Partitioner, SearchResult, descend};
+use crate::error::MapError;
+use crate::mapper::{Mapper, SearchResult, is_flat};
+use crate::moves::descend;
+use crate::params::{HierarchicalParams, LevelChoice, Partitioner};
 use grid::Grid;
 use multisection::{Multisection, Tree};
 

@@ -19,7 +19,7 @@ use hopmap_model::{CostModel, SystemGraph};
 use hopmap_text::{FileError, Line, lines_of, shown, without_foreign};
 
 use self::several_cores::{Part, SlotLists};
-use crate::PlacementFormat;
+use crate::params::PlacementFormat;
 
 /// Maximum size of a file: 16 bytes for each of 2^24 ranks.
 const MOST_BYTES: u64 = 1 << 28;

@@ -28,9 +28,11 @@ use hopmap_model::{
 use hopmap_objective::{Metric, Objective, Problem, round_robin};
 use hopmap_replay::{Distance, Linear, Machine, MakespanEvaluator, ReplayProblem};
 
+use crate::auto::Auto;
 use crate::error::ProgramError;
-use crate::params::ProblemParams;
-use crate::{Auto, Hierarchical, HierarchicalParams, Mapper, SearchResult};
+use crate::hierarchical::Hierarchical;
+use crate::mapper::{Mapper, SearchResult};
+use crate::params::{HierarchicalParams, ProblemParams};
 use clusters::clusters;
 
 /// Evaluations per rank of the search for each candidate, which take a microsecond or less.

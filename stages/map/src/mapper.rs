@@ -7,8 +7,7 @@ use hopmap_islands::{Budget, Meter, Point, Progress};
 use hopmap_model::{Context, ConvergencePoint, Error, OutOfRange};
 use hopmap_objective::{Assignment, Problem};
 
-use crate::descend;
-use crate::moves::movable;
+use crate::moves::{descend, movable};
 
 /// A mapping algorithm.
 pub trait Mapper {

@@ -34,7 +34,7 @@ macro_rules! params {
             /// Ranks that stay together on one host, on its first slots in the order of the block: `host` for
             /// those that shared a host when the program was recorded, or a list of blocks with all ranks. Not
             /// with T.
-            pub blocks: Option<crate::Blocks>,
+            pub blocks: Option<crate::blocks::Blocks>,
             /// Groups that stay below one switch: the name of their phase and a level of switches, such as `{ ep = 1 }`.
             /// Level 1 are the switches that hosts are linked to: leaf switches, or accelerator domains if all hosts
             /// have one. Not with `pinned`.
@@ -117,8 +117,8 @@ use hopmap_model::{InputPath, Weight, WeightChoice};
 use hopmap_objective::Objective;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use graphhunter::{
     AfterExchange, AnnealingParams, AnnealingPart, CompositeParams, Cooling, Crossover, GeneticParams,
@@ -308,7 +308,7 @@ pub struct ExternalParams {
     /// Ranks that stay together on one host, on its first slots in the order of the block: `host` for those
     /// that shared a host when the program was recorded, or a list of blocks with all ranks. Not with T.
     #[serde(default)]
-    pub blocks: Option<crate::Blocks>,
+    pub blocks: Option<crate::blocks::Blocks>,
     /// Groups that stay below one switch: the name of their phase and a level of switches, such as `{ ep = 1 }`.
     /// Level 1 are the switches that hosts are linked to: leaf switches, or accelerator domains if all hosts have
     /// one. Not with `pinned`.

@@ -32,11 +32,12 @@ use hopmap_prediction::{Options, replay};
 use hopmap_random::{Pcg64, SeedableRng};
 use rayon::prelude::*;
 
+use crate::auto::Auto;
 use crate::blocks::{Contraction, block_of};
 use crate::borders::{Border, Bordered};
 use crate::error::ProgramError;
-use crate::params::{ProblemParams, kind};
-use crate::{Auto, AutoParams, SearchResult};
+use crate::mapper::SearchResult;
+use crate::params::{AutoParams, ProblemParams, kind};
 use exchanges::Exchanges;
 
 /// Share of a time limit for the searches of the candidates.

@@ -7,19 +7,27 @@ use hopmap_model::{
 use hopmap_objective::{EVALUATIONS, Metric, Objective, Quality, check_weight};
 use hopmap_prediction::Options;
 
-use crate::blocks::Contraction;
+use crate::annealing::Annealing;
+use crate::auto::Auto;
+use crate::baseline::{Linear, Random, RoundRobin};
+use crate::blocks::{Blocks, Contraction};
 use crate::borders::{Border, Bordered, borders};
-use crate::error::ProgramError;
-use crate::exact::{BOUND, GAP, PROVEN};
-use crate::hierarchical::METIS;
+use crate::composite::Composite;
+use crate::error::{MapError, ProgramError};
+use crate::exact::{BOUND, Exact, GAP, PROVEN};
+use crate::external::External;
+use crate::genetic::Genetic;
+use crate::hierarchical::{Hierarchical, METIS};
+use crate::import::import;
 use crate::makespan::Makespan;
-use crate::params::{AutoGoal, ProblemParams, TaskGoal, check_demands, kind};
-use crate::predicted_time::PredictedTime;
-use crate::{
-    Annealing, AnnealingParams, Auto, AutoParams, Blocks, Composite, CompositeParams, Exact, ExactParams,
-    External, ExternalParams, Genetic, GeneticParams, Hierarchical, HierarchicalParams, ImportParams, Linear,
-    LinearParams, MapError, Mapper, Random, RandomParams, RoundRobin, SearchResult, Tabu, TabuParams, import,
+use crate::mapper::{Mapper, SearchResult};
+use crate::params::{
+    AnnealingParams, AutoGoal, AutoParams, CompositeParams, ExactParams, ExternalParams, GeneticParams,
+    HierarchicalParams, ImportParams, LinearParams, ProblemParams, RandomParams, TabuParams, TaskGoal,
+    check_demands, kind,
 };
+use crate::predicted_time::PredictedTime;
+use crate::tabu::Tabu;
 
 const PORTS: &[Port] = &[
     Port::input::<TaskGraph>("task-graph"),

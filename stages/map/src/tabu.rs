@@ -7,9 +7,10 @@ use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::baseline::linear_or_greedy;
-use crate::moves::Incumbent;
-use crate::params::kind;
-use crate::{MapError, Mapper, SearchResult, TabuParams, descend};
+use crate::error::MapError;
+use crate::mapper::{Mapper, SearchResult};
+use crate::moves::{Incumbent, descend};
+use crate::params::{TabuParams, kind};
 
 /// The default budget, and its minimum in steps per rank.
 const DEFAULT_EVALUATIONS: u64 = 1 << 25;

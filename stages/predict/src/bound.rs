@@ -11,7 +11,7 @@ use hopmap_prediction::bound::{Bound, BoundError, BoundKind, bound, bound_of_tot
 use hopmap_prediction::{NetworkError, Options, ReplayError, replay};
 use miette::Diagnostic;
 
-use crate::BoundParams;
+use crate::params::BoundParams;
 use crate::uncounted::Uncounted;
 
 /// `predict/bound`: a lower bound of the run time.

@@ -9,7 +9,8 @@ use hopmap_prediction::{Options, replay};
 use miette::Diagnostic;
 
 use crate::bound::without_contention;
-use crate::{BoundParams, TimeParams, perfetto};
+use crate::params::{BoundParams, TimeParams};
+use crate::perfetto;
 
 /// `predict/time`: replays a program on a machine.
 #[derive(Debug)]

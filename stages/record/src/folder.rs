@@ -1,8 +1,7 @@
 //! The folder of a recording.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use hopmap_mpi_environment::Rank;
 use hopmap_recording::{DESCRIPTION, Method, is_of_recording, profile_name, profile_prefix, rank_file_name};

@@ -4,12 +4,10 @@
 
 use hopmap_model::{Context, Error};
 use hopmap_route::answer::answer;
-use hopmap_route::engine::Limits;
-use hopmap_route::engine::StopCondition;
+use hopmap_route::engine::{Limits, StopCondition};
 use hopmap_route::failures::failures;
 use hopmap_route::problem::Problem;
-use hopmap_route::solver;
-use hopmap_route::{FailuresParams, Method, Rules, Weights};
+use hopmap_route::{FailuresParams, Method, Rules, Weights, solver};
 
 #[path = "../tests/support/samples.rs"]
 mod samples;

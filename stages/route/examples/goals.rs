@@ -5,12 +5,10 @@
 use std::time::Instant;
 
 use hopmap_route::diagnosis::diagnose;
-use hopmap_route::engine::Limits;
-use hopmap_route::engine::StopCondition;
+use hopmap_route::engine::{Limits, StopCondition};
 use hopmap_route::goals::reach;
 use hopmap_route::problem::Problem;
-use hopmap_route::solver;
-use hopmap_route::{Goal, Instance, Method, Rules, Weights};
+use hopmap_route::{Goal, Instance, Method, Rules, Weights, solver};
 
 #[path = "../tests/support/samples.rs"]
 mod samples;

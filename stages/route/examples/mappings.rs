@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use hopmap_route::engine::Limits;
-use hopmap_route::engine::{Engine, StopCondition};
+use hopmap_route::engine::{Engine, Limits, StopCondition};
 use hopmap_route::problem::Problem;
 use hopmap_route::search::Search;
 use hopmap_route::{Instance, Rules, Weights};

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hopmap_route::answer::solve;
-use hopmap_route::engine::Limits;
-use hopmap_route::engine::{Engine, SearchResult, StopCondition};
+use hopmap_route::engine::{Engine, Limits, SearchResult, StopCondition};
 use hopmap_route::paper::{Formulation, Paper};
 use hopmap_route::problem::Problem;
 use hopmap_route::solver::{self, Solver};

@@ -7,14 +7,14 @@ use hopmap_model::{Counting, Error, Mapping, Routes, SystemGraph, Tables, TaskGr
 use crate::check::check;
 use crate::compact::Compact;
 use crate::engine::{Engine, SearchResult, StopCondition};
-use crate::error::fail;
+use crate::error::{RouteError, fail};
 use crate::network;
 use crate::paper::Paper;
+use crate::params::Method;
 use crate::problem::{Plan, Problem};
 use crate::router::{QuickRouter, Router};
 use crate::search::Search;
 use crate::solver::Solver;
-use crate::{Method, RouteError};
 
 /// A mapping with routes and tables that passed the check.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use hopmap_model::{Counting, Mapping, NodeState, Route, Routes, SwitchType, SystemGraph, Tables, TaskGraph};
 
 use crate::error::{Result, fail};
-use crate::network::{cycle, only_neighbours};
+use crate::network::{Network, cycle, only_neighbours};
+use crate::problem::Rules;
 use crate::quantity::rate;
-use crate::{Network, Rules};
 
 /// Relative tolerance for sums of bandwidth or performance: rounding.
 const TOLERANCE: f64 = 1e-9;

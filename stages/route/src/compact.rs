@@ -15,11 +15,11 @@ mod shape;
 use std::collections::BTreeMap;
 
 use crate::engine::{Engine, SearchResult, StopCondition};
-use crate::error::{Result, fail};
+use crate::error::{Result, RouteError, fail};
+use crate::network;
 use crate::paper::Paper;
 use crate::problem::{Plan, Problem};
 use crate::solver::Solver;
-use crate::{RouteError, network};
 use constraints::{star, switches_needed};
 use model::{Input, Meaning, Model, Window, switches_of};
 use shape::{NO_WAY, Shape, Symmetry};

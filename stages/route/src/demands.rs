@@ -9,10 +9,10 @@ use hopmap_model::{
     TaskGraph, require,
 };
 
-use crate::error::{Result, fail, is_above_zero, is_amount};
+use crate::error::{Result, RouteError, fail, is_above_zero, is_amount};
 use crate::instance::{Ports, slots};
+use crate::params::{DemandsParams, Performance};
 use crate::quantity::rate;
-use crate::{DemandsParams, Performance, RouteError};
 
 /// `route/demands`: streams from traffic, and a machine whose links have ports.
 #[derive(Debug)]
@@ -345,8 +345,7 @@ fn tables(system: &SystemGraph) -> Option<Tables> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopmap_model::Process;
-    use hopmap_model::{CostModel, Levels, Slot};
+    use hopmap_model::{CostModel, Levels, Process, Slot};
 
     fn program() -> TaskGraph {
         let edge = |source, destination, bytes| Edge { source, destination, messages: 1, bytes };

@@ -10,15 +10,14 @@ mod remedies;
 
 use hopmap_model::{Cause, Diagnosis};
 
-use crate::Method;
 use crate::engine::StopCondition;
 use crate::error::Result;
 use crate::goals::{Seeker, Sought};
+use crate::params::Method;
 use crate::problem::Problem;
 use crate::solver::Solver;
 
-use facts::Changed;
-use facts::Reachability;
+use facts::{Changed, Reachability};
 use remedies::Inquiry;
 
 /// Node limit of a solver's search tree per query, so that a diagnosis without user limits terminates.

@@ -12,9 +12,9 @@ use std::fmt::Write;
 use hopmap_model::{Mapping, Routes, SystemGraph, Tables, TaskGraph, TextFile};
 use hopmap_views::{Routed, route_loads, routes};
 
-use crate::error::{Result, fail};
+use crate::error::{Result, RouteError, fail};
+use crate::params::{ExportFormat, ExportParams};
 use crate::quantity::{amount, rate};
-use crate::{ExportFormat, ExportParams, RouteError};
 
 /// Maximum size of a dump of forwarding tables in bytes.
 const MOST_BYTES: u64 = 1 << 32;

@@ -28,11 +28,10 @@ use hopmap_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::DemandsParams;
 use crate::demands::ready;
 use crate::error::{fail, is_above_zero};
 use crate::network::check_ports;
-use crate::params::NO_LIMIT;
+use crate::params::{DemandsParams, NO_LIMIT};
 use loads::Loads;
 use network::FabricNetwork;
 use order::Order;

@@ -19,9 +19,10 @@ use crate::answer::{checked, solve_from};
 use crate::diagnosis::diagnose;
 use crate::engine::{Limits, SearchResult, StopCondition};
 use crate::error::{fail, is_amount};
-use crate::network::check_ports;
-use crate::problem::{Home, Plan, Problem};
-use crate::{FailuresParams, Method, Rules, check, network, solver};
+use crate::network::{self, check_ports};
+use crate::params::{FailuresParams, Method};
+use crate::problem::{Home, Plan, Problem, Rules};
+use crate::{check, solver};
 pub(crate) use parts::{Element, elements};
 
 /// `route/failures`: every link, switch and host removed in turn.

@@ -12,10 +12,11 @@ use hopmap_model::{Error, Mapping};
 use crate::answer::{Answer, answer, checked, engines, no_solution_in_time, solve};
 use crate::engine::{SearchResult, StopCondition};
 use crate::error::Result;
-use crate::paper::Formulation;
-use crate::problem::{Plan, Problem, TOLERANCE};
+use crate::network;
+use crate::paper::{self, Formulation};
+use crate::params::{Goal, Method};
+use crate::problem::{Plan, Problem, Rules, TOLERANCE, Weights};
 use crate::solver::Solver;
-use crate::{Goal, Method, Rules, Weights, network, paper};
 
 /// Fraction of a time limit reserved for the objective.
 const FOR_OBJECTIVE: f64 = 0.5;

@@ -24,8 +24,8 @@ use hopmap_text::FileError;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::error::{Result, fail, is_above_zero, is_amount};
-use crate::{ImportParams, LinkParams, RouteError};
+use crate::error::{Result, RouteError, fail, is_above_zero, is_amount};
+use crate::params::{ImportParams, LinkParams};
 
 /// Maximum file size in bytes.
 const MOST_BYTES: u64 = 1 << 28;

@@ -11,10 +11,10 @@ use hopmap_model::{Link, LinkState, NodeKind};
 use crate::engine::{Engine, SearchResult, StopCondition};
 use crate::error::{Result, fail};
 use crate::linear::{Domain, LinearProgram, Sense};
-use crate::network::nodes_of;
+use crate::network::{self, nodes_of};
+use crate::params::Goal;
 use crate::problem::{Plan, Problem, devices_of};
 use crate::solver::Solver;
-use crate::{Goal, network};
 
 /// Maximum number of successive solutions with cycles of waiting links.
 const MAX_CYCLES: usize = 10_000;

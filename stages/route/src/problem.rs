@@ -8,8 +8,7 @@ use hopmap_model::{
 };
 
 use crate::error::{Result, fail, is_above_zero, is_amount};
-use crate::network::nodes_of;
-use crate::{Network, network};
+use crate::network::{self, Network, nodes_of};
 
 /// Relative tolerance for sums of bandwidth or performance: rounding.
 pub(crate) const TOLERANCE: f64 = 1e-9;

@@ -58,9 +58,8 @@ mod highs {
     use highs::{HighsModelStatus, HighsSolutionStatus, Model, RowProblem, Sense as Goal, SolvedModel};
 
     use super::{Solution, Solver};
-    use crate::RouteError;
     use crate::engine::{Limits, StopCondition};
-    use crate::error::Result;
+    use crate::error::{Result, RouteError};
     use crate::linear::{Domain, LinearProgram, Sense};
 
     /// Interval between checks of the stop condition.

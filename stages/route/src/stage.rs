@@ -10,14 +10,15 @@ use crate::diagnosis::{diagnose, summary};
 use crate::engine::StopCondition;
 use crate::error::fail;
 use crate::goals::reach;
+use crate::instance::Instance;
 use crate::network::check_ports;
 use crate::paper::Formulation;
-use crate::problem::{Problem, without_performance};
-use crate::solver::HIGHS;
-use crate::{
-    CheckParams, ExportFormat, ExportParams, Goal, ImportParams, Instance, ModelFormat, ModelParams, Rules,
-    SolveParams, Weights, check, export, solver,
+use crate::params::{
+    CheckParams, ExportFormat, ExportParams, Goal, ImportParams, ModelFormat, ModelParams, SolveParams,
 };
+use crate::problem::{Problem, Rules, Weights, without_performance};
+use crate::solver::{self, HIGHS};
+use crate::{check, export};
 
 /// `route/import`: a program and a network from a file.
 #[derive(Debug)]

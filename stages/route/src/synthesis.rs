@@ -52,9 +52,9 @@ use crate::engine::StopCondition;
 use crate::error::{Result, fail};
 use crate::instance::cable;
 use crate::network::check_ports;
-use crate::params::NO_LIMIT;
-use crate::problem::Problem;
-use crate::{BuildParams, Fallible, Rules, solver};
+use crate::params::{BuildParams, Fallible, NO_LIMIT};
+use crate::problem::{Problem, Rules};
+use crate::solver;
 
 use design::Assembly;
 use inventory::{FixedBoard, Inventory};

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::samples::Mesh;
 use hopmap_route::compact::Compact;
-use hopmap_route::engine::Limits;
-use hopmap_route::engine::{Engine, StopCondition};
+use hopmap_route::engine::{Engine, Limits, StopCondition};
 use hopmap_route::linear::{Domain, LinearProgram, Sense};
 use hopmap_route::problem::Problem;
 use hopmap_route::solver::{Highs, Solution, Solver};

@@ -5,9 +5,8 @@ use std::path::Path;
 use crate::support::samples::Mesh;
 use hopmap_model::{Routes, SystemGraph, Tables};
 use hopmap_route::check::{Checked, check};
-use hopmap_route::export::{Shown, draw};
-use hopmap_route::network;
-use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance, Rules, export};
+use hopmap_route::export::{self, Shown, draw};
+use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance, Rules, network};
 
 /// A triangle of switches with names that are markup, and tables for it.
 const EXAMPLE: &str = r#"

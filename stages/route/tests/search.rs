@@ -8,8 +8,7 @@ use std::path::Path;
 
 use crate::support::samples::Mesh;
 use hopmap_model::{Link, LinkState};
-use hopmap_route::engine::Limits;
-use hopmap_route::engine::{Engine, SearchResult, StopCondition};
+use hopmap_route::engine::{Engine, Limits, SearchResult, StopCondition};
 use hopmap_route::problem::{Home, Problem};
 use hopmap_route::search::Search;
 use hopmap_route::{Instance, Rules, Weights};

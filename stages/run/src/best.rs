@@ -5,7 +5,7 @@ use hopmap_trials::{best, comparisons, failed_runs, fails};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::TrialError;
+use crate::error::TrialError;
 
 /// Parameters of `run/best`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hopmap_model::{Context, Input, Mapping, Prediction};
 
-use crate::TrialError;
+use crate::error::TrialError;
 
 /// A mapping to try.
 #[derive(Debug, Clone)]

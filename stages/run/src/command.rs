@@ -9,8 +9,8 @@ use hopmap_launchers::{CommandWords, PROGRAM_WORD, launch_file};
 use hopmap_model::{Context, LaunchFile, Mapping};
 use hopmap_process::{Cause, Limits, RunError};
 
-use crate::params::words;
-use crate::{TrialError, TrialParams};
+use crate::error::TrialError;
+use crate::params::{TrialParams, words};
 
 /// Variable with the folder of the run.
 const TRIAL: &str = "HOPMAP_TRIAL";

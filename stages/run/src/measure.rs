@@ -8,7 +8,7 @@ use hopmap_model::read_input;
 use hopmap_process::{Limits, run};
 use hopmap_recording::Recording;
 
-use crate::TrialError;
+use crate::error::TrialError;
 
 /// Time limit of the command that prints the lateness.
 const LATENESS_TIME: Duration = Duration::from_secs(10);

@@ -8,7 +8,7 @@ use hopmap_trials::{Design, FEWEST_PAIRS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::TrialError;
+use crate::error::TrialError;
 
 /// Blocks without `precision`, and most blocks with it, unless the parameters say how many.
 const RUNS: u32 = 6;

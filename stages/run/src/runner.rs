@@ -16,11 +16,12 @@ use hopmap_process::{Capture, Group, end_survivors};
 use hopmap_trials::{Order, TIME_STEP};
 use tempfile::TempDir;
 
-use crate::command::{prepare, program_file};
+use crate::candidates::Candidate;
+use crate::command::{LaunchCommand, prepare, program_file};
+use crate::error::TrialError;
 use crate::measure::{Processors, lateness, time_inside_mpi};
-use crate::params::words;
+use crate::params::{TrialParams, words};
 use crate::printed::{NoTime, printed_time};
-use crate::{Candidate, LaunchCommand, TrialError, TrialParams};
 
 /// Names of files in the folder of a run.
 const STDOUT: &str = "stdout";

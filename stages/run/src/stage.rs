@@ -10,9 +10,9 @@ use hopmap_trials::{Decision, Ending, Step, TimeLeft, add_metrics, summary};
 
 use crate::candidates::candidates;
 use crate::command::program_file;
-use crate::params::words;
-use crate::runner::{Block, RECORDING_WORD, end_earlier_run};
-use crate::{Runner, TrialError, TrialParams};
+use crate::error::TrialError;
+use crate::params::{TrialParams, words};
+use crate::runner::{Block, RECORDING_WORD, Runner, end_earlier_run};
 
 /// `run/trial`: measures the run time of a program under several mappings.
 ///

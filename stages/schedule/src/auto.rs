@@ -14,8 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::lower_bound;
 use crate::costs::{Costs, with_costs};
+use crate::params::AutoParams;
+use crate::plan::{Evaluator, Plan, Scheduler, SearchResult};
+use crate::problem::Problem;
 use crate::timeline::Timeline;
-use crate::{AutoParams, Evaluator, Plan, Problem, Scheduler, SearchResult, exact, list};
+use crate::{exact, list};
 use annealing::{Acceptance, Cycle, Moves};
 
 /// Default product of evaluations and tasks of an island, and the limits of the evaluations.

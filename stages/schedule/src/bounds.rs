@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use hopmap_model::DelayModel;
 
-use crate::{Message, Problem};
+use crate::problem::{Message, Problem};
 
 /// Maximum number of tasks for bounds that examine all pairs.
 const MOST_TASKS: usize = 2048;

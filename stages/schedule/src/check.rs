@@ -16,7 +16,7 @@ use hopmap_replay::Machine;
 use hopmap_views::decimal;
 
 use crate::error::{InvalidInput, invalid};
-use crate::{CheckParams, MachineParams, Ranks};
+use crate::params::{CheckParams, MachineParams, Ranks};
 pub(crate) use parus_order::{KIND, accepts};
 use program::{Program, arrivals, earliest_times, read_sch, takes, transfer};
 

@@ -14,7 +14,10 @@ use hopmap_model::{Context, Error, require, require_above_zero};
 use self::state::{Fixed, State, Step, is_small};
 use self::windows::{NEVER, Windows, has_room};
 use crate::bounds::lower_bound;
-use crate::{Evaluator, ExactParams, Plan, Problem, Scheduler, SearchResult, list};
+use crate::list;
+use crate::params::ExactParams;
+use crate::plan::{Evaluator, Plan, Scheduler, SearchResult};
+use crate::problem::Problem;
 
 /// Default limit of states.
 const DEFAULT_NODES: u64 = 20_000_000;

@@ -15,7 +15,7 @@ use hopmap_views::gantt;
 
 use crate::error::invalid;
 use crate::formats::sch::{Sch, SchProcessor};
-use crate::{ExportFormat, ExportParams};
+use crate::params::{ExportFormat, ExportParams};
 use exact::Exact;
 
 /// Maximum number of rows in a table; the picture is complete.

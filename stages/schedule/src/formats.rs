@@ -15,7 +15,7 @@ use hopmap_model::{Context, Error, TaskDag, require};
 use hopmap_text::{FileError, foreign_lines, without_foreign};
 
 use crate::error::{InvalidInput, invalid};
-use crate::{GraphFormat, ImportParams};
+use crate::params::{GraphFormat, ImportParams};
 pub(crate) use common::{MOST_BYTES, read_file};
 use dot::{Dot, DotOptions};
 use grf::Grf;

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::lower_bound;
 use crate::costs::{Costs, with_costs};
-use crate::{Admissible, Evaluator, GeneticParams, Plan, Problem, Scheduler, SearchResult};
+use crate::params::{Admissible, GeneticParams};
+use crate::plan::{Evaluator, Plan, Scheduler, SearchResult};
+use crate::problem::Problem;
 use genes::{Genes, Reader, cross, draw_around, draw_genes, mutate};
 use rules::{Rules, check, read_ini};
 

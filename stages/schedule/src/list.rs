@@ -13,7 +13,9 @@ use self::state::{
     Arrivals, Partial, View, downward, latest_first, most_urgent_first, optimistic_costs, upward,
 };
 use crate::bounds::lower_bound;
-use crate::{Evaluator, Heuristic, ListParams, Plan, Problem, Scheduler, SearchResult};
+use crate::params::{Heuristic, ListParams};
+use crate::plan::{Evaluator, Plan, Scheduler, SearchResult};
+use crate::problem::Problem;
 
 /// Limit of tasks² × processors for heuristics of quadratic time in `best`.
 const QUICK: u64 = 1 << 26;

@@ -11,10 +11,10 @@ use hopmap_replay::{
     Distances, Linear, MAX_PROCESSORS, Machine, MachineError as InvalidMachine, Measured, Network,
 };
 
-use crate::MachineParams;
 use crate::error::{InvalidInput, invalid};
 use crate::formats::procs::Procs;
 use crate::formats::read_file;
+use crate::params::MachineParams;
 
 /// Default bandwidth in bytes per second: 10 Gbit/s.
 const DEFAULT_BANDWIDTH: f64 = 1.25e9;

@@ -6,7 +6,7 @@ use hopmap_islands::Point;
 use hopmap_model::{Context, DelayModel, Error, Processor, Schedule, ScheduledTask, TaskDag};
 use serde::{Deserialize, Serialize};
 
-use crate::Problem;
+use crate::problem::Problem;
 
 /// The processor of every task, and a topological order of all tasks, which determines the turns on every processor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use hopmap_model::{Context, CostModel, Error, Mapping, Program, SystemGraph, Wor
 use hopmap_prediction::{Options, PairRates, Rate, ReplayError, has_rates, replay};
 use hopmap_replay::Linear;
 
-use crate::MachineParams;
+use crate::params::MachineParams;
 
 /// Largest machine for which a rate of every pair is stored, 16 MiB, if its costs have no levels.
 const MOST_SLOTS: usize = 1024;

@@ -8,13 +8,15 @@ use hopmap_model::{
 use hopmap_replay::{MakespanEvaluator, ReplayProblem, placement};
 use hopmap_views::{decimal, run_time_parts};
 
-use crate::check::accepts;
+use crate::check::{self, accepts};
 use crate::error::invalid;
-use crate::{
+use crate::params::{
     AutoParams, CheckParams, ExactParams, ExportFormat, ExportParams, GeneticParams, ImportParams,
-    ListParams, MachineParams, Plan, Problem, Ranks, ReplayParams, Scheduler, SearchResult, check, export,
-    formats, predicted,
+    ListParams, MachineParams, Ranks, ReplayParams,
 };
+use crate::plan::{Plan, Scheduler, SearchResult};
+use crate::problem::Problem;
+use crate::{export, formats, predicted};
 
 /// Inputs and outputs of schedulers.
 const PORTS: &[Port] = &[

@@ -6,7 +6,9 @@ use hopmap_model::{DelayModel, Dependency, Processor, Schedule, Task, TaskDag, W
 use hopmap_replay::{Distances, Linear, Lookup, Machine, Measured, Network};
 use proptest::prelude::*;
 
-use crate::{CheckParams, Evaluator, Plan, Problem};
+use crate::params::CheckParams;
+use crate::plan::{Evaluator, Plan};
+use crate::problem::Problem;
 
 /// A program of integers: work of tasks, and edges from lower to higher numbers.
 #[derive(Debug, Clone)]

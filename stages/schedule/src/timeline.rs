@@ -1,7 +1,7 @@
 //! A plan with its finish times, updated incrementally.
 
-use crate::Plan;
 use crate::costs::Costs;
+use crate::plan::Plan;
 
 /// Maximum number of tasks that are sorted by insertion, which is fast for few or mostly sorted tasks.
 const INSERTED: usize = 256;

@@ -5,16 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hopmap_formats::batch_job::{BatchJob, NODES, VARIABLES};
-use hopmap_formats::host_file::Hosts;
-use hopmap_formats::host_list::HostListError;
+use hopmap_formats::host_file::{self, Hosts};
+use hopmap_formats::host_list::{self, HostListError};
 use hopmap_formats::host_names::{HostNames, named_twice, short};
+use hopmap_formats::sinfo;
 use hopmap_formats::slots::{SLOTS, Slots};
-use hopmap_formats::{host_file, host_list, sinfo};
 use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph};
 use hopmap_text::{FileError, foreign_lines, read_text, without_foreign};
 
-use crate::error::check_one_of;
-use crate::{NodesParams, SelectError, Source};
+use crate::error::{SelectError, check_one_of};
+use crate::params::{NodesParams, Source};
 
 /// Largest size of a file with host names.
 const MAX_BYTES: u64 = 1 << 28;

@@ -8,9 +8,10 @@ use hopmap_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::SelectError;
 use crate::free::{Listed, Listing, listed_hosts};
+use crate::params::Source;
 use crate::restrict::restrict;
-use crate::{SelectError, Source};
 
 /// Largest number of slots for which a full cost matrix is written.
 const MOST_SLOTS: usize = 8192;

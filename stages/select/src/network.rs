@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hopmap_graph::DisjointSets;
 use hopmap_model::{NodeKind, Paths, SystemGraph};
 
-use crate::SelectError;
+use crate::error::SelectError;
 use crate::space::Host;
 
 /// Bandwidths between adjacent nodes. Of parallel links the widest counts, of the two directions the narrower

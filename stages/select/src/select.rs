@@ -3,11 +3,11 @@
 use hopmap_model::{Context, SystemGraph};
 use hopmap_random::Draw;
 
-use crate::error::check_not_zero;
+use crate::error::{SelectError, check_not_zero};
 use crate::greedy::{greedy, min_cut, stream};
 use crate::network::{Switches, Tree, Widths};
+use crate::params::{Criterion, Method};
 use crate::space::{Goal, Host, LevelTree, Space, hosts};
-use crate::{Criterion, Method, SelectError};
 
 /// Additions up to which `auto` chooses the exact method, and up to which the exact method is allowed: about
 /// a second and half a minute.

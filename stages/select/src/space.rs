@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hopmap_model::{CostModel, Costs, Levels, SystemGraph};
 use rayon::prelude::*;
 
-use crate::SelectError;
+use crate::error::SelectError;
 
 /// Largest number of hosts with a full distance matrix.
 const MAX_DENSE: usize = 1 << 15;

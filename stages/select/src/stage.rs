@@ -7,9 +7,11 @@ use hopmap_model::{
     Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, fill_rates, require,
 };
 
-use crate::error::{check_not_zero, check_one_of};
+use crate::error::{SelectError, check_not_zero, check_one_of};
 use crate::free::{Listed, Listing, listed_hosts};
-use crate::{Criterion, Method, NodesParams, Request, SelectError, Selection, Source, restrict, select};
+use crate::params::{Criterion, Method, NodesParams, Source};
+use crate::restrict::restrict;
+use crate::select::{Request, Selection, select};
 
 /// `select/nodes`: chooses hosts for a job among the free ones.
 #[derive(Debug)]

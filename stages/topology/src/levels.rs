@@ -38,7 +38,7 @@ mod tests;
 
 use hopmap_model::{Context, Error, Inputs, Measurements, Outcome, Outputs, Port, Stage, SystemGraph};
 
-use crate::MachineError;
+use crate::params::MachineError;
 pub use crate::params::{LevelCost, LevelsError, LevelsParams};
 use machine::Machine;
 

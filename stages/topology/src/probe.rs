@@ -30,8 +30,8 @@ use hopmap_model::{
     Context, Error, Inputs, Measurements, OutOfRange, Outcome, Outputs, Port, Stage, SystemGraph,
 };
 
-use crate::MachineError;
 use crate::levels::levels_of_measurements;
+use crate::params::MachineError;
 use agents::host_names;
 use start::Template;
 

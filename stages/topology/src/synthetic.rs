@@ -12,7 +12,7 @@ pub use crate::params::{CostMetric, SyntheticParams};
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
 
 use self::named::Named;
-use crate::MachineError;
+use crate::params::MachineError;
 
 /// `topology/synthetic`: a machine with a regular network shape.
 #[derive(Debug)]

@@ -8,10 +8,9 @@ use std::process::Command;
 
 use hopmap_model::{CostModel, Link, Paths, SystemGraph};
 use hopmap_test_support::system_tests;
-use hopmap_topology::CostMetric;
 use hopmap_topology::export::{ExportFormat, ExportParams, write};
 use hopmap_topology::import::{ImportParams, Imported, read};
-use hopmap_topology::synthetic;
+use hopmap_topology::{CostMetric, synthetic};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -13,7 +13,8 @@ use hopmap_model::{Context, Edge, Program, TaskDag, TaskGraph, TextFile, TraceAr
 
 use crate::error::TraceError;
 use crate::import::matrix_market::MESSAGES;
-use crate::{ExportFormat, ReplayParams, Simulator, program};
+use crate::params::{ExportFormat, ReplayParams, Simulator};
+use crate::program;
 
 /// Message counts per comment: Matrix Market limits lines to 1024 characters.
 const NUMBERS_PER_LINE: usize = 40;

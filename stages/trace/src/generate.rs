@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, Process, TaskGraph, TraceArchive};
 
+use crate::error::TraceError;
 use crate::matrix::merged;
 use crate::otf2::{ArchiveWriter, DefinitionWriter, ENTER, EventWriter, LEAVE, MPI_RECV, MPI_SEND, Transfer};
-use crate::{GenerateParams, TraceError};
+use crate::params::GenerateParams;
 use pattern::Program;
 
 /// Maximum number of ranks of a generated trace.

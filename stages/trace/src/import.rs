@@ -27,9 +27,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::check_kind;
+use crate::error::TraceError;
 use crate::matrix::MAX_RANKS;
+use crate::otf2;
 use crate::params::{Algorithms, Collectives, ProgramFormat, ProgramParams};
-use crate::{TraceError, otf2};
 use foreign::{Foreign, SYMMETRISED, foreign, foreign_folder, is_symmetrised};
 use reader::{Reader, Sample};
 

@@ -16,8 +16,8 @@ use std::collections::{HashMap, VecDeque};
 use hopmap_collectives::Operation;
 use hopmap_model::{Context, to_u32};
 
-use crate::TraceError;
 use crate::archive::check_stop;
+use crate::error::TraceError;
 use crate::matching::Matched;
 
 /// An operation of a rank that is a part of the program.

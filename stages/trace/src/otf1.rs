@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, Edge, Error, InputPath, TaskGraph, open_input};
 use hopmap_text::FileError;
 
-use crate::TraceError;
 use crate::archive::{has_extension, log_count, on_threads, only_one};
+use crate::error::TraceError;
 use crate::matrix::{MessageClasses, Overflow, Work};
 use crate::selection::{Marks, RegionKind, Request, Selection};
 use definitions::{Definitions, Processes};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use hopmap_model::InputPath;
 
-use crate::TraceError;
+use crate::error::TraceError;
 
 mod accumulator;
 mod archive_files;

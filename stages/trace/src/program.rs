@@ -12,8 +12,8 @@ use std::time::Duration;
 use hopmap_model::{Collective, Context, Envelope, Program, ProgramBuilder, ProgramError, TaskDag, to_u32};
 use hopmap_replay::{Step, steps};
 
-use crate::TraceError;
 use crate::archive::{check_stop, log_count};
+use crate::error::TraceError;
 use crate::matching::{
     At, Joint, Matched, Meeting, Members, Moment, Part, Unmatched, What, match_collectives, match_messages,
 };

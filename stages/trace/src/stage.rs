@@ -6,11 +6,13 @@ use hopmap_model::{
 };
 
 use crate::archive::warn_of_silence;
-use crate::{
-    Algorithms, Collectives, DagParams, EventsParams, ExportFormat, ExportParams, GenerateParams,
-    ImportParams, LIBOTF2, Otf2Params, OtfParams, ProgramParams, Reader, ReplayParams, SummaryParams,
-    TraceError, export, generate, import, otf1, otf2, program,
+use crate::error::TraceError;
+use crate::import::{self, ImportParams};
+use crate::params::{
+    Algorithms, Collectives, DagParams, EventsParams, ExportFormat, ExportParams, GenerateParams, Otf2Params,
+    OtfParams, ProgramParams, Reader, ReplayParams, SummaryParams,
 };
+use crate::{LIBOTF2, export, generate, otf1, otf2, program};
 
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 

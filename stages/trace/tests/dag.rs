@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::support::writer::Archive;
 use crate::support::writer::Part::{Byte, Number};
-use crate::support::writer::{ranks, receive};
+use crate::support::writer::{Archive, ranks, receive};
 use crate::support::{Listener, OTHER, archives, read_with, sample};
 use hopmap_model::{Context, InputPath, Inputs, Outcome, Stage, TaskDag, TaskGraph, TraceArchive};
 use hopmap_trace::{Dag, DagParams, EventsParams, Generate, GenerateParams, ListEvents, Pattern, Reader};

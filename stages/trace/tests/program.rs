@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::writer::Archive;
 use crate::support::writer::Part::{Byte, Number};
-use crate::support::writer::{ranks, receive};
+use crate::support::writer::{Archive, ranks, receive};
 use crate::support::{Copy, Listener, OTHER, archives, graph, read_with, sample};
 use hopmap_model::{
     Action, CollectiveOperation, Context, Dependency, InputPath, Inputs, Outcome, Program, Stage, Task,

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::Counters;
-use crate::description::{check_latency, check_rate};
-use crate::{Description, Error};
+use crate::description::{Description, check_latency, check_rate};
+use crate::error::Error;
 
 /// The socket that takes requests, as the hosts see it.
 pub const CONTROL: &str = "/run/hopmap-test-network";

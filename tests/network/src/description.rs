@@ -2,7 +2,7 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::error::Error;
 use crate::link::Link;
 use crate::routes::{Graph, Tables, Ties};
 

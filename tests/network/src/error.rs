@@ -14,7 +14,7 @@ pub enum Error {
     #[error("{0}")]
     Description(String),
     /// The program that makes networks is not there.
-    #[error("no program {PROGRAM} at {}", .0.display(), PROGRAM = crate::PROGRAM)]
+    #[error("no program {PROGRAM} at {}", .0.display(), PROGRAM = crate::network::PROGRAM)]
     #[diagnostic(help(
         "`cargo build -p hopmap-test-network` builds it, and so do `make test` and `cargo test --workspace`; \
          HOPMAP_TEST_NETWORK may name it"

@@ -5,8 +5,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::description::Description;
+use crate::error::Error;
+use crate::link::Link;
 use crate::routes::{Graph, Ties};
-use crate::{Description, Error, Link};
 
 #[derive(Debug, Deserialize)]
 struct Machine {

@@ -6,9 +6,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use hopmap_mpi_environment::AS_ROOT;
 
-use crate::{
-    Answer, CONTROL, Counters, Description, Error, MAX_LATE, Measured, Report, Request, address, ask,
-};
+use crate::control::{Answer, CONTROL, Report, Request, ask};
+use crate::counters::{Counters, MAX_LATE, Measured};
+use crate::description::{Description, address};
+use crate::error::Error;
 
 /// The name of the program that makes networks.
 pub const PROGRAM: &str = "hopmap-test-network";

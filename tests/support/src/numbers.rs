@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::process::Command;
 
-use crate::soak;
+use crate::seeds::soak;
 
 /// Zero, negative, around the widths of integers, and the largest order of magnitude of a float.
 const EXTREMES: [&str; 7] =

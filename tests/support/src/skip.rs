@@ -54,7 +54,7 @@ pub fn system_tests() -> bool {
 /// Whether this is a soak; otherwise records a skip, also in CI.
 #[must_use]
 pub fn only_in_a_soak() -> bool {
-    let soak = crate::soak();
+    let soak = crate::seeds::soak();
     if !soak {
         note("HOPMAP_SOAK is not set");
     }

@@ -7,7 +7,7 @@ use hopmap_model::{
     WorkUnit,
 };
 
-use crate::Random;
+use crate::damage::Random;
 
 /// A program under construction: the last task of every rank.
 #[derive(Debug)]

@@ -2,9 +2,13 @@
 
 use hopmap_model::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
 
+use crate::codec::{Codec, Contents};
+use crate::error::ArtifactError;
+use crate::folder::Folder;
+use crate::form::TableForm;
 use crate::rows::Rows;
+use crate::table::{Columns, Table};
 use crate::value::column;
-use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table, TableForm};
 
 impl Codec for Deltas {
     const SCHEMA: u32 = 1;

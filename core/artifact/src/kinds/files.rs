@@ -9,8 +9,11 @@ use hopmap_model::{
     CheckpointSeries, CheckpointStore, FileSet, LaunchFile, StoredCheckpoint, TextFile, TraceArchive,
 };
 
+use crate::codec::{Codec, Contents};
+use crate::error::ArtifactError;
+use crate::folder::Folder;
+use crate::form::TableForm;
 use crate::rows::Rows;
-use crate::{ArtifactError, Codec, Contents, Folder, TableForm};
 
 pub(super) fn with_files(contents: Contents, files: &FileSet) -> Contents {
     files.files().iter().fold(contents, |contents, (name, path)| match files.is_kept() {

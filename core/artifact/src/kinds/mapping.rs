@@ -8,9 +8,12 @@ use hopmap_model::{
     Schedule, ScheduledTask, to_u32,
 };
 
+use crate::codec::{Codec, Contents};
+use crate::error::ArtifactError;
+use crate::folder::Folder;
+use crate::form::TableForm;
 use crate::rows::Rows;
 use crate::value::column;
-use crate::{ArtifactError, Codec, Contents, Folder, TableForm};
 
 impl Codec for Mapping {
     const SCHEMA: u32 = 1;

@@ -2,8 +2,11 @@
 
 use hopmap_model::{Activity, Interval, LinkUse, Prediction, RankTimes};
 
+use crate::codec::{Codec, Contents};
+use crate::error::ArtifactError;
+use crate::folder::Folder;
+use crate::form::TableForm;
 use crate::rows::Rows;
-use crate::{ArtifactError, Codec, Contents, Folder, TableForm};
 
 value_names!(Activity:
     Activity::Computing => "computing",

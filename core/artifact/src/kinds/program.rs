@@ -11,8 +11,12 @@ use hopmap_model::{
 };
 
 use super::task_graph::{Member, decode_communicators, encode_communicators};
+use crate::codec::{Codec, Contents};
+use crate::error::ArtifactError;
+use crate::folder::Folder;
+use crate::form::TableForm;
 use crate::rows::Rows;
-use crate::{ArtifactError, Codec, Columns, Contents, Folder, Table, TableForm};
+use crate::table::{Columns, Table};
 
 /// Rows of a part of the table `operations` in memory.
 const ROWS: usize = 1 << 16;

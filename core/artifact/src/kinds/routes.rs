@@ -3,8 +3,11 @@
 
 use hopmap_model::{Cause, Diagnosis, Failure, Failures, Part, Route, Routes, TableEntry, Tables, to_u32};
 
+use crate::codec::{Codec, Contents};
+use crate::error::ArtifactError;
+use crate::folder::Folder;
+use crate::form::TableForm;
 use crate::rows::Rows;
-use crate::{ArtifactError, Codec, Contents, Folder, TableForm};
 
 impl Codec for Routes {
     const SCHEMA: u32 = 1;

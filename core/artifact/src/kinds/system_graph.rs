@@ -10,8 +10,11 @@ use hopmap_model::{
 };
 
 use super::traits::{Capability, DeviceOfNode, decode_traits, encode_traits};
+use crate::codec::{Codec, Contents};
+use crate::error::ArtifactError;
+use crate::folder::Folder;
+use crate::form::TableForm;
 use crate::rows::Rows;
-use crate::{ArtifactError, Codec, Contents, Folder, TableForm};
 
 impl Codec for SystemGraph {
     const SCHEMA: u32 = 1;

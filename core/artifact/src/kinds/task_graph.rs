@@ -15,9 +15,13 @@ use hopmap_model::{
 };
 
 use super::traits::{DemandedCapability, DemandedDevice, decode_demands, encode_demands};
+use crate::codec::{Codec, Contents};
+use crate::error::ArtifactError;
+use crate::folder::Folder;
+use crate::form::TableForm;
 use crate::rows::Rows;
+use crate::table::Table;
 use crate::value::column;
-use crate::{ArtifactError, Codec, Contents, Folder, Table, TableForm};
 
 impl Codec for TaskGraph {
     const SCHEMA: u32 = 2;

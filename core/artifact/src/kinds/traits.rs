@@ -2,8 +2,10 @@
 
 use hopmap_model::{Demands, Node, NodeTraits, ProcessDemand, Stream, SwitchType};
 
+use crate::codec::Contents;
+use crate::error::ArtifactError;
+use crate::folder::Folder;
 use crate::rows::Rows;
-use crate::{ArtifactError, Contents, Folder};
 
 table_rows!("traits" if "where nodes have traits (`route/*`)": NodeTraits [node = "node"] {
     performance: Option<f64> = "performance of a host",

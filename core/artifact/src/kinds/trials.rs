@@ -3,8 +3,11 @@
 use hopmap_model::{FileSet, TrialMapping, TrialRun, Trials};
 
 use super::files::{files_of, with_files};
+use crate::codec::{Codec, Contents};
+use crate::error::ArtifactError;
+use crate::folder::Folder;
+use crate::form::TableForm;
 use crate::rows::Rows;
-use crate::{ArtifactError, Codec, Contents, Folder, TableForm};
 
 value_names!(bool: true => "yes", false => "no");
 

@@ -6,10 +6,9 @@ use hopmap_model::{
     CostModel, Costs, Forward, Levels, Link, Matrix, Node, NodeKind, RouteCosts, Routing, Slot, SystemGraph,
 };
 
-use crate::Snapshot;
 use crate::change::name;
 use crate::pair::Both;
-use crate::snapshot::made_up;
+use crate::snapshot::{Snapshot, made_up};
 
 /// Index of an item of a restored machine, in the machine before or after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::Link;
+use crate::system_graph::Link;
 
 /// The outgoing links of every node by neighbour: of thousands of parallel links, a path needs one.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::neighbours::{Bundle, Bundles, Neighbours, nth_link};
-use crate::{Forward, Link, LinkState, NodeKind, NodeState, SystemGraph, Ties};
+use crate::system_graph::{Forward, Link, LinkState, NodeKind, NodeState, SystemGraph, Ties};
 use hopmap_graph::distances;
 
 /// Distance of unreachable nodes.

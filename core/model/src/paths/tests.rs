@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::system_graph::tests::small_tree;
-use crate::{CostModel, Forward, Levels, Link, Node, RouteCosts, RouteMetric, Routing, Slot, Ties};
+use crate::system_graph::{
+    CostModel, Forward, Levels, Link, Node, RouteCosts, RouteMetric, Routing, Slot, Ties,
+};
 
 #[test]
 fn hops_and_links_of_a_small_tree() {

@@ -265,7 +265,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{CollectiveOperation, ProgramBuilder};
+    use crate::collectives::CollectiveOperation;
+    use crate::program::ProgramBuilder;
 
     fn program(ranks: u32, fill: impl FnOnce(&mut ProgramBuilder)) -> Result<Program, ProgramError> {
         let mut builder = ProgramBuilder::new(ranks);

@@ -3,7 +3,7 @@
 use miette::Diagnostic;
 
 use super::{Collective, Operation};
-use crate::CollectiveOperation;
+use crate::collectives::CollectiveOperation;
 
 /// An inconsistent program.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, Diagnostic)]

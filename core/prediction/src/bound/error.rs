@@ -4,7 +4,7 @@ use hopmap_collectives::CollectiveError;
 use hopmap_model::ProgramError;
 use miette::Diagnostic;
 
-use crate::NetworkError;
+use crate::network::NetworkError;
 
 /// A program that has no bound.
 #[derive(Debug, thiserror::Error, Diagnostic)]

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use hopmap_model::{Action, Program};
 
 use super::error::BoundError;
-use crate::Options;
+use crate::replay::Options;
 
 /// A step of a rank; the numbers are indices into the tables of [`Steps`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,8 @@ use hopmap_model::{
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 use super::{Bound, BoundError, BoundKind, bound, bound_of_totals};
-use crate::{Options, PairRates, Rate, replay};
+use crate::network::{PairRates, Rate};
+use crate::replay::{Options, replay};
 
 fn seconds(program: &Program, system: &SystemGraph, options: &Options, slots: &[u32]) -> f64 {
     let mapping = Mapping::new(slots, system, Weight::Bytes).unwrap();

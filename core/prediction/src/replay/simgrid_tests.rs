@@ -3,8 +3,9 @@
 use hopmap_model::{Envelope, Program, ProgramBuilder};
 
 use super::{Options, Replay};
+use crate::costs::Costs;
 use crate::network::{Network, Rate};
-use crate::{Costs, Sharing};
+use crate::sharing::Sharing;
 
 /// Hosts of `small_platform.xml`: their speed in flop/s.
 const TREMBLAY: f64 = 98.095e6;
@@ -152,7 +153,7 @@ fn the_window_of_a_connection_bounds_its_rate_as_in_simgrid() {
 /// The example of `Models.rst` for LV08: 100 kB over a link of 1 Mbit/s and 10 ms, with acknowledgements.
 #[test]
 fn the_documented_time_of_simgrids_tcp_model_is_that_of_its_factors() {
-    let factors = |factor| crate::Factors::new([(0, factor)]);
+    let factors = |factor| crate::costs::Factors::new([(0, factor)]);
     let costs = Costs { latency_factor: factors(13.01), bandwidth_factor: factors(0.97), ..Costs::default() };
     let rate = Rate { latency_s: 0.01, bandwidth_bytes_per_s: 1e6 / 8.0 / 1.05 };
     assert_printed(&[one_message(rate, 100_000, costs)], &["0.996079"]);

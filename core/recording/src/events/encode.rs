@@ -7,8 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::file::EventCommunicator;
-use super::file::u32_at;
+use super::file::{EventCommunicator, u32_at};
 use super::{
     BLOCK_CHECKSUM, BLOCK_HEADER, COMMUNICATOR, Call, CollectiveCall, END, Event, HEADER, HEADER_CHECKSUM,
     MAGIC, Message, NO_CHECKSUM, RECORDS, SAME_CALL, checksum,

@@ -9,8 +9,7 @@ use std::cell::Cell;
 use miette::Diagnostic;
 use zstd::zstd_safe::{CCtx, DCtx, compress_bound, get_error_name};
 
-use super::word;
-use super::word::{Predictor, Word, predictor};
+use super::word::{self, Predictor, Word, predictor};
 use crate::chunk::PAGE;
 
 /// Level of Zstandard for samples, which only have to be compared.

@@ -2,8 +2,7 @@
 
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -18,10 +17,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
 use super::work::{Work, now, times, unless_interrupted};
+use crate::error::CheckpointError;
+use crate::params::{Matching, StoreRule};
 use crate::store::{
     AddOptions, Added, DeltaSettings, Keep, Pruned, Settings, Source, Store, WriteLock, in_words,
 };
-use crate::{CheckpointError, Matching, StoreRule};
 
 /// Create an empty store.
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use hopmap_text::bytes;
 use serde_json::json;
 
 use super::work::{Work, number, unless_interrupted};
-use crate::CheckpointError;
+use crate::error::CheckpointError;
 use crate::store::{Affected, Damage, RestoreOptions, Store, Verified, in_words};
 
 /// Restore a checkpoint and verify every byte.

@@ -9,7 +9,7 @@ use hopmap_model::Context;
 use jiff::Timestamp;
 use miette::Report;
 
-use crate::CheckpointError;
+use crate::error::CheckpointError;
 use crate::store::{ReadLock, Store, WriteLock};
 use crate::tree::Time;
 

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 
 use hopmap_model::open_input_itself;
 
-use super::feed;
-use super::feed::{CutError, Cutter, Feed, Format, Past};
+use super::feed::{self, CutError, Cutter, Feed, Format, Past};
 use crate::chunk::{Batch, PAGE, Place, Space};
 
 /// A file of pages that is being cut.

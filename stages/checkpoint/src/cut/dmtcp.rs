@@ -5,8 +5,7 @@
 
 use std::io::Read;
 
-use super::feed;
-use super::feed::{CutError, Cutter, Feed, Filling, Format, Past};
+use super::feed::{self, CutError, Cutter, Feed, Filling, Format, Past};
 use crate::chunk::{Batch, PAGE, Place, Space};
 
 /// Magic number of an image.

@@ -3,17 +3,16 @@
 mod memory;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Seek, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use hopmap_model::{CheckpointSeries, Context};
 use miette::Diagnostic;
 
 use super::dmtcp::{Area, ImageError, ImageWriter, MappedFile, Program};
 use crate::chunk::PAGE;
-use crate::{Change, GenerateParams, Layout};
+use crate::params::{Change, GenerateParams, Layout};
 use memory::{HEAP, LIBRARIES, Library, Memory, Stream};
 
 /// Maximum number of checkpoints and ranks: their numbers have four digits.

@@ -25,9 +25,9 @@ use super::pack::{EMPTY, PackWriter};
 use super::{Store, WriteLock, begun_pack, in_words};
 use crate::chunk::{ChunkId, Earlier};
 use crate::cut::{Known, PageMap, page_maps};
+use crate::error::CheckpointError;
 use crate::params::{Matching, StoreRule};
-use crate::tree::{Entry, EntryKind, Time, Tree};
-use crate::{CheckpointError, tree};
+use crate::tree::{self, Entry, EntryKind, Time, Tree};
 use decide::Decision;
 use pipeline::{Done, Job, Opened, ReaderPipeline};
 

@@ -11,8 +11,8 @@
 //! a near base again.
 
 use super::Store;
-use crate::CheckpointError;
 use crate::chunk::ChunkId;
+use crate::error::CheckpointError;
 
 /// A near base is worth the extra bytes that the limit causes now, and half as many more, because the limit
 /// costs more in later checkpoints. In halves.

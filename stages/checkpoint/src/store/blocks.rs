@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Store;
 use super::pack::{BlockEntry, Pack};
 use crate::chunk::ChunkId;
-use crate::{CheckpointError, codec};
+use crate::codec;
+use crate::error::CheckpointError;
 
 /// Maximum number of blocks that are decoded for one. By default a block of 80 chunks, each with a base in
 /// another block of 80 chunks, takes at most 6481, and blocks of real series take some dozens; a malicious

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::Store;
 use super::pack::{BlockEntry, Pack};
 use super::sparse::ZeroHashes;
-use crate::CheckpointError;
 use crate::chunk::{ChunkId, KeptHash};
+use crate::error::CheckpointError;
 
 /// All chunks that can be referenced.
 #[derive(Debug, Default)]

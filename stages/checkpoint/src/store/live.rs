@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::manifest::{Manifest, Recipe, Run, part};
 use super::pack::{Hashes, MOST_CHUNKS, Pack};
 use super::{Store, in_words};
-use crate::CheckpointError;
 use crate::chunk::ChunkId;
+use crate::error::CheckpointError;
 
 /// Needed blocks by pack.
 #[derive(Debug, Default)]

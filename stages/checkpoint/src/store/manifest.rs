@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use super::pack::MOST_CHUNKS;
 use super::wire::{Reader, Torn, Writer, compress, decompress};
-use crate::CheckpointError;
 use crate::chunk::{ChunkId, KeptHash, LONGEST_CHUNK, Place, Space};
 use crate::cut::Format;
+use crate::error::CheckpointError;
 use crate::tree::{Entry, EntryKind, Time};
 
 const MAGIC: &[u8; 8] = b"hopmapMF";

@@ -12,7 +12,7 @@ use hopmap_durable::{DurableError, crash_point};
 
 use super::settings::{Ranges, Settings, in_words, merged};
 use super::{Store, numbers};
-use crate::CheckpointError;
+use crate::error::CheckpointError;
 
 /// File extension of the marker of a pruned checkpoint, until its number is recorded.
 const GONE: &str = ".gone";

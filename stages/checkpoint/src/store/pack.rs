@@ -15,11 +15,10 @@ use std::path::{Path, PathBuf};
 use hopmap_durable::DurableError;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
-use super::wire::{LONGEST, compress, decompress};
-use super::wire::{Reader, Torn, Writer};
-use crate::CheckpointError;
+use super::wire::{LONGEST, Reader, Torn, Writer, compress, decompress};
 use crate::chunk::{ChunkId, KeptHash, LONGEST_CHUNK};
 use crate::codec::{BLOCK, Codec};
+use crate::error::CheckpointError;
 
 /// Maximum number of chunks of a block.
 pub(crate) const MOST_CHUNKS: usize = 1024;

@@ -23,7 +23,7 @@ use super::pack::{Pack, PackWriter};
 use super::sparse::copied;
 use super::statistics::length_of;
 use super::{Store, WriteLock, in_words, until};
-use crate::CheckpointError;
+use crate::error::CheckpointError;
 
 use sweep::Sweep;
 

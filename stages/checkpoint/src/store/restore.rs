@@ -21,8 +21,8 @@ use super::blocks::{Blocks, lock};
 use super::manifest::{Manifest, Recipe, Run};
 use super::{ReadLock, Store};
 use crate::chunk::Digest;
-use crate::tree::EntryKind;
-use crate::{CheckpointError, tree};
+use crate::error::CheckpointError;
+use crate::tree::{self, EntryKind};
 
 use target::{FileTarget, Portion, StreamTarget, Target};
 

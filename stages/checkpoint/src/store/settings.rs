@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::pack::DEEPEST;
 use crate::chunk::LONGEST_CHUNK;
-use crate::{CheckpointError, Matching, StoreParams, StoreRule};
+use crate::error::CheckpointError;
+use crate::params::{Matching, StoreParams, StoreRule};
 
 /// Settings of a store.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]

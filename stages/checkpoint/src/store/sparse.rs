@@ -6,9 +6,9 @@
 use super::blocks::{Blocks, ChunkBytes};
 use super::live::ChunkSet;
 use super::pack::{BlockEntry, Hashes, NewBlock, Pack};
-use crate::CheckpointError;
 use crate::chunk::{ChunkHash, ChunkId, KeptHash, LONGEST_CHUNK};
 use crate::codec::{self, Block, Codec};
+use crate::error::CheckpointError;
 
 /// The kept hashes of chunks of zeros, computed on first use.
 #[derive(Debug)]

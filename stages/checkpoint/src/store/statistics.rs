@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use super::live::Live;
 use super::manifest::Delta;
 use super::{Pack, ReadLock, Store};
-use crate::CheckpointError;
+use crate::error::CheckpointError;
 
 /// A checkpoint in a list.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]

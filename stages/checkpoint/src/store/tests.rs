@@ -15,9 +15,9 @@ use super::manifest::{Manifest, Recipe, Run};
 use super::pack::{NewBlock, PackWriter};
 use super::wire::{Writer, compress, decompress};
 use super::{AddOptions, RestoreOptions, Settings, Source, Store};
-use crate::CheckpointError;
 use crate::chunk::{ChunkHash, ChunkId, Digest, Place};
 use crate::codec::Codec;
+use crate::error::CheckpointError;
 use crate::tree::{Entry, EntryKind, Time};
 
 struct Site {

@@ -18,7 +18,8 @@ use super::numbers::AssignedNumbers;
 use super::statistics::{all_in_text, in_text};
 use super::{ReadLock, Store, in_words};
 use crate::chunk::{ChunkHash, ChunkId, Digest};
-use crate::{CheckpointError, tree};
+use crate::error::CheckpointError;
+use crate::tree;
 
 /// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]

@@ -1,8 +1,8 @@
 //! Encoding of tables of packs and manifests: numbers as LEB128 (DWARF 5, 7.6), signed ones with zigzag
 //! encoding, texts with their length, and everything compressed.
 
-use crate::CheckpointError;
 use crate::codec::CodecError;
+use crate::error::CheckpointError;
 
 /// Truncated or invalid bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

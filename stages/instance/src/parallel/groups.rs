@@ -7,8 +7,7 @@
 //! pp, and no cp. So an expert-parallel group is made of ranks of different data- and context-parallel groups.
 
 use super::params::GroupSizes;
-use crate::InstanceError;
-use crate::error::MAX_STENCIL_RANKS;
+use crate::error::{InstanceError, MAX_STENCIL_RANKS};
 
 const TP: usize = 0;
 const CP: usize = 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hopmap_collectives::{Algorithm, Call, Operation};
 
 use super::params::GroupAlgorithm;
-use crate::InstanceError;
+use crate::error::InstanceError;
 
 /// Who of a group sends to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use hopmap_collectives::Operation;
 
 use super::messages::{GroupOperation, Pattern};
 use super::params::{GroupAlgorithm, GroupAlgorithms, GroupBytes, ModelSize, ParallelParams};
-use crate::InstanceError;
+use crate::error::InstanceError;
 
 /// Kinds of groups in the order of their phases, with their operations.
 pub(super) type Operations = [(&'static str, Vec<GroupOperation>); 6];

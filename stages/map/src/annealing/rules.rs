@@ -4,8 +4,9 @@ use hopmap_model::{require, require_above_zero};
 use hopmap_objective::{Assignment, Problem};
 use hopmap_random::{Pcg64, Rng};
 
+use crate::error::MapError;
 use crate::moves::{below, movable, propose};
-use crate::{AfterExchange, AnnealingParams, Cooling, Iteration, MapError, MoveType, MovesUnit, Preset};
+use crate::params::{AfterExchange, AnnealingParams, Cooling, Iteration, MoveType, MovesUnit, Preset};
 
 /// Factor q of proportional cooling: each temperature is q times the previous one.
 const FACTOR: f64 = 0.99;

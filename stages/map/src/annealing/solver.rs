@@ -6,7 +6,8 @@ use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::rules::Rules;
-use crate::{Iteration, MapError};
+use crate::error::MapError;
+use crate::params::Iteration;
 
 /// Moves with Δ/T above this are rejected without drawing a random number: exp(−40) < 2^−57.
 const REJECT_ABOVE: f64 = 40.0;
@@ -122,9 +123,7 @@ impl Solver {
 
 /// Stores floats as bits, because decimal digits may not round-trip.
 mod exact {
-    use serde::Deserialize;
-    use serde::Deserializer;
-    use serde::Serializer;
+    use serde::{Deserialize, Deserializer, Serializer};
 
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     pub(super) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,8 +6,7 @@ use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::context::SearchContext;
-use crate::descend;
-use crate::moves::{Incumbent, sweep_within};
+use crate::moves::{Incumbent, descend, sweep_within};
 use crate::tabu::SearchState;
 
 /// Minimum effective fraction of the population after a step, which limits the step.

@@ -91,7 +91,7 @@ pub(super) struct First {
 }
 
 impl First {
-    pub(super) fn new(found: crate::SearchResult, seconds: f64) -> Self {
+    pub(super) fn new(found: crate::mapper::SearchResult, seconds: f64) -> Self {
         let points = found.convergence.into_iter();
         Self {
             slots: found.slots,

@@ -6,7 +6,7 @@ use hopmap_random::{Pcg64, Rng};
 use serde::{Deserialize, Serialize};
 
 use crate::moves::{Acceptance, Incumbent, below, mean_change, movable, sweep, temperatures};
-use crate::{Crossover, GeneticParams, Mutations};
+use crate::params::{Crossover, GeneticParams, Mutations};
 
 /// Exchanges, per rank, with as many products as one full evaluation of a mapping: a pair is one product
 /// there, and two ranks have four rows of a sum here.

@@ -7,8 +7,9 @@ use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::breeding::{Breeding, Individual, completed, number_below};
+use crate::error::MapError;
 use crate::mapper::GENERATIONS;
-use crate::{GeneticParams, MapError, Master, Replacement, Scheme};
+use crate::params::{GeneticParams, Master, Replacement, Scheme};
 
 /// The population of one island, the best individual first.
 #[derive(Debug, Clone, Serialize, Deserialize)]

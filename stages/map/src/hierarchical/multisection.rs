@@ -8,8 +8,8 @@ use hopmap_objective::Problem;
 use hopmap_partition::{Effort, Graph, partition};
 use rayon::prelude::*;
 
-use crate::MapError;
-use crate::{LevelChoice, OtherLevels, Partitioner};
+use crate::error::MapError;
+use crate::params::{LevelChoice, OtherLevels, Partitioner};
 
 /// Method of distributing ranks to the children of a node.
 pub(super) struct Multisection<'a> {

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Makespan;
 use super::neighbourhood::Neighbourhood;
-use crate::params::kind;
-use crate::{AutoParams, SearchResult};
+use crate::mapper::SearchResult;
+use crate::params::{AutoParams, kind};
 
 /// Number of epochs of a search, and the epochs at which annealing cycles begin and end. Each cycle is twice as
 /// long as the one before.

@@ -12,7 +12,8 @@ use hopmap_replay::{MakespanEvaluator, ReplayProblem};
 
 use super::Makespan;
 use crate::exact::{NODES, PROVEN, Symmetry};
-use crate::{ExactParams, SearchResult};
+use crate::mapper::SearchResult;
+use crate::params::ExactParams;
 
 /// Largest number of ranks, and of slots, for the search.
 const MOST_RANKS: usize = 12;

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Makespan;
 use super::neighbourhood::Neighbourhood;
-use crate::params::kind;
-use crate::{SearchResult, TabuParams};
+use crate::mapper::SearchResult;
+use crate::params::{TabuParams, kind};
 
 /// Exchanges of a step.
 const EXCHANGES: u64 = 32;

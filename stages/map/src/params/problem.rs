@@ -11,8 +11,8 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::blocks::Contraction;
-use crate::{Blocks, MapError};
+use crate::blocks::{Blocks, Contraction};
+use crate::error::MapError;
 
 /// Parameters shared by all mappers.
 #[derive(Debug, Clone, Copy)]

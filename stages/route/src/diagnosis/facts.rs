@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hopmap_model::{Cause, LinkState, Node, Part, ProcessDemand, Slot, SwitchType, SystemGraph, TaskGraph};
 
-use crate::Rules;
 use crate::answer::checked;
 use crate::engine::SearchResult;
 use crate::error::Result;
 use crate::instance::slots_of;
 use crate::network::only_neighbours;
-use crate::problem::{Flow, Plan, Problem, TOLERANCE, devices_of};
+use crate::problem::{Flow, Plan, Problem, Rules, TOLERANCE, devices_of};
 use crate::quantity::{amount, rate};
 
 /// Missing capabilities, devices and hosts; removes these demands from `changed`.

@@ -11,9 +11,9 @@ use super::facts::{Changed, Reachability, cause, short};
 use crate::error::Result;
 use crate::goals::{Least, Seeker, Sought, least, loads, performance, rounding, tightest};
 use crate::paper::{self, Excess, Formulation};
-use crate::problem::{Plan, Problem, TOLERANCE};
+use crate::params::Goal;
+use crate::problem::{Plan, Problem, Rules, TOLERANCE};
 use crate::quantity::{amount, rate};
-use crate::{Goal, Rules};
 
 /// Largest number of constraints in programs that minimise the number of links and hosts.
 const MOST_CONSTRAINTS: usize = 8000;

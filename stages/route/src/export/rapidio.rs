@@ -7,9 +7,9 @@ use std::fmt::Write;
 
 use hopmap_model::{Link, LinkState, NodeKind, SwitchType, SystemGraph, TableEntry, Tables};
 
-use crate::error::{Result, fail};
+use crate::error::{Result, RouteError, fail};
 use crate::network::nodes_of;
-use crate::{Family, RouteError};
+use crate::params::Family;
 
 /// Device ids of 8 bits; the last one is the broadcast id.
 const MOST_IDS: u32 = 0xfe;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::network::Network;
+use crate::params::Fallible;
 use crate::problem::Problem;
-use crate::{Fallible, Network};
 use hopmap_model::{Link, LinkState, NodeKind, NodeState, NodeTraits, Part, Route, SystemGraph};
 
 /// A component that fails.

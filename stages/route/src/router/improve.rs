@@ -3,8 +3,7 @@
 
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
-use super::lower;
-use super::lower::{Ask, Forbidden, Prices, Trees};
+use super::lower::{self, Ask, Forbidden, Prices, Trees};
 use super::model::Model;
 use crate::engine::StopCondition;
 use crate::problem::TOLERANCE;

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::Weights;
-use crate::problem::{Problem, TOLERANCE, devices_of, gcd};
+use crate::problem::{Problem, TOLERANCE, Weights, devices_of, gcd};
 
 /// Infinite distance.
 pub(super) const FAR: u16 = u16::MAX / 4;

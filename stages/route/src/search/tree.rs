@@ -13,8 +13,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::model::{Edge, Entries, FAR, Model};
-use super::paths;
-use super::paths::Lengths;
+use super::paths::{self, Lengths};
 use crate::engine::StopCondition;
 use tables::{Symmetry, Tables, bits};
 

@@ -6,11 +6,10 @@ use std::path::Path;
 
 use hopmap_model::{Node, NodeKind, SystemGraph, require};
 use hopmap_text::FileError;
-use serde::de::{IgnoredAny, SeqAccess, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer, de};
+use serde::de::{self, IgnoredAny, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
 
-use crate::RouteError;
-use crate::error::{Result, fail, is_above_zero, is_amount};
+use crate::error::{Result, RouteError, fail, is_above_zero, is_amount};
 use crate::instance::{CableRow, HostRow, Ports, SwitchRow, host, network, parse_as, switch};
 
 /// Maximum number of nodes, switches or boards of an inventory.

@@ -9,8 +9,9 @@ use super::inventory::Inventory;
 use crate::answer::{Answer, answer, placed, solve_from};
 use crate::engine::{Limits, SearchResult, StopCondition};
 use crate::failures::{Element, elements};
-use crate::problem::{Plan, Problem};
-use crate::{Fallible, Method, Rules, Weights, solver};
+use crate::params::{Fallible, Method};
+use crate::problem::{Plan, Problem, Rules, Weights};
+use crate::solver;
 
 /// Pairs of nodes.
 pub(super) type Pairs = BTreeSet<(usize, usize)>;

@@ -10,9 +10,8 @@ use super::design::{Assembly, Design, extended, families, least, pack};
 use super::exact::Exact;
 use super::inventory::{Component, Inventory};
 use super::judge::{Candidate, Judge, above};
-use crate::Rules;
 use crate::error::fail;
-use crate::problem::TOLERANCE;
+use crate::problem::{Rules, TOLERANCE};
 
 /// Maximum number of choices of units or boards.
 const MOST_CHOICES: usize = 200_000;

@@ -4,8 +4,8 @@ use hopmap_islands::{Candidate, Meter};
 use hopmap_random::{Pcg64, Rng, index_below};
 use serde::{Deserialize, Serialize};
 
-use crate::Plan;
 use crate::costs::Costs;
+use crate::plan::Plan;
 use crate::timeline::Timeline;
 
 /// Proposals between two temperature updates.

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::list;
+use crate::plan::Evaluator;
 use crate::tests::{Program, alike, machines, models, optimum, programs};
-use crate::{Evaluator, list};
 
 fn bound(work: &[u32], edges: &[(u32, u32, u64)], processors: usize, model: DelayModel) -> i64 {
     let program = Program { work: work.to_vec(), edges: edges.to_vec() };

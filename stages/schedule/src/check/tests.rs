@@ -2,8 +2,8 @@ use hopmap_model::{Dependency, Processor, Task, WorkUnit};
 use proptest::prelude::*;
 
 use super::*;
-use crate::Plan;
 use crate::formats::sch::{Sch, SchProcessor};
+use crate::plan::Plan;
 use crate::tests::{Case, any_case};
 use hopmap_replay::{Distances, Linear, Network};
 
@@ -42,7 +42,8 @@ fn sch(lists: &[&[u64]]) -> Sch {
 
 fn of_sch(lists: &[&[u64]], model: &str) -> Result<Schedule, String> {
     let (dag, machine) = (diamond(), machine(2));
-    let model = crate::MachineParams::from(&params(serde_json::json!({ "model": model }))).delay_model();
+    let model =
+        crate::params::MachineParams::from(&params(serde_json::json!({ "model": model }))).delay_model();
     let program = Program::new(&dag, &machine, model);
     let mut schedule = program::schedule_of_sch(&program, &sch(lists)).map_err(|error| error.problem)?;
     let measured = measure(&program, &schedule).unwrap();
@@ -377,7 +378,7 @@ fn plan(schedule: &Schedule, case: &Case) -> Option<Plan> {
     order.sort_by(|&a, &b| {
         task(a).start.total_cmp(&task(b).start).then(task(a).finish.total_cmp(&task(b).finish))
     });
-    let problem = crate::Problem::new(&case.dag, &case.machine, case.model).unwrap();
+    let problem = crate::problem::Problem::new(&case.dag, &case.machine, case.model).unwrap();
     let plan = Plan { order, processor: schedule.tasks.iter().map(|task| task.processor).collect() };
     plan.is_admissible(&problem).then_some(plan)
 }
@@ -500,7 +501,7 @@ proptest! {
             prop_assert!(!accepts(&case, &schedule));
         } else if claim {
             // A task that starts later than necessary names no cause.
-            let problem = crate::Problem::new(&case.dag, &case.machine, case.model).unwrap();
+            let problem = crate::problem::Problem::new(&case.dag, &case.machine, case.model).unwrap();
             let exact = plan.schedule(&problem, &case.dag, &case.machine.processors);
             if exact.tasks.iter().zip(&schedule.tasks).all(|(a, b)| (a.start, a.finish) == (b.start, b.finish)) {
                 prop_assert!(accepts(&case, &exact));

@@ -3,7 +3,8 @@
 use hopmap_model::DelayModel;
 
 use crate::bounds::Relaxed;
-use crate::{Plan, Problem};
+use crate::plan::Plan;
+use crate::problem::Problem;
 
 /// Maximum number of tasks: one bit each.
 pub(super) const MOST_TASKS: usize = 128;

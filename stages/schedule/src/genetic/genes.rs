@@ -3,8 +3,8 @@
 use hopmap_random::{Pcg64, Rng, index_below};
 
 use super::rules::Rules;
-use crate::Problem;
 use crate::costs::Costs;
+use crate::problem::Problem;
 
 /// No task.
 const NONE: u32 = u32::MAX;

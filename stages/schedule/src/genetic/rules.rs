@@ -6,7 +6,8 @@ use hopmap_text::FileError;
 use crate::error::InvalidInput;
 use crate::formats::ini::{RandomSelecting, SchIni};
 use crate::formats::read_file;
-use crate::{Admissible, GeneticParams, Problem};
+use crate::params::{Admissible, GeneticParams};
+use crate::problem::Problem;
 
 /// Default size of the population, and its minimum.
 const POPULATION: u64 = 100;

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 
 use hopmap_model::DelayModel;
 
-use crate::{Message, Plan, Problem};
+use crate::plan::Plan;
+use crate::problem::{Message, Problem};
 
 /// A problem in either direction, with averages over processors.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use miette::Diagnostic;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::protocol::CorePair;
-use crate::MachineError;
+use crate::params::MachineError;
 use crate::probe::{Sampling, Timing, Wire, sample, tournament};
 
 /// Largest message between cores, in bytes.

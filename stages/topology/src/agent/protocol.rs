@@ -1,7 +1,6 @@
 //! Requests of a coordinator, replies of an agent, their limits, and the connections that carry them.
 
-use std::io;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 

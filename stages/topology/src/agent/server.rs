@@ -1,12 +1,12 @@
 //! The agent: listens on one address, admits callers that know the token, executes their requests, and exits
 //! at its time limit.
 
-use std::io::{PipeReader, PipeWriter, Write};
+use std::io::{self, PipeReader, PipeWriter, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{io, thread};
 
 use miette::Diagnostic;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -17,8 +17,8 @@ use hopmap_model::{Forward, Link, Node, NodeKind, NodeState, Routing, to_u32};
 
 use super::finish::{Parts, machine};
 use super::format::note;
-use super::networks::Listed;
-use super::{ImportParams, Imported, Result, networks};
+use super::networks::{self, Listed};
+use super::{ImportParams, Imported, Result};
 
 impl Fabric {
     /// The machine topology; its notes are appended to those of the source.

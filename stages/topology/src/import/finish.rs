@@ -13,7 +13,7 @@ pub(super) use super::hwloc::folder::HostShape;
 use super::hwloc::folder::{Names, hosts, names_of_hosts};
 use super::networks::{Member, choose};
 use super::{ImportError, ImportParams, Imported, Result};
-use crate::CostMetric;
+use crate::synthetic::CostMetric;
 
 /// Largest number of slots.
 pub(super) const MOST_SLOTS: usize = 1 << 24;

@@ -11,7 +11,7 @@ use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::CostMetric;
+use crate::synthetic::CostMetric;
 
 /// Import of a machine topology from a file or folder.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

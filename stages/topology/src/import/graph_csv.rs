@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use csv::StringRecord;
 use hopmap_model::{Link, to_u32};
 
-use super::csv_text;
 use super::finish::imported;
 use super::format::{Sample, malformed};
 use super::graph::{Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
 use super::units::unit_of_name;
-use super::{ImportParams, Imported, Result};
+use super::{ImportParams, Imported, Result, csv_text};
 
 const HELP: &str = "the first line names the columns: `source,destination` or `device_a,interface_a,device_b,interface_b`, and \
                     `source_type`, `destination_type` (`host` or `switch`), `bandwidth`, `latency`, `state` if known";

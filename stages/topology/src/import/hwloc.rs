@@ -19,10 +19,10 @@ use hopmap_formats::natural_key;
 use hopmap_model::{InputPath, Node};
 use hopmap_process::{Limits, run};
 
-use super::finish::Parts;
+use super::finish::{self, Parts};
 use super::format::{Sample, note};
 use super::xml::{Xml, first_element};
-use super::{ImportError, ImportParams, Imported, Result, finish};
+use super::{ImportError, ImportParams, Imported, Result};
 use folder::{Inside, Loaded, Loader, Names, files_of_hosts, named};
 
 pub(super) fn recognises(sample: &Sample) -> bool {

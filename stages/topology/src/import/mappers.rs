@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn the_machine_is_that_of_the_synthetic_one() {
         let params = serde_json::json!({ "shape": "kahip:4:16:8", "costs": "1:10:100", "host_level": 1 });
-        let expected = crate::synthetic(&serde_json::from_value(params).unwrap()).unwrap();
+        let expected = crate::synthetic::synthetic(&serde_json::from_value(params).unwrap()).unwrap();
         let four = ImportParams { slots: 4.into(), ..ImportParams::default() };
         let costs = ImportParams { costs: vec![1.0, 10.0, 100.0], ..four.clone() };
         assert_eq!(import("4:16:8\n1:10:100\n", &four).unwrap().system, expected);

@@ -8,7 +8,7 @@ use hopmap_model::{CostModel, Matrix, Node, Routing, Slot, SystemGraph, to_u32};
 
 use super::format::{Sample, malformed};
 use super::{ImportError, ImportParams, Imported, Result};
-use crate::CostMetric;
+use crate::synthetic::CostMetric;
 
 /// Largest number of rows of a matrix.
 pub(super) const MOST_ROWS: usize = 1 << 14;

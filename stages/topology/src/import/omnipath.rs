@@ -15,9 +15,9 @@ use hopmap_model::{NodeKind, NodeState};
 use super::cables::{Cables, End};
 use super::fabric::FabricNode;
 use super::format::{Sample, malformed, note, unless_allowed};
-use super::units::word;
+use super::units::{self, word};
 use super::xml::{Element, Xml};
-use super::{ImportError, ImportParams, Imported, Result, units};
+use super::{ImportError, ImportParams, Imported, Result};
 
 pub(super) fn recognises(sample: &Sample) -> bool {
     sample.text().is_some_and(|text| form(text).is_some())

@@ -12,7 +12,7 @@ use hopmap_text::FileError;
 use super::format::{MOST_BYTES, Sample, malformed, read_text};
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
 use super::{ImportError, ImportParams, Imported, Result};
-use crate::CostMetric;
+use crate::synthetic::CostMetric;
 
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };

@@ -17,11 +17,10 @@ use hopmap_text::FileError;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::csv_text;
 use super::foreign::{HELP_ON_LABELS, is_kubernetes};
 use super::format::{Sample, malformed, some};
 use super::slurm_tree::{Switch, parts};
-use super::{ImportError, ImportParams, Imported, Result, finish};
+use super::{ImportError, ImportParams, Imported, Result, csv_text, finish};
 use labels::{
     Column, DOMAIN, DOMAIN_LABELS, HOSTS, LEAF, MACHINE, Missing, SUB_DOMAIN, SUB_DOMAIN_LABELS,
     may_be_domain,

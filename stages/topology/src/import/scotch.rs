@@ -22,10 +22,10 @@ use std::path::Path;
 use hopmap_model::{CostModel, Levels, Link, Matrix, Node, Routing, Slot, SystemGraph, Ties, to_u32};
 use hopmap_text::Words;
 
-use super::finish::{MOST_SLOTS, Parts};
+use super::finish::{self, MOST_SLOTS, Parts};
 use super::format::{Sample, malformed, read_text};
-use super::{ImportError, ImportParams, Imported, Result, finish};
-use crate::{SyntheticParams, synthetic};
+use super::{ImportError, ImportParams, Imported, Result};
+use crate::synthetic::{SyntheticParams, synthetic};
 use parse::{Shape, Target};
 
 /// A file that begins with the name of a class and, if that has parameters, a number.

@@ -15,7 +15,7 @@ use super::finish::{HostShape, Parts, machine};
 use super::format::{Sample, malformed};
 use super::xml::{Xml, first_element};
 use super::{ImportError, ImportParams, Imported, Result};
-use crate::CostMetric;
+use crate::synthetic::CostMetric;
 use platform::{Platform, Routing};
 use routes::Router;
 

@@ -6,9 +6,8 @@
 
 use super::finish::imported;
 use super::format::{Sample, malformed, note};
-use super::slurm_ring;
 use super::slurm_tree::{Blocks, Lists, Switch, chosen, parts};
-use super::{ImportError, ImportParams, Imported, Result};
+use super::{ImportError, ImportParams, Imported, Result, slurm_ring};
 
 /// Every line begins like one of a topology.conf, and one defines a switch or a block.
 pub(super) fn recognises(sample: &Sample) -> bool {

@@ -5,11 +5,10 @@ use std::collections::HashMap;
 
 use super::finish::{Parts, imported};
 use super::format::{Sample, malformed, note};
-use super::slurm_ring;
 use super::slurm_torus::{self, Placed, Torus};
 use super::slurm_tree::{Blocks, Lists, Switch, chosen, parts};
 use super::yaml::{Content, Yaml, parse};
-use super::{ImportError, ImportParams, Imported, Result};
+use super::{ImportError, ImportParams, Imported, Result, slurm_ring};
 
 /// The first line with content is the first of a topology, or the list of switches or blocks of a model.
 pub(super) fn recognises(sample: &Sample) -> bool {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use hopmap_model::{CostModel, CostsError, Fit, Measurements, NodeKind, NodeState, Sample, SystemGraph};
 
 use super::{LevelCost, LevelsError, LevelsParams};
-use crate::MachineError;
 use crate::fit::fits;
+use crate::params::MachineError;
 
 const MICROSECONDS: f64 = 1e6;
 /// Largest number of slots of a machine whose routes are examined pair by pair.

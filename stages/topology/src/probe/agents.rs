@@ -13,9 +13,8 @@ use super::ranks::alone;
 use super::sampling::{Sampling, Timing};
 use super::start::{Started, Template, start};
 use super::tournament::{most_seconds, rounds};
-use crate::MachineError;
 use crate::agent::{AgentConnection, CORE_MESSAGE_BYTES, ClientError, CorePair, SECONDS, Token};
-use crate::params::ProbeParams;
+use crate::params::{MachineError, ProbeParams};
 
 /// Environment variable with the node list of a job.
 const VARIABLE: &str = "SLURM_JOB_NODELIST";

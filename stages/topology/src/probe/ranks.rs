@@ -31,8 +31,7 @@ use hopmap_mpi_environment::{
 use super::calibrate::{Plan, alone_sampling, stream_sampling};
 use super::sampling::{Record, Sampling, Timing};
 use super::tournament::{Part, Steps, parts};
-use crate::MachineError;
-use crate::params::ProbeParams;
+use crate::params::{MachineError, ProbeParams};
 
 /// Measures between the ranks that a launcher starts; `false` if it was stopped early.
 pub(crate) fn probe_ranks(

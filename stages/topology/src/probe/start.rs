@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use hopmap_model::Context;
 use hopmap_process::{Capture, Group, for_each_line};
 
-use crate::MachineError;
 use crate::agent::VERSION;
+use crate::params::MachineError;
 
 /// Placeholder for the host name in a command.
 const HOST: &str = "{host}";

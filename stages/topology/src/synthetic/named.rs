@@ -10,8 +10,7 @@ use hopmap_model::SystemGraph;
 
 use super::network;
 use super::tree::Shape;
-use crate::MachineError;
-use crate::params::SyntheticParams;
+use crate::params::{MachineError, SyntheticParams};
 
 const ADDRESSES: &str =
     "launch files of MPICH and others take `:` for the begin of a number of slots: name the host by its name";
@@ -184,7 +183,7 @@ fn slots_of_hosts(params: &SyntheticParams) -> Result<u32, MachineError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::synthetic;
+    use crate::synthetic::synthetic;
     use serde_json::{Value, json};
 
     fn params(with: Value) -> SyntheticParams {

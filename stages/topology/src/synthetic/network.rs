@@ -6,9 +6,8 @@ use hopmap_model::{CostModel, Forward, Levels, Link, Node, RouteCosts, Routing, 
 
 use super::rates::{cable, check_rates};
 use super::tree::{check_names, host_nodes};
-use crate::MachineError;
 use crate::params::{
-    CostMetric, MAX_LEVELS, MAX_SLOTS, SyntheticParams, too_many_levels, too_many_slots, unfit,
+    CostMetric, MAX_LEVELS, MAX_SLOTS, MachineError, SyntheticParams, too_many_levels, too_many_slots, unfit,
 };
 
 /// Largest number of directed links.

@@ -2,8 +2,7 @@
 
 use hopmap_model::Link;
 
-use crate::MachineError;
-use crate::params::{SyntheticParams, unfit};
+use crate::params::{MachineError, SyntheticParams, unfit};
 
 /// Checks that latencies and bandwidths are in range, and given for all links or for every kind of them.
 pub(super) fn check_rates(params: &SyntheticParams, kinds: usize) -> Result<(), MachineError> {

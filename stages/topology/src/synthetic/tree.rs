@@ -5,8 +5,9 @@ use std::num::IntErrorKind;
 use hopmap_model::{CostModel, Levels, Link, Node, Routing, Slot, SystemGraph};
 
 use super::rates::{cable, check_rates};
-use crate::MachineError;
-use crate::params::{MAX_LEVELS, MAX_SLOTS, SyntheticParams, too_many_levels, too_many_slots, unfit};
+use crate::params::{
+    MAX_LEVELS, MAX_SLOTS, MachineError, SyntheticParams, too_many_levels, too_many_slots, unfit,
+};
 
 /// The tree for the parameters.
 pub(super) fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
@@ -203,8 +204,7 @@ pub(super) fn check_names(nodes: &[Node]) -> Result<(), MachineError> {
 mod tests {
     use super::*;
     use crate::synthetic;
-    use hopmap_model::NodeKind;
-    use hopmap_model::Paths;
+    use hopmap_model::{NodeKind, Paths};
     use proptest::prelude::*;
 
     fn params(shape: &str, costs: &[f64]) -> SyntheticParams {

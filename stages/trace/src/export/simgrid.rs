@@ -12,7 +12,7 @@ use std::path::Path;
 use hopmap_model::{Action, Collective, CollectiveOperation, Context, Envelope, Program, to_u32};
 
 use super::create::create;
-use crate::TraceError;
+use crate::error::TraceError;
 
 /// Datatype number of `MPI_BYTE`.
 const BYTE: u32 = 6;

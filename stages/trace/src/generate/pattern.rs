@@ -2,7 +2,7 @@
 
 use hopmap_model::seed_stream;
 
-use crate::{GenerateParams, Pattern};
+use crate::params::{GenerateParams, Pattern};
 
 /// Number of receivers per rank in [`Pattern::Random`], if there are enough ranks.
 const PARTNERS: u32 = 8;

@@ -9,7 +9,8 @@ use hopmap_recording::{Choice, Converted, Recording, files, is_recording};
 
 use super::reader::{Options, Reader};
 use crate::archive::log_count;
-use crate::{Collectives, TraceError};
+use crate::error::TraceError;
+use crate::params::Collectives;
 
 pub(crate) use events::{files as event_files, program};
 

@@ -5,7 +5,7 @@ use hopmap_recording::{Recording, is_profiles, profiles};
 
 use super::hopmap_record;
 use super::reader::Reader;
-use crate::TraceError;
+use crate::error::TraceError;
 
 pub(super) static READER: Reader = Reader {
     recognises: |sample| is_profiles(sample.path),

@@ -17,7 +17,7 @@ pub(super) static OTF2: Reader = Reader {
     files: otf2::files,
     read: |path, options, cx| {
         let request = Request { select: &Select::default(), phases: None, sizes: false };
-        let (reader, complete) = (crate::Reader::Auto, !options.allow_truncated);
+        let (reader, complete) = (crate::params::Reader::Auto, !options.allow_truncated);
         let (collectives, algorithms) = (options.collectives, options.algorithms);
         otf2::read(path, otf2::Options { reader, collectives, algorithms, request, complete }, cx)
     },

@@ -9,8 +9,8 @@ use hopmap_model::{Context, Error, InputPath, TaskGraph, open_input};
 use hopmap_recording::is_profiles;
 use hopmap_text::{FileError, Foreign, without_foreign};
 
-use crate::TraceError;
 use crate::archive::log_count;
+use crate::error::TraceError;
 use crate::params::{Algorithms, Collectives};
 
 /// Bytes of a file that recognition reads.

@@ -4,7 +4,7 @@ use hopmap_artifact::Folder;
 use hopmap_model::{Artifact, InputPath, TaskGraph};
 
 use super::reader::{Reader, Sample};
-use crate::TraceError;
+use crate::error::TraceError;
 
 /// The file that describes an artifact; it contains the digests of all other files.
 const DESCRIPTION: &str = "artifact.json";

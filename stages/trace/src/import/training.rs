@@ -9,7 +9,7 @@ use hopmap_recording::Converted;
 
 use super::hopmap_record;
 use super::reader::{Options, Reader};
-use crate::TraceError;
+use crate::error::TraceError;
 use crate::training::{self, Checked, begins, chakra, flight_recorder, inputs, inspector, kineto};
 
 pub(super) static CHAKRA: Reader = Reader {

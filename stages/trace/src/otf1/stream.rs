@@ -11,8 +11,7 @@ use hopmap_model::{Context, to_u32};
 use hopmap_text::FileError;
 
 use super::definitions::Processes;
-use super::fields::open_lines;
-use super::fields::{Fault, Fields, in_record};
+use super::fields::{Fault, Fields, in_record, open_lines};
 use crate::call_stack::{Activity, CallStack};
 use crate::numbering::Numbering;
 use crate::selection::{Class, RegionKind, Selection};

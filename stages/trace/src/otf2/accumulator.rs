@@ -5,9 +5,9 @@ use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::collectives::CollectiveAccumulator;
 use super::communicators::is_proc_null;
 use super::visitor::{Access, BadEvent, Event, Message, Through, Visitor};
-use crate::Collectives;
 use crate::call_stack::CallStack;
 use crate::numbering::Numbering;
+use crate::params::Collectives;
 use crate::selection::{Class, Selection};
 
 /// The request to all locations.

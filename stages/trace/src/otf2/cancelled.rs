@@ -9,8 +9,8 @@ use hopmap_model::Context;
 
 use super::program::Program;
 use super::visitor::{BadEvent, Event, Message, Visitor};
-use crate::TraceError;
 use crate::archive::on_threads;
+use crate::error::TraceError;
 
 impl Program {
     /// The events of a location that are cancelled sends; none if only libotf2 may know all of its events. `None` if

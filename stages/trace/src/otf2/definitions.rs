@@ -8,13 +8,13 @@ use std::path::Path;
 
 use super::record::{Cursor, Flaw};
 use super::record_schema::{
-    OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_GROUP_TYPE_COMM_SELF,
+    self, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_GROUP_TYPE_COMM_SELF,
     OTF2_PARADIGM_GASPI, OTF2_PARADIGM_MPI, OTF2_PARADIGM_SHMEM, OTF2_PARADIGM_UPC, OTF2_PARADIGM_USER,
     OTF2_REGION_ROLE_COLL_ALL2ALL, OTF2_REGION_ROLE_COLL_ALL2ONE, OTF2_REGION_ROLE_COLL_ONE2ALL,
     OTF2_REGION_ROLE_COLL_OTHER, OTF2_REGION_ROLE_POINT2POINT, OTF2_REGION_ROLE_RMA, OTF2_UNDEFINED_LOCATION,
 };
-use super::{record_schema, structure};
-use crate::TraceError;
+use super::structure;
+use crate::error::TraceError;
 use crate::selection::{Marks, RegionKind};
 
 /// A node of the system tree.

@@ -15,9 +15,10 @@ use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{Access, BadEvent, Event, Message, Visitor};
 use crate::archive::{log_count, warn_of_silence};
 use crate::call_stack::{CallStack, OpenRegions};
+use crate::error::TraceError;
 use crate::numbering::Numbering;
+use crate::params::EventsParams;
 use crate::selection::{Marks, RegionKind, Selection};
-use crate::{EventsParams, TraceError};
 
 /// Name of the table in its temporary folder.
 const TABLE: &str = "messages.parquet";

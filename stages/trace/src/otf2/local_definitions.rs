@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::record::{Cursor, Flaw};
-use super::record_schema::Layout;
-use super::{record_schema, structure};
-use crate::TraceError;
+use super::record_schema::{self, Layout};
+use super::structure;
+use crate::error::TraceError;
 
 const MAPPING_TABLE: u8 = 5;
 const CLOCK_OFFSET: u8 = 6;

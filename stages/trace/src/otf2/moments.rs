@@ -14,9 +14,10 @@ use super::program::{Overview, Program, Visited, read_by, warn};
 use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{BadEvent, Collective, Event, Message, Through, Visitor};
 use crate::call_stack::{Nested, OpenRegions};
+use crate::error::TraceError;
 use crate::matching::{EXCHANGE, Envelope, Joint, Members, Moment, Unmatched, What};
+use crate::params::{Reader, Select};
 use crate::selection::{Call, Marks, RegionKind, Request};
-use crate::{Reader, Select, TraceError};
 
 /// What an archive is read for.
 #[derive(Debug, Clone, Copy)]

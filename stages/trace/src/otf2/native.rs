@@ -16,7 +16,7 @@ use super::structure::{
     MPI_ISEND, MPI_ISEND_COMPLETE, MPI_RECV, MPI_SEND, Moment, Stop,
 };
 use super::visitor::{Access, Collective, Event, Message, Through, Visitor, region_of};
-use crate::TraceError;
+use crate::error::TraceError;
 
 const BUFFER_FLUSH: u8 = 10;
 const MPI_REQUEST_CANCELLED: u8 = 21;

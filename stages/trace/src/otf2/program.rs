@@ -19,11 +19,13 @@ use super::processes::Processes;
 use super::structure::{self, EventFile};
 use super::visitor::Visitor;
 use super::{definitions, native};
+use crate::LIBOTF2;
 use crate::archive::{has_extension, log_count, on_threads};
+use crate::error::TraceError;
 #[cfg(feature = "libotf2")]
 use crate::error::of_location;
+use crate::params::Reader;
 use crate::selection::{Request, Selection};
-use crate::{LIBOTF2, Reader, TraceError};
 
 /// The definitions of an archive.
 #[derive(Debug)]

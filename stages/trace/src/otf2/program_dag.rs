@@ -7,10 +7,11 @@ use hopmap_collectives::blocks;
 use hopmap_model::{Context, Error, Program, TaskDag};
 
 use super::moments::{Purpose, Recorded};
-use crate::dag::Rules;
+use crate::dag::{self, Rules};
+use crate::error::TraceError;
 use crate::matching::Meeting;
-use crate::program::Records;
-use crate::{DagParams, ProgramParams, TraceError, dag, program};
+use crate::params::{DagParams, ProgramParams};
+use crate::program::{self, Records};
 
 /// Reads an archive as a task DAG.
 pub(crate) fn program_dag(params: &DagParams, cx: &Context<'_>) -> Result<TaskDag, Error> {

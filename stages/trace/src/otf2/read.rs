@@ -12,9 +12,10 @@ use super::communicators::NoReceiver;
 use super::program::{Overview, Program, Visited, read_by, warn};
 use crate::archive::log_count;
 use crate::call_stack::{Activity, CallStack};
+use crate::error::TraceError;
 use crate::matrix::{MessageClasses, Overflow, Work};
+use crate::params::{Algorithms, Collectives, Reader};
 use crate::selection::{Class, Marks, RegionKind, Request, Selection};
-use crate::{Algorithms, Collectives, Reader, TraceError};
 
 /// Request to the reader of an archive.
 #[derive(Debug, Clone, Copy)]

@@ -12,8 +12,7 @@
 pub(super) mod check;
 
 use std::fs::File;
-use std::io;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use hopmap_model::open_input;
@@ -22,7 +21,7 @@ use super::archive_files::missing;
 use super::record::{CUT_OFF, Cursor, Flaw};
 use super::record_schema::{self, Field, Layout};
 use super::visitor::Message;
-use crate::TraceError;
+use crate::error::TraceError;
 
 pub(super) const END_OF_CHUNK: u8 = 0;
 pub(super) const END_OF_BUFFER: u8 = 1;

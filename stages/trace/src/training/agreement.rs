@@ -15,7 +15,7 @@ use hopmap_model::CollectiveOperation as Operation;
 
 use super::calls::{Rank, Split, What};
 use super::error::{RECORD_ALL, damaged};
-use crate::TraceError;
+use crate::error::TraceError;
 
 /// Members of a group in messages.
 const NAMED: usize = 4;

@@ -1,7 +1,6 @@
 //! What a rank of a job does: its calls, and when it computes.
 
-use hopmap_model::CollectiveOperation as Operation;
-use hopmap_model::to_u32;
+use hopmap_model::{CollectiveOperation as Operation, to_u32};
 
 /// What a rank communicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

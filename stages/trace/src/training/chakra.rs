@@ -26,8 +26,8 @@ use super::json;
 use super::kinds::kind;
 use super::names::of_chakra;
 use super::ranks::{Format, by_rank, files_of, inputs};
-use crate::TraceError;
 use crate::archive::check_stop;
+use crate::error::TraceError;
 use schedule::{Nodes, Resource};
 
 /// The files, and that of the groups.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::TraceError;
+use crate::error::TraceError;
 
 /// What to do about a trace that lacks ranks, or has those of different steps.
 pub(super) const RECORD_ALL: &str = "pass a folder with the traces of all ranks of the job, recorded in the same steps; \

@@ -24,7 +24,7 @@ use super::kinds::kind;
 use super::kineto;
 use super::names::{Named, element_bytes, named};
 use super::ranks::{Format, RANK, by_rank};
-use crate::TraceError;
+use crate::error::TraceError;
 
 /// The files.
 pub(crate) const FORMAT: Format = (&[".json", ".json.gz", RANK], recognises);

@@ -20,8 +20,8 @@ use super::kinds::kind;
 use super::kineto;
 use super::names::{Named, named};
 use super::ranks::{Format, files_of};
-use crate::TraceError;
 use crate::archive::{CUT, warn_of_cut};
+use crate::error::TraceError;
 
 /// The files.
 pub(crate) const FORMAT: Format = (&[".log", ".jsonl", ".gz"], recognises);

@@ -10,7 +10,7 @@ use super::agreement::{Doubts, Groups};
 use super::calls::{Rank, What};
 use super::error::{damaged, lacking};
 use super::kinds::{MOST_KINDS, POINT_TO_POINT, shape};
-use crate::TraceError;
+use crate::error::TraceError;
 use crate::matrix::MAX_RANKS;
 
 /// What all ranks do.

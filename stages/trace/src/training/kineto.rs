@@ -23,7 +23,7 @@ use super::kinds::kind;
 use super::names::{Named, element_bytes, named};
 use super::ranks::{Format, files_of, likely_rank_of};
 use super::spans::{merged, without};
-use crate::TraceError;
+use crate::error::TraceError;
 
 /// The files.
 pub(crate) const FORMAT: Format = (&[".json", ".json.gz"], recognises);

@@ -14,8 +14,8 @@ use hopmap_model::{
 
 use super::calls::{Moment, Rank, What};
 use super::job::Checked;
-use crate::TraceError;
 use crate::archive::check_stop;
+use crate::error::TraceError;
 
 /// Bytes that a member sends to a peer and receives from it, by member.
 type Exchanges = Vec<Vec<(u32, u64, u64)>>;

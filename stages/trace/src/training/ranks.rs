@@ -7,8 +7,8 @@ use hopmap_model::{Context, InputPath};
 use hopmap_text::{head, without_foreign};
 
 use super::error::{NAME_RANKS, RECORD_ALL};
-use crate::TraceError;
 use crate::archive::entries;
+use crate::error::TraceError;
 
 /// In place of an ending: files whose names end in `_` and the rank, if a folder has none with another ending. PyTorch
 /// writes them as pickles, beside which there may be the JSON that they were converted to.

@@ -2,7 +2,7 @@
 
 use super::super::tests::machines;
 use super::Machine;
-use crate::Rate;
+use crate::network::Rate;
 
 fn levels(machine: &Machine) -> Vec<(usize, usize, u32)> {
     let level = |level: &super::Level| (level.ball, level.group, (level.latency_s * 1e6).round() as u32);

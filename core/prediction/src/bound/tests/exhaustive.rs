@@ -7,7 +7,10 @@ use proptest::prelude::*;
 use super::machines::{self, Builder};
 use super::programs::{exchange, message};
 use super::{Bound, bound_of, pairs, seconds};
-use crate::{Costs, Factors, Options, Overhead, Rate, Sharing};
+use crate::costs::{Costs, Factors, Overhead};
+use crate::network::Rate;
+use crate::replay::Options;
+use crate::sharing::Sharing;
 
 fn choice<T: Copy>(random: &mut Pcg64, values: &[T]) -> T {
     values[random.below(values.len())]

@@ -10,7 +10,7 @@ use hopmap_model::seed_stream;
 use hopmap_random::{Draw, Pcg64, Rng, SeedableRng};
 
 use crate::chunk::PAGE;
-use crate::{Change, GenerateParams, Width};
+use crate::params::{Change, GenerateParams, Width};
 
 /// Start address of the heap.
 pub(super) const HEAP: u64 = 0x60_0000;

@@ -7,8 +7,8 @@ use hopmap_durable::DurableError;
 use hopmap_model::DeltaRule;
 
 use super::pipeline;
-use crate::CheckpointError;
 use crate::delta::{FileSignature, Signature, Walk, read};
+use crate::error::CheckpointError;
 use crate::params::{Align, Matching};
 use crate::series::{Checkpoint, CheckpointFile};
 use crate::store::index::Index;

@@ -12,15 +12,15 @@ use hopmap_durable::DurableError;
 use hopmap_model::{InputError, open_input_itself};
 
 use crate::chunk::{Batch, Chunk, ChunkId, Digest, Earlier, EarlierChunk, KeptHash, Place};
-use crate::codec::{BASED_BLOCK, BLOCK, Block, Chooser, Codec, Encoded, Hint, Outcome};
-use crate::cut::{Cutter, Known};
+use crate::codec::{self, BASED_BLOCK, BLOCK, Block, Chooser, Codec, Encoded, Hint, Outcome};
+use crate::cut::{self, Cutter, Known};
+use crate::error::CheckpointError;
 use crate::store::Store;
 use crate::store::base::{BaseRule, Bound, Candidates, Choice, Sizes, candidates};
 use crate::store::blocks::{Blocks, ChunkBytes};
 use crate::store::manifest::{Manifest, Recipe, RunBuilder};
 use crate::store::pack::{Hashes, MOST_CHUNKS, NewBlock, Pack};
-use crate::tree::{Entry, EntryKind, Time};
-use crate::{CheckpointError, codec, cut, tree};
+use crate::tree::{self, Entry, EntryKind, Time};
 
 /// A sequence of files, and what was learned from their blocks.
 pub(super) struct ReaderPipeline<'a> {

@@ -22,8 +22,8 @@ use super::super::pack::{BlockEntry, NewBlock, Pack, PackWriter};
 use super::super::sparse::{SparseWriter, ZeroHashes};
 use super::super::statistics::length_of;
 use super::super::{Store, begun_pack};
-use crate::CheckpointError;
 use crate::chunk::ChunkId;
+use crate::error::CheckpointError;
 
 /// Decoded bytes of blocks that are made sparse together.
 const PORTION: u64 = 8 << 20;

@@ -3,16 +3,15 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::io::{ErrorKind, IoSlice, Write};
+use std::io::{self, ErrorKind, IoSlice, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hopmap_durable::DurableError;
 
-use crate::CheckpointError;
 use crate::chunk::{ChunkHash, ChunkId, Digest};
+use crate::error::CheckpointError;
 use crate::store::Store;
 use crate::store::blocks::Blocks;
 use crate::store::manifest::Run;

@@ -9,8 +9,8 @@ use rayon::prelude::*;
 use super::super::blocks::{Blocks, in_portions};
 use super::super::pack::{BlockEntry, EMPTY, Hashes, Pack};
 use super::{Verifier, reason_of};
-use crate::CheckpointError;
 use crate::chunk::{ChunkHash, ChunkId};
+use crate::error::CheckpointError;
 
 /// Bytes of payloads that are verified together.
 const PORTION: u64 = 4 << 20;

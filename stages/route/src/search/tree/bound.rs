@@ -1,8 +1,7 @@
 //! Lower bound of a node of the tree, and the candidate classes that remain.
 
-use super::NEVER;
 use super::tables::bits;
-use super::{NOWHERE, Node, Tree};
+use super::{NEVER, NOWHERE, Node, Tree};
 use crate::search::model::FAR;
 
 impl Tree<'_, '_> {

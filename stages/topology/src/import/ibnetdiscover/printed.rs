@@ -17,9 +17,9 @@ use std::path::Path;
 use hopmap_text::{Line, Lines};
 
 use super::listing::{Address, Listing};
+use crate::import::Result;
 use crate::import::format::malformed;
-use crate::import::units::word;
-use crate::import::{Result, units};
+use crate::import::units::{self, word};
 
 const NODE: &str = "such as `Switch 36 \"S-0002c90300000001\" # \"name\" base port 0 lid 4 lmc 0`";
 /// Voltaire gateways to Fibre Channel and Ethernet, which are listed as adapters (`VTR_DEVID_IB_FC_ROUTER`

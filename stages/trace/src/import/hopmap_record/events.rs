@@ -20,9 +20,10 @@ use hopmap_recording::{
 };
 
 use crate::archive::log_count;
+use crate::error::TraceError;
 use crate::matching::{EXCHANGE, Envelope, Joint, Meeting, Members, Moment, What};
+use crate::params::ProgramParams;
 use crate::program::{self, Records};
-use crate::{ProgramParams, TraceError};
 
 /// Times are counted in picoseconds: rounding must not add up over billions of calls.
 const TICKS_PER_SECOND: f64 = 1e12;

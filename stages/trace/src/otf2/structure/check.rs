@@ -7,12 +7,12 @@
 
 use std::path::Path;
 
-use super::IgnoreAll;
-use super::{ATTRIBUTE_LIST, END_OF_CHUNK, END_OF_FILE, EventFile, EventWalk, Stop, record, walk_chunks};
-use crate::TraceError;
+use super::{
+    ATTRIBUTE_LIST, END_OF_CHUNK, END_OF_FILE, EventFile, EventWalk, IgnoreAll, Stop, record, walk_chunks,
+};
+use crate::error::TraceError;
 use crate::otf2::record::{Cursor, Flaw};
-use crate::otf2::record_schema;
-use crate::otf2::structure;
+use crate::otf2::{record_schema, structure};
 
 /// Validates an event file and counts its events. Chunks are read into a reusable buffer.
 pub(in crate::otf2) fn check_events(

@@ -1,12 +1,11 @@
 //! The first process of a network: it makes the hosts and is their switch.
 
 use std::io::{self, pipe};
-use std::panic;
 use std::path::Path;
 use std::process::{ExitCode, exit};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
+use std::{panic, thread};
 
 use hopmap_test_network::{Description, Error, Report, address};
 use nix::errno::Errno;
