@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use hopmap_formats::host_list::compress;
 use hopmap_formats::natural_key;
 use hopmap_model::SystemGraph;
+use hopmap_text::counted;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -300,10 +301,6 @@ fn between(from: &str, to: &str, both: bool) -> String {
     }
 }
 
-fn slots(count: usize) -> String {
-    format!("{count} slot{}", if count == 1 { "" } else { "s" })
-}
-
 /// Compact list of cores: `0-3,8`.
 fn cores(cores: &[u32]) -> String {
     let run = |run: &[u32]| match run {
@@ -324,8 +321,10 @@ fn costs(costs: &[f64]) -> String {
 impl Display for Change {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::HostNew { host, slots: count } => write!(f, "{host} is new, {}", slots(*count)),
-            Self::HostGone { host, slots: count } => write!(f, "{host} is gone, it had {}", slots(*count)),
+            Self::HostNew { host, slots: count } => write!(f, "{host} is new, {}", counted(*count, "slot")),
+            Self::HostGone { host, slots: count } => {
+                write!(f, "{host} is gone, it had {}", counted(*count, "slot"))
+            }
             Self::HostDown { host } => write!(f, "{host} is down"),
             Self::HostBack { host } => write!(f, "{host} is back"),
             Self::Slots { host, before, after } => {

@@ -2,6 +2,7 @@
 
 use hopmap_model::{Edge, TaskGraph};
 use hopmap_statistics::Sample;
+use hopmap_text::counted;
 
 use crate::description::Method;
 use crate::recording::Recording;
@@ -15,8 +16,8 @@ pub fn lines(graph: &TaskGraph, recording: Option<&Recording>) -> Vec<String> {
     let (messages, bytes) = (sum(|edge| edge.messages), sum(|edge| edge.bytes));
     let mut lines = vec![format!(
         "{}, {} between them: {}",
-        plural(graph.ranks() as u64, "rank"),
-        plural(messages, "message"),
+        counted(graph.ranks(), "rank"),
+        counted(usize::try_from(messages).unwrap_or(usize::MAX), "message"),
         hopmap_text::bytes(bytes)
     )];
     if let Some(collective) = graph.collective_bytes.filter(|_| bytes > 0) {
@@ -98,10 +99,6 @@ fn percent(share: f64) -> String {
         _ if percent > 0.0 && percent < 0.95 => format!("{percent:.1} %"),
         _ => format!("{percent:.0} %"),
     }
-}
-
-fn plural(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -3,10 +3,17 @@
 /// A count and its noun in singular or plural: `1 host`, `2 hosts`, `3 switches`.
 #[must_use]
 pub fn counted(count: usize, noun: &str) -> String {
-    match noun.ends_with("ch") {
-        _ if count == 1 => format!("1 {noun}"),
-        true => format!("{count} {noun}es"),
-        false => format!("{count} {noun}s"),
+    format!("{count} {}", noun_of(count, noun))
+}
+
+/// A noun in the number of its count: `host`, `hosts`, `switches`, `topologies`.
+#[must_use]
+pub fn noun_of(count: usize, noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        _ if count == 1 => noun.to_owned(),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
+        _ if noun.ends_with("ch") => format!("{noun}es"),
+        _ => format!("{noun}s"),
     }
 }
 
@@ -57,6 +64,7 @@ mod tests {
     fn nouns_have_the_number_of_their_count() {
         assert_eq!([0, 1, 2].map(|count| counted(count, "host")), ["0 hosts", "1 host", "2 hosts"]);
         assert_eq!(counted(2, "switch"), "2 switches");
+        assert_eq!(["topology", "delay"].map(|noun| noun_of(0, noun)), ["topologies", "delays"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod lines;
 pub mod numbers;
 mod words;
 
-pub use counts::{bytes, counted, shown};
+pub use counts::{bytes, counted, noun_of, shown};
 pub use error::FileError;
 pub use foreign::{Foreign, is_foreign, without_foreign};
 pub use input::{head, opened, read, read_text, unpacked, utf8};

@@ -57,7 +57,7 @@ fn subtitle(points: &[&DriftPoint]) -> String {
         count_of(points.len(), "probe"),
         human::moment(first.time),
         human::moment(last.time),
-        count_of(published, "topology").replace("topologys", "topologies")
+        count_of(published, "topology")
     )
 }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 use hopmap_formats::host_names::HostNames;
 use hopmap_formats::{host_file, rank_file};
 use hopmap_model::{CostModel, SystemGraph};
-use hopmap_text::{FileError, Line, lines_of, shown, without_foreign};
+use hopmap_text::{FileError, Line, counted, lines_of, shown, without_foreign};
 
 use self::several_cores::{Part, SlotLists};
 use crate::params::PlacementFormat;
@@ -253,8 +253,7 @@ fn words<'t, const COUNT: usize>(line: Line<'t>, hint: &'static str) -> Result<[
     }
     match found.contains(&"") || words.next().is_some() {
         true => {
-            let ending = if COUNT > 1 { "s" } else { "" };
-            let what = format!("expected {COUNT} number{ending}, found `{}`", shown(line.text));
+            let what = format!("expected {}, found `{}`", counted(COUNT, "number"), shown(line.text));
             Err(line.error(what).with_help(hint))
         }
         false => Ok(found),

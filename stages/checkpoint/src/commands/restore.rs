@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use hopmap_command::{Answer, Command, Exit, Failure, Mistake, shown};
 use hopmap_model::Context;
-use hopmap_text::bytes;
+use hopmap_text::{bytes, counted};
 use serde_json::json;
 
 use super::work::{Work, number, unless_interrupted};
@@ -70,11 +70,9 @@ impl Command for Restore {
         let mut answer = Answer::of(
             &json!({ "number": number, "files": files, "bytes": restored.bytes, "folder": place }),
         );
-        let (seconds, ending) = (begin.elapsed().as_secs_f64(), if files == 1 { "" } else { "s" });
-        answer.line(format!(
-            "checkpoint {number}: {files} file{ending}, {} in {place} in {seconds:.2} s",
-            bytes(restored.bytes)
-        ));
+        let (seconds, bytes) = (begin.elapsed().as_secs_f64(), bytes(restored.bytes));
+        let files = counted(files, "file");
+        answer.line(format!("checkpoint {number}: {files}, {bytes} in {place} in {seconds:.2} s"));
         Ok(answer)
     }
 }
