@@ -275,8 +275,9 @@ fn conclude(
             "; so the launch file is the default placement: --allow-failures compares them nevertheless",
         );
     } else {
-        let candidate = chosen.name.replacen("placed", "predicted", 1);
-        if let (Some(default), Some(placed)) = (predicted("predicted-default")?, predicted(&candidate)?) {
+        let candidate = chosen.name.strip_prefix("placed").unwrap_or_default();
+        let placed = predicted(&format!("predicted{candidate}"))?;
+        if let (Some(default), Some(placed)) = (predicted("predicted-default")?, placed) {
             let of = if arguments.time_after.is_some() { " of the whole run" } else { "" };
             sentence.push_str(&format!(", predicted {:.1} %{of}", 100.0 * (1.0 - placed / default)));
         }
@@ -298,7 +299,7 @@ fn leave_best(arguments: &Arguments, file: &Path, output: Output) -> Result<()> 
         return Ok(());
     };
     let mapping = written::artifact::<Mapping>(file, &arguments.store, &best.digest)?;
-    let launch = launch_file(&mapping, &best.digest, arguments.launch).map_err(Failure::failed)?;
+    let launch = launch_file(&mapping, &best.digest, arguments.launch, false).map_err(Failure::failed)?;
     let path = file.with_file_name(BEST_SO_FAR);
     written::save(file, &arguments.store, &[(BEST_SO_FAR, Some(&launch.text))])?;
     let command = start_command(&launch.command, &shown(&path));

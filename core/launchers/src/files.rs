@@ -13,49 +13,32 @@ use crate::launch::{Launch, MachinefileStyle, OpenMpi};
 /// Name of the file of HPE Cray MPICH.
 pub const CRAY_FILE: &str = "MPICH_RANK_ORDER";
 
-/// The file that a launcher reads, and the command.
-pub fn launch_file(mapping: &Mapping, digest: &str, launch: Launch) -> Result<LaunchFile, LaunchError> {
-    match launch {
-        Launch::OpenMpi4 => rankfile(mapping, digest, OpenMpi::V4),
-        Launch::OpenMpi5 => rankfile(mapping, digest, OpenMpi::V5),
-        Launch::OpenMpiHosts => hostfile(mapping, digest),
-        Launch::Mpich => machinefile(mapping, digest, MachinefileStyle::Mpich),
-        Launch::IntelMpi => machinefile(mapping, digest, MachinefileStyle::Intel),
-        Launch::Slurm => slurm_hostfile(mapping, digest),
-        Launch::CraySlurm => cray_rank_order(mapping, digest),
-        Launch::CrayPals => pals_rank_order(mapping, digest),
-    }
-}
-
-/// The same file with a command that also binds every rank to its core, where the launcher can do so.
+/// The file that a launcher reads, and the command; one that binds starts every rank on its core, where the launcher can do so.
 ///
 /// Rank files always bind, and so do the commands of HPE Cray MPICH. The others take one list for all hosts: its i-th entry is the
 /// core of the i-th rank of a host, or for Hydra of a proxy. `-bind-to core` binds the i-th rank to the i-th core by logical index.
 /// The other lists have the numbers of the operating system, which are the logical indexes only where it numbers the processors
 /// like hwloc. Tested with Hydra 4.0.2, and Slurm 22.05 with `task/affinity`; Intel MPI by its documentation.
-pub fn bind(mut file: LaunchFile, mapping: &Mapping, launch: Launch) -> Result<LaunchFile, LaunchError> {
-    let (with, before) = match launch {
-        Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::CraySlurm | Launch::CrayPals => return Ok(file),
-        Launch::OpenMpiHosts => {
+pub fn launch_file(
+    mapping: &Mapping,
+    digest: &str,
+    launch: Launch,
+    binds: bool,
+) -> Result<LaunchFile, LaunchError> {
+    match launch {
+        Launch::OpenMpi4 => rankfile(mapping, digest, OpenMpi::V4),
+        Launch::OpenMpi5 => rankfile(mapping, digest, OpenMpi::V5),
+        Launch::OpenMpiHosts if binds => {
             let problem = "Open MPI does not bind ranks to the cores of a host file";
-            return Err(LaunchError::new(problem, "use a rank file, or set `bind = false`"));
+            Err(LaunchError::new(problem, "use a rank file, or set `bind = false`"))
         }
-        Launch::Mpich => {
-            let cores = common_cores(&blocks(mapping))?;
-            let is_in_order = (0..).zip(&cores).all(|(index, &core)| index == core);
-            let how = if is_in_order { "core".to_owned() } else { format!("user:{}", joined(&cores)) };
-            (format!(" -bind-to {how} -n "), " -n ")
-        }
-        Launch::IntelMpi => (
-            format!("PROCESSOR_LIST {} ", joined(&common_cores(&ranks_of_hosts(mapping))?)),
-            "PROCESSOR_LIST allcores ",
-        ),
-        Launch::Slurm => {
-            (format!(" --cpu-bind=map_cpu:{} -n ", joined(&common_cores(&ranks_of_hosts(mapping))?)), " -n ")
-        }
-    };
-    file.command = file.command.replacen(before, &with, 1);
-    Ok(file)
+        Launch::OpenMpiHosts => hostfile(mapping, digest),
+        Launch::Mpich => machinefile(mapping, digest, MachinefileStyle::Mpich, binds),
+        Launch::IntelMpi => machinefile(mapping, digest, MachinefileStyle::Intel, binds),
+        Launch::Slurm => slurm_hostfile(mapping, digest, binds),
+        Launch::CraySlurm => cray_rank_order(mapping, digest),
+        Launch::CrayPals => pals_rank_order(mapping, digest),
+    }
 }
 
 fn joined(cores: &[u32]) -> String {
@@ -133,14 +116,28 @@ pub fn machinefile(
     mapping: &Mapping,
     digest: &str,
     style: MachinefileStyle,
+    binds: bool,
 ) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     let (text, options) = match style {
-        MachinefileStyle::Mpich => (host_per_line(digest, &hosts), "-launcher ssh -f {file}"),
-        MachinefileStyle::Intel => (
-            host_counts(digest, &hosts),
-            "-bootstrap ssh -machinefile {file} -genv I_MPI_PIN_PROCESSOR_LIST allcores",
-        ),
+        MachinefileStyle::Mpich => {
+            let cores = if binds { common_cores(&blocks(mapping))? } else { Vec::new() };
+            let is_in_order = (0..).zip(&cores).all(|(index, &core)| index == core);
+            let binding = match is_in_order {
+                _ if !binds => String::new(),
+                true => " -bind-to core".to_owned(),
+                false => format!(" -bind-to user:{}", joined(&cores)),
+            };
+            (host_per_line(digest, &hosts), format!("-launcher ssh -f {{file}}{binding}"))
+        }
+        MachinefileStyle::Intel => {
+            let cores = match binds {
+                true => joined(&common_cores(&ranks_of_hosts(mapping))?),
+                false => "allcores".to_owned(),
+            };
+            let options = "-bootstrap ssh -machinefile {file} -genv I_MPI_PIN_PROCESSOR_LIST";
+            (host_counts(digest, &hosts), format!("{options} {cores}"))
+        }
     };
     Ok(LaunchFile {
         name: "machinefile".into(),
@@ -167,12 +164,16 @@ pub fn runs(mapping: &Mapping) -> (usize, usize) {
 /// Works inside an allocation that contains the hosts, and without an allocation.
 ///
 /// Format: srun(1), `--distribution=arbitrary`; comments were tested with Slurm 22.05.
-pub fn slurm_hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+pub fn slurm_hostfile(mapping: &Mapping, digest: &str, binds: bool) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
+    let binding = match binds {
+        true => format!(" --cpu-bind=map_cpu:{}", joined(&common_cores(&ranks_of_hosts(mapping))?)),
+        false => String::new(),
+    };
     Ok(LaunchFile {
         name: "slurm-hostfile".into(),
         text: host_per_line(digest, &hosts),
-        command: format!("SLURM_HOSTFILE={{file}} srun -m arbitrary -n {} {{program}}", hosts.len()),
+        command: format!("SLURM_HOSTFILE={{file}} srun -m arbitrary{binding} -n {} {{program}}", hosts.len()),
     })
 }
 
@@ -468,7 +469,7 @@ mod tests {
     #[test]
     fn mpich_reads_one_line_per_rank() {
         let mapping = mapping(&["a", "b"], 3, &[4, 3, 0, 5]);
-        let file = machinefile(&mapping, "d1", MachinefileStyle::Mpich).unwrap();
+        let file = machinefile(&mapping, "d1", MachinefileStyle::Mpich, false).unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\nb\nb\na\nb\n");
         assert_eq!(file.command, "mpiexec.hydra -launcher ssh -f {file} -n 4 {program}");
         assert_eq!(runs(&mapping), (3, 2));
@@ -476,8 +477,8 @@ mod tests {
 
     #[test]
     fn intel_reads_counts_of_consecutive_ranks() {
-        let file =
-            machinefile(&mapping(&["a", "b"], 3, &[4, 3, 0, 5]), "d1", MachinefileStyle::Intel).unwrap();
+        let file = machinefile(&mapping(&["a", "b"], 3, &[4, 3, 0, 5]), "d1", MachinefileStyle::Intel, false)
+            .unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\nb:2\na:1\nb:1\n");
         assert_eq!(
             file.command,
@@ -488,7 +489,7 @@ mod tests {
     proptest! {
         #[test]
         fn counts_unfold_to_the_host_of_every_rank(mapping in mappings()) {
-            let file = machinefile(&mapping, "d", MachinefileStyle::Intel).unwrap();
+            let file = machinefile(&mapping, "d", MachinefileStyle::Intel, false).unwrap();
             let read = lines(&file.text, "d").into_iter().flat_map(|line| {
                 let (host, count) = line.split_once(':').unwrap();
                 vec![host; count.parse().unwrap()]
@@ -500,7 +501,7 @@ mod tests {
 
     #[test]
     fn rank_i_is_on_line_i_of_slurms_file() {
-        let file = slurm_hostfile(&mapping(&["a", "b"], 2, &[2, 0, 3]), "d1").unwrap();
+        let file = slurm_hostfile(&mapping(&["a", "b"], 2, &[2, 0, 3]), "d1", false).unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\nb\na\nb\n");
         assert_eq!(file.command, "SLURM_HOSTFILE={file} srun -m arbitrary -n 3 {program}");
     }
@@ -590,7 +591,7 @@ mod tests {
         ];
         for (launch, command, text) in expected {
             let launch = serde_json::from_value(launch.into()).unwrap();
-            let file = launch_file(&mapping, "d", launch).unwrap();
+            let file = launch_file(&mapping, "d", launch, false).unwrap();
             assert_eq!((file.command.as_str(), lines(&file.text, "d").join(" | ").as_str()), (command, text));
         }
     }
@@ -600,8 +601,8 @@ mod tests {
         let command = |launch: &str, taken: &[u32]| {
             let mapping = mapping(&["a", "b"], 3, taken);
             let launch = serde_json::from_value(launch.into()).unwrap();
-            let file = launch_file(&mapping, "d", launch).unwrap();
-            bind(file, &mapping, launch).map_or_else(|error| error.to_string(), |file| file.command)
+            launch_file(&mapping, "d", launch, true)
+                .map_or_else(|error| error.to_string(), |file| file.command)
         };
         let hydra = "mpiexec.hydra -launcher ssh -f {file} -bind-to";
         assert_eq!(command("mpich", &[3, 4, 0]), format!("{hydra} core -n 3 {{program}}"));

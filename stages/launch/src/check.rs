@@ -596,7 +596,7 @@ mod tests {
         let mapping = mapping(&["a", "b"], 2, &[2, 3, 0, 1]);
         let file = |launch: &str| {
             let launch: Launch = serde_json::from_value(launch.into()).unwrap();
-            launch_file(&mapping, "d", launch).unwrap()
+            launch_file(&mapping, "d", launch, false).unwrap()
         };
         let line =
             |file: &LaunchFile, rank| line_of(file, rank).map(|(number, line)| format!("{number} {line}"));
@@ -607,7 +607,7 @@ mod tests {
         );
         assert_eq!(lines(hostfile(&mapping, "d").unwrap()), ["2 b", "3 b", "4 a", "5 a"]);
         assert_eq!(
-            lines(machinefile(&mapping, "d", MachinefileStyle::Intel).unwrap()),
+            lines(machinefile(&mapping, "d", MachinefileStyle::Intel, false).unwrap()),
             ["2 b:2", "2 b:2", "3 a:2", "3 a:2"]
         );
         assert_eq!(lines(file("cray-slurm")), ["3 0,1", "3 0,1", "2 2,3", "2 2,3"]);

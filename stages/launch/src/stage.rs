@@ -3,8 +3,8 @@
 use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, Outcome, Outputs, Port, Stage};
 
 use hopmap_launchers::{
-    Launch, LaunchError, MachinefileStyle, TorchStart, bind, cray_rank_order, hostfile, launch_file,
-    machinefile, rankfile, runs, same_short_name, slurm_hostfile, torch_file,
+    Launch, TorchStart, cray_rank_order, hostfile, launch_file, machinefile, rankfile, runs, same_short_name,
+    slurm_hostfile, torch_file,
 };
 
 use crate::params::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams, TorchParams};
@@ -42,21 +42,8 @@ launch_stage! {
     Machinefile(MachinefileParams), "machinefile", 2: "machinefile", "Write a machine file for MPICH or Intel MPI: the host of every rank";
     |params, mapping, digest, cx| {
         warn_of_proxies(mapping, cx);
-        let launch = match params.style {
-            MachinefileStyle::Mpich => Launch::Mpich,
-            MachinefileStyle::Intel => Launch::IntelMpi,
-        };
-        bound(machinefile(mapping, digest, params.style)?, mapping, launch, params.bind)
+        machinefile(mapping, digest, params.style, params.bind)
     }
-}
-
-fn bound(
-    file: LaunchFile,
-    mapping: &Mapping,
-    launch: Launch,
-    is_wanted: bool,
-) -> Result<LaunchFile, LaunchError> {
-    if is_wanted { bind(file, mapping, launch) } else { Ok(file) }
 }
 
 /// Warns of hosts whose ranks do not follow each other.
@@ -77,7 +64,7 @@ launch_stage! {
         if params.launch == Launch::Mpich {
             warn_of_proxies(mapping, cx);
         }
-        bound(launch_file(mapping, digest, params.launch)?, mapping, params.launch, params.bind)
+        launch_file(mapping, digest, params.launch, params.bind)
     }
 }
 
@@ -96,7 +83,7 @@ launch_stage! {
 launch_stage! {
     /// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
     Slurm(SlurmParams), "slurm", 1: "slurm", "Write a host file for srun -m arbitrary: the host of every rank";
-    |params, mapping, digest, _cx| bound(slurm_hostfile(mapping, digest)?, mapping, Launch::Slurm, params.bind)
+    |params, mapping, digest, _cx| slurm_hostfile(mapping, digest, params.bind)
 }
 
 launch_stage! {

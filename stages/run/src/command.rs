@@ -38,7 +38,7 @@ impl LaunchCommand {
         folder: &Path,
     ) -> Result<Self, TrialError> {
         let fault = |source| TrialError::Launch { mapping: name.to_owned(), source };
-        let file = launch_file(mapping, digest, params.launch).map_err(fault)?;
+        let file = launch_file(mapping, digest, params.launch, false).map_err(fault)?;
         let path = folder.join(&file.name);
         std::fs::write(&path, &file.text)
             .map_err(|source| TrialError::File { path: path.clone(), source })?;

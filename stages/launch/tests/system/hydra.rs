@@ -12,7 +12,7 @@ fn check(taken: &[u32], style: MachinefileStyle, launcher: &str) {
     let agent = lab.agent().display().to_string();
     let environment = [("HYDRA_LAUNCHER", launcher), ("HYDRA_LAUNCHER_EXEC", agent.as_str())];
     let mapping = mapping(&["aa", "bb", "cc"], 16, taken);
-    let mut file = machinefile(&mapping, "d", style).unwrap();
+    let mut file = machinefile(&mapping, "d", style, false).unwrap();
     file.command = file.command.replacen("-launcher ssh", &format!("-launcher {launcher}"), 1);
     assert_eq!(lab.run(&file, HOST, &environment), expected_hosts(&mapping));
 }

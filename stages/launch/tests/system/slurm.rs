@@ -30,7 +30,7 @@ fn slurm_starts_every_rank_on_the_host_of_the_mapping() {
     let run = |file: &LaunchFile| lab.run(file, PLACE, &[("SLURM_CONF", &configuration)]);
 
     let arbitrary = mapping(&NODES, 4, &[8, 0, 1, 12, 4, 9, 15, 2]);
-    let file = slurm_hostfile(&arbitrary, "d").unwrap();
+    let file = slurm_hostfile(&arbitrary, "d", false).unwrap();
     assert_eq!(run(&file), expected_hosts(&arbitrary));
 
     let machines: [Mapping; 3] = [
