@@ -127,7 +127,7 @@ pub(crate) use resources::SHARE_OF_EXPERIMENTS;
 pub use resources::{Limits, memory};
 pub use run::run;
 pub use save::{InTheWay, hold_back, save_all, save_file, save_texts};
-pub(crate) use save::{launch_command, launch_files, only_an_artifact};
+pub(crate) use save::{beside_the_artifact, launch_command, launch_files};
 pub use store::{Store, StoreError};
 pub(crate) use store::{entries, is_store};
 pub(crate) use writer::requests;

@@ -317,10 +317,10 @@ fn only_artifact(path: &Path) -> Result<()> {
             false => refuse(format!("{} is not an artifact", shown(path)), help),
         };
     };
-    let refused = |message: String| Failure::from(Mistake::new(message, help));
-    engine::only_an_artifact(&folder)
-        .map_err(|error| refused(error.to_string().replace("`save`", "`exec`")))?;
-    folder.verify().map_err(|error| refused(error.to_string()))
+    if let Some(names) = engine::beside_the_artifact(&folder) {
+        return refuse(format!("{} also holds {names}, which `exec` would remove", path.display()), help);
+    }
+    folder.verify().map_err(|error| Failure::from(Mistake::new(error.to_string(), help)))
 }
 
 /// Prints what a stage logs.

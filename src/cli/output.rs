@@ -179,7 +179,7 @@ pub(crate) fn render(error: &dyn Diagnostic) -> String {
     }
 }
 
-/// Prints what is wrong with the arguments, with a stable code like other errors.
+/// Prints what is wrong with the arguments, with a stable code like other errors. Clap has no other way to change its first word.
 pub(super) fn wrong_arguments(error: &clap::Error) {
     let text = error.render();
     let has_styles = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();

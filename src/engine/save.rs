@@ -232,7 +232,9 @@ impl Copies<'_> {
             return Ok(Standing::Free);
         }
         let Ok(folder) = Folder::open(path) else { return Err(InTheWay::Something(path.into())) };
-        only_an_artifact(&folder)?;
+        if let Some(names) = beside_the_artifact(&folder) {
+            return Err(InTheWay::More { path: path.into(), names });
+        }
         let hashes = &mut self.store.hashes;
         let mut is_whole =
             |(path, blake3): &(PathBuf, &str)| hashes.blake3_of(path).is_ok_and(|found| found == *blake3);
@@ -392,24 +394,21 @@ pub enum InTheWay {
     Changed(PathBuf),
 }
 
-/// Refuses a folder in which there is more than an artifact.
-pub(crate) fn only_an_artifact(folder: &Folder) -> Result<(), InTheWay> {
+/// The names of what a folder has beside its artifact.
+pub(crate) fn beside_the_artifact(folder: &Folder) -> Option<String> {
     let [description, provenance] = [DESCRIPTION, PROVENANCE].map(|name| folder.path().join(name));
     let provenance = is_provenance(&provenance).then_some(provenance);
     let own: HashSet<PathBuf> =
         folder.hashes().map(|(path, _)| path).chain([description]).chain(provenance).collect();
     let mut others = Vec::new();
     collect(folder.path(), &own, &mut others);
-    if others.is_empty() {
-        return Ok(());
-    }
     others.sort();
     let name = |path: &PathBuf| path.strip_prefix(folder.path()).unwrap_or(path).display().to_string();
     let mut names: Vec<String> = others.iter().take(MOST_NAMED).map(name).collect();
     if others.len() > MOST_NAMED {
         names.push(format!("{} more", others.len() - MOST_NAMED));
     }
-    Err(InTheWay::More { path: folder.path().into(), names: names.join(", ") })
+    Some(names.join(", ")).filter(|names| !names.is_empty())
 }
 
 /// Whether the engine wrote a file of that name, and not the user.

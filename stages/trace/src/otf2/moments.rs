@@ -214,17 +214,13 @@ fn report(program: &Program, followings: &[Followings], into: &str, ticks_per_se
     let (processes, locations, events) = (program.processes.list.len(), overview.locations, overview.events);
     cx.log(format_args!("{processes} processes, {locations} locations, {events} events"));
     let sum = |of: fn(&Skipped) -> u64| followings.iter().map(|(.., skipped)| of(skipped)).sum::<u64>();
-    let warn = |what: &str, count| warn(cx, &what.replace("the DAG", into), count);
-    warn("remote memory accesses, which are not in the DAG", sum(|skipped| skipped.accesses));
-    warn("messages to or from MPI_PROC_NULL, which are not counted", sum(|skipped| skipped.to_proc_null));
-    warn(
-        "collective operations on intercommunicators, within a process or of unknown size, which are not in the DAG",
-        sum(|skipped| skipped.elsewhere),
-    );
-    warn(
-        "messages of locations that do not belong to exactly one MPI rank, which are not in the DAG",
-        sum(|skipped| skipped.without_process),
-    );
+    let left_out = |what: &str, count| warn(cx, &format!("{what}, which are not in {into}"), count);
+    left_out("remote memory accesses", sum(|skipped| skipped.accesses));
+    warn(cx, "messages to or from MPI_PROC_NULL, which are not counted", sum(|skipped| skipped.to_proc_null));
+    let elsewhere = "collective operations on intercommunicators, within a process or of unknown size";
+    left_out(elsewhere, sum(|skipped| skipped.elsewhere));
+    let nowhere = "messages of locations that do not belong to exactly one MPI rank";
+    left_out(nowhere, sum(|skipped| skipped.without_process));
     let (steps, ticks) = (sum(|skipped| skipped.backwards), sum(|skipped| skipped.backwards_ticks));
     if steps > 0 {
         let seconds = ticks as f64 / ticks_per_second;
@@ -236,18 +232,19 @@ fn report(program: &Program, followings: &[Followings], into: &str, ticks_per_se
 }
 
 fn report_unmatched(unmatched: Unmatched, into: &str, cx: &Context<'_>) {
-    let warn = |what: &str, count| warn(cx, &what.replace("the DAG", into), count);
-    let message = "messages without a receive event, which are not in the DAG (EZTrace omits many nonblocking receives)";
-    warn(message, unmatched.sent);
-    let message = "messages without a send event, which are not in the DAG";
-    warn(message, unmatched.received);
+    let left_out = format!("which are not in {into}");
+    let warn = |what: &str, count| warn(cx, what, count);
+    let message =
+        format!("messages without a receive event, {left_out} (EZTrace omits many nonblocking receives)");
+    warn(&message, unmatched.sent);
+    warn(&format!("messages without a send event, {left_out}"), unmatched.received);
     let message =
         "messages whose send and receive have different communicators, matched by ranks, tag and order";
     warn(message, unmatched.communicators);
     let message = "messages whose send and receive have different lengths, so they may be mismatched";
     warn(message, unmatched.lengths);
-    let message = "collective operations with different records in their processes, which are not in the DAG";
-    warn(message, unmatched.joints);
+    let message = format!("collective operations with different records in their processes, {left_out}");
+    warn(&message, unmatched.joints);
 }
 
 /// Shared input of all locations.
