@@ -127,7 +127,7 @@ pub struct ParameterError {
     pub message: String,
     /// How to fix it, if the stage has a hint.
     pub help: Option<String>,
-    /// Whether the value is out of its range; the message then names the parameter.
+    /// Whether the value is out of its range.
     pub is_out_of_range: bool,
 }
 
@@ -138,14 +138,13 @@ impl ParameterError {
     }
 
     /// An error of a stage that checks its parameters.
-    fn of_check(error: &Error) -> Self {
-        let message = error.to_string();
-        let parameter = OutOfRange::parameter(&message);
+    pub(crate) fn of_check(error: &Error) -> Self {
+        let parameter = error.downcast_ref().map(OutOfRange::parameter);
         Self {
             path: parameter.iter().flat_map(|name| name.split('.')).map(str::to_owned).collect(),
             is_out_of_range: parameter.is_some(),
             help: error.help().map(|help| help.to_string()),
-            message,
+            message: error.to_string(),
         }
     }
 }

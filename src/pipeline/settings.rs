@@ -91,8 +91,7 @@ fn read(
 /// The error of an integer that its type cannot hold, with the range that is allowed. Only the stage knows this
 /// range, so its check gets the nearest integer of the type.
 fn beyond_type(entry: &StageEntry, values: &Json, error: &ParameterError) -> Option<ParameterError> {
-    let (_, type_name) = error.message.rsplit_once(", expected ")?;
-    let [least, most] = limits(type_name)?;
+    let [least, most] = SchemaView::new(&entry.schema).at(&error.path).integers()?;
     let pointer = error.path.iter().fold(String::new(), |pointer, part| pointer + "/" + part);
     let mut nearest = values.clone();
     let value = nearest.pointer_mut(&pointer)?;
@@ -108,28 +107,12 @@ fn beyond_type(entry: &StageEntry, values: &Json, error: &ParameterError) -> Opt
         _ => return None,
     };
     *value = limit.into();
-    let name = dotted(&error.path);
-    let out_of_range = OutOfRange::new(&name, number, format!("{least} to {most}"));
+    let out_of_range = OutOfRange::new(&dotted(&error.path), number, format!("{least} to {most}"));
+    let of_type = ParameterError::of_check(&out_of_range.into());
     let of_stage = entry.configure(nearest).err();
     let of_stage = of_stage.filter(|other| other.is_out_of_range && other.path == error.path);
-    let help = of_stage.and_then(|error| error.help).unwrap_or_else(|| out_of_range.hint());
-    Some(ParameterError {
-        path: error.path.clone(),
-        message: out_of_range.to_string(),
-        help: Some(help),
-        is_out_of_range: true,
-    })
-}
-
-/// The smallest and the largest integer that a file can have for a type of Rust.
-fn limits(type_name: &str) -> Option<[i64; 2]> {
-    let bits = match type_name.strip_prefix(['u', 'i'])? {
-        "size" => 64,
-        bits => bits.parse::<u32>().ok().filter(|bits| (1..=128).contains(bits))?,
-    };
-    let is_signed = type_name.starts_with('i');
-    let most = i64::MAX.checked_shr((63 + u32::from(is_signed)).saturating_sub(bits)).unwrap_or_default();
-    Some([if is_signed { -most - 1 } else { 0 }, most])
+    let help = of_stage.and_then(|error| error.help).or(of_type.help);
+    Some(ParameterError { path: error.path.clone(), help, ..of_type })
 }
 
 /// Whether values are all that is written, and all that has to be there.
@@ -159,7 +142,7 @@ fn wrong_value(entry: &StageEntry, error: &ParameterError, written: &Table, span
     let path = dotted(&error.path);
     let schema = SchemaView::new(&entry.schema).property(key);
     if error.is_out_of_range {
-        let default = inner.iter().fold(schema, |schema, part| schema.property(part)).default();
+        let default = schema.at(inner).default();
         let default = default.map(|value| format!("; default {value}")).unwrap_or_default();
         let help = error.help.iter().map(|help| format!("{help}{default}"));
         return help.fold(Problem::new(&error.message, &place), Problem::help);
@@ -194,8 +177,8 @@ fn in_words(message: &str) -> Option<(String, String)> {
     let (found, wanted) = rest.rsplit_once(", expected ")?;
     let wanted = match wanted {
         "f32" | "f64" => "a number",
-        name if limits(name).is_some_and(|[least, _]| least == 0) => "a non-negative integer",
-        name if limits(name).is_some() => "an integer",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a non-negative integer",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "an integer",
         "a string" | "a borrowed string" | "path string" => "text",
         "a boolean" => "true or false",
         "a sequence" => "a list",
@@ -286,14 +269,12 @@ mod tests {
             refused(serde_json::json!({ "islands": -1 })),
             ("`islands` = -1 is out of range".to_owned(), "allowed: 1 to 4096".to_owned())
         );
+        let parallel = crate::registry::stage("instance/parallel").unwrap();
+        let layers = SchemaView::new(&parallel.schema).at(&["model", "layers"].map(str::to_owned));
+        assert_eq!(layers.integers(), Some([0, u32::MAX.into()]));
         let (message, help) = refused(serde_json::json!({ "seed": "18446744073709551615" }));
         assert_eq!(message, "`seed` = 18446744073709551615 is out of range");
         assert_eq!(help, "allowed: 0 to 9223372036854775807");
-        assert_eq!(limits("u32"), Some([0, u32::MAX.into()]));
-        assert_eq!(limits("i8"), Some([-128, 127]));
-        assert_eq!(limits("usize"), Some([0, i64::MAX]));
-        assert_eq!(limits("i64"), Some([i64::MIN, i64::MAX]));
-        assert_eq!(limits("unit"), None);
     }
 
     #[test]

@@ -298,6 +298,28 @@ impl<'a> SchemaView<'a> {
         self.inner(&self.part["items"])
     }
 
+    /// What it has at a path of keys and indexes.
+    pub(crate) fn at(self, path: &[String]) -> Self {
+        path.iter().fold(self, |schema, part| {
+            // An optional table is one of two: the table and null.
+            let table = schema.part.pointer("/anyOf/0").map_or(schema, |table| schema.inner(table));
+            match ["items", "additionalProperties"].map(|any| &table.part[any]) {
+                _ if table.has_property(part) => table.property(part),
+                [Json::Null, values] => table.inner(values),
+                [items, _] => table.inner(items),
+            }
+        })
+    }
+
+    /// The smallest and the largest integer that a file can have for it, if it is an integer: those of its type.
+    pub(crate) fn integers(&self) -> Option<[i64; 2]> {
+        let (kind, bits) = self.part["format"].as_str()?.split_once("int")?;
+        let bits = if bits.is_empty() { u64::BITS } else { bits.parse().ok()? };
+        let most =
+            i64::MAX.checked_shr((63 + u32::from(kind.is_empty())).saturating_sub(bits)).unwrap_or_default();
+        Some([if kind == "u" { 0 } else { -most - 1 }, most])
+    }
+
     pub(crate) fn property_names(&self) -> Vec<&'a str> {
         self.part["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect()
     }
@@ -368,6 +390,16 @@ mod tests {
         assert_eq!(resolve("${stages.s.path}/x").unwrap().value, Json::from("/store/a/x"));
         assert_eq!(resolve("$${params.n}").unwrap().value, Json::from("${params.n}"));
         assert_eq!(resolve("").unwrap().value, Json::from(""));
+    }
+
+    #[test]
+    fn the_range_of_an_integer_is_that_of_its_type() {
+        let range = |format: &str| SchemaView::new(&serde_json::json!({ "format": format })).integers();
+        assert_eq!(range("uint32"), Some([0, u32::MAX.into()]));
+        assert_eq!(range("int8"), Some([-128, 127]));
+        assert_eq!(range("uint"), Some([0, i64::MAX]));
+        assert_eq!(range("int64"), Some([i64::MIN, i64::MAX]));
+        assert_eq!(range("double"), None);
     }
 
     #[test]

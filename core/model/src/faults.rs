@@ -30,7 +30,8 @@ pub fn to_u32(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// A parameter whose value is not in its range.
+/// A parameter whose value is not in its range. No error of a stage wraps it: whoever checks parameters finds it in the report, and
+/// with it the parameter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 #[error("`{name}` = {value} is out of range")]
 #[diagnostic(code(model::out_of_range), help("allowed: {allowed}"))]
@@ -47,17 +48,10 @@ impl OutOfRange {
         Self { name: name.to_owned(), value: value.to_string(), allowed: allowed.into() }
     }
 
-    /// What the value may be, for errors that have their own help.
+    /// The parameter, with its tables: `weight.time.latency_s`.
     #[must_use]
-    pub fn hint(&self) -> String {
-        format!("allowed: {}", self.allowed)
-    }
-
-    /// The parameter that the message of such an error is about; none if it is another error.
-    #[must_use]
-    pub fn parameter(message: &str) -> Option<&str> {
-        let rest = message.strip_prefix('`').filter(|rest| rest.ends_with(" is out of range"))?;
-        rest.split_once("` = ").map(|(name, _)| name)
+    pub fn parameter(&self) -> &str {
+        &self.name
     }
 }
 
@@ -111,8 +105,7 @@ mod tests {
         let error = require(false, "islands", 0, "1 to 1024").unwrap_err();
         assert_eq!(error.to_string(), "`islands` = 0 is out of range");
         assert_eq!(error.help().unwrap().to_string(), "allowed: 1 to 1024");
-        assert_eq!(OutOfRange::parameter(&error.to_string()), Some("islands"));
-        assert_eq!(OutOfRange::parameter("`n` is missing"), None);
+        assert_eq!(error.parameter(), "islands");
     }
 
     #[test]

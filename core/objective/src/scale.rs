@@ -111,7 +111,7 @@ fn power_of_ten(exponent: u32) -> f64 {
 }
 
 /// Checks the parameters of a weight.
-pub fn check_weight(weight: Weight) -> Result<(), ObjectiveError> {
+pub fn check_weight(weight: Weight) -> Result<(), OutOfRange> {
     let Weight::Time { latency_s, bandwidth_bytes_per_s } = weight else { return Ok(()) };
     let is_bandwidth = bandwidth_bytes_per_s.is_finite() && bandwidth_bytes_per_s > 0.0;
     let (parameter, value) = match latency_s.is_finite() && latency_s >= 0.0 {
@@ -120,7 +120,7 @@ pub fn check_weight(weight: Weight) -> Result<(), ObjectiveError> {
         false => ("latency_s", latency_s),
     };
     let allowed = "`latency_s` 0 or more, `bandwidth_bytes_per_s` above 0, both finite";
-    Err(OutOfRange::new(&format!("weight.time.{parameter}"), value, allowed).into())
+    Err(OutOfRange::new(&format!("weight.time.{parameter}"), value, allowed))
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Errors of checkpoint stores and series.
 
-use hopmap_model::OutOfRange;
 use std::path::PathBuf;
 
 use hopmap_durable::DurableError;
@@ -321,10 +320,6 @@ pub enum DeltaError {
         /// The cause.
         source: CutError,
     },
-    /// A parameter is out of its range.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    OutOfRange(#[from] OutOfRange),
     /// A list without entries.
     #[error("`{0}` is an empty list")]
     #[diagnostic(code(checkpoint::nothing))]

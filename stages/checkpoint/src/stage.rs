@@ -38,7 +38,7 @@ impl Stage for DeltaStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        Ok(check_delta(params)?)
+        check_delta(params)
     }
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
@@ -68,14 +68,14 @@ impl Stage for DeltaStage {
     }
 }
 
-fn check_delta(params: &DeltaParams) -> Result<(), DeltaError> {
+fn check_delta(params: &DeltaParams) -> Result<(), Error> {
     for (name, empty) in [
         ("block_bytes", params.block_bytes.is_empty()),
         ("rules", params.rules.is_empty() && !params.optimum),
         ("reading", params.reading.is_empty() && params.rules.contains(&Rule::Adca)),
     ] {
         if empty {
-            return Err(DeltaError::Nothing(name));
+            return Err(DeltaError::Nothing(name).into());
         }
     }
     let there_is = |block: &u32| block.is_power_of_two() && BLOCKS.contains(block);
@@ -92,11 +92,11 @@ fn check_delta(params: &DeltaParams) -> Result<(), DeltaError> {
     check_cost(params)
 }
 
-fn check_cost(params: &DeltaParams) -> Result<(), DeltaError> {
+fn check_cost(params: &DeltaParams) -> Result<(), Error> {
     let (latency, bandwidth) = ("write_latency_s", "write_bytes_per_s");
     for (name, value) in [(latency, params.write_latency_s), (bandwidth, params.write_bytes_per_s)] {
         if value.is_some() && params.target.is_some() {
-            return Err(DeltaError::MeasuredAndGiven(name));
+            return Err(DeltaError::MeasuredAndGiven(name).into());
         }
     }
     let (time, speed) = (params.write_latency_s.unwrap_or(0.0), params.write_bytes_per_s.unwrap_or(1.0));

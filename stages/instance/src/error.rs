@@ -1,6 +1,5 @@
 //! Errors in the parameters of an instance, and size limits.
 
-use hopmap_model::OutOfRange;
 use miette::Diagnostic;
 
 /// Maximum number of facilities: rows and columns of both matrices.
@@ -23,12 +22,6 @@ pub struct InstanceError {
     problem: String,
     #[help]
     help: String,
-}
-
-impl From<OutOfRange> for InstanceError {
-    fn from(error: OutOfRange) -> Self {
-        Self::new(error.to_string(), error.hint())
-    }
 }
 
 impl InstanceError {

@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use hopmap_model::{TaskGraph, require, seed_stream};
+use hopmap_model::{Error, TaskGraph, require, seed_stream};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 
 use crate::error::{InstanceError, MAX_PAIRS};
@@ -28,7 +28,7 @@ fn coordinate(draws: &mut Pcg64) -> u32 {
 ///
 /// Source: Penrose, "Random Geometric Graphs", 2003. Coordinates and distances are integers in units of
 /// 2^-31 sides. Rank numbers are independent of positions.
-pub fn geometric(params: &GeometricParams) -> Result<TaskGraph, InstanceError> {
+pub fn geometric(params: &GeometricParams) -> Result<TaskGraph, Error> {
     let radius = check(params)?;
     let mut draws = Pcg64::from_seed(seed_stream("instance/geometric", params.seed, 0));
     let mut point = || {
@@ -48,18 +48,18 @@ pub fn geometric(params: &GeometricParams) -> Result<TaskGraph, InstanceError> {
 }
 
 /// Checks the parameters and returns the radius.
-pub(crate) fn check(params: &GeometricParams) -> Result<u64, InstanceError> {
+pub(crate) fn check(params: &GeometricParams) -> Result<u64, Error> {
     check_ranks(params.n)?;
     let dimensions = params.dimensions;
     require(matches!(dimensions, 2 | 3), "dimensions", dimensions, "2 (a square) or 3 (a cube)")?;
     if params.bytes > 1 << 30 {
-        return Err(InstanceError::sizes(params.bytes, params.bytes));
+        return Err(InstanceError::sizes(params.bytes, params.bytes).into());
     }
     let others = f64::from(params.n - 1);
     let radius = match (params.radius, params.degree) {
         (Some(_), Some(_)) => {
             let help = "remove one of them: degree determines the radius";
-            return Err(InstanceError::new("radius and degree cannot be combined", help));
+            return Err(InstanceError::new("radius and degree cannot be combined", help).into());
         }
         (Some(radius), None) => radius,
         (None, degree) => {
@@ -79,7 +79,7 @@ pub(crate) fn check(params: &GeometricParams) -> Result<u64, InstanceError> {
         _ => PI * radius * radius * radius / 0.75,
     };
     if f64::from(params.n) * others / 2.0 * volume.min(1.0) > MAX_PAIRS as f64 {
-        return Err(InstanceError::too_many_pairs());
+        return Err(InstanceError::too_many_pairs().into());
     }
     Ok((radius * SIDE) as u64)
 }

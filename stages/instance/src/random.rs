@@ -1,14 +1,14 @@
 //! Random graphs as programs: uniform ones, and ones with a power-law degree distribution, in which a few
 //! ranks have very many partners. Also code shared by all programs that consist of pairs of ranks.
 
-use hopmap_model::{Edge, Process, TaskGraph, require, seed_stream};
+use hopmap_model::{Edge, Error, OutOfRange, Process, TaskGraph, require, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
 
 use crate::error::{InstanceError, MAX_PAIRS, MAX_RANKS};
 use crate::params::{PowerLawParams, RandomGraphParams};
 
 /// A uniform random graph G(n, m) (Erdős and Rényi 1959): every set of m = n · degree / 2 pairs is equally likely.
-pub fn random_graph(params: &RandomGraphParams) -> Result<TaskGraph, InstanceError> {
+pub fn random_graph(params: &RandomGraphParams) -> Result<TaskGraph, Error> {
     let (n, wanted, sizes) = check(params)?;
     let mut draws = Pcg64::from_seed(seed_stream("instance/random", params.seed, 0));
     let all = u64::from(n) * u64::from(n - 1) / 2;
@@ -22,7 +22,7 @@ pub fn random_graph(params: &RandomGraphParams) -> Result<TaskGraph, InstanceErr
 }
 
 /// Checks the parameters and returns ranks, pairs and sizes.
-pub(crate) fn check(params: &RandomGraphParams) -> Result<(u32, u64, Sizes), InstanceError> {
+pub(crate) fn check(params: &RandomGraphParams) -> Result<(u32, u64, Sizes), Error> {
     Ok((params.n, pairs_of_degree(params.n, params.degree)?, Sizes::new(params.bytes)?))
 }
 
@@ -56,7 +56,7 @@ const HEAVIEST: f64 = 68_719_476_736.0;
 /// keeps the largest expected degree at √(n · degree). n · degree / 2 different pairs are drawn, both ends
 /// by their weights, then ranks are renumbered at random. In dense and steep graphs, pairs that a few rounds
 /// of draws do not find are missing.
-pub fn power_law(params: &PowerLawParams) -> Result<TaskGraph, InstanceError> {
+pub fn power_law(params: &PowerLawParams) -> Result<TaskGraph, Error> {
     let (wanted, sizes) = check_power_law(params)?;
     let mut draws = Pcg64::from_seed(seed_stream("instance/power-law", params.seed, 0));
     let ends = Ends::new(params);
@@ -67,7 +67,7 @@ pub fn power_law(params: &PowerLawParams) -> Result<TaskGraph, InstanceError> {
 }
 
 /// Checks the parameters and returns pairs and sizes.
-pub(crate) fn check_power_law(params: &PowerLawParams) -> Result<(u64, Sizes), InstanceError> {
+pub(crate) fn check_power_law(params: &PowerLawParams) -> Result<(u64, Sizes), Error> {
     let exponent = params.exponent;
     let allowed = "above 2, at most 100: at 2 and below the mean degree diverges; 2.1 to 3 is usual";
     require(exponent > 2.0 && exponent <= 100.0, "exponent", exponent, allowed)?;
@@ -137,21 +137,21 @@ impl Ends {
 pub(crate) type Pair = (u32, u32);
 
 /// The number of pairs of a mean degree, after checking both.
-pub(crate) fn pairs_of_degree(n: u32, degree: f64) -> Result<u64, InstanceError> {
+pub(crate) fn pairs_of_degree(n: u32, degree: f64) -> Result<u64, Error> {
     check_ranks(n)?;
     let most = f64::from(n - 1);
     let allowed = format!("0 to {most}: the mean number of neighbours of a rank");
     require(degree >= 0.0 && degree <= most, "degree", degree, allowed)?;
     let pairs = libm::round(f64::from(n) * degree / 2.0);
     if pairs > MAX_PAIRS as f64 {
-        return Err(InstanceError::too_many_pairs());
+        return Err(InstanceError::too_many_pairs().into());
     }
     Ok(pairs as u64)
 }
 
 /// Checks a number of ranks.
-pub(crate) fn check_ranks(n: u32) -> Result<(), InstanceError> {
-    Ok(require((1..=MAX_RANKS).contains(&n), "n", n, format!("1 to {MAX_RANKS}"))?)
+pub(crate) fn check_ranks(n: u32) -> Result<(), OutOfRange> {
+    require((1..=MAX_RANKS).contains(&n), "n", n, format!("1 to {MAX_RANKS}"))
 }
 
 /// Random bytes per pair and direction, uniform in a range.

@@ -9,7 +9,6 @@ use hopmap_objective::Problem;
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::error::MapError;
 use crate::genetic::{Breeding, Individual, completed};
 use crate::mapper::{ACCEPTED_CHILDREN, EXCHANGES, FinalSearch, Mapper, SearchResult, is_flat};
 use crate::params::{AfterExchange, AnnealingParams, GeneticParams, kind};
@@ -47,7 +46,7 @@ pub struct Annealing {
 
 impl Annealing {
     /// Checks the parameters.
-    pub fn new(params: &AnnealingParams) -> Result<Self, MapError> {
+    pub fn new(params: &AnnealingParams) -> Result<Self, Error> {
         check(params)?;
         let &AnnealingParams {
             evaluations, time_limit_s, islands, local_search, rank_order_fallback, ..

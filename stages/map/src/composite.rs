@@ -6,7 +6,6 @@ use hopmap_objective::Problem;
 use serde::{Deserialize, Serialize};
 
 use crate::annealing::{self, SearchState, Solver};
-use crate::error::MapError;
 use crate::genetic::{self, Breeding, Subpopulation, completed};
 use crate::mapper::{FinalSearch, Mapper, SearchResult, is_flat};
 use crate::params::{CompositeParams, kind};
@@ -34,7 +33,7 @@ pub struct Composite {
 
 impl Composite {
     /// Checks the parameters.
-    pub fn new(params: &CompositeParams) -> Result<Self, MapError> {
+    pub fn new(params: &CompositeParams) -> Result<Self, Error> {
         annealing::check(&params.of_annealing())?;
         genetic::check(&params.of_genetic())?;
         let &CompositeParams {

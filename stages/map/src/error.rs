@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hopmap_model::{NotBuilt, OutOfRange};
+use hopmap_model::NotBuilt;
 use hopmap_objective::Problem;
 use hopmap_partition::PartitionError;
 use hopmap_process::{Cause, RunError};
@@ -21,10 +21,6 @@ pub enum MapError {
         #[help]
         help: String,
     },
-    /// A parameter is out of its range.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    OutOfRange(#[from] OutOfRange),
     /// A file that is exchanged with a command cannot be written or read.
     #[error("cannot write or read `{path}`")]
     #[diagnostic(code(map::file))]

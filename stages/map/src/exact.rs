@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use hopmap_islands::{Budget, saved_islands};
-use hopmap_model::{Context, Error, require_above_zero};
+use hopmap_model::{Context, Error, OutOfRange, require_above_zero};
 use hopmap_objective::{Metric, OnlyMaximum, Problem};
 use serde::Deserialize;
 
@@ -102,7 +102,7 @@ pub struct Exact {
 
 impl Exact {
     /// Checks the parameters.
-    pub fn new(params: &ExactParams) -> Result<Self, MapError> {
+    pub fn new(params: &ExactParams) -> Result<Self, OutOfRange> {
         let &ExactParams { seed, max_search_nodes, time_limit_s, .. } = params;
         require_above_zero("max_search_nodes", max_search_nodes)?;
         Ok(Self { seed, budget: Budget::new(max_search_nodes, time_limit_s, 1)? })

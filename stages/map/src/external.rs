@@ -42,19 +42,17 @@ pub struct External {
 
 impl External {
     /// Checks the parameters.
-    pub fn new(params: &ExternalParams) -> Result<Self, MapError> {
+    pub fn new(params: &ExternalParams) -> Result<Self, Error> {
         let ExternalParams { command, numbering, inverse, time_limit_s: seconds, seed, .. } = params.clone();
         if command.words().first().is_none_or(|word| word.trim().is_empty()) {
             let help = "give a shell command line, or a list of a program and its arguments: [\"solver\", \"{input}\", \"{output}\"]";
-            return Err(MapError::new("the command is empty", help));
+            return Err(MapError::new("the command is empty", help).into());
         }
         let uses_limit = command.words().iter().any(|word| word.contains("{seconds}"));
         if uses_limit && seconds.is_none() {
             let problem = "the command uses {seconds}, but `time_limit_s` is not set";
-            return Err(MapError::new(
-                problem,
-                "set `time_limit_s`, or write the time limit into the command",
-            ));
+            let help = "set `time_limit_s`, or write the time limit into the command";
+            return Err(MapError::new(problem, help).into());
         }
         let grace = |time: Duration| match uses_limit {
             true => time.saturating_add(time / 10).saturating_add(Duration::from_secs(1)),

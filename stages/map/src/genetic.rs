@@ -4,10 +4,9 @@ mod breeding;
 mod deme;
 
 use hopmap_islands::{Budget, Candidate, Counts, Evolution, Exchange, Meter};
-use hopmap_model::{Context, Error, seed_stream};
+use hopmap_model::{Context, Error, OutOfRange, seed_stream};
 use hopmap_objective::Problem;
 
-use crate::error::MapError;
 use crate::mapper::{FinalSearch, Mapper, SearchResult, is_flat};
 use crate::params::{GeneticParams, kind};
 
@@ -41,7 +40,7 @@ pub struct Genetic {
 
 impl Genetic {
     /// Checks the parameters.
-    pub fn new(params: &GeneticParams) -> Result<Self, MapError> {
+    pub fn new(params: &GeneticParams) -> Result<Self, OutOfRange> {
         check(params)?;
         let &GeneticParams { evaluations, time_limit_s, islands, local_search, rank_order_fallback, .. } =
             params;

@@ -57,20 +57,18 @@ pub struct Hierarchical {
 
 impl Hierarchical {
     /// Checks the parameters.
-    pub fn new(params: &HierarchicalParams) -> Result<Self, MapError> {
+    pub fn new(params: &HierarchicalParams) -> Result<Self, Error> {
         let HierarchicalParams { levels, evaluations, time_limit_s, .. } = params;
         params.partitioner.check()?;
         if let LevelChoice::Listed(levels) = levels {
             if levels.is_empty() {
                 let help = "set `levels = \"all\"` or a list such as `[1, 2]`, or use `map/linear`";
-                return Err(MapError::new("the list of levels is empty", help));
+                return Err(MapError::new("the list of levels is empty", help).into());
             }
             if levels.contains(&0) {
                 let problem = "level 0 does not exist: levels are counted from the root, which is level 1";
-                return Err(MapError::new(
-                    problem,
-                    "set `levels = \"all\"` or a list such as `[1]` or `[1, 2]`",
-                ));
+                let help = "set `levels = \"all\"` or a list such as `[1]` or `[1, 2]`";
+                return Err(MapError::new(problem, help).into());
             }
         }
         Budget::new(*evaluations, *time_limit_s, 1)?;

@@ -1,6 +1,5 @@
 //! Errors of instances, inventories, parameters, tables and exports.
 
-use hopmap_model::OutOfRange;
 use miette::Diagnostic;
 
 /// A problem and its remedy: tables that misroute or overload, tables that a format cannot represent, invalid parameters, a
@@ -38,12 +37,6 @@ pub(crate) fn fail<T, E: From<RouteError>>(
     help: impl Into<String>,
 ) -> Result<T, E> {
     Err(RouteError::new(problem, help).into())
-}
-
-impl From<OutOfRange> for RouteError {
-    fn from(error: OutOfRange) -> Self {
-        Self::new(error.to_string(), error.hint())
-    }
 }
 
 /// Whether a number is finite and above zero.

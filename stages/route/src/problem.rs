@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{
-    Link, LinkState, Mapping, Node, NodeKind, NodeState, ProcessDemand, Route, SwitchType, SystemGraph,
-    TaskGraph, require,
+    Error, Link, LinkState, Mapping, Node, NodeKind, NodeState, ProcessDemand, Route, SwitchType,
+    SystemGraph, TaskGraph, require,
 };
 
 use crate::error::{Result, fail, is_above_zero, is_amount};
@@ -354,7 +354,7 @@ impl Weights {
 
 impl Rules {
     /// Rejects negative weights and invalid slacks and loads.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         self.weights.check()?;
         for (name, slack) in
             [("bandwidth_slack", self.bandwidth_slack), ("performance_slack", self.performance_slack)]

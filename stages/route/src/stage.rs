@@ -92,7 +92,7 @@ impl Stage for CheckStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        Ok(Rules::from(params).check()?)
+        Rules::from(params).check()
     }
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

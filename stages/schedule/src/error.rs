@@ -1,6 +1,5 @@
 //! Errors in the inputs and parameters of stages.
 
-use hopmap_model::OutOfRange;
 use miette::Diagnostic;
 
 /// An error in the inputs or parameters of a stage, with a remedy.
@@ -20,12 +19,6 @@ impl InvalidInput {
     pub(crate) fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
         let help = Some(help.into()).filter(|help| !help.is_empty());
         Self { problem: problem.into(), help }
-    }
-}
-
-impl From<OutOfRange> for InvalidInput {
-    fn from(error: OutOfRange) -> Self {
-        Self::new(error.to_string(), error.hint())
     }
 }
 

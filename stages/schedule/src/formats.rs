@@ -14,7 +14,7 @@ pub mod wfformat;
 use hopmap_model::{Context, Error, TaskDag, require};
 use hopmap_text::{FileError, foreign_lines, without_foreign};
 
-use crate::error::{InvalidInput, invalid};
+use crate::error::invalid;
 use crate::params::{GraphFormat, ImportParams};
 pub(crate) use common::{MOST_BYTES, read_file};
 use dot::{Dot, DotOptions};
@@ -103,13 +103,13 @@ pub fn recognise(bytes: &[u8]) -> Result<GraphFormat, Option<&'static str>> {
 }
 
 /// Whether the parameters are consistent.
-pub(crate) fn check(params: &ImportParams) -> Result<(), InvalidInput> {
+pub(crate) fn check(params: &ImportParams) -> Result<(), Error> {
     let scale = params.scale;
     require(scale.is_finite() && scale > 0.0, "scale", scale, "above 0, such as 1000")?;
     params.format.map_or(Ok(()), |format| check_attributes(params, format))
 }
 
-fn check_attributes(params: &ImportParams, format: GraphFormat) -> Result<(), InvalidInput> {
+fn check_attributes(params: &ImportParams, format: GraphFormat) -> Result<(), Error> {
     let named = [("node_weight", &params.node_weight), ("edge_weight", &params.edge_weight)];
     match named.into_iter().find(|(_, attribute)| attribute.is_some()) {
         Some((parameter, _)) if format != GraphFormat::Dot => {

@@ -294,7 +294,7 @@ impl Stage for ImportStage {
     }
 
     fn check(params: &Self::Params) -> Result<(), Error> {
-        Ok(formats::check(params)?)
+        formats::check(params)
     }
 
     fn run(params: Self::Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

@@ -19,10 +19,6 @@ pub enum SelectError {
         #[help]
         help: String,
     },
-    /// A parameter is out of its range.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    OutOfRange(#[from] hopmap_model::OutOfRange),
     /// The costs cannot be stored.
     #[error(transparent)]
     #[diagnostic(transparent)]

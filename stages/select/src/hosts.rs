@@ -89,7 +89,7 @@ impl Stage for Hosts {
     }
 
     fn check(params: &HostsParams) -> Result<(), Error> {
-        Ok(check(params)?)
+        check(params)
     }
 
     fn reads(params: &HostsParams) -> Result<Vec<InputPath>, Error> {
@@ -121,7 +121,7 @@ fn listing(params: &HostsParams) -> Listing<'_> {
     }
 }
 
-fn check(params: &HostsParams) -> Result<(), SelectError> {
+fn check(params: &HostsParams) -> Result<(), Error> {
     listing(params).check("hosts_file")?;
     let problem = match (params.cost, params.bytes) {
         (HostCost::Time, None) => Some("is missing"),
@@ -130,7 +130,7 @@ fn check(params: &HostsParams) -> Result<(), SelectError> {
     };
     if let Some(problem) = problem {
         let help = "`cost = \"time\"` needs the message size `bytes`";
-        return Err(SelectError::new(format!("`bytes` {problem}"), help));
+        return Err(SelectError::new(format!("`bytes` {problem}"), help).into());
     }
     let latency = params.link_latency_s.unwrap_or(0.0);
     let is_right = latency.is_finite() && latency >= 0.0;

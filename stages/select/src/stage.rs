@@ -28,7 +28,7 @@ impl Stage for Nodes {
     }
 
     fn check(params: &NodesParams) -> Result<(), Error> {
-        Ok(check(params)?)
+        check(params)
     }
 
     fn reads(params: &NodesParams) -> Result<Vec<InputPath>, Error> {
@@ -60,7 +60,7 @@ impl Stage for Nodes {
     }
 }
 
-fn check(params: &NodesParams) -> Result<(), SelectError> {
+fn check(params: &NodesParams) -> Result<(), Error> {
     Listing::from(params).check("free_file")?;
     check_one_of(&[("count", params.count.is_some()), ("slots", params.slots.is_some())])?;
     check_not_zero("count", params.count)?;
@@ -82,7 +82,7 @@ fn check(params: &NodesParams) -> Result<(), SelectError> {
         return Ok(());
     }
     let help = "omit `method`; the fewest switches are found exactly on machines of any size";
-    Err(SelectError::new(format!("method `{method}` does not support criterion `switches`"), help))
+    Err(SelectError::new(format!("method `{method}` does not support criterion `switches`"), help).into())
 }
 
 /// Chooses the requested number of hosts, or as few as have the requested slots.

@@ -5,8 +5,7 @@ use std::fmt;
 
 use hopmap_formats::slots::Slots;
 use hopmap_model::{
-    CostsError, InputPath, MeasurementsError, OutOfRange, RouteMetric, SystemGraphError, numbers,
-    numbers_schema,
+    CostsError, InputPath, MeasurementsError, RouteMetric, SystemGraphError, numbers, numbers_schema,
 };
 use miette::Diagnostic;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -22,12 +21,6 @@ pub struct MachineError {
     problem: String,
     #[help]
     help: Option<String>,
-}
-
-impl From<OutOfRange> for MachineError {
-    fn from(error: OutOfRange) -> Self {
-        Self::new(error.to_string(), error.hint())
-    }
 }
 
 impl MachineError {

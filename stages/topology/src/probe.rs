@@ -104,10 +104,6 @@ fn probe(params: &ProbeParams, cx: &Context<'_>) -> Result<(Measurements, bool),
 /// Checks the parameters.
 fn check(params: &ProbeParams) -> Result<(), Error> {
     params.levels().check()?;
-    Ok(check_own(params)?)
-}
-
-fn check_own(params: &ProbeParams) -> Result<(), MachineError> {
     let wrong = |name, value: &dyn std::fmt::Debug, allowed| {
         Err(OutOfRange::new(name, format!("{value:?}"), allowed).into())
     };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hopmap_model::{Context, Edge, Process, TaskGraph, TraceArchive};
+use hopmap_model::{Context, Edge, Error, Process, TaskGraph, TraceArchive, require};
 
 use crate::error::TraceError;
 use crate::matrix::merged;
@@ -21,7 +21,7 @@ const MAX_RANKS: u32 = 1 << 16;
 const RANKS_PER_HOST: u32 = 16;
 
 /// Checks that a program with these ranks and events exists.
-pub(crate) fn check(params: &GenerateParams) -> Result<(), TraceError> {
+pub(crate) fn check(params: &GenerateParams) -> Result<(), Error> {
     Schedule::new(params).map(drop)
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn check(params: &GenerateParams) -> Result<(), TraceError> {
 pub(crate) fn generate(
     params: &GenerateParams,
     cx: &Context<'_>,
-) -> Result<(TraceArchive, TaskGraph), TraceError> {
+) -> Result<(TraceArchive, TaskGraph), Error> {
     let schedule = Schedule::new(params)?;
     let archive = write(&schedule, cx)?;
     cx.log(format_args!("{} ranks, {} rounds, {} events", params.ranks, schedule.rounds, schedule.events()));
@@ -219,12 +219,9 @@ struct Schedule {
 
 impl Schedule {
     /// Chooses the number of rounds that gives the number of events closest to the requested one.
-    fn new(params: &GenerateParams) -> Result<Self, TraceError> {
+    fn new(params: &GenerateParams) -> Result<Self, Error> {
         let ranks = params.ranks;
-        if !(2..=MAX_RANKS).contains(&ranks) {
-            let help = format!("allowed: 2 to {MAX_RANKS}");
-            return Err(TraceError::refused(format!("`ranks` = {ranks} is out of range"), help));
-        }
+        require((2..=MAX_RANKS).contains(&ranks), "ranks", ranks, format!("2 to {MAX_RANKS}"))?;
         let program = Program::new(params);
         let around = EVENTS_AROUND * u64::from(ranks);
         // Rounds of different phases have different message counts.
@@ -236,7 +233,7 @@ impl Schedule {
             let (events, needed) = (params.events, around + per_turn / phases);
             let problem = format!("`events` = {events} is too small: one round has {needed} events");
             let help = format!("request at least {needed} events, or fewer ranks");
-            return Err(TraceError::refused(problem, help));
+            return Err(TraceError::refused(problem, help).into());
         }
         Ok(Self { program, rounds })
     }

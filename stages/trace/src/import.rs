@@ -21,7 +21,7 @@ mod training;
 use std::num::NonZeroU32;
 use std::path::Path;
 
-use hopmap_model::{Context, Error, InputPath, Process, Program, TaskGraph};
+use hopmap_model::{Context, Error, InputPath, OutOfRange, Process, Program, TaskGraph, require};
 use hopmap_text::shown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -241,14 +241,9 @@ impl ProgramFormat {
 }
 
 /// Checks that do not depend on the file.
-pub(crate) fn check(ranks: Option<u32>) -> Result<(), TraceError> {
-    match ranks.filter(|ranks| !(1..=MAX_RANKS).contains(ranks)) {
-        Some(ranks) => {
-            let help = format!("allowed: 1 to {MAX_RANKS}");
-            Err(TraceError::refused(format!("`ranks` = {ranks} is out of range"), help))
-        }
-        None => Ok(()),
-    }
+pub(crate) fn check(ranks: Option<u32>) -> Result<(), OutOfRange> {
+    let ranks = ranks.unwrap_or(1);
+    require((1..=MAX_RANKS).contains(&ranks), "ranks", ranks, format!("1 to {MAX_RANKS}"))
 }
 
 /// The graph with the requested number of ranks; added ranks do not communicate.

@@ -467,7 +467,7 @@ impl Stage for Generate {
     }
 
     fn check(params: &GenerateParams) -> Result<(), Error> {
-        Ok(generate::check(params)?)
+        generate::check(params)
     }
 
     fn run(params: GenerateParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {

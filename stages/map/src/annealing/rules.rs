@@ -1,6 +1,6 @@
 //! Annealing parameters, resolved for a problem.
 
-use hopmap_model::{require, require_above_zero};
+use hopmap_model::{Error, require, require_above_zero};
 use hopmap_objective::{Assignment, Problem};
 use hopmap_random::{Pcg64, Rng};
 
@@ -70,7 +70,7 @@ pub(crate) struct Range {
 }
 
 /// Checks parameters without a problem.
-pub(crate) fn check(params: &AnnealingParams) -> Result<(), MapError> {
+pub(crate) fn check(params: &AnnealingParams) -> Result<(), Error> {
     let positive = require_above_zero;
     positive("solvers", params.solvers.map(u64::from))?;
     positive("iterations", params.iterations)?;
@@ -87,7 +87,7 @@ pub(crate) fn check(params: &AnnealingParams) -> Result<(), MapError> {
     if let (Some(first), Some(last)) = (params.initial_temperature, params.final_temperature)
         && last >= first
     {
-        return Err(MapError::temperatures(first, last));
+        return Err(MapError::temperatures(first, last).into());
     }
     let factor = params.cooling_rate.unwrap_or(FACTOR);
     let (is_right, allowed) = match params.cooling {

@@ -1,13 +1,12 @@
 //! The population of one island, and the parameters of a genetic algorithm applied to a problem.
 
 use hopmap_islands::{Candidate, Counts, Exchange, Meter};
-use hopmap_model::{require, require_above_zero};
+use hopmap_model::{OutOfRange, require, require_above_zero};
 use hopmap_objective::{ObjectiveError, Problem};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::breeding::{Breeding, Individual, completed, number_below};
-use crate::error::MapError;
 use crate::mapper::GENERATIONS;
 use crate::params::{GeneticParams, Master, Replacement, Scheme};
 
@@ -203,7 +202,7 @@ pub(crate) struct Rules {
 }
 
 /// Checks parameters without a problem.
-pub(crate) fn check(params: &GeneticParams) -> Result<(), MapError> {
+pub(crate) fn check(params: &GeneticParams) -> Result<(), OutOfRange> {
     let population = params.population.unwrap_or(2);
     require((2..=MOST).contains(&population), "population", population, format!("2 to {MOST}"))?;
     let at_least_one = require_above_zero;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-use hopmap_model::{Node, NodeKind, SystemGraph, require};
+use hopmap_model::{Node, NodeKind, SystemGraph};
 use hopmap_text::FileError;
 use serde::de::{self, IgnoredAny, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -208,7 +208,10 @@ fn check(file: &File) -> Result<()> {
             return fail(format!("board `{}` has no room for chips", row.name), "`chips` is 1 or more");
         }
     }
-    Ok(require(is_amount(file.cable_cost), "cable_cost", file.cable_cost, "0 or more")?)
+    match is_amount(file.cable_cost) {
+        true => Ok(()),
+        false => fail(format!("`cable_cost` = {} is out of range", file.cable_cost), "allowed: 0 or more"),
+    }
 }
 
 /// Rejects components without a name, with an invalid number or cost, or with ports without bandwidth.

@@ -1,9 +1,8 @@
 //! The parameters of the genetic algorithm, merged with a file of PARUS, for a given problem.
 
-use hopmap_model::require;
+use hopmap_model::{OutOfRange, require};
 use hopmap_text::FileError;
 
-use crate::error::InvalidInput;
 use crate::formats::ini::{RandomSelecting, SchIni};
 use crate::formats::read_file;
 use crate::params::{Admissible, GeneticParams};
@@ -43,7 +42,7 @@ pub(super) struct Rules {
 }
 
 /// Checks the parameters, as far as they do not depend on a file and a problem.
-pub(super) fn check(params: &GeneticParams) -> Result<(), InvalidInput> {
+pub(super) fn check(params: &GeneticParams) -> Result<(), OutOfRange> {
     let number = |name: &str, value: Option<f64>, is_valid: fn(f64) -> bool, range: &str| {
         value.map_or(Ok(()), |value| require(is_valid(value), name, value, range))
     };
