@@ -68,6 +68,7 @@ pub(super) fn named(list: Option<&str>, file: Option<&Path>, output: Output) -> 
         }
         (None, None, Some(Ok(job))) => {
             let (place, hosts) = (format!("the list {}", job.variable), job.hosts.clone());
+            job.remarks.iter().for_each(|remark| output.note(format_args!("{place}: {remark}")));
             NamedHosts { place, hosts, job: Some(job) }
         }
         (None, None, Some(Err(error))) => return refuse(error.to_string(), error.help),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use hopmap_text::{FileError, counted, shown};
 
-use crate::host_file::{self, Hosts};
+use crate::host_file::{self, HostFile, Hosts};
 use crate::host_list;
 use crate::slots::numbers;
 
@@ -33,6 +33,8 @@ pub struct BatchJob {
     pub hosts: Hosts,
     /// How many ranks a host can have at most, if the batch system starts no more.
     pub most: Vec<Option<u32>>,
+    /// What a user must hear of it.
+    pub remarks: Vec<String>,
 }
 
 /// A variable of a job does not name its hosts or their slots.
@@ -152,7 +154,13 @@ fn slurm(list: &str, variables: &Variables<'_>) -> Result<BatchJob, BatchJobErro
         (name, tasks.or(processors))
     };
     let hosts = names.into_iter().enumerate().map(host).collect();
-    Ok(BatchJob { variable, slots_of, hosts, most })
+    let components = (variables.0)("SLURM_HET_SIZE").filter(|size| size.trim() != "1");
+    let is_part = |size| {
+        format!(
+            "the job has {size} components, and only the hosts of this one are used: name all with `hosts`"
+        )
+    };
+    Ok(BatchJob { variable, slots_of, hosts, most, remarks: components.map(is_part).into_iter().collect() })
 }
 
 fn other(variable: &'static str, is_file: bool, text: &str) -> Result<BatchJob, BatchJobError> {
@@ -160,9 +168,9 @@ fn other(variable: &'static str, is_file: bool, text: &str) -> Result<BatchJob, 
         true => host_file::read(text.trim().as_ref()),
         false => host_file::expand(text).map_err(|error| error.in_file("".as_ref())),
     };
-    let hosts = hosts.map_err(fault(variable, text))?.hosts;
+    let HostFile { hosts, remarks } = hosts.map_err(fault(variable, text))?;
     let most = vec![None; hosts.len()];
-    Ok(BatchJob { variable, slots_of: variable, hosts, most })
+    Ok(BatchJob { variable, slots_of: variable, hosts, most, remarks })
 }
 
 #[cfg(test)]
@@ -188,6 +196,13 @@ mod tests {
         let unknown = job(&[(NODES, "n[1-2],m7")]);
         assert_eq!(unknown.hosts, ["n1", "n2", "m7"].map(|name| (name.to_owned(), None)));
         assert_eq!(unknown.most, [None; 3]);
+    }
+
+    /// Its other hosts were left out without a word.
+    #[test]
+    fn a_component_of_a_job_is_said() {
+        let remarks = |size| job(&[(NODES, "n[1-2]"), ("SLURM_HET_SIZE", size)]).remarks;
+        assert!(remarks("1").is_empty() && remarks("2")[0].starts_with("the job has 2 components"));
     }
 
     /// They were ignored, and ranks went to processors instead.

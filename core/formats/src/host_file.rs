@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
 
-use hopmap_text::{self as text, FileError, Foreign, is_foreign, read_text};
+use hopmap_text::{self as text, FileError, Foreign, read_text, without_foreign};
 
 use crate::host_list::{self, HostListError, MAX_NAMES, is_ipv6, is_separator};
 use crate::host_names::repeated;
@@ -85,7 +85,9 @@ pub fn read(path: &Path) -> Result<HostFile, FileError> {
 /// of other forms are added, as queues of Grid Engine and MPICH have them.
 pub fn expand(text: &str) -> Result<HostFile, HostListError> {
     let mut hosts: Hosts = Vec::new();
-    let mut foreign: Option<Foreign> = None;
+    let text = text.trim_start_matches('\u{feff}');
+    let own = without_foreign(text);
+    let foreign = skipped(text, &own);
     // The line of each, and whether an attribute gives its slots.
     let mut lines: Vec<(usize, bool)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -94,12 +96,7 @@ pub fn expand(text: &str) -> Result<HostFile, HostListError> {
         let start = line.len() - line.trim_start().len();
         HostListError { line: number, ..HostListError::new(line, start, line.len(), what, hint) }
     };
-    for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
-        if !without_comment(line).trim().is_empty() && is_foreign(line) {
-            let first = || Foreign { count: 0, line: number, first: line.trim().to_owned() };
-            foreign.get_or_insert_with(first).count += 1;
-            continue;
-        }
+    for (line, number) in own.lines().zip(1..) {
         let (of_line, [given, most]) = line_of(line, number, MAX_NAMES - hosts.len())?;
         let by_attribute = given.or(most).is_some();
         for (name, slots) in of_line {
@@ -153,6 +150,14 @@ pub fn expand(text: &str) -> Result<HostFile, HostListError> {
         hosts.retain(|(_, slots)| *slots != Some(0));
     }
     Ok(HostFile { hosts, remarks })
+}
+
+/// The lines of a text that are empty without those of other programs, but for comments.
+fn skipped(text: &str, own: &str) -> Option<Foreign> {
+    let is_skipped = |(line, own): &(&str, &str)| own.is_empty() && !without_comment(line).trim().is_empty();
+    let mut all = text.lines().zip(own.lines()).zip(1..).filter(|(lines, _)| is_skipped(lines));
+    let ((first, _), line) = all.next()?;
+    Some(Foreign { count: 1 + all.count(), line, first: first.trim().to_owned() })
 }
 
 fn without_comment(line: &str) -> &str {
@@ -449,6 +454,21 @@ mod tests {
         ] {
             assert_eq!(hosts(text), named(&["a"], Some(slots)), "{text}");
         }
+    }
+
+    #[test]
+    fn banners_and_words_of_shells_are_no_hosts() {
+        let rule = "-".repeat(74);
+        let text = format!(
+            "Killed by signal 15.\nn1\n{rule}\nWARNING: a b\n\n  Local host:   n1\n{rule}\nn2\nlogout\n"
+        );
+        let file = expand(&text).unwrap();
+        assert_eq!(file.hosts, named(&["n1", "n2"], None));
+        assert!(
+            file.remarks[0].starts_with("lines of other programs, skipped: 6, the first in line 1"),
+            "{:?}",
+            file.remarks
+        );
     }
 
     /// They were left out without a word.

@@ -81,7 +81,7 @@ fn banner(text: &[u8]) -> Option<usize> {
 }
 
 /// Programs and libraries that write messages with their names.
-const PROGRAMS: &str = "bash cat grep mpirun numactl orterun perl prterun python python3 scontrol sh slurmstepd srun \
+const PROGRAMS: &str = "bash cat grep mpirun numactl orterun perl prterun python python3 salloc sbatch scontrol sh slurmstepd srun \
                         ssh stty sudo tee timeout tput";
 /// First parts of the names of programs and libraries for InfiniBand.
 const FAMILIES: [&str; 7] = ["ib", "libib", "libmlx", "libopa", "mad", "mlx", "umad"];
@@ -94,7 +94,10 @@ const MESSAGES: &str = "-E- |-I- |-W- |Error from server|Unable to connect to th
                         Web console: |Activate the web console with: |* Documentation: |* Management: |* Support: |****|\
                         Authorized users only|Authorised users only|Unauthorized |Unauthorised |You have mail|You have new mail|\
                         Last failed login: |There was 1 failed login |There were |This system is |This is a private |Use of this |\
+                        Killed by signal |Permission denied|No modules loaded|Connection refused|Connection closed |Loading |\
                         Access to this |By using this |By accessing |You are accessing |System information as of ";
+/// Lines of shells without further words.
+const WORDS: [&str; 5] = ["Killed", "Terminated", "Aborted", "logout", "exit"];
 /// Programs whose call behind `#` or `%` is a line of a terminal rather than a comment.
 const CALLED: &str = "ibnetdiscover iblinkinfo ibdiagnet opareport opaextractlink kubectl scontrol nvidia-smi lstopo \
                       netloc_ib_gather_raw sudo ssh srun";
@@ -122,7 +125,12 @@ pub fn is_foreign(line: &str) -> bool {
     let line = line.trim();
     let begins = |text: &str| line.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
     let is_framed = line.len() > 4 && line.starts_with("* ") && line.ends_with(" *");
-    if MESSAGES.split('|').any(begins) || is_framed || is_logged(line) || is_bracketed(line) || is_typed(line)
+    if MESSAGES.split('|').any(begins)
+        || WORDS.contains(&line)
+        || is_framed
+        || is_logged(line)
+        || is_bracketed(line)
+        || is_typed(line)
     {
         return true;
     }
@@ -145,9 +153,14 @@ pub fn is_foreign(line: &str) -> bool {
         && rest.starts_with(|c: char| c.is_ascii_digit());
     is_source
         || is_said
-            && (is_program
+            && (is_program && !is_row(message)
                 || KINDS.iter().any(|kind| word.eq_ignore_ascii_case(kind)) && message.contains(' '))
         || is_said && is_of(&KINDS, message) && message.contains([' ', ':'])
+}
+
+/// Whether what follows the name of a host or program is the rest of a row of a table rather than a message.
+fn is_row(text: &str) -> bool {
+    text.contains(',') && !text.contains(' ')
 }
 
 /// Whether a line begins with a time, or as one of dmesg with seconds (`[ 12.000001] `), and has a message.
@@ -179,7 +192,7 @@ fn is_bracketed(line: &str) -> bool {
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
     let is_process = |(host, id): (&str, &str)| is_name(host) && id.parse::<u32>().is_ok();
     let has_level = |level| message.contains('[') && message.contains(level);
-    within.split_once(':').is_some_and(is_process)
+    within.split_once(':').is_some_and(is_process) && !is_row(message)
         || within.contains("][") && within.contains(".c:")
         || ["/CRITICAL] ", "/ERROR] ", "/WARNING] ", "/INFO] ", "/VERBOSE] ", "/DEBUG] "]
             .into_iter()
@@ -258,6 +271,11 @@ src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1 Attr 0x11:0) bad status 1
 src/ibnetdisc.c:812; Failed to resolve self
 libibumad: could not open device mlx5_3
 umad_init: can't open umad
+Killed
+logout
+Killed by signal 15.
+salloc: Granted job allocation 77
+Loading openmpi/4.1.4
 srun: warning: can't run 1 processes on 2 nodes
 slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED
 Warning: Permanently added 'n1' (ED25519) to the list of known hosts.
@@ -294,6 +312,10 @@ warning: on
 "error": "x y",
 4:16:64
 n1,leaf1,error
+[r1:12] n1,l1,s1
+ssh: gateway,l1,s1
+killed
+exit1
 ib-1: leaf 1
 CA: n01 mlx5_0:
 Switch: 0x0c42a10300bb0001 MF0;leaf1:MQM8700/U1:

@@ -159,7 +159,10 @@ fn names(listing: &Listing<'_>, cx: &Context<'_>) -> Result<Option<NamedHosts>, 
             .map_err(|error| SelectError::new(error.to_string(), error.help))?;
         let help = "run inside a job (sbatch, salloc, qsub, bsub), or name the hosts: `free`, or `-p hosts=` of the pipeline `job`";
         return match job {
-            Some(job) if job.is_slurm() || listing.from == Source::Auto => Ok(Some(of_job(job))),
+            Some(job) if job.is_slurm() || listing.from == Source::Auto => {
+                job.remarks.iter().for_each(|remark| cx.log(format_args!("`{}`: {remark}", job.variable)));
+                Ok(Some(of_job(job)))
+            }
             _ if listing.from == Source::SlurmNodelist => {
                 Err(SelectError::new(format!("the variable {NODES} is not set"), help))
             }

@@ -180,6 +180,14 @@ fn job(
     let mut kept: BTreeMap<u32, Numbered> = BTreeMap::new();
     for (process, mut operations) in recorded {
         operations.sort_by(|one, other| (&one.0, one.1).cmp(&(&other.0, other.1)));
+        if let Some((id, number)) = recorded_twice(&operations) {
+            let (host, pid) = &process;
+            let problem =
+                format!("has operation {number} of communicator {id} twice for process {pid} of {host}");
+            let help =
+                "remove copies of logs from the folder, such as packed ones beside those that are not packed";
+            return Err(TraceError::of(path, problem, help));
+        }
         let mut calls = Vec::with_capacity(operations.len());
         for (id, number, done) in operations {
             let group = groups[id.as_str()];
@@ -207,6 +215,18 @@ fn job(
     }
     job.add_common(kept, &BTreeMap::new(), path)?;
     job.checked(None, path)
+}
+
+/// A collective operation that sorted operations have twice: every kind of operation has numbers of its own.
+fn recorded_twice(operations: &[(String, u64, Done)]) -> Option<(&str, u64)> {
+    operations.chunk_by(|one, other| (&one.0, one.1) == (&other.0, other.1)).find_map(|same| {
+        let kinds = same.iter().filter_map(|(.., done)| match done {
+            Done::Collective(operation, _) => Some(operation.name()),
+            Done::Message(..) => None,
+        });
+        let different: BTreeSet<_> = kinds.clone().collect();
+        (different.len() < kinds.count()).then(|| (same[0].0.as_str(), same[0].1))
+    })
 }
 
 /// The ranks of all processes, from the communicator that has all of them.

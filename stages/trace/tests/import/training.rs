@@ -330,6 +330,17 @@ fn folders_in_folders_are_read() {
     assert_eq!(sums(&files), sums(&inspector()));
 }
 
+/// Once every operation counted twice.
+#[test]
+fn copies_of_logs_are_refused() {
+    let log = |name: &str| std::fs::read(inspector().path(name)).unwrap();
+    let all = ["n0.log", "n1.log"].map(|name| (name, log(name)));
+    let copies =
+        [("0.log.gz", packed(String::from_utf8(log("n0.log")).unwrap())), ("1 - Copy.log", log("n1.log"))];
+    let problem = refused(&Files::new(&[all, copies].concat()));
+    assert!(problem.contains(" twice for process "), "{problem}");
+}
+
 /// Once one trace above the folders of the ranks was the job.
 #[test]
 fn a_trace_above_the_folders_of_the_ranks_is_named() {

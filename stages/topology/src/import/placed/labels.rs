@@ -52,10 +52,11 @@ const FROM_TOP: &str = "network-node-layer-";
 /// Largest number of a numbered column.
 const MOST_LEVELS: usize = 64;
 
-/// What programs and people write for a label that is not set, without blanks and marks.
+/// What programs and people write for a label that is not set, without blanks and marks; and the values of labels of other meanings, such as
+/// `kubernetes.azure.com/accelerator=nvidia`.
 const MISSING: &str = " none na nil null nan unknown undefined unset notset novalue missing empty tbd tba todo \
                        noneassigned unassigned notassigned notavailable unavailable notapplicable notfound \
-                       unspecified nolabel nodata ";
+                       unspecified nolabel nodata nvidia amd intel true false ";
 
 /// Labels that are not set, by the words that say so.
 #[derive(Debug, Default)]

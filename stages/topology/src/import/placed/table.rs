@@ -187,6 +187,15 @@ mod tests {
         let Imported { system, notes } = import(text).unwrap();
         assert_eq!(hops(&system, "n1", "n2"), Some(2));
         assert_eq!(notes, ["columns that are not read: 2 (`GCE-TOPOLOGY-HOST`, `HOST`)"]);
+        // Azure's label is the maker of the accelerators.
+        let of = |n: u32, leaf: u32| {
+            format!(
+                "n{n}     Ready    accelerator=nvidia,kubernetes.azure.com/accelerator=nvidia,network.topology.nvidia.com/leaf=l{leaf},network.topology.nvidia.com/spine=s\n"
+            )
+        };
+        let text = format!("NAME   STATUS   LABELS\n{}{}{}", of(1, 1), of(2, 1), of(3, 2));
+        let Imported { system, .. } = import(&text).unwrap();
+        assert_eq!(["n2", "n3"].map(|host| hops(&system, "n1", host)), [Some(2), Some(4)]);
         let text = "NAME   STATUS   LABELS\nn1     Ready    kubernetes.io/os=linux,agentpool=a\n";
         let error = import(text).unwrap_err().to_string();
         assert!(error.contains("no label that is known to name switches"), "{error}");
