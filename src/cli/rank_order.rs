@@ -158,7 +158,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     if is_in_store(&out.join(PIPELINE)) {
         return refuse(format!("{} is in a store", shown(&out)), "name another folder with -o");
     }
-    let Hosts { names: hosts, gpus } =
+    let Hosts { names: hosts, gpus, is_slurm } =
         Hosts::new(arguments.hosts.as_deref(), arguments.hosts_file.as_deref(), arguments.gpus, output)?;
     let job = Job::new(arguments, &hosts, gpus)?;
     check_slots(&working.join(&arguments.topology), &hosts, gpus)?;
@@ -166,7 +166,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let lines = hosts[..job.hosts].iter().map(|host| format!("{host}:{gpus}\n"));
     let text: String = std::iter::once("# hosts in their present order\n".to_owned()).chain(lines).collect();
     let file = out.join(PIPELINE);
-    let pipeline = pipeline(arguments, &hosts, &job, &working);
+    let pipeline = RankOrderFile { is_slurm, ..pipeline(arguments, &hosts, &job, &working) };
     written::write(&file, &pipeline.text())?;
     let own: Vec<_> = RESULTS.map(|name| (name, None)).into_iter().chain([(PRESENT, Some(&*text))]).collect();
     written::save(&file, &arguments.store, &own)?;
@@ -268,7 +268,7 @@ fn pipeline(arguments: &Arguments, hosts: &[String], job: &Job, working: &Path) 
         link: (arguments.latency, arguments.bandwidth.clone()),
         inside: arguments.inside,
         present: PRESENT.to_owned(),
-        is_slurm: arguments.hosts.is_none() && arguments.hosts_file.is_none(),
+        is_slurm: false,
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hopmap_artifact::Folder;
 use hopmap_command::{refuse, shown};
+use hopmap_formats::batch_job::BatchJob;
 use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
 use hopmap_formats::host_names::HostNames;
 use hopmap_model::SystemGraph;
@@ -19,6 +20,8 @@ pub(super) struct Hosts {
     pub(super) names: Vec<String>,
     /// Ranks on each of them.
     pub(super) gpus: u32,
+    /// Whether they are those of a Slurm job.
+    pub(super) is_slurm: bool,
 }
 
 impl Hosts {
@@ -35,13 +38,14 @@ impl Hosts {
                 "name them in their present order: --hosts 'node[7,66,70,8]', or --hosts-file FILE",
             );
         };
+        let is_slurm = job.as_ref().is_some_and(BatchJob::is_slurm);
         let slots = if job.is_some() { None } else { Self::slots(&place, &hosts, gpus)? };
         let names: Vec<String> = hosts.into_iter().map(|(name, _)| name).collect();
         match names.iter().find(|name| !is_host_name(name)) {
             Some(name) => {
                 refuse(format!("{place}: `{}` is not a host name", name.escape_debug()), HOST_NAMES)
             }
-            None => Ok(Self { names, gpus: gpus.or(slots).unwrap_or(USUAL_GPUS) }),
+            None => Ok(Self { names, gpus: gpus.or(slots).unwrap_or(USUAL_GPUS), is_slurm }),
         }
     }
 

@@ -96,9 +96,21 @@ fn plain(text: &str) -> String {
 
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let text = plain(text);
+    let begins = |line: &str| {
+        let mut words = line.split_whitespace();
+        words.next() == Some("GPU0") && words.next() != Some(TABLE.own)
+    };
+    only_one(&text, begins, TABLE.help)?;
     let lines =
         (1..).zip(text.lines()).skip_while(|(_, line)| line.split_whitespace().next() != Some("GPU0"));
     TABLE.host(lines, params)
+}
+
+/// Refuses a further table, which may be of another host.
+pub(super) fn only_one(text: &str, begins: impl Fn(&str) -> bool, help: &'static str) -> Result<()> {
+    let further = (1..).zip(text.lines()).filter(|(_, line)| begins(line)).nth(1);
+    let problem = "a further table of GPUs begins here, and the file is that of one host";
+    further.map_or(Ok(()), |(line, _)| Err(malformed(line, problem, help)))
 }
 
 /// Whether this is the name of a GPU, such as `GPU0`.

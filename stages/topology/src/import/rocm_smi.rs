@@ -4,7 +4,7 @@
 //! nothing (ROCm/rocm-systems, issue 5763 and pull request 7372).
 
 use super::format::Sample;
-use super::nvidia_smi::{Connection, Table, is_gpu};
+use super::nvidia_smi::{Connection, Table, is_gpu, only_one};
 use super::{ImportParams, Imported, Result};
 
 const HELP: &str =
@@ -21,6 +21,7 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 }
 
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
+    only_one(text, is_title, HELP)?;
     let lines = (1..).zip(text.lines()).skip_while(|(_, line)| !is_title(line)).skip(1);
     let lines = lines.skip_while(|(_, line)| line.trim().is_empty());
     // The next table has the same GPUs.
@@ -87,6 +88,9 @@ mod tests {
             wrong.contains("`GPU1` and `GPU0` are connected by weight 16 here, but by weight 15"),
             "{wrong}"
         );
+        // The second one was left out without a word.
+        let two = read_text(&format!("{amd}{amd}")).unwrap_err().to_string();
+        assert!(two.contains("a further table of GPUs begins here"), "{two}");
         let cut = read_text(&rocm[..rocm.find("GPU3   72").unwrap()]).unwrap_err().to_string();
         assert!(cut.contains("the row of `GPU3` is missing"), "{cut}");
     }
