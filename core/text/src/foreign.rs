@@ -34,7 +34,7 @@ impl Foreign {
         }
     }
 
-    /// Passes the lines of other programs at the begin of a line of this length, behind that number of lines, and counts them.
+    /// Passes the lines of other programs that start here, where the next line has this length and `behind` lines precede it, and counts them.
     /// Returns their number: zero if the line is one of the file.
     pub(crate) fn pass(sum: &mut Option<Self>, input: &mut Input<'_>, length: usize, behind: usize) -> usize {
         let banner = is_rule(&input.rest()[..length]).then(|| {
@@ -62,7 +62,7 @@ fn is_rule(line: &[u8]) -> bool {
     RULE.contains(&line.len()) && line.iter().all(|byte| *byte == b'-')
 }
 
-/// Bytes of the banner at the begin of a text: sentences between two lines of as many dashes.
+/// Bytes of the banner at the start of a text: sentences between two lines of as many dashes.
 fn banner(text: &[u8]) -> Option<usize> {
     let text = &text[..text.len().min(LONGEST_BANNER)];
     let mut lines = text.split_inclusive(|byte| *byte == b'\n');

@@ -327,7 +327,7 @@ pub struct WithoutForeign<'a> {
 }
 
 impl<'a> WithoutForeign<'a> {
-    /// Lines that are skipped are told by `foreign`.
+    /// `foreign` receives the lines that are skipped.
     pub fn new(source: impl Read + 'a, foreign: &'a mut Option<Foreign>) -> Self {
         let lines = Lines::of_source(Path::new(""), source, "").without_foreign();
         Self { lines, foreign, ready: io::Cursor::default() }

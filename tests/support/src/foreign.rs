@@ -1,6 +1,6 @@
 //! Lines of other programs that are redirected into the same file.
 
-/// Lines, and banners of Open MPI; `~` stands for a letter of Latin-1.
+/// Lines, and banners of Open MPI; `~` becomes a Latin-1 letter.
 const FOREIGN: [&str; 13] = [
     "mpirun: done",
     "srun: warning: caf~",

@@ -12,8 +12,7 @@ use super::network;
 use super::tree::Shape;
 use crate::params::{MachineError, SyntheticParams};
 
-const ADDRESSES: &str =
-    "launch files of MPICH and others take `:` for the begin of a number of slots: name the host by its name";
+const ADDRESSES: &str = "launch files of MPICH and others take what follows a `:` for the number of slots: name the host by its name";
 
 /// The shape `auto` without named hosts.
 const EXAMPLE: &str = "tree:2x4x2";

@@ -29,7 +29,7 @@ pub(super) struct Groups<'a> {
     pub(super) first: &'a [u64],
     /// Operations that were left out before, as some members lack them.
     pub(super) dropped: u64,
-    /// At least so many more, of groups of which no rank has any.
+    /// Lower bound on the operations of groups of which no rank has any.
     pub(super) unseen: u64,
     pub(super) path: &'a Path,
 }

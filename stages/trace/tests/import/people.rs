@@ -134,7 +134,7 @@ fn archives_and_profiles_of_score_p_are_named_for_what_they_are() {
     }
 }
 
-/// Files in text formats; `~` stands for a letter of Latin-1.
+/// Files in text formats; `~` becomes a Latin-1 letter.
 const TEXTS: [fn() -> Files; 12] = [
     || Files::one(format!("# ~\n{}", super::simgrid::TAGGED)),
     || Files::one(format!("{}# ~\n{}", super::paraver::HEADER, super::paraver::RECORDS)),
