@@ -11,9 +11,10 @@ HAS_HIGHS = $(if $(HAS_LIBCLANG),$(shell command -v cmake >/dev/null 2>&1 && com
 HAS_MPI = $(if $(HAS_LIBCLANG),$(shell command -v mpicc >/dev/null 2>&1 && echo yes))
 FULL = metis $(if $(HAS_OTF2),libotf2) $(if $(HAS_HIGHS),highs) $(if $(HAS_MPI),mpi)
 WANTED = $(strip $(if $(filter full,$(FEATURES)),$(FULL),$(FEATURES)))
-FLAGS = $(if $(WANTED),--features "$(WANTED)")
-# Features under test: Polars (`hopmap-query`) takes minutes to build and is tested with `FEATURES=full`.
-WORKSPACE = --workspace $(if $(filter libotf2,$(WANTED)),,--exclude otf2-sys) $(if $(filter full,$(FEATURES)),,--exclude hopmap-query)
+# `mpi` is no feature of cargo but the program `hopmap-ranks`, a package of its own.
+FLAGS = $(if $(filter-out mpi,$(WANTED)),--features "$(filter-out mpi,$(WANTED))")
+# What is under test: Polars (`hopmap-query`) takes minutes to build and is tested with `FEATURES=full`.
+WORKSPACE = --workspace $(if $(filter libotf2,$(WANTED)),,--exclude otf2-sys) $(STALE:%=--exclude %)
 # Programs beside hopmap that an earlier build with more features has left: hopmap would start them.
 STALE = $(if $(filter full,$(FEATURES)),,hopmap-query) $(if $(filter mpi,$(WANTED)),,hopmap-ranks)
 FORGET = @for program in $(STALE); do rm -f "$(TARGET)/$(1)/$$program"; done
@@ -86,7 +87,7 @@ DESTDIR ?=
 # Polars enables more features of shared dependencies, which separate builds would compile twice.
 release: missing
 	$(call FORGET,release)
-	$(CARGO) build --release --locked $(FLAGS) -p hopmap -p hopmap-query --bin hopmap --bin hopmap-query $(if $(filter mpi,$(WANTED)),--bin hopmap-ranks)
+	$(CARGO) build --release --locked $(FLAGS) -p hopmap -p hopmap-query --bin hopmap --bin hopmap-query $(if $(filter mpi,$(WANTED)),-p hopmap-ranks --bin hopmap-ranks)
 	sh ci/no-crash-points.sh "$(TARGET)/release"
 
 # Reports the foreign libraries that this machine lacks.

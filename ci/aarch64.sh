@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 target=aarch64-unknown-linux-gnu
 # Without crates that need libraries of that system, or Polars, which is not ours.
-[ $# -gt 0 ] || set -- --workspace --exclude otf2-sys --exclude hopmap-query
+[ $# -gt 0 ] || set -- --workspace --exclude otf2-sys --exclude hopmap-query --exclude hopmap-ranks
 check="cargo check --locked --all-targets --target $target $*"
 export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
 

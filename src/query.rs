@@ -141,7 +141,7 @@ pub(crate) enum ProgramError {
         code(query::missing),
         help(
             "`make install FEATURES=full` builds it from the sources of hopmap, and so does \
-         `cargo install --locked --path src/bin/{PROGRAM}`; {VARIABLE} may name it"
+         `cargo install --locked --path apps/query`; {VARIABLE} may name it"
         )
     )]
     Missing { places: String },

@@ -28,7 +28,7 @@
 //! worker`. It starts its own program as ranks through `hopmap_model::Launcher`: `LAUNCHER PROGRAM FOLDER`, with `begun`, `stop`,
 //! the greeting on standard input and the end of the launcher as above.
 //!
-//! `hopmap-ranks` (`src/bin/hopmap-ranks`, feature `mpi`) implements `Communicator` with the crate `mpi`: the stage runs in a thread
+//! `hopmap-ranks` (`apps/ranks`) implements `Communicator` with the crate `mpi`: the stage runs in a thread
 //! and passes its messages to the main thread, the only one that calls MPI, so `MPI_THREAD_FUNNELED` is enough.
 
 mod launcher;

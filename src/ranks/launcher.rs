@@ -48,7 +48,7 @@ pub(crate) enum LaunchError {
     #[diagnostic(
         code(engine::no_program),
         help(
-            "build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install \
+            "build it from the sources of hopmap with `cargo build --release -p hopmap-ranks` (on Debian after `apt-get install \
          libopenmpi-dev libclang-dev`), then put it next to hopmap or on PATH, or name it in {VARIABLE}"
         )
     )]

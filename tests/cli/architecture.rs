@@ -96,7 +96,7 @@ enum Layer {
 fn layer(folder: &Path) -> Layer {
     match folder.iter().next().and_then(|first| first.to_str()) {
         // The root package, and the programs beside `hopmap`.
-        None | Some("src") => Layer::App,
+        None | Some("apps") => Layer::App,
         Some("stages") => Layer::Stage,
         Some("core") => Layer::Core,
         Some("tests") => Layer::Tests,
@@ -168,7 +168,7 @@ fn hopmap_itself_never_links_mpi() {
     let libraries = String::from_utf8(output.stdout).unwrap();
     assert!(libraries.contains("libc.so"), "{libraries}");
     assert!(!libraries.contains("libmpi"), "{libraries}");
-    for (path, text) in sources().into_iter().filter(|(path, _)| !path.starts_with("src/bin/hopmap-ranks")) {
+    for (path, text) in sources().into_iter().filter(|(path, _)| !path.starts_with("apps/ranks/src")) {
         for word in ["use mpi::", " mpi::", "(mpi::"] {
             assert!(!text.contains(word), "{} names mpi", path.display());
         }
@@ -177,7 +177,7 @@ fn hopmap_itself_never_links_mpi() {
 
 /// Every Rust file of the project that is part of the product.
 pub(crate) fn sources() -> Vec<(PathBuf, String)> {
-    sources_below(&["src", "stages", "core"])
+    sources_below(&["src", "apps", "stages", "core"])
 }
 
 fn sources_below(folders: &[&str]) -> Vec<(PathBuf, String)> {
@@ -235,7 +235,7 @@ fn tests_ask_for_the_programs_that_they_start() {
         path.components().any(|part| part.as_os_str() == "tests")
             || path.to_string_lossy().ends_with("tests.rs")
     };
-    for (path, text) in sources_below(&["src", "stages", "core", "tests"]) {
+    for (path, text) in sources_below(&["src", "apps", "stages", "core", "tests"]) {
         if exceptions.contains(&&*path.to_string_lossy()) {
             continue;
         }
@@ -271,7 +271,7 @@ fn unsafe_code_is_only_where_it_may_be() {
         "stages/trace/src/otf2/library.rs",
         "core/objective/src/dense/avx2.rs",
     ];
-    for (path, text) in sources_below(&["src", "stages", "core", "tests/network", "tests/support"]) {
+    for (path, text) in sources_below(&["src", "apps", "stages", "core", "tests/network", "tests/support"]) {
         let allowed = places.iter().any(|place| path.starts_with(place));
         assert!(allowed || !text.contains("allow(unsafe_code)"), "{} allows unsafe code", path.display());
     }
@@ -282,7 +282,7 @@ fn only_the_command_line_prints() {
     for (path, text) in sources() {
         let is_product = in_src(&path);
         let is_test = path.file_name().is_some_and(|name| name == "tests.rs");
-        if !is_product || is_test || path.starts_with("src/cli") || path.starts_with("src/bin") {
+        if !is_product || is_test || path.starts_with("src/cli") || path.starts_with("apps") {
             continue;
         }
         let product = text.split("#[cfg(test)]").next().unwrap();
@@ -500,8 +500,10 @@ fn every_readme_has_a_purpose_and_where_to_begin() {
 fn every_test_of_the_invariants_exists() {
     let page = std::fs::read_to_string(project().join("ARCHITECTURE.md")).unwrap();
     let (_, invariants) = page.split_once("## Invariants").unwrap();
-    let sources: String =
-        sources_below(&["src", "stages", "core", "tests"]).into_iter().map(|(_, text)| text).collect();
+    let sources: String = sources_below(&["src", "apps", "stages", "core", "tests"])
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect();
     let mut found = 0;
     for line in invariants.lines().filter(|line| line.starts_with("- **")) {
         for quoted in line.split('`').skip(1).step_by(2) {

@@ -7,7 +7,7 @@ use hopmap_mpi_environment::AS_ROOT;
 use hopmap_test_network::{Description, Network};
 use hopmap_test_support::{Cluster, system_tests};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, ranks_program};
 
 /// A mapping of ranks in random order to hosts, and its launch file.
 fn pipeline(hosts: &str, launch: &str, mapper: &str, check: &str) -> String {
@@ -229,10 +229,10 @@ fn where_prints_the_rank_the_host_and_the_cores_of_a_process() {
 
 #[test]
 fn the_rank_of_mpi_is_that_of_the_library() {
-    if !system_tests() || !cfg!(feature = "mpi") {
+    if !system_tests() {
         return;
     }
-    let program = assert_cmd::cargo::cargo_bin!("hopmap").with_file_name("hopmap-ranks");
+    let Some(program) = ranks_program() else { return };
     let mut command = Command::new("mpirun");
     command.args(["--oversubscribe", "-n", "2"]).arg(program).arg("--where").envs(AS_ROOT);
     let output = command.output().unwrap();

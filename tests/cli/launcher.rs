@@ -244,7 +244,7 @@ fn processes_that_are_not_there() {
     insta::assert_snapshot!(complaint(&sandbox, &mut command), @r"
     error[engine::no_program]: stage `placement` (p.toml:16)
       `-> hopmap-ranks, which runs stages as MPI ranks, is missing: HOPMAP_RANKS names nowhere/hopmap-ranks
-      help: build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install libopenmpi-dev libclang-dev`), then put it next to hopmap or on PATH, or name it in HOPMAP_RANKS
+      help: build it from the sources of hopmap with `cargo build --release -p hopmap-ranks` (on Debian after `apt-get install libopenmpi-dev libclang-dev`), then put it next to hopmap or on PATH, or name it in HOPMAP_RANKS
     ");
 
     // Neither beside the binary nor on the path.
@@ -257,7 +257,7 @@ fn processes_that_are_not_there() {
     insta::assert_snapshot!(complaint(&sandbox, &mut command), @r"
     error[engine::no_program]: stage `placement` (p.toml:16)
       `-> hopmap-ranks, which runs stages as MPI ranks, is missing: not at HERE/bin/hopmap-ranks, not on PATH
-      help: build it from the sources of hopmap with `cargo build --release --features mpi` (on Debian after `apt-get install libopenmpi-dev libclang-dev`), then put it next to hopmap or on PATH, or name it in HOPMAP_RANKS
+      help: build it from the sources of hopmap with `cargo build --release -p hopmap-ranks` (on Debian after `apt-get install libopenmpi-dev libclang-dev`), then put it next to hopmap or on PATH, or name it in HOPMAP_RANKS
     ");
 }
 

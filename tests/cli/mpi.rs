@@ -1,7 +1,7 @@
 //! Stages as real MPI ranks, started by Open MPI and inside a real Slurm of emulated nodes. Runs when `HOPMAP_SYSTEM_TESTS=1` and
-//! `hopmap-ranks` is built (feature `mpi`).
+//! `hopmap-ranks` is built.
 
-use hopmap_test_support::{Cluster, NODES, skipped, system_tests};
+use hopmap_test_support::{Cluster, NODES, system_tests};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::Value;
 
 use crate::launcher::wait_until_begun;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, ranks_program};
 
 /// Three islands on a program without symmetries.
 const PIPELINE: &str = r#"name = "ranks"
@@ -38,14 +38,7 @@ const ENDLESS: &str = "evaluations=1000000000000000";
 
 /// Whether these tests can run.
 fn wanted() -> bool {
-    if !system_tests() {
-        return false;
-    }
-    if !cfg!(feature = "mpi") {
-        skipped("built without the feature mpi");
-        return false;
-    }
-    true
+    system_tests() && ranks_program().is_some()
 }
 
 fn sandbox() -> Sandbox {
@@ -183,7 +176,7 @@ fn ranks_on_the_nodes_of_a_slurm_cluster_give_the_same_digest() {
     let cluster = Cluster::start();
     let sandbox = sandbox();
     // Says where every rank runs, then becomes it.
-    let ranks = assert_cmd::cargo::cargo_bin!("hopmap").with_file_name("hopmap-ranks");
+    let ranks = ranks_program().unwrap();
     let script = format!("#!/bin/sh\necho $SLURMD_NODENAME >> nodes\nexec {} $1\n", ranks.display());
     sandbox.write("ranks", script);
     executable(&sandbox.path().join("ranks"));
@@ -267,7 +260,7 @@ fn a_rank_that_is_killed_ends_the_run_and_the_next_one_goes_on() {
     let sandbox = sandbox();
     let evaluations = ["-p", "evaluations=200000000"];
     // The kernel kills rank 1 with SIGKILL after a second of work, however busy the machine is.
-    let ranks = assert_cmd::cargo::cargo_bin!("hopmap").with_file_name("hopmap-ranks");
+    let ranks = ranks_program().unwrap();
     let script =
         format!("#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK != 1 ] || ulimit -t 1\nexec {} $1\n", ranks.display());
     sandbox.write("ranks", script);

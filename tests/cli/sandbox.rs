@@ -154,12 +154,21 @@ fn after_entry(word: &str) -> &str {
 
 /// The program that answers questions in SQL; tests are skipped where it was not built.
 pub(crate) fn query_program() -> Option<PathBuf> {
-    let beside = || assert_cmd::cargo::cargo_bin!("hopmap").with_file_name("hopmap-query");
-    let program = std::env::var_os("HOPMAP_QUERY").map_or_else(beside, PathBuf::from);
+    program_beside("hopmap-query", "HOPMAP_QUERY")
+}
+
+/// The program that runs stages as MPI ranks; tests are skipped where it was not built.
+pub(crate) fn ranks_program() -> Option<PathBuf> {
+    program_beside("hopmap-ranks", "HOPMAP_RANKS")
+}
+
+fn program_beside(name: &str, variable: &str) -> Option<PathBuf> {
+    let beside = || assert_cmd::cargo::cargo_bin!("hopmap").with_file_name(name);
+    let program = std::env::var_os(variable).map_or_else(beside, PathBuf::from);
     if program.is_file() {
         return Some(program);
     }
-    hopmap_test_support::skipped("hopmap-query is missing; `cargo build -p hopmap-query` builds it");
+    hopmap_test_support::skipped(format!("{name} is missing; `cargo build -p {name}` builds it"));
     None
 }
 

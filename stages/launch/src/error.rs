@@ -60,7 +60,7 @@ pub enum CheckError {
     #[diagnostic(
         code(launch::no_ranks_program),
         help(
-            "the ranks of a file MPICH_RANK_ORDER are known after MPI_Init: build hopmap with the feature `mpi` and this MPI, or \
+            "the ranks of a file MPICH_RANK_ORDER are known after MPI_Init: build `hopmap-ranks` with this MPI, or \
              let `program` be a program that prints `rank R on HOST, cores 0 of 1`"
         )
     )]

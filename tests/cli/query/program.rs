@@ -56,12 +56,12 @@ fn without_the_program_it_is_said_how_to_get_it() {
     };
     insta::assert_snapshot!(seen(&["query", "SELECT 1"]).1, @r"
     error[query::missing]: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
-      help: `make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path src/bin/hopmap-query`; HOPMAP_QUERY may name it
+      help: `make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path apps/query`; HOPMAP_QUERY may name it
     [exit code 2]
     ");
     // Stages run without it.
     insta::assert_snapshot!(seen(&["check", "sweep.toml"]).1, @r"
-    warning: sweep.toml:17: no tables `a`, `b`: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query (`make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path src/bin/hopmap-query`; HOPMAP_QUERY may name it)
+    warning: sweep.toml:17: no tables `a`, `b`: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query (`make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path apps/query`; HOPMAP_QUERY may name it)
     [exit code 0]
     ");
     let (ran, said) = seen(&["run", "sweep.toml", "--no-report"]);
@@ -75,7 +75,7 @@ fn without_the_program_it_is_said_how_to_get_it() {
         :                      `-- here
      18 | [tables.b]
         `----
-      help: `make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path src/bin/hopmap-query`; HOPMAP_QUERY may name it
+      help: `make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path apps/query`; HOPMAP_QUERY may name it
     [exit code 2]
     "#);
     assert!(ran.starts_with("sweep: 6 ran, 2 cached in"), "{ran}");

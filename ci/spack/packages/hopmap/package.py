@@ -46,16 +46,17 @@ class CargoBuilder(cargo.CargoBuilder):
 
     @property
     def build_args(self):
-        features = {"metis": "metis", "highs": "highs", "mpi": "mpi", "otf2": "libotf2"}
+        features = {"metis": "metis", "highs": "highs", "otf2": "libotf2"}
         wanted = [feature for variant, feature in features.items() if self.spec.satisfies(f"+{variant}")]
         return ["--locked", "--features", " ".join(wanted)]
 
     def build(self, pkg, spec, prefix):
         super().build(pkg, spec, prefix)
-        if spec.satisfies("+query"):
-            with working_dir(self.build_directory):
-                path = join_path("src", "bin", "hopmap-query")
-                pkg.module.cargo("install", "--root", "out", "--locked", "--path", path, *self.std_build_args)
+        for variant, program in (("query", "query"), ("mpi", "ranks")):
+            if spec.satisfies(f"+{variant}"):
+                with working_dir(self.build_directory):
+                    path = join_path("apps", program)
+                    pkg.module.cargo("install", "--root", "out", "--locked", "--path", path, *self.std_build_args)
 
     def install(self, pkg, spec, prefix):
         """Binaries, manual pages, completions, examples and the book."""

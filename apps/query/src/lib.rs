@@ -9,13 +9,13 @@
 //!
 //! # How a query runs
 //!
-//! `src/bin/hopmap-query` is a package and a program of its own, for the sake of Polars: `hopmap` builds and links without it. Like
+//! `apps/query` is a package and a program of its own, for the sake of Polars: `hopmap` builds and links without it. Like
 //! `hopmap-ranks`, it belongs to the app layer and not to the stages, because it knows stores and pipelines: the library `hopmap` reads them
 //! for it. `hopmap query` becomes that program, with the same arguments (`src/query.rs`); there `src/cli/query.rs` finds what is asked
 //! about. The questions of a pipeline (`src/pipeline/file.rs`) go to it as JSON, all at once: one start when the file is checked, one
 //! after the run, none without questions. Its first argument is the version of `hopmap`, which has to be its own.
 //!
-//! | `src/bin/hopmap-query/src` | |
+//! | `apps/query/src` | |
 //! |---|---|
 //! | `stored` | which tables a store has of a pipeline |
 //! | `queries` | the questions of pipeline files |
