@@ -149,6 +149,45 @@ fn hopmap_itself_builds_without_sql() {
     assert!(workspace.dependencies["hopmap-query"].iter().any(|needed| needed == "polars"));
 }
 
+/// Foreign crates have the same features in every build, and those of the demo are those of `make test`, so that none is built twice:
+/// macros such as those of serde would build everything else twice.
+#[test]
+fn builds_with_other_programs_and_libraries_use_what_the_demo_has_built() {
+    let tree = |arguments: &[&str]| {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args([
+            "tree",
+            "--offline",
+            "--locked",
+            "--prefix",
+            "none",
+            "--format",
+            "{p} {f}",
+            "--target",
+        ]);
+        let output = command.arg(host()).args(arguments).current_dir(project()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines = text.lines().map(|line| line.trim_end_matches(" (*)").trim_end().to_owned());
+        lines.collect::<BTreeSet<_>>()
+    };
+    let everything = tree(&["--workspace", "--features", "metis libotf2 highs"]);
+    let without = ["--exclude", "otf2-sys", "--exclude", "hopmap-query", "--exclude", "hopmap-ranks"];
+    let newcomer = tree(&[&["--workspace"], &without[..]].concat());
+    assert!(newcomer.len() > 100, "{newcomer:?}");
+    let is_foreign = |line: &&String| !line.contains("(/");
+    let twice: Vec<&String> = newcomer.difference(&everything).filter(is_foreign).collect();
+    assert_eq!(
+        twice, [""; 0],
+        "other builds need more features: add them to `Cargo.toml`, where it says why"
+    );
+    let core = tree(&["--package", "hopmap", "--no-default-features"]);
+    assert_eq!(core.difference(&newcomer).filter(is_foreign).collect::<Vec<_>>(), [""; 0]);
+    let demo = tree(&["--package", "hopmap"]);
+    assert_eq!(demo.difference(&newcomer).collect::<Vec<_>>(), [""; 0]);
+}
+
 #[test]
 fn the_kind_of_a_stage_names_its_crate() {
     let workspace = workspace();
