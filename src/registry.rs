@@ -16,14 +16,21 @@ pub const HWLOC_PROGRAMS: [&str; 3] = hopmap_topology::import::HWLOC_PROGRAMS;
 
 /// Entries for types of one module, by name.
 macro_rules! entries {
-    ($entry:ident: $($module:path { $($name:ident $(<$of:ident>)?),* $(,)? })*) => {
-        [$($({ use $module as module; $entry::of::<module::$name$(<$of>)?>() }),*),*]
+    ($entry:ident: $module:path { $($name:ident $(<$of:ident>)?),* $(,)? }) => {
+        [$({ use $module as module; $entry::of::<module::$name$(<$of>)?>() }),*]
+    };
+}
+
+/// Stages of several modules, some of which a build may leave out.
+macro_rules! stages {
+    ($($(#[$feature:meta])? $module:path { $($names:tt)* })*) => {
+        [$($(#[$feature])? Vec::from(entries! { StageEntry: $module { $($names)* } })),*].into_iter().flatten()
     };
 }
 
 /// All stages, in the order of a typical pipeline.
 pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
-    let stages = entries! { StageEntry:
+    let stages = stages! {
         hopmap_trace { Otf2, ListEvents, Dag, ProgramStage, Replay, Otf, Import, Export, Summary, Generate }
         hopmap_topology { Synthetic, Probe, LevelsStage }
         hopmap_topology::import { Import, Hwloc }
@@ -35,10 +42,12 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
             LinearStage, RoundRobinStage, RandomStage, AnnealingStage, GeneticStage, CompositeStage, TabuStage,
             ExactStage, ExternalStage, HierarchicalStage, ImportStage, AutoStage
         }
+        #[cfg(feature = "route")]
         hopmap_route {
             ImportStage, DemandsStage, BuildStage, FabricStage, TablesStage, MapStage, FailuresStage, CheckStage, ModelStage,
             ExportStage
         }
+        #[cfg(feature = "schedule")]
         hopmap_schedule {
             ImportStage, ListStage, GeneticStage, ExactStage, AutoStage, CheckStage, ExportStage, ReplayStage
         }
@@ -46,16 +55,17 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         hopmap_predict { BoundStage, TimeStage }
         hopmap_run { BestStage, TrialStage }
         hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray, Torch, Check }
+        #[cfg(feature = "checkpoint")]
         hopmap_checkpoint { DeltaStage, StoreStage, Generate }
     };
     #[cfg(test)]
-    let of_tests = entries! { StageEntry:
+    let of_tests = stages! {
         crate::engine::tests { SearchStage, TextStage }
         crate::engine::cores_tests { CrowdStage }
     };
     #[cfg(not(test))]
     let of_tests = [];
-    stages.into_iter().chain(of_tests).collect()
+    stages.chain(of_tests).collect()
 });
 
 /// The commands of stage crates, in the order of the help.
@@ -63,6 +73,7 @@ pub static COMMANDS: &[CommandEntry] = &[
     CommandEntry::of::<hopmap_record::RecordCommand>(),
     CommandEntry::of::<hopmap_topology::agent::AgentCommand>(),
     CommandEntry::of::<hopmap_launch::WhereCommand>(),
+    #[cfg(feature = "checkpoint")]
     CommandEntry::group(
         "checkpoint",
         "Store and restore checkpoints with delta compression",
@@ -87,6 +98,24 @@ pub static KINDS: &[KindEntry] = &entries! { KindEntry:
 #[must_use]
 pub fn stage(kind: &str) -> Option<&'static StageEntry> {
     STAGES.iter().find(|entry| entry.kind == kind)
+}
+
+/// Features of cargo that bring the stages and commands of one crate, and whether this build has them.
+const FEATURES: [(&str, bool); 3] = [
+    ("checkpoint", cfg!(feature = "checkpoint")),
+    ("route", cfg!(feature = "route")),
+    ("schedule", cfg!(feature = "schedule")),
+];
+
+/// How to get the stages of this kind, where the build has left them out.
+pub(crate) fn left_out(kind: &str) -> Option<String> {
+    missing_from(&FEATURES, kind)
+}
+
+fn missing_from(features: &[(&str, bool)], kind: &str) -> Option<String> {
+    let (name, _) = kind.split_once('/')?;
+    let (feature, _) = features.iter().find(|(feature, is_built)| *feature == name && !is_built)?;
+    Some(format!("this hopmap was built without the feature `{feature}`, which cargo builds by default"))
 }
 
 /// The artifact kind of a name such as `task-graph`.
@@ -325,6 +354,19 @@ mod tests {
     fn every_kind_is_listed_once() {
         let kinds: BTreeSet<_> = STAGES.iter().map(|entry| entry.kind).collect();
         assert_eq!(kinds.len(), STAGES.len());
+    }
+
+    #[test]
+    fn a_kind_that_the_build_has_left_out_names_its_feature() {
+        let features = [("route", false), ("schedule", true)];
+        assert!(missing_from(&features, "route/map").unwrap().contains("`route`"));
+        for kind in ["schedule/list", "map/linear", "route"] {
+            assert_eq!(missing_from(&features, kind), None, "{kind}");
+        }
+        for (feature, is_built) in FEATURES {
+            let has_stages = STAGES.iter().any(|entry| entry.kind.split('/').next() == Some(feature));
+            assert_eq!(has_stages, is_built, "{feature}");
+        }
     }
 
     #[test]

@@ -36,10 +36,10 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 pub(crate) fn find(kind: &str) -> Result<&'static StageEntry> {
     registry::stage(renames::current_kind(kind)).ok_or_else(|| {
         let known: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
-        let help = match closest(kind, &known) {
+        let help = registry::left_out(kind).unwrap_or_else(|| match closest(kind, &known) {
             Some(meant) => format!("did you mean `{meant}`? `hopmap stages` lists all"),
             None => format!("kinds: {}", known.join(", ")),
-        };
+        });
         Mistake::new(format!("there is no stage kind `{kind}`"), help).into()
     })
 }

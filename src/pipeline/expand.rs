@@ -77,7 +77,10 @@ fn kind_of(block: &StageBlock, scope: &Scope<'_>) -> Option<(&'static StageEntry
     let Some(entry) = registry::stage(renames::current_kind(&kind)) else {
         let known = registry::STAGES.iter().map(|entry| entry.kind);
         let problem = Problem::new(format!("there is no stage kind `{kind}`"), &block.uses.span);
-        return scope.problems.refuse(problem.suggest(&kind, "kinds", known));
+        return scope.problems.refuse(match registry::left_out(&kind) {
+            Some(help) => problem.help(help),
+            None => problem.suggest(&kind, "kinds", known),
+        });
     };
     Some((entry, kind))
 }

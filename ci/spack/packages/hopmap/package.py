@@ -23,6 +23,9 @@ class Hopmap(CargoPackage):
     version("0.2.0")
 
     variant("query", default=True, description="SQL queries over results (Polars; takes minutes to build)")
+    variant("route", default=True, description="Routes and forwarding tables (route/*)")
+    variant("schedule", default=True, description="Schedules of tasks (schedule/*)")
+    variant("checkpoint", default=True, description="Checkpoint stores (checkpoint/*)")
     variant("metis", default=True, description="METIS as a partitioner, for comparison")
     variant("highs", default=False, description="HiGHS, for exact routing")
     variant("mpi", default=False, description="Run searches as MPI ranks")
@@ -46,9 +49,12 @@ class CargoBuilder(cargo.CargoBuilder):
 
     @property
     def build_args(self):
-        features = {"metis": "metis", "highs": "highs", "otf2": "libotf2"}
+        features = {
+            "route": "route", "schedule": "schedule", "checkpoint": "checkpoint",
+            "metis": "metis", "highs": "highs", "otf2": "libotf2",
+        }
         wanted = [feature for variant, feature in features.items() if self.spec.satisfies(f"+{variant}")]
-        return ["--locked", "--features", " ".join(wanted)]
+        return ["--locked", "--no-default-features", "--features", " ".join(wanted)]
 
     def build(self, pkg, spec, prefix):
         super().build(pkg, spec, prefix)
