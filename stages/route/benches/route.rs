@@ -2,11 +2,12 @@
 //! and `HiGHS`.
 
 use divan::Bencher;
-use hopmap_route::engine::{Engine, StopCondition};
-use hopmap_route::problem::Problem;
-use hopmap_route::router::{QuickRouter, Router};
-use hopmap_route::search::Search;
-use hopmap_route::{Instance, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::engine::{Engine, StopCondition};
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::router::{QuickRouter, Router};
+use hopmap_routing::search::Search;
 
 #[path = "../tests/support/samples.rs"]
 mod samples;

@@ -3,11 +3,14 @@
 #![allow(clippy::print_stdout)]
 
 use hopmap_model::{Context, Error};
-use hopmap_route::answer::answer;
-use hopmap_route::engine::{Limits, StopCondition};
+use hopmap_route::FailuresParams;
 use hopmap_route::failures::failures;
-use hopmap_route::problem::Problem;
-use hopmap_route::{FailuresParams, Method, Rules, Weights, solver};
+use hopmap_routing::answer::answer;
+use hopmap_routing::engine::{Limits, StopCondition};
+use hopmap_routing::params::Method;
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver;
 
 #[path = "../tests/support/samples.rs"]
 mod samples;

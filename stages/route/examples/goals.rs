@@ -4,11 +4,14 @@
 
 use std::time::Instant;
 
-use hopmap_route::diagnosis::diagnose;
-use hopmap_route::engine::{Limits, StopCondition};
-use hopmap_route::goals::reach;
-use hopmap_route::problem::Problem;
-use hopmap_route::{Goal, Instance, Method, Rules, Weights, solver};
+use hopmap_route::Instance;
+use hopmap_routing::diagnosis::diagnose;
+use hopmap_routing::engine::{Limits, StopCondition};
+use hopmap_routing::goals::reach;
+use hopmap_routing::params::{Goal, Method};
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver;
 
 #[path = "../tests/support/samples.rs"]
 mod samples;

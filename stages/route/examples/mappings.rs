@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
-use hopmap_route::engine::{Engine, Limits, StopCondition};
-use hopmap_route::problem::Problem;
-use hopmap_route::search::Search;
-use hopmap_route::{Instance, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::engine::{Engine, Limits, StopCondition};
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::search::Search;
 
 #[path = "../tests/support/samples.rs"]
 mod samples;

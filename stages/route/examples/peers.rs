@@ -7,12 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use hopmap_route::answer::solve;
-use hopmap_route::engine::{Engine, Limits, SearchResult, StopCondition};
-use hopmap_route::paper::{Formulation, Paper};
-use hopmap_route::problem::Problem;
-use hopmap_route::solver::{self, Solver};
-use hopmap_route::{Instance, Method, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::answer::solve;
+use hopmap_routing::engine::{Engine, Limits, SearchResult, StopCondition};
+use hopmap_routing::paper::{Formulation, Paper};
+use hopmap_routing::params::Method;
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver::{self, Solver};
 
 #[path = "../tests/support/samples.rs"]
 mod samples;

@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use hopmap_route::engine::{Engine, StopCondition};
-use hopmap_route::problem::{Plan, Problem};
-use hopmap_route::router::{QuickRouter, Router};
-use hopmap_route::{Rules, Weights};
+use hopmap_routing::engine::{Engine, StopCondition};
+use hopmap_routing::problem::{Plan, Problem};
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::router::{QuickRouter, Router};
 
 #[path = "../tests/support/samples.rs"]
 mod samples;

@@ -8,11 +8,11 @@ use hopmap_model::{
     Phase, Port, ProcessDemand, Routing, Stage, Stream, SwitchType, SystemGraph, TableEntry, Tables,
     TaskGraph, require,
 };
+use hopmap_routing::error::{Result, RouteError, fail, is_above_zero, is_amount};
+use hopmap_routing::quantity::rate;
 
-use crate::error::{Result, RouteError, fail, is_above_zero, is_amount};
 use crate::instance::{Ports, slots};
 use crate::params::{DemandsParams, Performance};
-use crate::quantity::rate;
 
 /// `route/demands`: streams from traffic, and a machine whose links have ports.
 #[derive(Debug)]

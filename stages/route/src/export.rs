@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use hopmap_model::{Mapping, Routes, SystemGraph, Tables, TaskGraph, TextFile};
+use hopmap_routing::error::{Result, RouteError, fail};
+use hopmap_routing::quantity::{amount, rate};
 use hopmap_views::{Routed, route_loads, routes};
 
-use crate::error::{Result, RouteError, fail};
 use crate::params::{ExportFormat, ExportParams};
-use crate::quantity::{amount, rate};
 
 /// Maximum size of a dump of forwarding tables in bytes.
 const MOST_BYTES: u64 = 1 << 32;

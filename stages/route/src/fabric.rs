@@ -25,12 +25,12 @@ use hopmap_model::{
     Context, Error, Inputs, Mapping, Outcome, Outputs, Port, Stage, SystemGraph, TableEntry, Tables,
     TaskGraph, require,
 };
+use hopmap_routing::error::{fail, is_above_zero};
+use hopmap_routing::network::check_ports;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::demands::ready;
-use crate::error::{fail, is_above_zero};
-use crate::network::check_ports;
 use crate::params::{DemandsParams, NO_LIMIT};
 use loads::Loads;
 use network::FabricNetwork;

@@ -13,16 +13,17 @@ use hopmap_model::{
     Cause, Context, Counting, Diagnosis, Error, Failure, Failures, Inputs, Mapping, Outcome, Outputs, Port,
     Route, Routes, Stage, SystemGraph, TableEntry, Tables, TaskGraph, require,
 };
+use hopmap_routing::answer::{checked, solve_from};
+use hopmap_routing::diagnosis::diagnose;
+use hopmap_routing::engine::{Limits, SearchResult, StopCondition};
+use hopmap_routing::error::{fail, is_amount};
+use hopmap_routing::network::{self, check_ports};
+use hopmap_routing::params::Method;
+use hopmap_routing::problem::{Home, Plan, Problem, Rules};
+use hopmap_routing::{check, solver};
 use rayon::prelude::*;
 
-use crate::answer::{checked, solve_from};
-use crate::diagnosis::diagnose;
-use crate::engine::{Limits, SearchResult, StopCondition};
-use crate::error::{fail, is_amount};
-use crate::network::{self, check_ports};
-use crate::params::{FailuresParams, Method};
-use crate::problem::{Home, Plan, Problem, Rules};
-use crate::{check, solver};
+use crate::params::FailuresParams;
 pub(crate) use parts::{Element, elements};
 
 /// `route/failures`: every link, switch and host removed in turn.
@@ -455,7 +456,7 @@ impl Reference {
     /// The plan with these routes, if every flow has one and all rules are kept.
     fn plan(&self, problem: &Problem<'_>, hosts: &[u32]) -> Option<Plan> {
         let way = |stream: &u32| self.ways.get(stream);
-        let route = |flow: &crate::problem::Flow| {
+        let route = |flow: &hopmap_routing::problem::Flow| {
             let ends = problem.ends(flow, hosts);
             let first = way(flow.streams.first()?)?;
             let same = |stream: &u32| way(stream).is_some_and(|other| other == first);

@@ -17,14 +17,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use hopmap_model::{
-    CostModel, Demands, Edge, Levels, Link, Mapping, Node, NodeKind, NodeTraits, ProcessDemand, RouteCosts,
-    RouteMetric, Routing, Slot, SwitchType, SystemGraph, TableEntry, Tables, TaskGraph, Weight,
+    Demands, Edge, Link, Mapping, Node, NodeKind, NodeTraits, ProcessDemand, Routing, Slot, SwitchType,
+    SystemGraph, TableEntry, Tables, TaskGraph, Weight,
 };
+use hopmap_routing::error::{Result, RouteError, fail, is_above_zero, is_amount};
+use hopmap_routing::network::slots_of;
 use hopmap_text::FileError;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::error::{Result, RouteError, fail, is_above_zero, is_amount};
 use crate::params::{ImportParams, LinkParams};
 
 /// Maximum file size in bytes.
@@ -309,13 +310,6 @@ pub(crate) fn switch(name: &str, number: u32) -> Result<Node> {
 pub(crate) fn without_slots(nodes: Vec<Node>, links: Vec<Link>) -> SystemGraph {
     let (slots, cost) = slots_of(Vec::new());
     SystemGraph { nodes, links, slots, cost, routing: Routing::default(), calibration: Vec::new() }
-}
-
-/// Slots and their costs: 0 within a host, otherwise hops.
-pub(crate) fn slots_of(slots: Vec<Slot>) -> (Vec<Slot>, CostModel) {
-    let groups = vec![slots.iter().map(|slot| slot.host).collect()];
-    let inside = Levels { costs: vec![0.0], groups };
-    (slots, CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside }))
 }
 
 /// A node and the port at which a cable is attached.

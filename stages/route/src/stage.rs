@@ -4,21 +4,23 @@ use hopmap_model::{
     Context, Diagnosis, Error, InputPath, Inputs, Library, Mapping, Outcome, Outputs, Port, Routes, Stage,
     SystemGraph, Tables, TaskGraph, TextFile,
 };
+use hopmap_routing::answer::Answer;
+use hopmap_routing::check;
+use hopmap_routing::diagnosis::{diagnose, summary};
+use hopmap_routing::engine::StopCondition;
+use hopmap_routing::error::fail;
+use hopmap_routing::goals::reach;
+use hopmap_routing::network::check_ports;
+use hopmap_routing::paper::Formulation;
+use hopmap_routing::params::Goal;
+use hopmap_routing::problem::{Problem, Rules, Weights, without_performance};
+use hopmap_routing::solver::{self, HIGHS};
 
-use crate::answer::Answer;
-use crate::diagnosis::{diagnose, summary};
-use crate::engine::StopCondition;
-use crate::error::fail;
-use crate::goals::reach;
+use crate::export;
 use crate::instance::Instance;
-use crate::network::check_ports;
-use crate::paper::Formulation;
 use crate::params::{
-    CheckParams, ExportFormat, ExportParams, Goal, ImportParams, ModelFormat, ModelParams, SolveParams,
+    CheckParams, ExportFormat, ExportParams, ImportParams, ModelFormat, ModelParams, SolveParams,
 };
-use crate::problem::{Problem, Rules, Weights, without_performance};
-use crate::solver::{self, HIGHS};
-use crate::{check, export};
 
 /// `route/import`: a program and a network from a file.
 #[derive(Debug)]

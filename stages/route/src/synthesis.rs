@@ -44,17 +44,17 @@ use hopmap_model::{
     Cause, Context, Diagnosis, Error, InputPath, Inputs, InternalError, Mapping, NodeKind, Outcome, Outputs,
     Part, Port, Routes, Stage, SystemGraph, Tables, TaskGraph, require,
 };
+use hopmap_routing::answer::{self, Answer};
+use hopmap_routing::diagnosis::diagnose;
+use hopmap_routing::engine::StopCondition;
+use hopmap_routing::error::{Result, fail};
+use hopmap_routing::network::check_ports;
+use hopmap_routing::problem::{Problem, Rules};
+use hopmap_routing::solver;
 use hopmap_text::FileError;
 
-use crate::answer::{self, Answer};
-use crate::diagnosis::diagnose;
-use crate::engine::StopCondition;
-use crate::error::{Result, fail};
 use crate::instance::cable;
-use crate::network::check_ports;
 use crate::params::{BuildParams, Fallible, NO_LIMIT};
-use crate::problem::{Problem, Rules};
-use crate::solver;
 
 use design::Assembly;
 use inventory::{FixedBoard, Inventory};

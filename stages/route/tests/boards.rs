@@ -8,12 +8,14 @@ use hopmap_model::{
     Context, Diagnosis, Inputs, Mapping, NodeKind, Outcome, Outputs, Routes, Stage, SystemGraph, Tables,
     TaskGraph,
 };
-use hopmap_route::answer::answer;
-use hopmap_route::check::check;
-use hopmap_route::engine::StopCondition;
-use hopmap_route::problem::Problem;
-use hopmap_route::solver::Highs;
-use hopmap_route::{BuildParams, BuildStage, Instance, Method, Rules, Weights};
+use hopmap_route::{BuildParams, BuildStage, Instance};
+use hopmap_routing::answer::answer;
+use hopmap_routing::check::check;
+use hopmap_routing::engine::StopCondition;
+use hopmap_routing::params::Method;
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver::Highs;
 
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 

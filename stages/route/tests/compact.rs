@@ -3,13 +3,15 @@
 
 use std::path::Path;
 
-use hopmap_route::answer::answer;
-use hopmap_route::compact::Compact;
-use hopmap_route::engine::{Engine, StopCondition};
-use hopmap_route::paper::Paper;
-use hopmap_route::problem::{Home, Problem};
-use hopmap_route::solver::Highs;
-use hopmap_route::{Instance, Method, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::answer::answer;
+use hopmap_routing::compact::Compact;
+use hopmap_routing::engine::{Engine, StopCondition};
+use hopmap_routing::paper::Paper;
+use hopmap_routing::params::Method;
+use hopmap_routing::problem::{Home, Problem};
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver::Highs;
 use hopmap_test_support::{Random, soak};
 
 /// Number of random instances.

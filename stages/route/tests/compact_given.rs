@@ -5,11 +5,13 @@ use std::path::Path;
 
 use crate::support::ring::ring;
 use crate::support::samples::Mesh;
-use hopmap_route::answer::answer;
-use hopmap_route::engine::StopCondition;
-use hopmap_route::problem::Problem;
-use hopmap_route::solver::Highs;
-use hopmap_route::{Instance, Method, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::answer::answer;
+use hopmap_routing::engine::StopCondition;
+use hopmap_routing::params::Method;
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver::Highs;
 use hopmap_test_support::given_data;
 use serde_json::Value;
 

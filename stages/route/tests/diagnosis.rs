@@ -5,12 +5,14 @@ use std::path::Path;
 
 use crate::support::samples::Mesh;
 use hopmap_model::{Diagnosis, Part, SwitchType};
-use hopmap_route::diagnosis::diagnose;
-use hopmap_route::engine::{Limits, StopCondition};
-use hopmap_route::goals::reach;
-use hopmap_route::problem::Problem;
-use hopmap_route::solver::Highs;
-use hopmap_route::{Goal, Instance, Method, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::diagnosis::diagnose;
+use hopmap_routing::engine::{Limits, StopCondition};
+use hopmap_routing::goals::reach;
+use hopmap_routing::params::{Goal, Method};
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver::Highs;
 use hopmap_test_support::given_data;
 
 /// The weights of the paper.
@@ -236,7 +238,7 @@ fn cured(instance: &Instance, diagnosis: &Diagnosis, remedy: u32, less: f64) -> 
         let most = diagnosis.metrics[most] * (1.0 - less);
         Some(if less > 0.0 { needed.min(there + most) } else { needed })
     };
-    let network = hopmap_route::Network::new(&instance.system);
+    let network = hopmap_routing::network::Network::new(&instance.system);
     for (index, link) in (0..).zip(&mut cured.system.links) {
         if let Some(needed) = of(Part::Link, &network.name_of(index)) {
             link.bandwidth_bytes_per_s = Some(needed);

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use hopmap_model::{Counting, Mapping, Routes, Weight};
-use hopmap_route::check::{Checked, check};
-use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance, RouteError, Rules, export};
+use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance, export};
+use hopmap_routing::check::{Checked, check};
+use hopmap_routing::error::RouteError;
+use hopmap_routing::problem::Rules;
 
 /// Three switches in a triangle with one host each; the second path to C is narrow.
 const EXAMPLE: &str = r#"

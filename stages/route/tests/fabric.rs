@@ -9,8 +9,8 @@ use hopmap_model::{
     Context, CostModel, Edge, Inputs, Levels, LinkState, Mapping, NodeKind, NodeState, Observer, Outcome,
     Process, Slot, Stage as _, SystemGraph, Tables, TaskGraph, Weight,
 };
-use hopmap_route::network::cycle;
 use hopmap_route::{FabricStage, Instance};
+use hopmap_routing::network::cycle;
 use hopmap_test_support::Random;
 
 /// Switches, the hosts of each, and cables between them.

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use crate::support::samples::Mesh;
 use hopmap_model::{Context, Failures, LinkState, NodeKind, Part, Routes, Tables};
-use hopmap_route::answer::{Answer, answer};
-use hopmap_route::engine::StopCondition;
 use hopmap_route::failures::failures;
-use hopmap_route::problem::Problem;
-use hopmap_route::solver::Highs;
-use hopmap_route::{FailuresParams, Fallible, Instance, Method, Rules, Weights};
+use hopmap_route::{FailuresParams, Fallible, Instance};
+use hopmap_routing::answer::{Answer, answer};
+use hopmap_routing::engine::StopCondition;
+use hopmap_routing::params::Method;
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver::Highs;
 
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };
 

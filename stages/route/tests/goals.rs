@@ -4,12 +4,14 @@
 use std::path::Path;
 
 use crate::support::samples::Mesh;
-use hopmap_route::answer::Answer;
-use hopmap_route::engine::StopCondition;
-use hopmap_route::goals::reach;
-use hopmap_route::problem::Problem;
-use hopmap_route::solver::Highs;
-use hopmap_route::{Goal, Instance, Method, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::answer::Answer;
+use hopmap_routing::engine::StopCondition;
+use hopmap_routing::goals::reach;
+use hopmap_routing::params::{Goal, Method};
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver::Highs;
 
 /// The weights of the paper.
 const WEIGHTS: Weights = Weights { longest_route: 1000.0, total_hops: 10.0, table_entries: 1.0 };

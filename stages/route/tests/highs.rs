@@ -3,13 +3,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hopmap_routing::compact::Compact;
+use hopmap_routing::engine::{Engine, Limits, StopCondition};
+use hopmap_routing::linear::{Domain, LinearProgram, Sense};
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver::{Highs, Solution, Solver};
+
 use crate::support::samples::Mesh;
-use hopmap_route::compact::Compact;
-use hopmap_route::engine::{Engine, Limits, StopCondition};
-use hopmap_route::linear::{Domain, LinearProgram, Sense};
-use hopmap_route::problem::Problem;
-use hopmap_route::solver::{Highs, Solution, Solver};
-use hopmap_route::{Rules, Weights};
 
 /// Minimise 3 a − 2 b + c with integer a from −4 to 9, integer b up to 6, real c from −1.5; a + b ≥ 2, 2 b − c ≤ 9. The optimum
 /// is −3 with a = −2, b = 4 and c = −1; the relaxation is lower.

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use crate::support::ring::ring;
 use hopmap_model::{Mapping, Weight};
-use hopmap_route::answer::{Answer, answer};
-use hopmap_route::engine::StopCondition;
-use hopmap_route::problem::Problem;
-use hopmap_route::solver::Highs;
-use hopmap_route::{Instance, Method, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::answer::{Answer, answer};
+use hopmap_routing::engine::StopCondition;
+use hopmap_routing::params::Method;
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::solver::Highs;
 use hopmap_test_support::given_data;
 
 /// The weights of the paper.

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use crate::support::samples::Mesh;
 use hopmap_model::{Routes, SystemGraph, Tables};
-use hopmap_route::check::{Checked, check};
 use hopmap_route::export::{self, Shown, draw};
-use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance, Rules, network};
+use hopmap_route::{CheckParams, ExportFormat, ExportParams, Family, Instance};
+use hopmap_routing::check::{Checked, check};
+use hopmap_routing::network;
+use hopmap_routing::problem::Rules;
 
 /// A triangle of switches with names that are markup, and tables for it.
 const EXAMPLE: &str = r#"

@@ -5,11 +5,13 @@ use std::path::Path;
 use crate::support::ring::ring;
 use crate::support::samples::Mesh;
 
-use hopmap_route::answer::answer;
-use hopmap_route::engine::{Engine, Limits, StopCondition};
-use hopmap_route::problem::{Plan, Problem};
-use hopmap_route::router::{Quick, QuickRouter, Router};
-use hopmap_route::{Instance, Method, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::answer::answer;
+use hopmap_routing::engine::{Engine, Limits, StopCondition};
+use hopmap_routing::params::Method;
+use hopmap_routing::problem::{Plan, Problem};
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::router::{Quick, QuickRouter, Router};
 use hopmap_test_support::given_data;
 
 /// The weights of the paper.
@@ -190,8 +192,8 @@ fn small(random: &mut hopmap_test_support::Random) -> String {
 #[test]
 #[cfg(feature = "highs")]
 fn bounds_and_costs_enclose_the_optimum_of_the_paper() {
-    use hopmap_route::paper::Paper;
-    use hopmap_route::solver::Highs;
+    use hopmap_routing::paper::Paper;
+    use hopmap_routing::solver::Highs;
 
     let cases: u64 = if hopmap_test_support::soak() { 6000 } else { 60 };
     let (mut solved, mut infeasible, mut open) = (0, 0, 0);

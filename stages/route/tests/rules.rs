@@ -4,14 +4,14 @@
 use std::path::Path;
 
 use hopmap_model::Stage;
-use hopmap_route::check::check;
-use hopmap_route::diagnosis::diagnose;
-use hopmap_route::engine::StopCondition;
-use hopmap_route::goals::reach;
-use hopmap_route::problem::Problem;
-use hopmap_route::{
-    CheckParams, CheckStage, Goal, Instance, MapStage, Method, Rules, SolveParams, TablesStage, Weights,
-};
+use hopmap_route::{CheckParams, CheckStage, Instance, MapStage, SolveParams, TablesStage};
+use hopmap_routing::check::check;
+use hopmap_routing::diagnosis::diagnose;
+use hopmap_routing::engine::StopCondition;
+use hopmap_routing::goals::reach;
+use hopmap_routing::params::{Goal, Method};
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
 
 /// Two switches with one host each.
 const LINE: &str = r#"

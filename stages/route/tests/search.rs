@@ -8,10 +8,11 @@ use std::path::Path;
 
 use crate::support::samples::Mesh;
 use hopmap_model::{Link, LinkState};
-use hopmap_route::engine::{Engine, Limits, SearchResult, StopCondition};
-use hopmap_route::problem::{Home, Problem};
-use hopmap_route::search::Search;
-use hopmap_route::{Instance, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::engine::{Engine, Limits, SearchResult, StopCondition};
+use hopmap_routing::problem::{Home, Problem};
+use hopmap_routing::problem::{Rules, Weights};
+use hopmap_routing::search::Search;
 use hopmap_test_support::{Random, given_data};
 
 /// The weights of the paper.
@@ -132,8 +133,8 @@ fn cost(problem: &Problem<'_>, found: &SearchResult) -> f64 {
 #[cfg(feature = "highs")]
 #[test]
 fn the_search_agrees_with_the_program_of_the_paper() {
-    use hopmap_route::paper::Paper;
-    use hopmap_route::solver::Highs;
+    use hopmap_routing::paper::Paper;
+    use hopmap_routing::solver::Highs;
 
     let count = if hopmap_test_support::soak() { 1500 } else { 60 };
     let (mut feasible, mut certain) = (0, 0);

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use hopmap_route::linear::{Domain, LinearProgram, Sense};
-use hopmap_route::paper::Formulation;
-use hopmap_route::problem::Problem;
-use hopmap_route::{Instance, Rules, Weights};
+use hopmap_route::Instance;
+use hopmap_routing::linear::{Domain, LinearProgram, Sense};
+use hopmap_routing::paper::Formulation;
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
 use hopmap_test_support::{given_data, system_tests};
 
 /// The weights of the paper.

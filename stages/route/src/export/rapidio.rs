@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
 use hopmap_model::{Link, LinkState, NodeKind, SwitchType, SystemGraph, TableEntry, Tables};
+use hopmap_routing::error::{Result, RouteError, fail};
+use hopmap_routing::network::nodes_of;
 
-use crate::error::{Result, RouteError, fail};
-use crate::network::nodes_of;
 use crate::params::Family;
 
 /// Device ids of 8 bits; the last one is the broadcast id.

@@ -2,8 +2,7 @@
 
 use hopmap_graph::distances;
 use hopmap_model::{LinkState, NodeKind, NodeState, SystemGraph};
-
-use crate::error::{Result, fail};
+use hopmap_routing::error::{Result, fail};
 
 /// A link from one switch to another.
 #[derive(Debug, Clone, Copy)]

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use hopmap_model::{Mapping, TaskGraph};
+use hopmap_routing::error::{Result, fail};
 
 use super::network::FabricNetwork;
 use super::trees::Trees;
-use crate::error::{Result, fail};
 
 /// Weight of all streams together, where that of all pairs of hosts is 1.
 const SHARE: f64 = 2.0;

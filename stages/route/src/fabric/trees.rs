@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use hopmap_routing::network::cycle_of;
+
 use super::network::{Channel, FabricNetwork};
 use super::order::Order;
 use super::traffic::Traffic;
 use super::turns::Turns;
-use crate::network::cycle_of;
 
 /// No link, or no path.
 pub(super) const NONE: u32 = u32::MAX;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::network::Network;
 use crate::params::Fallible;
-use crate::problem::Problem;
 use hopmap_model::{Link, LinkState, NodeKind, NodeState, NodeTraits, Part, Route, SystemGraph};
+use hopmap_routing::network::Network;
+use hopmap_routing::problem::Problem;
 
 /// A component that fails.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,11 +5,11 @@ use std::fmt;
 use std::path::Path;
 
 use hopmap_model::{Node, NodeKind, SystemGraph};
+use hopmap_routing::error::{Result, RouteError, fail, is_above_zero, is_amount};
 use hopmap_text::FileError;
 use serde::de::{self, IgnoredAny, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::error::{Result, RouteError, fail, is_above_zero, is_amount};
 use crate::instance::{CableRow, HostRow, Ports, SwitchRow, host, network, parse_as, switch};
 
 /// Maximum number of nodes, switches or boards of an inventory.

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{Error, Mapping, Part, SystemGraph, TaskGraph};
+use hopmap_routing::answer::{Answer, answer, placed, solve_from};
+use hopmap_routing::engine::{Limits, SearchResult, StopCondition};
+use hopmap_routing::params::Method;
+use hopmap_routing::problem::{Plan, Problem, Rules, Weights};
+use hopmap_routing::solver;
 
 use super::design::{Assembly, Design, pack};
 use super::inventory::Inventory;
-use crate::answer::{Answer, answer, placed, solve_from};
-use crate::engine::{Limits, SearchResult, StopCondition};
 use crate::failures::{Element, elements};
-use crate::params::{Fallible, Method};
-use crate::problem::{Plan, Problem, Rules, Weights};
-use crate::solver;
+use crate::params::Fallible;
 
 /// Pairs of nodes.
 pub(super) type Pairs = BTreeSet<(usize, usize)>;

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{Demands, Error, Node, SystemGraph, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
+use hopmap_routing::error::fail;
+use hopmap_routing::problem::{Rules, TOLERANCE};
 
 use super::design::{Assembly, Design, extended, families, least, pack};
 use super::exact::Exact;
 use super::inventory::{Component, Inventory};
 use super::judge::{Candidate, Judge, above};
-use crate::error::fail;
-use crate::problem::{Rules, TOLERANCE};
 
 /// Maximum number of choices of units or boards.
 const MOST_CHOICES: usize = 200_000;

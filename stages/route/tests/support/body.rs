@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use hopmap_route::paper::Formulation;
-use hopmap_route::problem::Problem;
-use hopmap_route::{Instance, Rules, Weights, check, export};
+use hopmap_route::{Instance, export};
+use hopmap_routing::check;
+use hopmap_routing::paper::Formulation;
+use hopmap_routing::problem::Problem;
+use hopmap_routing::problem::{Rules, Weights};
 
 /// Kinds of files.
 pub(crate) const KINDS: usize = 3;

@@ -8,8 +8,8 @@ use hopmap_model::{Cause, LinkState, Node, Part, ProcessDemand, Slot, SwitchType
 use crate::answer::checked;
 use crate::engine::SearchResult;
 use crate::error::Result;
-use crate::instance::slots_of;
 use crate::network::only_neighbours;
+use crate::network::slots_of;
 use crate::problem::{Flow, Plan, Problem, Rules, TOLERANCE, devices_of};
 use crate::quantity::{amount, rate};
 

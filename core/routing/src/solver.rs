@@ -28,7 +28,8 @@ pub struct Solution {
     pub nodes: u64,
 }
 
-pub(crate) const HIGHS: &Library = &Library {
+/// The solver of linear programs that a build may have.
+pub const HIGHS: &Library = &Library {
     name: "HiGHS",
     install: Some("cmake, a C++ compiler and libclang (Debian: cmake g++ libclang-dev)"),
     is_built: cfg!(feature = "highs"),

@@ -146,7 +146,8 @@ fn at_most(mut causes: Vec<Cause>) -> Vec<Cause> {
 const MOST_LINES: usize = 3;
 
 /// The causes in words, one remedy after the other.
-pub(crate) fn summary(diagnosis: &Diagnosis) -> Vec<String> {
+#[must_use]
+pub fn summary(diagnosis: &Diagnosis) -> Vec<String> {
     let mut lines = Vec::new();
     let mut remedy = 0;
     let kind = |cause: &Cause| (cause.remedy, cause.part, cause.needed.is_some());

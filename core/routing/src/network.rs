@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use hopmap_model::{LinkState, NodeKind, Route, SwitchType, SystemGraph, TableEntry, Tables};
+use hopmap_model::{
+    CostModel, Levels, LinkState, NodeKind, Route, RouteCosts, RouteMetric, Slot, SwitchType, SystemGraph,
+    TableEntry, Tables,
+};
 
 use crate::error::{Result, fail};
 
@@ -59,13 +62,15 @@ impl<'a> Network<'a> {
     }
 
     /// The names of the ends of a link.
-    pub(crate) fn ends_of(&self, link: u32) -> [&'a str; 2] {
+    #[must_use]
+    pub fn ends_of(&self, link: u32) -> [&'a str; 2] {
         let link = &self.system.links[link as usize];
         [link.source, link.destination].map(|node| self.system.nodes[node as usize].name.as_str())
     }
 
     /// Whether parallel links exist.
-    pub(crate) fn is_parallel(&self, link: u32) -> bool {
+    #[must_use]
+    pub fn is_parallel(&self, link: u32) -> bool {
         let ends = |link: u32| self.system.links[link as usize].destination;
         let leaving = self.leaving(self.system.links[link as usize].source).iter();
         leaving.filter(|&&other| ends(other) == ends(link)).count() > 1
@@ -73,7 +78,7 @@ impl<'a> Network<'a> {
 }
 
 /// Node ids of a kind, ascending.
-pub(crate) fn nodes_of(system: &SystemGraph, kind: NodeKind) -> impl Iterator<Item = u32> {
+pub fn nodes_of(system: &SystemGraph, kind: NodeKind) -> impl Iterator<Item = u32> {
     (0..).zip(&system.nodes).filter(move |(_, node)| node.kind == kind).map(|(id, _)| id)
 }
 
@@ -87,6 +92,14 @@ pub(crate) fn only_neighbours(system: &SystemGraph) -> Vec<Option<u32>> {
         }
     }
     only.into_iter().map(Option::flatten).collect()
+}
+
+/// Slots and their costs: 0 within a host, otherwise hops.
+#[must_use]
+pub fn slots_of(slots: Vec<Slot>) -> (Vec<Slot>, CostModel) {
+    let groups = vec![slots.iter().map(|slot| slot.host).collect()];
+    let inside = Levels { costs: vec![0.0], groups };
+    (slots, CostModel::Routes(RouteCosts { metric: RouteMetric::Hops, inside }))
 }
 
 /// The table entries that routes need; in a switch of type 2, for the ports at which they arrive.
@@ -142,7 +155,8 @@ pub fn cycle<'a>(links: usize, routes: impl IntoIterator<Item = &'a [u32]>) -> V
 }
 
 /// The same for a graph: the links that follow each one.
-pub(crate) fn cycle_of(waits: &[BTreeSet<u32>]) -> Vec<u32> {
+#[must_use]
+pub fn cycle_of(waits: &[BTreeSet<u32>]) -> Vec<u32> {
     // Depth-first search; a link that is already on the current path closes a cycle.
     let mut state = vec![State::New; waits.len()];
     for first in 0..waits.len() as u32 {

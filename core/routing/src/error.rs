@@ -15,12 +15,15 @@ pub struct RouteError {
 }
 
 impl RouteError {
-    pub(crate) fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
+    /// A problem and its help.
+    #[must_use]
+    pub fn new(problem: impl Into<String>, help: impl Into<String>) -> Self {
         Self { problem: problem.into(), help: help.into() }
     }
 
     /// A failure of the solver.
-    pub(crate) fn of_solver(problem: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn of_solver(problem: impl Into<String>) -> Self {
         Self::new(
             problem,
             "this is a bug of the solver or of hopmap; write the program with route/model and try another solver",
@@ -29,22 +32,21 @@ impl RouteError {
 }
 
 /// A result that fails with a problem and a help text.
-pub(crate) type Result<T, E = RouteError> = std::result::Result<T, E>;
+pub type Result<T, E = RouteError> = std::result::Result<T, E>;
 
 /// Fails with a problem and a help text.
-pub(crate) fn fail<T, E: From<RouteError>>(
-    problem: impl Into<String>,
-    help: impl Into<String>,
-) -> Result<T, E> {
+pub fn fail<T, E: From<RouteError>>(problem: impl Into<String>, help: impl Into<String>) -> Result<T, E> {
     Err(RouteError::new(problem, help).into())
 }
 
 /// Whether a number is finite and above zero.
-pub(crate) fn is_above_zero(value: f64) -> bool {
+#[must_use]
+pub fn is_above_zero(value: f64) -> bool {
     value > 0.0 && value.is_finite()
 }
 
 /// Whether a number is finite and not negative.
-pub(crate) fn is_amount(value: f64) -> bool {
+#[must_use]
+pub fn is_amount(value: f64) -> bool {
     value >= 0.0 && value.is_finite()
 }

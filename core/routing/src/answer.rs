@@ -29,7 +29,7 @@ pub struct Answer {
 
 impl Answer {
     /// Adds metrics to mapping, routes and tables.
-    pub(crate) fn record(&mut self, metrics: &[(&str, f64)]) {
+    pub fn record(&mut self, metrics: &[(&str, f64)]) {
         for own in [&mut self.mapping.metrics, &mut self.routes.metrics, &mut self.tables.metrics] {
             own.extend(metrics.iter().map(|&(name, value)| (name.to_owned(), value)));
         }
@@ -72,7 +72,7 @@ pub fn solve(
 }
 
 /// The same, starting from a known feasible plan, which is the result unless a better one is found.
-pub(crate) fn solve_from(
+pub fn solve_from(
     problem: &Problem<'_>,
     known: Option<Plan>,
     method: Method,
@@ -146,7 +146,7 @@ fn better(problem: &Problem<'_>, first: SearchResult, second: SearchResult) -> S
 }
 
 /// The solution of a plan, after the check.
-pub(crate) fn checked(
+pub fn checked(
     problem: &Problem<'_>,
     mapping: Option<&Mapping>,
     found: &SearchResult,
@@ -177,7 +177,7 @@ pub(crate) fn checked(
 }
 
 /// Processes on the slots of their hosts, in rank order.
-pub(crate) fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> Result<Mapping, Error> {
+pub fn placed(graph: &TaskGraph, system: &SystemGraph, hosts: &[u32]) -> Result<Mapping, Error> {
     let mut next: BTreeMap<u32, std::ops::Range<u32>> =
         system.hosts().map(|(host, first, count)| (host, first..first + count)).collect();
     let mut slots = Vec::with_capacity(graph.ranks());

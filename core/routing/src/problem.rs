@@ -11,7 +11,7 @@ use crate::error::{Result, fail, is_above_zero, is_amount};
 use crate::network::{self, Network, nodes_of};
 
 /// Relative tolerance for sums of bandwidth or performance: rounding.
-pub(crate) const TOLERANCE: f64 = 1e-9;
+pub const TOLERANCE: f64 = 1e-9;
 
 /// A program on a machine under rules.
 #[derive(Debug, Clone)]
@@ -250,7 +250,8 @@ impl<'a> Problem<'a> {
 }
 
 /// The same program and machine without performance demands and without performance limits.
-pub(crate) fn without_performance(graph: &TaskGraph, system: &SystemGraph) -> (TaskGraph, SystemGraph) {
+#[must_use]
+pub fn without_performance(graph: &TaskGraph, system: &SystemGraph) -> (TaskGraph, SystemGraph) {
     let (mut graph, mut system) = (graph.clone(), system.clone());
     graph.demands.processes.iter_mut().for_each(|demand| demand.performance = 0.0);
     system.nodes.iter_mut().for_each(|node| node.traits.performance = None);
@@ -341,7 +342,7 @@ pub struct Rules {
 
 impl Weights {
     /// Rejects negative weights.
-    pub(crate) fn check(self) -> Result<()> {
+    pub fn check(self) -> Result<()> {
         match [self.longest_route, self.total_hops, self.table_entries].into_iter().all(is_amount) {
             true => Ok(()),
             false => fail(
@@ -354,7 +355,7 @@ impl Weights {
 
 impl Rules {
     /// Rejects negative weights and invalid slacks and loads.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         self.weights.check()?;
         for (name, slack) in
             [("bandwidth_slack", self.bandwidth_slack), ("performance_slack", self.performance_slack)]
@@ -371,7 +372,7 @@ impl Rules {
     }
 
     /// Largest difference at which two costs count as equal: relative rounding, and less than any weight can cause.
-    pub(crate) fn tolerance(&self, cost: f64, part: f64) -> f64 {
+    pub fn tolerance(&self, cost: f64, part: f64) -> f64 {
         let Weights { longest_route, total_hops, table_entries } = self.weights;
         let least = [longest_route, total_hops, table_entries].into_iter().filter(|weight| *weight > 0.0);
         let least = least.fold(f64::INFINITY, f64::min);

@@ -1,7 +1,8 @@
 //! Amounts in messages.
 
 /// A bandwidth with a prefix, exact to six digits.
-pub(crate) fn rate(bytes_per_s: f64) -> String {
+#[must_use]
+pub fn rate(bytes_per_s: f64) -> String {
     let (unit, scale) = [("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)]
         .into_iter()
         .find(|(_, scale)| bytes_per_s.abs() >= *scale * (1.0 - 5e-7))
@@ -10,7 +11,8 @@ pub(crate) fn rate(bytes_per_s: f64) -> String {
 }
 
 /// A number without its last digits, which are rounding.
-pub(crate) fn amount(value: f64) -> String {
+#[must_use]
+pub fn amount(value: f64) -> String {
     digits(value, 9)
 }
 
