@@ -1,4 +1,4 @@
-//! The invariants of `ARCHITECTURE.md`, read off `cargo metadata` and the sources.
+//! The rules of the house, read off `cargo metadata` and the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -537,8 +537,7 @@ fn every_readme_has_a_purpose_and_where_to_begin() {
 /// The page lists what holds together with the test that keeps it: a test that was renamed or went would leave a claim behind.
 #[test]
 fn every_test_of_the_invariants_exists() {
-    let page = std::fs::read_to_string(project().join("ARCHITECTURE.md")).unwrap();
-    let (_, invariants) = page.split_once("## Invariants").unwrap();
+    let invariants = std::fs::read_to_string(project().join("tests/invariants.md")).unwrap();
     let sources: String = sources_below(&["src", "apps", "stages", "core", "tests"])
         .into_iter()
         .map(|(_, text)| text)
@@ -554,11 +553,9 @@ fn every_test_of_the_invariants_exists() {
                 None if begins.len() < name.len() => sources.contains(&format!("fn {begins}")),
                 None => sources.contains(&format!("fn {name}(")),
             };
-            assert!(is_there || !is_test, "ARCHITECTURE.md names {quoted}, which is not there");
+            assert!(is_there || !is_test, "tests/invariants.md names {quoted}, which is not there");
             found += usize::from(is_test);
         }
     }
-    assert!(found > 80, "{found}");
-    let lines = page.lines().count();
-    assert!(lines <= 250, "ARCHITECTURE.md has {lines} lines");
+    assert!(found > 190, "{found}");
 }
