@@ -1,47 +1,6 @@
 //! The engine: plans, keys, runs, stores. Knows pipelines and nothing of graphs.
 //!
-//! Planning and running are one code path: [`Planner::decide`](plan::Planner::decide) says what a cell needs, and a plan is
-//! a run that stops before executing.
-//!
-//! # Contracts
-//!
-//! 1. **Planning and running are one code path.** `plan::decide` says of a cell: settled, or execute for these reasons. A plan
-//!    stops there, so it never lies.
-//! 2. **A key is BLAKE3 over a length-prefixed encoding** of kind, revision, parsed parameters, digests of inputs, names and
-//!    hashes of files (`key.rs`; `every_field_changes_the_key`). No path, time, host, thread count or formatting is in it
-//!    (`run::comments_order_and_names_of_folders_change_nothing`). The name of an input enters only where a port takes many.
-//!    **What a stage reads is in its key**: every kind that reads files has a sample in `engine/input_tests.rs`, whose files are changed and
-//!    renamed one by one (`what_stages_read_is_in_their_keys`). All files of people are opened by `model::open_input`, which takes regular
-//!    files only and never waits, and notes what it opens for that test (`architecture::stages_open_inputs_in_one_way`).
-//!    **A result is of the files that its key names**: `src/input_files.rs` keeps what `stat` said of each when it was hashed, and looks again when
-//!    the stage has run, also in `hopmap-ranks` and jobs, whose `task.json` has the same (`inputs::an_input_that_changes_while_its_cell_waits_…`,
-//!    `inputs::a_process_elsewhere_looks_at_its_inputs_before_and_after`). A file younger than two seconds when hashing began is compared by
-//!    its bytes, since a change might not show.
-//! 3. **Outputs are written aside and renamed into the store**, then one line is appended to `state.log`. `kill -9` at any
-//!    moment leaves a store from which the next run goes on (`crash_points::a_command_that_is_killed_at_any_point_…`;
-//!    at random moments `crash::a_killed_run_goes_on_where_it_was` in `make soak`,
-//!    `sweep::a_sweep_that_was_killed_goes_on_with_the_cells_that_are_left`). Large outputs are synced before they are renamed. Small
-//!    ones are synced together, half a minute apart, between the lines `unsynced` (with the boot of the machine) and `synced`; after
-//!    another boot, results behind the last `unsynced` count only if their bytes are right (`store.rs`;
-//!    `engine::tests::artifacts_that_were_not_on_disk_when_the_machine_went_down_are_made_again`).
-//!    **What a killed process was writing does not stay**: in the root of a store until the next writer, in `reports` until `gc`, in the
-//!    folder of a run as long as that; next to a copy, an archive or a restored checkpoint until that is written again (`crash_points`,
-//!    `durable::replace::tests::what_a_killed_process_left_beside_a_place_goes`).
-//! 4. **Locks are flock(2)** and die with their process (`run::a_second_run_at_the_same_time_is_refused`).
-//! 5. **Nothing to do costs almost nothing**: files are hashed only when `stat` changes, artifacts are looked at by size, and a run
-//!    with nothing to do writes nothing. `make bench` measures it.
-//! 6. **A failed stage stops only what needs it** (`run::a_failed_stage_stops_only_what_needs_it`,
-//!    `sweep::one_failing_cell_fails_alone`).
-//! 7. **The same inputs give the same bytes**, see above.
-//! 8. **A cell owns its cores** from its begin to its end (`resources.rs`): its thread waits while its stage runs in a pool of exactly that many
-//!    threads, none of which ever works for another cell (`cores_tests::no_thread_of_a_cell_ever_works_for_another_cell`). So a budget in
-//!    seconds, and the seconds on record, are wall time of that cell. Where `threads` is not given, cells that are ready share the free cores
-//!    equally, and one alone has all (`cells_that_are_ready_share_the_cores_and_one_alone_has_all`). Processes of a launcher count as many
-//!    cores as `threads` says, or one.
-//! 9. **A deadline is shared** (`resources.rs`): a cell has the time left, less what the stages behind it took when they last ended, but no less
-//!    than an equal share. A search that never ended takes what it is given, so it counts as much as the one before it; any other stage that
-//!    never ended counts a twentieth of the whole time. Cells that wait for the same cores all get as much
-//!    (`run::a_search_has_all_the_time_that_what_follows_it_does_not_need`, `searches_that_wait_for_the_same_core_all_get_a_part_of_the_time`).
+//! `docs/design/engine.md` explains the loop, the states of a cell, keys, deadlines, and what survives a kill.
 //!
 //! A store knows a pipeline by its name and its file, relative to the folder that holds the store (`PipelineId`), since a name alone made one
 //! pipeline of two files. Lines of older versions have the name alone: they count for the first file of that name that has the same key in

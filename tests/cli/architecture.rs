@@ -8,6 +8,7 @@ use hopmap_process::on_path;
 use serde_json::Value;
 
 use crate::imports::Imports;
+use crate::markdown::pages_below;
 use crate::sandbox::{Sandbox, project};
 
 struct Workspace {
@@ -530,6 +531,29 @@ fn every_readme_has_a_purpose_and_where_to_begin() {
         for path in paths {
             let is_there = folder.join(path).exists() || project().join(path).exists();
             assert!(is_there, "README.md of {name} names {path}, which is not there");
+        }
+    }
+}
+
+/// What a developer reads first is true: each crate has its line, and each path leads somewhere.
+#[test]
+fn pages_for_developers_name_all_crates_and_no_missing_file() {
+    let map = project().join("ARCHITECTURE.md");
+    let text = std::fs::read_to_string(&map).unwrap();
+    for folder in workspace().folders.values() {
+        let Some(short) = folder.file_name().and_then(|name| name.to_str()) else { continue };
+        let is_listed =
+            [short, &*folder.to_string_lossy()].iter().any(|name| text.contains(&format!("`{name}`")));
+        assert!(is_listed, "ARCHITECTURE.md has no line for {}", folder.display());
+    }
+    let begins = ["src/", "apps/", "core/", "stages/", "tests/", "docs/", "ci/"];
+    let placeholders = ["NAME", "FORMAT", "STAGE"];
+    for page in pages_below("docs/design").into_iter().chain([map]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let quoted = text.split('`').skip(1).step_by(2);
+        let paths = quoted.filter(|text| begins.iter().any(|begin| text.starts_with(begin)));
+        for path in paths.filter(|path| !placeholders.iter().any(|name| path.contains(name))) {
+            assert!(project().join(path).exists(), "{} names {path}, which is not there", page.display());
         }
     }
 }

@@ -95,9 +95,12 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn the_readme_stays_short() {
-    let text = read(&project().join("README.md"));
-    assert!(text.lines().count() <= 250, "README.md has {} lines", text.lines().count());
-    let is_long = |line: &&str| line.chars().count() > 120 && !line.starts_with(['|', '!']);
-    assert_eq!(text.lines().find(is_long), None);
+fn pages_at_the_root_stay_short() {
+    for (name, most) in [("README.md", 250), ("ARCHITECTURE.md", 120)] {
+        let text = read(&project().join(name));
+        let lines = text.lines().count();
+        assert!(lines <= most, "{name} has {lines} lines");
+        let is_long = |line: &&str| line.chars().count() > 120 && !line.starts_with(['|', '!']);
+        assert_eq!(text.lines().find(is_long), None, "{name}");
+    }
 }
