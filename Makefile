@@ -40,11 +40,11 @@ check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked $(WORKSPACE) --all-targets $(FLAGS) -- -D warnings
 
-# That everything compiles for aarch64, as far as this machine can tell.
+# That everything compiles for aarch64, as far as this machine can tell: as root with Debian's Rust if the installed one has not this target.
 check-aarch64:
 	sh ci/aarch64.sh
 
-# The long loops: thousands of mutations of archives and of crashes, and packages in clean systems.
+# The long loops: thousands of mutations of archives and of crashes, and, as root, packages in clean Debians (debootstrap, rpm, python3-venv).
 soak:
 	$(call FORGET,debug)
 	HOPMAP_SOAK=1 CARGO="$(CARGO)" sh ci/test.sh --locked $(WORKSPACE) $(FLAGS)
@@ -65,8 +65,8 @@ bench-gains: release
 	$(CARGO) build --release --locked -p hopmap-test-network
 	bash ci/bench-gains.sh --hopmap "$(TARGET)/release/hopmap" --out "$(TARGET)/bench-gains" --page docs/howto/tune.md
 
-# Mappings of hopmap and other programs, into the README and docs/explanation/results.md: two hours. VieM and SciPy take part if they are
-# there; HOPMAP_DATA names a folder with Taillard's instances, QAPLIB and traces.
+# Mappings of hopmap and other programs, into the README and docs/explanation/results.md: two hours; costs do not depend on what else the
+# machine does. VieM and SciPy take part if they are there; HOPMAP_DATA names a folder with Taillard's instances, QAPLIB and traces.
 bench-mapping: release
 	python3 ci/bench-mapping.py "$(TARGET)/release/hopmap" --out "$(TARGET)/bench-mapping" --page README.md --page docs/explanation/results.md
 
@@ -75,7 +75,8 @@ bench-mapping: release
 reproduce bench-papers: release
 	python3 ci/reproduce.py "$(TARGET)/release/hopmap" --data "$(DATA)" --out "$(TARGET)/reproduce"
 
-# Every pipeline with its output and picture, into docs/gallery.md; ENTRIES names some of them. HOPMAP_DATA as for bench-mapping.
+# Every pipeline with its output and picture, into docs/gallery.md: twenty minutes; ENTRIES='demo place' runs some of them. HOPMAP_DATA as
+# for bench-mapping.
 gallery: release
 	python3 ci/gallery.py "$(TARGET)/release/hopmap" $(ENTRIES)
 

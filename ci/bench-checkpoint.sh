@@ -7,6 +7,9 @@
 #     --series A,B           measure only these series
 #     --csv FILE             also write the results as CSV to FILE
 #
+# A checkpoint is, for example, a DMTCP checkpoint folder with its image, side files and script. zstd runs plain and with --patch-from; tools that
+# are not installed are listed as missing.
+#
 # Stored is the total size of all files that a tool leaves behind. Speeds are bytes of the checkpoint (10⁶) per CPU second (user and
 # system) of all processes; all input was read before, so that it is in memory if there is enough. Unchanged: the last
 # checkpoint once more, as a copy with other times and inodes. Peak memory is the maximum over all processes. A tool fails if its
