@@ -20,7 +20,7 @@ STALE = $(if $(filter full,$(FEATURES)),,hopmap-query) $(if $(filter mpi,$(WANTE
 FORGET = @for program in $(STALE); do rm -f "$(TARGET)/$(1)/$$program"; done
 TARGET = $$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p')
 
-.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping reproduce bench-papers gallery release install uninstall deb dist wheel rpm tools try-packages check-aarch64 missing book reference
+.PHONY: demo test quick check soak bench bench-predict bench-gains bench-mapping reproduce bench-papers gallery release install uninstall deb dist wheel rpm tools try-packages check-commits check-aarch64 missing book reference
 
 # Maps two sample traces: launch files and a report in out/. Needs Rust and a C compiler.
 demo:
@@ -39,6 +39,10 @@ quick:
 check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked $(WORKSPACE) --all-targets $(FLAGS) -- -D warnings
+
+# Every commit of BASE..HEAD: its message, `make quick` and `make check`, in a temporary worktree with this target folder.
+check-commits:
+	@CARGO_TARGET_DIR="$(TARGET)" sh ci/check-commits.sh "$(BASE)"
 
 # That everything compiles for aarch64, as far as this machine can tell: as root with Debian's Rust if the installed one has not this target.
 check-aarch64:
