@@ -12,7 +12,7 @@ use hopmap_model::{
 use serde_json::Value as Json;
 
 /// Names of the program of hwloc that `topology/hwloc` runs.
-pub const HWLOC_PROGRAMS: [&str; 3] = hopmap_topology::import::HWLOC_PROGRAMS;
+pub const HWLOC_PROGRAMS: [&str; 3] = hopmap_topology_import::import::HWLOC_PROGRAMS;
 
 /// Entries for types of one module, by name.
 macro_rules! entries {
@@ -33,7 +33,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
     let stages = stages! {
         hopmap_trace { Otf2, ListEvents, Dag, ProgramStage, Replay, Otf, Import, Export, Summary, Generate }
         hopmap_topology { Synthetic, Probe, LevelsStage }
-        hopmap_topology::import { Import, Hwloc }
+        hopmap_topology_import::import { Import, Hwloc }
         hopmap_topology::export { Export }
         hopmap_select { Nodes, Hosts }
         hopmap_stored { Stored<TaskGraph>, Stored<SystemGraph>, Stored<Mapping>, Stored<Measurements> }

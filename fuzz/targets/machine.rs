@@ -1,13 +1,13 @@
 //! Arbitrary descriptions of machines.
 #![no_main]
 
-#[path = "../../stages/topology/tests/support/description.rs"]
+#[path = "../../stages/topology-import/tests/support/description.rs"]
 mod description;
 
 use std::fs;
 use std::sync::LazyLock;
 
-use hopmap_topology::import::Format;
+use hopmap_topology_import::import::Format;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 

@@ -269,7 +269,7 @@ fn tests_ask_for_the_programs_that_they_start() {
     let exceptions = [
         "tests/support/src/cluster.rs",
         "stages/record/tests/command.rs",
-        "stages/topology/tests/mappers_system.rs",
+        "stages/topology-import/tests/mappers_system.rs",
     ];
     let is_test = |path: &Path| {
         path.components().any(|part| part.as_os_str() == "tests")

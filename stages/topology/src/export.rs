@@ -5,8 +5,6 @@ mod dot;
 mod graph;
 mod logical_tree;
 mod mappers;
-#[cfg(test)]
-mod mappers_tests;
 mod simgrid;
 mod slurm;
 

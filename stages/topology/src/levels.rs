@@ -38,8 +38,8 @@ mod tests;
 
 use hopmap_model::{Context, Error, Inputs, Measurements, Outcome, Outputs, Port, Stage, SystemGraph};
 
-use crate::params::MachineError;
 pub use crate::params::{LevelCost, LevelsError, LevelsParams};
+use hopmap_machines::params::MachineError;
 use machine::Machine;
 
 /// A machine with levels, and notes on how they were found.

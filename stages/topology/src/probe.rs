@@ -31,8 +31,8 @@ use hopmap_model::{
 };
 
 use crate::levels::levels_of_measurements;
-use crate::params::MachineError;
 use agents::host_names;
+use hopmap_machines::params::MachineError;
 use start::Template;
 
 /// Largest message in bytes; also the limit of agents.

@@ -1,18 +1,8 @@
 //! Machines with a regular network shape.
 
-mod named;
-mod network;
-mod rates;
-#[cfg(test)]
-mod tests;
-mod tree;
-
-pub use crate::params::{CostMetric, SyntheticParams};
-
+use hopmap_machines::params::SyntheticParams;
+use hopmap_machines::{built, check, named};
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
-
-use self::named::Named;
-use crate::params::MachineError;
 
 /// `topology/synthetic`: a machine with a regular network shape.
 #[derive(Debug)]
@@ -50,33 +40,20 @@ impl Stage for Synthetic {
     }
 }
 
-/// The machine topology for the parameters.
-///
-/// The slots of a tree are numbered host by host. Every group of a level above the hosts has a switch,
-/// `switch-LEVEL-INDEX` with level 1 next to the hosts, and a link in each direction to every child; the root
-/// is the last node. A single host has no switch and no link. In other shapes messages use the links of the
-/// network, and `cost` defines their cost.
-pub fn synthetic(params: &SyntheticParams) -> Result<SystemGraph, MachineError> {
-    built(&named::resolved(params)?)
-}
+#[cfg(test)]
+mod tests {
+    use hopmap_machines::synthetic;
+    use hopmap_model::Artifact as _;
 
-/// The same for parameters with a shape and names.
-fn built(named: &Named) -> Result<SystemGraph, MachineError> {
-    let params = &named.params;
-    Ok(named.limited(match network::of(params)? {
-        Some(network) => network::machine(&*network, params)?,
-        None => tree::synthetic(params)?,
-    }))
-}
+    use super::*;
 
-/// Checks the parameters without building the machine. What is in a host file is not known before.
-fn check(params: &SyntheticParams) -> Result<(), MachineError> {
-    if params.hosts_file.is_some() {
-        return named::check(params);
-    }
-    let params = &named::resolved(params)?.params;
-    match network::of(params)? {
-        Some(network) => network::check(&*network, params),
-        None => tree::check(params),
+    #[test]
+    fn the_stage_builds_the_machine_of_its_parameters() {
+        let params = || serde_json::from_str(r#"{"shape": "tree:2x2", "costs": [1, 10]}"#).unwrap();
+        let outcome = Synthetic::run(params(), Inputs::new(), &Context::detached()).unwrap();
+        let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
+        let port = Synthetic::ports()[0];
+        let system = outputs.get(port.name).unwrap().downcast_ref::<SystemGraph>().unwrap();
+        assert_eq!((port.kind, system), (SystemGraph::KIND, &synthetic(&params()).unwrap()));
     }
 }

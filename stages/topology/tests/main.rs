@@ -5,25 +5,6 @@
 
 mod damage;
 mod given;
-mod graph;
-mod import_anything;
-mod import_clusters;
-mod import_damage_clusters;
-mod import_damage_fabrics;
-mod import_damage_hosts;
-mod import_damage_mappers;
-mod import_fabrics;
-mod import_foreign;
-mod import_hwloc;
-mod import_mappers;
-mod import_measured;
-mod import_networks;
-mod mappers_system;
-mod simgrid;
-mod slurm;
 mod support {
     pub(crate) mod body;
-    pub(crate) mod description;
-    pub(crate) mod fabric;
-    pub(crate) mod fat_tree;
 }

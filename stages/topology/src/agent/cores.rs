@@ -15,8 +15,8 @@ use miette::Diagnostic;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::protocol::CorePair;
-use crate::params::MachineError;
 use crate::probe::{Sampling, Timing, Wire, sample, tournament};
+use hopmap_machines::params::MachineError;
 
 /// Largest message between cores, in bytes.
 pub const CORE_MESSAGE_BYTES: u64 = 16 << 20;

@@ -6,7 +6,7 @@ use hopmap_model::{CostModel, CostsError, Fit, Measurements, NodeKind, NodeState
 
 use super::{LevelCost, LevelsError, LevelsParams};
 use crate::fit::fits;
-use crate::params::MachineError;
+use hopmap_machines::params::MachineError;
 
 const MICROSECONDS: f64 = 1e6;
 /// Largest number of slots of a machine whose routes are examined pair by pair.

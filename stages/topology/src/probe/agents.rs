@@ -14,7 +14,8 @@ use super::sampling::{Sampling, Timing};
 use super::start::{Started, Template, start};
 use super::tournament::{most_seconds, rounds};
 use crate::agent::{AgentConnection, CORE_MESSAGE_BYTES, ClientError, CorePair, SECONDS, Token};
-use crate::params::{MachineError, ProbeParams};
+use crate::params::ProbeParams;
+use hopmap_machines::params::MachineError;
 
 /// Environment variable with the node list of a job.
 const VARIABLE: &str = "SLURM_JOB_NODELIST";

@@ -31,7 +31,8 @@ use hopmap_mpi_environment::{
 use super::calibrate::{Plan, alone_sampling, stream_sampling};
 use super::sampling::{Record, Sampling, Timing};
 use super::tournament::{Part, Steps, parts};
-use crate::params::{MachineError, ProbeParams};
+use crate::params::ProbeParams;
+use hopmap_machines::params::MachineError;
 
 /// Measures between the ranks that a launcher starts; `false` if it was stopped early.
 pub(crate) fn probe_ranks(

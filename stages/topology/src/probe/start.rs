@@ -11,7 +11,7 @@ use hopmap_model::Context;
 use hopmap_process::{Capture, Group, for_each_line};
 
 use crate::agent::VERSION;
-use crate::params::MachineError;
+use hopmap_machines::params::MachineError;
 
 /// Placeholder for the host name in a command.
 const HOST: &str = "{host}";
