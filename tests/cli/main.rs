@@ -45,6 +45,7 @@ mod init;
 mod inputs;
 mod instance;
 mod job;
+mod kept;
 mod launch_check;
 mod launcher;
 mod launcher_lost;
