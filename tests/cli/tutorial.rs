@@ -103,6 +103,13 @@ fn every_command_does_what_is_shown() {
     TUTORIALS.iter().for_each(|name| follow(&sandbox, name));
 }
 
+#[test]
+fn a_topology_is_published_overnight_as_shown() {
+    let sandbox = Sandbox::new();
+    std::os::unix::fs::symlink(project(), sandbox.path().join("hopmap")).unwrap();
+    follow(&sandbox, "overnight");
+}
+
 /// Types the commands of a tutorial, from the folder in which each begins.
 fn follow(sandbox: &Sandbox, name: &str) {
     let page = project().join(format!("docs/tutorials/{name}.md"));
