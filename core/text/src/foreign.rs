@@ -13,9 +13,9 @@ use crate::input::Input;
 pub struct Foreign {
     /// Their number.
     pub count: usize,
-    /// The number of the first one, from one.
+    /// The number of the first one with words, from one: a banner begins with dashes.
     pub line: usize,
-    /// The first one.
+    /// Its text.
     pub first: String,
 }
 
@@ -44,10 +44,10 @@ impl Foreign {
         let is_one = || is_foreign(&String::from_utf8_lossy(&input.rest()[..length]));
         let Some(length) = banner.flatten().or_else(|| is_one().then_some(length)) else { return 0 };
         let text = String::from_utf8_lossy(&input.rest()[..length]);
-        let first = text.lines().map(str::trim).find(|line| !is_rule(line.as_bytes())).unwrap_or_default();
-        let first = || Self { count: 0, line: behind + 1, first: first.to_owned() };
+        let mut numbered = (behind + 1..).zip(text.lines().map(str::trim));
+        let (line, first) = numbered.find(|(_, line)| !is_rule(line.as_bytes())).unwrap_or_default();
         let lines = text.lines().count();
-        sum.get_or_insert_with(first).count += lines;
+        sum.get_or_insert_with(|| Self { count: 0, line, first: first.to_owned() }).count += lines;
         input.pass(length);
         lines
     }

@@ -24,6 +24,8 @@ pub struct Lines<'a> {
     is_whole: fn(&[u8]) -> bool,
     is_cut: bool,
     skips_foreign: bool,
+    /// What comments begin with, if they may look like lines of other programs.
+    comment: Option<u8>,
     foreign: Option<Foreign>,
     text: String,
     /// Number of the last line, from one.
@@ -69,6 +71,7 @@ impl<'a> Lines<'a> {
             is_whole: |_| false,
             is_cut: false,
             skips_foreign: false,
+            comment: None,
             foreign: None,
             text: String::new(),
             number: 0,
@@ -110,6 +113,12 @@ impl<'a> Lines<'a> {
     #[must_use]
     pub fn without_foreign(self) -> Self {
         Self { skips_foreign: true, ..self }
+    }
+
+    /// A line that begins with this byte is a comment of the file, whatever it says.
+    #[must_use]
+    pub fn commented_by(self, mark: u8) -> Self {
+        Self { comment: Some(mark), ..self }
     }
 
     /// The lines of other programs that were skipped so far.
@@ -261,7 +270,9 @@ impl<'a> Lines<'a> {
                 Some(end) => end + 1,
                 None => self.read_line()?,
             };
-            if !self.skips_foreign || are_numbers(&self.input.rest()[..length]) {
+            let line = &self.input.rest()[..length];
+            let is_comment = self.comment.is_some() && line.first().copied() == self.comment;
+            if !self.skips_foreign || is_comment || are_numbers(line) {
                 return Ok(length);
             }
             match Foreign::pass(&mut self.foreign, &mut self.input, length, self.number) {

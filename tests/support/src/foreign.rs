@@ -21,7 +21,7 @@ const FOREIGN: [&str; 13] = [
 ];
 
 /// The text with such lines at these places, each a line of the text and one of the others, both modulo their number: the
-/// bytes, the number of the others, and the first of them, from one. The last line may lack its end then.
+/// bytes, the number of the others, and the first of them that has words, from one. The last line may lack its end then.
 #[must_use]
 pub fn with_foreign_lines(text: &str, places: &[(usize, usize)], is_cut: bool) -> (Vec<u8>, usize, usize) {
     let mut lines: Vec<&str> = text.lines().collect();
@@ -30,7 +30,8 @@ pub fn with_foreign_lines(text: &str, places: &[(usize, usize)], is_cut: bool) -
     }
     let others = lines.iter().filter(|line| FOREIGN.contains(line));
     let count = others.map(|other| other.lines().count()).sum();
-    let first = lines.iter().position(|line| FOREIGN.contains(line)).map_or(0, |first| first + 1);
+    let first = lines.iter().position(|line| FOREIGN.contains(line)).unwrap_or_default();
+    let first = first + if lines[first].starts_with("--") { 2 } else { 1 };
     let is_cut = is_cut && lines.last().is_some_and(|last| FOREIGN.contains(last));
     let bytes = (lines.join("\n") + if is_cut { "" } else { "\n" }).into_bytes().into_iter();
     (bytes.map(|byte| if byte == b'~' { 0xe9 } else { byte }).collect(), count, first)

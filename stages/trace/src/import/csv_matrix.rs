@@ -44,7 +44,7 @@ fn place_of(name: &str) -> Option<usize> {
 
 /// Reads a matrix. The number of ranks is `ranks`, or the highest rank in the file plus one.
 fn read(path: &Path, ranks: Option<u32>, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
     let (mut columns, mut matrix, mut highest) = (None, Matrix::default(), None);
     while let Some(line) = lines.next_filled()? {
         if line.text.starts_with('#') {

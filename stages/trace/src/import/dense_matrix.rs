@@ -215,7 +215,7 @@ fn may_be_pairs(form: &Form, rows: &[Row<'_>]) -> bool {
     let pair = |fields: &[&str]| Some((rank(fields[0])?, rank(fields[1])?));
     let pairs = rows.iter().filter_map(|(_, fields)| pair(fields)).filter(|(one, other)| one != other);
     let is_empty = |(row, (_, fields)): (usize, &Row<'_>)| fields[row].parse::<f64>() == Ok(0.0);
-    !form.are_rows_named
+    form.words == 0
         && (3..=4).contains(&form.ranks)
         && pairs.collect::<BTreeSet<_>>().len() == rows.len()
         && !rows.iter().enumerate().all(is_empty)
@@ -224,7 +224,7 @@ fn may_be_pairs(form: &Form, rows: &[Row<'_>]) -> bool {
 /// Reads a matrix.
 fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     let form = form(path, cx)?;
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
     let mut accumulator = Accumulator::default();
     accumulator.see(to_u32(form.ranks) - 1);
     let (mut row, mut is_header) = (0, form.names.is_some());

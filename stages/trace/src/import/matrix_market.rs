@@ -42,7 +42,7 @@ struct Banner {
 
 /// Reads a matrix.
 fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'%');
     let banner = banner(&mut lines)?;
     let (line, messages, (ranks, entries)) = messages_and_size(&mut lines)?;
     if messages.as_ref().is_some_and(|messages| messages.len() as u64 != entries) {

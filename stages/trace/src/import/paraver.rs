@@ -54,7 +54,7 @@ type Computing = Vec<Option<u64>>;
 
 /// Reads a trace.
 fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
+    let lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
     let mut lines = lines.may_be_cut(allow_truncated, CUT).whole_if(has_all_fields);
     let header = header(lines.next_filled_or(|| NO_HEADER.to_owned())?)?;
     let mut accumulator = Accumulator::default();

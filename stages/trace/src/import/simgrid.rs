@@ -97,7 +97,7 @@ pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
 
 /// The files with the actions: the file itself, or those it lists.
 fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
     let mut folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     let mut files = Vec::new();
     let mut seen = HashSet::new();
@@ -238,7 +238,7 @@ fn each_action<'a>(
     cx: &Context<'a>,
     mut visit: impl FnMut(Line<'_>, &Action<'_>) -> Result<(), FileError>,
 ) -> Result<Lines<'a>, FileError> {
-    let lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
+    let lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
     let mut lines = lines.may_be_cut(allow_truncated, CUT).whole_if(|line| line.ends_with(b" finalize"));
     while let Some(line) = lines.next_filled()? {
         let mut words = line.words().peekable();

@@ -132,3 +132,12 @@ fn silent_ranks_can_be_added_but_ranks_cannot_be_removed() {
     let refused = files.read(|params| params.ranks = Some(0)).result.unwrap_err();
     assert_eq!(refused.0, "`ranks` = 0 is out of range");
 }
+
+/// Once such comments were lines of other programs.
+#[test]
+fn comments_may_look_like_messages() {
+    for comment in ["%srun: error: a b", "% srun a", "%Warning: a b", "%% 12:00:00 a"] {
+        let log = matrix("integer", "general", &format!("{comment}\n2 2 1\n1 2 5\n")).auto().log;
+        assert!(!log.iter().any(|line| line.contains("other programs")), "{comment} {log:?}");
+    }
+}
