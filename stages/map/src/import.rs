@@ -266,6 +266,9 @@ const LOGICAL: &str = "give the logical numbers of cores, such as `slot=3`, `slo
 const CORES: &str = "cores count from zero on every host, or on every socket if one is given; sockets are the outermost groups of \
                      the machine's levels inside a host";
 
+const ONE_SOCKET: &str = "the machine has no sockets inside its hosts: write the numbers of cores on the host, `slot=0,2` in place of \
+                          `slot=0:0;1:0`, or use a machine with a level of sockets, such as `shape = \"2,2,2\"`";
+
 /// Reads ranks in any order, and counts those with several cores.
 fn rankfile<'t>(
     lines: impl Iterator<Item = Line<'t>>,
@@ -331,8 +334,12 @@ impl Cores<'_> {
         let found: Option<Vec<Part>> = cores.into_iter().map(|cores| self.part(cores, host)).collect();
         found.ok_or_else(|| {
             let (name, slots) = (self.machine.name(host), host.slots);
-            line.error(format!("host `{name}` with {slots} slots has no core `{}`", shown(text)))
-                .with_help(CORES)
+            let (one, help) = match text.contains(':') && self.machine.sockets(host).len() == 1 {
+                true => (" of one socket", ONE_SOCKET),
+                false => ("", CORES),
+            };
+            line.error(format!("host `{name}` with {slots} slots{one} has no core `{}`", shown(text)))
+                .with_help(help)
         })
     }
 

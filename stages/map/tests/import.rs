@@ -95,7 +95,7 @@ fn rank_files_name_cores_of_hosts_or_of_sockets() {
         ("rank 1=a slot=4", "host `a.x` with 4 slots has no core `4`"),
         ("rank 1=a slot=2:0", "host `a.x` with 4 slots has no core `2:0`"),
         ("rank 1=a slot=0:2", "host `a.x` with 4 slots has no core `0:2`"),
-        ("rank 1=10.0.0.3 slot=1:0", "host `10.0.0.3` with 3 slots has no core `1:0`"),
+        ("rank 1=10.0.0.3 slot=1:0", "host `10.0.0.3` with 3 slots of one socket has no core `1:0`"),
         ("rank 1=a slot=0:0:0", "`0:0:0` is not a list of cores"),
         ("rank 1=a slot=", "`` is not a list of cores"),
         ("rank 1=a slot=1-4", "host `a.x` with 4 slots has no core `1-4`"),
@@ -111,6 +111,9 @@ fn rank_files_name_cores_of_hosts_or_of_sockets() {
     ] {
         assert_eq!(refused(&format!("rank 0=a slot=0\n{line}\n"), 2), format!("2: {error}"));
     }
+    let flat =
+        read_placement(b"rank 0=10.0.0.3 slot=0:0;1:0", PlacementFormat::Auto, 1, &machine()).unwrap_err();
+    assert!(flat.help_text().contains("`slot=0,2` in place of `slot=0:0;1:0`"), "{}", flat.help_text());
     assert_eq!(
         refused("rank 0=a slot=0\nrank 2=a slot=1\n", 3),
         "2: rank 1 is missing; the program has 3 ranks"
