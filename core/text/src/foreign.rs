@@ -128,7 +128,7 @@ pub fn is_foreign(line: &str) -> bool {
     if MESSAGES.split('|').any(begins)
         || WORDS.contains(&line)
         || is_framed
-        || is_logged(line)
+        || behind_time(line).is_some()
         || is_bracketed(line)
         || is_typed(line)
     {
@@ -163,8 +163,10 @@ fn is_row(text: &str) -> bool {
     text.contains(',') && !text.contains(' ')
 }
 
-/// Whether a line begins with a time, or as one of dmesg with seconds (`[ 12.000001] `), and has a message.
-fn is_logged(line: &str) -> bool {
+/// What a log says behind the time at the beginning of a line, `2026-11-29 12:00:00,123 …` or `[12:00:00] …`, or behind the seconds
+/// of dmesg, `[ 12.000001] …`.
+#[must_use]
+pub fn behind_time(line: &str) -> Option<&str> {
     let rest = line.strip_prefix('[').unwrap_or(line);
     let is_like = |(byte, shape): (u8, u8)| match shape {
         b'9' => byte.is_ascii_digit(),
@@ -176,11 +178,11 @@ fn is_logged(line: &str) -> bool {
         // A fraction and a zone, but not the rest of an address such as 10:22:33:44:55:66.
         let rest = &rest[time.len()..];
         let message = rest.trim_start_matches(|c: char| c.is_ascii_digit() || ".,+-:Z]".contains(c));
-        return !rest.starts_with(':') && message.starts_with(char::is_whitespace);
+        return message.strip_prefix(char::is_whitespace).filter(|_| !rest.starts_with(':'));
     }
-    // Seconds of dmesg.
     let fraction = rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
-    fraction.len() > 9 && fraction.bytes().zip(*b".999999] A").all(is_like)
+    let is_time = fraction.len() > 9 && fraction.bytes().zip(*b".999999] A").all(is_like);
+    is_time.then(|| &fraction[9..])
 }
 
 /// Whether a line is one of Open MPI, `[host:4711] …` or `[host][[4711,1],2][file.c:7:function] …`, or one of the log of

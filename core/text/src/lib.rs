@@ -11,7 +11,7 @@ mod words;
 
 pub use counts::{bytes, counted, noun_of, shown};
 pub use error::FileError;
-pub use foreign::{Foreign, is_foreign, without_foreign};
+pub use foreign::{Foreign, behind_time, is_foreign, without_foreign};
 pub use input::{head, opened, read, read_text, unpacked, utf8};
 pub use lines::{Line, Lines, WithoutForeign, foreign_lines, lines_of};
 pub use words::{Words, closest};
