@@ -8,8 +8,8 @@
 //! n2,20,0,0
 //! ```
 //!
-//! Numbers are separated by commas, semicolons, tabs or blanks. Names of columns and rows are optional. Sums of rows and
-//! columns are refused, as are three or four lines that may be pairs of ranks with their bytes, unless the format is given.
+//! Numbers are separated by commas, semicolons, tabs or blanks. Names of columns and rows are optional; those of rows are those of
+//! the columns, or number them: `0:`, `rank 0`, `P0`. Sums of rows and columns are refused, as are three or four lines that may be pairs of ranks with their bytes, unless the format is given.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -54,7 +54,10 @@ const MOST_BYTES: usize = 1 << 20;
 struct Form {
     /// Names of the columns, if any.
     names: Option<Vec<String>>,
-    are_rows_named: bool,
+    /// Words of the names of rows: two in `rank 0`.
+    words: usize,
+    /// The number in the name of the first row, if it has one.
+    first: Option<u64>,
     ranks: usize,
 }
 
@@ -69,20 +72,35 @@ impl Form {
             .rev()
             .max_by_key(|row| (alike(row), is_number(row.1[0])))
             .map_or(first, |(_, fields)| fields);
+        // The same word before the number of every rank: `rank 0`, `rank 1`.
+        let same = lines.iter().filter(|(_, fields)| fields[0] == row[0]).count();
+        let is_worded = row.len() > 2
+            && same + 1 >= lines.len().max(3)
+            && !is_number(row[0])
+            && bare(row[1]).parse::<u64>().is_ok();
+        let is_row = is_worded && first[0] == row[0] && first.len() == row.len();
+        let (first, row) = (&first[usize::from(is_row)..], &row[usize::from(is_worded)..]);
         let are_names =
             |fields: &[&str]| fields.iter().filter(|field| !is_number(field)).count() * 2 > fields.len();
         let (is_wide, is_next) = (first.len() == row.len(), first.len() + 1 == row.len());
-        let begins_with_name = !is_number(row[0]) && !are_names(&row[1..]);
+        let begins_with_name = is_worded || (!is_number(row[0]) && !are_names(&row[1..]));
         let is_name = !is_number(first[0]) && !first[0].starts_with(|c: char| c.is_ascii_digit());
+        let number = numbered(row[0]).map(|(_, number)| number.to_string());
+        let is_counted = number.is_some_and(|number| first[1..].contains(&number.as_str()));
         let is_corner = is_wide
             && is_name
-            && (first[1..].contains(&row[0]) || (begins_with_name && are_names(&first[1..])));
+            && (first[1..].contains(&bare(row[0]))
+                || (begins_with_name && are_names(&first[1..]))
+                || (numbered(first[0]).is_none() && is_counted));
         let has_header =
             is_corner || is_next || are_names(&first[usize::from(is_wide && begins_with_name)..]);
         let are_rows_named = is_corner || begins_with_name || is_next;
         let columns = first[usize::from(is_corner)..].iter().map(|name| (*name).to_owned()).collect();
         let ranks = row.len() - usize::from(are_rows_named);
-        Some(Self { names: has_header.then_some(columns), are_rows_named, ranks })
+        let words = usize::from(are_rows_named) + usize::from(is_worded);
+        let name = lines.get(usize::from(has_header)).zip(words.checked_sub(1));
+        let first = name.and_then(|((_, fields), last)| Some(numbered(fields.get(last)?)?.1));
+        Some(Self { names: has_header.then_some(columns), words, first, ranks })
     }
 
     /// Refuses sums, and names that number the ranks in another order, as programs sort them: `0, 1, 10, 11, 2`.
@@ -91,12 +109,10 @@ impl Form {
             return Err(format!("the line has {} names, but others {} numbers", names.len(), self.ranks));
         }
         self.names.iter().flatten().try_for_each(|name| check_name(name))?;
-        let number = |name: &String| {
-            let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-            Some((stem.to_owned(), name[stem.len()..].parse::<u64>().ok()?))
-        };
         let names = self.names.iter().flatten();
-        let Some(numbers) = names.map(number).collect::<Option<Vec<_>>>() else { return Ok(()) };
+        let Some(numbers) = names.map(|name| numbered(name)).collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
         let wrong = numbers.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[0].1 > pair[1].1);
         match wrong {
             Some([(stem, high), (_, low)]) => {
@@ -108,9 +124,15 @@ impl Form {
 
     /// The numbers of a row.
     fn numbers<'f, 'l>(&self, row: usize, fields: &'f [&'l str]) -> Result<&'f [&'l str], String> {
-        let numbers = fields.get(usize::from(self.are_rows_named)..).unwrap_or_default();
-        fields[..fields.len() - numbers.len()].iter().try_for_each(|name| check_name(name))?;
+        let (name, numbers) = fields.split_at(self.words.min(fields.len()));
+        let name = name.join(" ");
+        let number = numbered(&name).map(|(_, number)| number);
+        let in_order = self.first.filter(|first| *first < 2).map(|first| first + row as u64);
+        let is_in_order = number.is_some() && number == in_order;
         if numbers.len() != self.ranks || row >= self.ranks {
+            if !is_in_order {
+                check_name(&name)?;
+            }
             let (found, ranks) = (numbers.len(), self.ranks);
             return Err(match (wrong(numbers), row < ranks) {
                 (Some(problem), _) => problem,
@@ -118,14 +140,37 @@ impl Form {
                 (None, false) => format!("the matrix has {ranks} columns, but more lines"),
             });
         }
-        match self.names.as_ref().filter(|_| self.are_rows_named).map(|names| names.get(row)) {
-            Some(name) if name.map(String::as_str) != Some(fields[0]) => {
-                let (name, other) = (shown(fields[0]), shown(name.map_or("nothing", String::as_str)));
+        let column = self.names.as_ref().and_then(|names| names.get(row)).filter(|_| self.words > 0);
+        let is_of_column = |column: &String| {
+            let other = numbered(column).map(|(_, number)| number);
+            column == bare(&name) || (is_in_order && other.is_none_or(|other| number == Some(other)))
+        };
+        match column {
+            Some(column) if is_of_column(column) => Ok(numbers),
+            Some(column) => {
+                check_name(bare(&name))?;
+                let (name, other) = (shown(&name), shown(column));
                 Err(format!("the row is `{name}`, but column {} is `{other}`", row + 1))
             }
-            _ => Ok(numbers),
+            None if is_in_order => Ok(numbers),
+            None if number.is_some() && name.contains([' ', ':']) => {
+                Err(format!("the row is `{}`, but rows are numbered in order from 0 or 1", shown(&name)))
+            }
+            None => check_name(&name).map(|()| numbers),
         }
     }
+}
+
+/// A name of a row without the colon behind it.
+fn bare(name: &str) -> &str {
+    name.trim_end_matches(':')
+}
+
+/// The number at the end of a name, and what is before it.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let name = bare(name);
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    Some((stem, name[stem.len()..].parse().ok()?))
 }
 
 fn is_number(field: &str) -> bool {
@@ -184,7 +229,7 @@ pub(super) fn judged(sample: &Sample<'_>) -> Option<Result<(), (usize, String)>>
     }
     let form = Form::of(&all[..all.len().min(FIRST)])?;
     let rows = &all[usize::from(form.names.is_some())..];
-    let fields = rows.iter().flat_map(|(_, fields)| &fields[usize::from(form.are_rows_named)..]);
+    let fields = rows.iter().flat_map(|(_, fields)| &fields[form.words.min(fields.len())..]);
     let numbers = fields.clone().filter(|field| is_number(field)).count();
     if form.ranks < 2 || numbers * 2 <= fields.count() {
         return None;
@@ -246,7 +291,7 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
 
 /// The form of the matrix, from its first lines.
 fn form(path: &Path, cx: &Context<'_>) -> Result<Form, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
     let (mut first, mut bytes) = (Vec::new(), 0);
     while (first.len() < 2 || (first.len() < FIRST && bytes < MOST_BYTES))
         && let Some(line) = lines.next_filled()?

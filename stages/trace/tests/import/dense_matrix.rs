@@ -56,6 +56,49 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn names_of_rows_may_number_the_ranks(
+        (ranks, numbers) in (2..6usize).prop_flat_map(|n| (Just(n), prop::collection::vec(0..9u64, n * n))),
+        (before, behind) in prop::sample::select(vec![
+            ("", ":"), ("rank ", ""), ("rank ", ":"), ("P", ""), ("P", ":"),
+        ]),
+        (base, separator) in (0..2usize, prop::sample::select(vec![",", ";", "\t", "  "])),
+        header in prop::sample::select(vec![None, Some(""), Some("rank"), Some("from/to")]),
+        (one, other) in (0..6usize, 1..6usize),
+    ) {
+        let parted = |fields: &[String]| fields.join(separator) + "\n";
+        let number = |rank: usize| (rank + base).to_string();
+        let mut lines: Vec<String> = Vec::new();
+        if let Some(corner) = header {
+            // Blanks part no empty corner.
+            let corner = (separator != "  " || !corner.is_empty()).then(|| corner.to_owned());
+            lines.push(parted(&corner.into_iter().chain((0..ranks).map(number)).collect::<Vec<_>>()));
+        }
+        let mut expected = Vec::new();
+        for (source, row) in numbers.chunks(ranks).enumerate() {
+            let name = format!("{before}{}{behind}", number(source));
+            lines.push(parted(&std::iter::once(name).chain(row.iter().map(u64::to_string)).collect::<Vec<_>>()));
+            let pairs = (0..).zip(row).filter(|(_, bytes)| **bytes > 0);
+            expected.extend(pairs.map(|(destination, bytes)| (source as u32, destination, 1, *bytes)));
+        }
+        let read = Files::one(lines.concat()).auto();
+        prop_assert!(read.result.is_ok(), "{} {:?}", lines.concat(), read.result);
+        prop_assert_eq!(read.pairs(), expected, "{}", lines.concat());
+        // Rows in another order, and two of a name.
+        let rows = usize::from(header.is_some());
+        let (one, other) = (one % ranks, (one + 1 + other % (ranks - 1)) % ranks);
+        if header.is_some() || before != "P" || !behind.is_empty() {
+            let mut twice = lines.clone();
+            twice[rows + one] = lines[rows + other].clone();
+            lines.swap(rows + one, rows + other);
+            for wrong in [lines.concat(), twice.concat()] {
+                prop_assert!(Files::one(&wrong).auto().result.is_err(), "{}", wrong);
+            }
+        }
+    }
+}
+
 /// Lines of a matrix, the line that is named, and why.
 const NEARLY: &str = "0 1 2/1 0/2 1 0 | 2 | the line has 2 numbers, but others have 3
 0,1/1,0/1,1 | 3 | the matrix has 2 columns, but more lines
@@ -71,6 +114,8 @@ a,0,1/b,1,0/sum,1,1 | 3 | `sum` is not a rank: delete its column and its row
 ,0,1,2/0,0,1,2/2,1,0,2/1,2,1,0 | 3 | the row is `2`, but column 2 is `1`
 a b c/0 1/1 0 | 1 | the line has 3 names, but others 2 numbers
 step 1: done/0 1 2/1 0 2/2 1 0 | 1 | `1:` is not a name of a rank: delete the line if it is a message
+0: 0 1 2/1: 1 0 2/3: 2 1 0 | 3 | the row is `3:`, but rows are numbered in order from 0 or 1
+0: 0 1 2/step: 1 0 2/2: 2 1 0 | 2 | `step:` is not a name of a rank: delete the line if it is a message
 - 1 2/3 - 4/5 6 - | 1 | `-` in column 1 is not a number: write 0 where there is no message
 0 1 2/3 x 4/5 6 0 | 2 | `x` in column 2 is not a number: write 0 where there is no message
 0 1/1 0/done | 3 | `done` is not a number";
