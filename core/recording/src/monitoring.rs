@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use hopmap_text::{FileError, Line, Lines};
+use hopmap_text::{FileError, Foreign, Line, Lines};
 use rayon::prelude::*;
 
 use crate::description::Method;
@@ -100,12 +100,14 @@ impl Recording {
         let found = profiles(path)?;
         let read: Vec<Result<Profile, FileError>> =
             found.par_iter().map(|(rank, path)| Profile::read(path, *rank)).collect();
-        let (mut traffic, mut histogram, mut present) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut traffic, mut histogram, mut present, mut foreign) =
+            (Vec::new(), Vec::new(), Vec::new(), None);
         for (profile, (rank, _)) in read.into_iter().zip(&found) {
             let profile = profile?;
             present.extend((!profile.is_empty).then_some(*rank));
             traffic.extend(profile.traffic);
             histogram.extend(profile.histogram);
+            Foreign::add(&mut foreign, profile.foreign.as_ref());
         }
         let highest = traffic.iter().map(|line: &Traffic| line.source.max(line.destination)).max();
         let highest = highest.max(found.last().map(|(rank, _)| *rank)).unwrap_or(0);
@@ -126,6 +128,7 @@ impl Recording {
             calls: Vec::new(),
             counted: Vec::new(),
             incomplete: some(missing, "no profile of"),
+            foreign,
         })
     }
 }
@@ -137,11 +140,13 @@ struct Profile {
     histogram: Vec<(u32, u32, u32, u64)>,
     /// The file has not even a header.
     is_empty: bool,
+    foreign: Option<Foreign>,
 }
 
 impl Profile {
     fn read(path: &Path, rank: u32) -> Result<Self, FileError> {
-        let mut lines = Lines::open(path, HINT)?.may_be_cut(false, CUT);
+        let lines = Lines::open(path, HINT)?.lossy().without_foreign().commented_by(b'#');
+        let mut lines = lines.may_be_cut(false, CUT);
         let mut profile = Self { is_empty: true, ..Self::default() };
         let mut classes = BTreeMap::new();
         // Open MPI 2 writes no headers.
@@ -178,6 +183,7 @@ impl Profile {
             let problem = format!("the profile ends before its last section, `{LAST}`");
             return Err(FileError::new(problem, CUT).in_file(path));
         }
+        profile.foreign = lines.foreign().cloned();
         let bins = classes.into_iter();
         profile.histogram =
             bins.map(|((partner, class), messages)| (rank, partner, class, messages)).collect();

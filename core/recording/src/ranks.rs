@@ -141,6 +141,7 @@ fn merged(parts: Vec<Part>, ranks: u32, numbers: Numbers) -> Recording {
         calls,
         counted: Vec::new(),
         incomplete: None,
+        foreign: None,
     };
     recording.with_reasons(incomplete)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use hopmap_text::Foreign;
 use rayon::prelude::*;
 
 use crate::collective::CollectiveKind;
@@ -27,6 +28,8 @@ pub struct Recording {
     pub counted: Vec<CollectiveKind>,
     /// Why it is not complete, if it is not.
     pub incomplete: Option<String>,
+    /// Lines of other programs that were skipped.
+    pub foreign: Option<Foreign>,
 }
 
 /// A rank.

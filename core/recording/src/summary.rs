@@ -132,6 +132,7 @@ mod tests {
             calls: Vec::new(),
             counted: Vec::new(),
             incomplete: incomplete.map(str::to_owned),
+            foreign: None,
         }
     }
 

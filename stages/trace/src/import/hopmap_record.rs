@@ -7,7 +7,7 @@ use std::path::Path;
 use hopmap_model::{Context, InputPath, TaskGraph};
 use hopmap_recording::{Choice, Converted, Recording, files, is_recording};
 
-use super::reader::{Options, Reader};
+use super::reader::{Options, Reader, warn_of_foreign};
 use crate::archive::log_count;
 use crate::error::TraceError;
 use crate::params::Collectives;
@@ -33,6 +33,7 @@ pub(super) fn graph(
     options: Options,
     cx: &Context<'_>,
 ) -> Result<TaskGraph, TraceError> {
+    warn_of_foreign(recording.foreign.as_ref(), cx);
     if let Some(reason) = &recording.incomplete {
         cx.log(format_args!("warning: the recording is incomplete: {reason}"));
     }

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph, to_u32};
-use hopmap_text::{FileError, Line, Lines, shown};
+use hopmap_text::{FileError, Foreign, Line, Lines, shown};
 
 use super::ipm::is_send;
 use super::reader::{self, Reader};
@@ -57,7 +57,8 @@ struct Profile {
 
 /// Whether a file is a profile.
 fn is_profile(head: &str) -> bool {
-    let words = head.lines().next().and_then(|line| line.trim().split_once(' '));
+    let mut lines = head.lines().map(str::trim).filter(|line| !line.is_empty());
+    let words = lines.next().and_then(|line| line.split_once(' '));
     words.is_some_and(|(number, rest)| number.parse::<u64>().is_ok() && rest.starts_with(TEMPLATED))
 }
 
@@ -88,10 +89,12 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     }
     let nodes: BTreeSet<u32> = profiles.iter().map(|profile| profile.node).collect();
     let (collectives, silent) = (sums.collectives, sums.senders.values().filter(|sent| **sent == 0).count());
+    let foreign = sums.foreign.take();
     let graph = sums.into_graph();
     if let Some(missing) = (0..to_u32(graph.ranks())).find(|node| !nodes.contains(node)) {
         return Err(refuse(format!("`profile.{missing}.0.0` is missing")));
     }
+    reader::warn_of_foreign(foreign.as_ref(), cx);
     reader::warn_of_collectives(collectives, cx);
     log_count(
         cx,
@@ -151,11 +154,13 @@ struct Sums {
     processes: Vec<(u32, Process)>,
     /// The longest inclusive time of a function, in microseconds.
     longest: Option<f64>,
+    foreign: Option<Foreign>,
 }
 
 impl Sums {
     fn add(&mut self, profile: &Profile, cx: &Context<'_>) -> Result<(), FileError> {
-        let mut lines = Lines::open(&profile.path, HINT)?.with(cx).lossy().may_be_cut(false, COPY);
+        let lines = Lines::open(&profile.path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
+        let mut lines = lines.may_be_cut(false, COPY);
         self.accumulator.see(profile.node);
         let line = next_of(&mut lines, "functions")?;
         let (functions, kind) = counted(line)?;
@@ -179,14 +184,16 @@ impl Sums {
             next_of(&mut lines, "aggregates")?;
         }
         // TAU leaves this part out if it is empty, as that of threads that call no MPI is.
-        let Some(line) = lines.next_filled()? else { return Ok(()) };
-        let (events, _) = counted(line)?;
+        let events = lines.next_filled()?.map_or(Ok(0), |line| Ok(counted(line)?.0))?;
         if events > 0 {
             next_of(&mut lines, "user events")?;
         }
         for _ in 0..events {
             self.event(next_of(&mut lines, "user events")?, profile.node)?;
         }
+        // Lines of other programs may be last.
+        lines.next_filled()?;
+        Foreign::add(&mut self.foreign, lines.foreign());
         Ok(())
     }
 

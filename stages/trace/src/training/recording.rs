@@ -106,6 +106,7 @@ impl Checked {
             // `traffic` has the messages of all-to-alls with sizes.
             counted: CollectiveKind::of_name(Operation::AllToAllV.name()).into_iter().collect(),
             incomplete: Some(self.doubts.incomplete.join("; ")).filter(|reasons| !reasons.is_empty()),
+            foreign: None,
         }
     }
 }

@@ -7,7 +7,7 @@ use hopmap_test_support::{given_data, with_foreign_lines};
 use hopmap_trace::{Format, ImportParams};
 use proptest::prelude::*;
 
-use super::{Files, Read, clog2, import, training};
+use super::{Files, Read, clog2, import, record, tau, training};
 use crate::support::Listener;
 
 /// A file or folder of the reports, if they are here.
@@ -135,7 +135,7 @@ fn archives_and_profiles_of_score_p_are_named_for_what_they_are() {
 }
 
 /// Files in text formats; `~` becomes a Latin-1 letter.
-const TEXTS: [fn() -> Files; 12] = [
+const TEXTS: [fn() -> Files; 14] = [
     || Files::one(format!("# ~\n{}", super::simgrid::TAGGED)),
     || Files::one(format!("{}# ~\n{}", super::paraver::HEADER, super::paraver::RECORDS)),
     || Files::one("%%MatrixMarket matrix coordinate integer general\n% ~\n2 2 1\n1 2 7\n"),
@@ -148,6 +148,8 @@ const TEXTS: [fn() -> Files; 12] = [
     training::flight_recorder,
     training::inspector,
     training::chakra,
+    tau::sample,
+    record::profiles,
 ];
 
 proptest! {
@@ -159,7 +161,8 @@ proptest! {
     ) {
         let files = TEXTS[sample]();
         let whole = files.auto();
-        let names: Vec<&String> = files.names.iter().filter(|name| !name.contains(".et")).collect();
+        let is_text = |name: &&String| !name.contains(".et") && *name != "tau.conf";
+        let names: Vec<&String> = files.names.iter().filter(is_text).collect();
         let path = files.path(names[file.index(names.len())]);
         let (bytes, count, first) = with_foreign_lines(&std::fs::read_to_string(&path).unwrap(), &places, is_cut);
         std::fs::write(path, bytes).unwrap();
