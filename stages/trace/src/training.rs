@@ -7,6 +7,7 @@
 mod agreement;
 mod calls;
 pub(crate) mod chakra;
+mod documents;
 mod error;
 pub(crate) mod flight_recorder;
 pub(crate) mod inspector;

@@ -10,6 +10,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::documents::Documents;
 use super::error::UNKNOWN;
 use super::lenient::Lenient;
 
@@ -74,17 +75,18 @@ impl Repaired {
     }
 }
 
-/// A file from its begin, without lines of other programs or made valid if requested.
+/// A file from its begin, without lines of other programs, in documents and outside of them, or made valid if requested.
 fn source<'f, 'c: 'f>(
     path: &Path,
     cx: &Context<'c>,
     is_lenient: bool,
-    foreign: Option<&'f mut Option<Foreign>>,
+    foreign: Option<&'f mut [Option<Foreign>; 2]>,
 ) -> Result<Box<dyn BufRead + 'f>, FileError> {
     let source: Box<dyn BufRead + 'f> = match (open(path, cx)?, foreign) {
         (source, None) => source,
-        (source, Some(foreign)) => {
-            Box::new(BufReader::with_capacity(BUFFER, WithoutForeign::new(source, foreign)))
+        (source, Some([inside, outside])) => {
+            let lines = BufReader::with_capacity(BUFFER, WithoutForeign::new(source, inside));
+            Box::new(BufReader::with_capacity(BUFFER, Documents::new(lines, outside)))
         }
     };
     Ok(match is_lenient {
@@ -93,8 +95,8 @@ fn source<'f, 'c: 'f>(
     })
 }
 
-/// What is read from a file, and again leniently if it is not valid JSON, as tools write it, and without lines of other
-/// programs, which no line of valid JSON looks like.
+/// What is read from a file, and again leniently if it is not valid JSON, as tools write it, and without the text of other
+/// programs, which no part of valid JSON looks like.
 fn parsed<T>(
     path: &Path,
     cx: &Context<'_>,
@@ -106,22 +108,25 @@ fn parsed<T>(
     let wrong = |read: &T| error(read).is_some_and(|error| error.is_syntax() || error.is_data());
     let mut read = parse(source(path, cx, false, None)?);
     for skips in [false, true] {
-        let mut foreign = None;
+        let mut foreign = [None, None];
         if skips {
             let without = parse(source(path, cx, false, Some(&mut foreign))?);
-            let Some(_) = &foreign else { break };
+            if foreign == [None, None] {
+                break;
+            }
             read = without;
         }
         if let Some(strict) = error(&read).filter(|error| error.is_syntax() && !cx.should_stop()) {
             let strict = damaged(path, strict);
-            read = parse(source(path, cx, true, skips.then_some(&mut None))?);
+            read = parse(source(path, cx, true, skips.then_some(&mut [None, None]))?);
             if !wrong(&read) {
                 repaired.files += 1;
                 repaired.first.get_or_insert(strict);
             }
         }
         if !wrong(&read) || cx.should_stop() {
-            Foreign::add(&mut repaired.foreign, foreign.as_ref());
+            foreign.sort_by_key(|lines| lines.as_ref().map(|lines| lines.line));
+            foreign.iter().for_each(|lines| Foreign::add(&mut repaired.foreign, lines.as_ref()));
             break;
         }
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, InputPath};
 use hopmap_text::{head, without_foreign};
 
+use super::documents::from_first;
 use super::error::{NAME_RANKS, RECORD_ALL};
 use crate::archive::entries;
 use crate::error::TraceError;
@@ -186,7 +187,8 @@ fn is_begun(file: &Path, like: fn(&str) -> bool) -> bool {
 }
 
 fn is_like(head: &[u8], like: fn(&str) -> bool) -> bool {
-    like(&without_foreign(String::from_utf8_lossy(head).trim_start_matches('\u{feff}')))
+    let text = String::from_utf8_lossy(head);
+    like(from_first(&without_foreign(text.trim_start_matches('\u{feff}'))))
 }
 
 #[cfg(test)]

@@ -152,6 +152,17 @@ const TEXTS: [fn() -> Files; 14] = [
     record::profiles,
 ];
 
+/// Lines that programs print beside JSON, which nothing else tells from a file.
+const PRINTED: [&str; 7] = [
+    "done",
+    "[rank0]: started",
+    "[0] step 1",
+    "{'loss': 2.5}",
+    "t",
+    "0 of 4 {\"a\": [",
+    "srun: error: killed",
+];
+
 proptest! {
     #[test]
     fn lines_of_other_programs_and_bytes_of_latin_1_are_no_part_of_a_trace(
@@ -171,5 +182,43 @@ proptest! {
         let said = format!("warning: lines of other programs, skipped: {count}, the first in line {first}: ");
         prop_assert_eq!(read.log.iter().filter(|line| line.starts_with(&said)).count(), 1, "{:?}", read.log);
         prop_assert_eq!(read.log.len(), whole.log.len() + 1);
+    }
+
+    /// Once text behind the last brace was refused, in its line or in the next.
+    #[test]
+    fn text_around_json_is_no_part_of_it(
+        (sample, file) in (0..4usize, any::<prop::sample::Index>()),
+        before in prop::collection::vec(0..PRINTED.len(), 0..3),
+        behind in prop::collection::vec(0..PRINTED.len(), 1..4),
+        in_line in any::<bool>(),
+    ) {
+        let files = [training::chakra, training::kineto, training::flight_recorder, training::inspector][sample]();
+        let whole = files.auto();
+        let names: Vec<&String> = files.names.iter().filter(|name| !name.contains(".et")).collect();
+        let path = files.path(names[file.index(names.len())]);
+        let json = std::fs::read_to_string(&path).unwrap();
+        let printed = |lines: &[usize]| lines.iter().map(|line| PRINTED[*line].to_owned() + "\n").collect::<String>();
+        let end = if in_line { "" } else { "\n" };
+        std::fs::write(&path, printed(&before) + json.trim_end() + end + &printed(&behind)).unwrap();
+        let read = files.auto();
+        prop_assert_eq!(read.result, whole.result);
+        let first = if before.is_empty() { json.trim_end().lines().count() + usize::from(!in_line) } else { 1 };
+        let count = before.len() + behind.len();
+        let said = format!("warning: lines of other programs, skipped: {count}, the first in line {first}: ");
+        prop_assert_eq!(read.log.iter().filter(|line| line.starts_with(&said)).count(), 1, "{:?}", read.log);
+        prop_assert_eq!(read.log.len(), whole.log.len() + 1);
+    }
+}
+
+/// What is damaged or may be another document is no text of a program.
+#[test]
+fn a_second_document_is_refused() {
+    for behind in ["}", ", \"a\": 1}", "{}", "[1, 2]", "[", "12", "\"a\""] {
+        let files = training::flight_recorder();
+        let path = files.path(&files.names[0]);
+        let json = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, json.trim_end().to_owned() + behind).unwrap();
+        let (problem, _) = files.auto().result.unwrap_err();
+        assert!(problem.ends_with(": trailing characters"), "{behind} {problem}");
     }
 }
