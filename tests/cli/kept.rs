@@ -19,7 +19,8 @@ fn a_store_of_an_older_version_is_up_to_date() {
     assert!(planned.contains("ring: nothing to do"), "{planned}");
     let ran = sandbox.seen(&[&["run", "--locked"], &with[..]].concat());
     assert!(ran.contains("4 of 4 up to date"), "{ran}");
-    let shown = sandbox.stdout(&["show", "linear", "--store", "store", "--table", "ranks", "--format", "csv"]);
+    let shown =
+        sandbox.stdout(&["show", "linear", "--store", "store", "--table", "ranks", "--format", "csv"]);
     assert_eq!(shown.lines().count(), 17, "{shown}");
 }
 

@@ -26,6 +26,11 @@ pub enum TraceError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Recording(#[from] RecordingError),
+    /// Traces of a training job are invalid.
+    #[cfg(feature = "training")]
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Training(#[from] hopmap_training::error::TrainingError),
     /// An output table cannot be written, or a stored artifact cannot be read.
     #[error(transparent)]
     #[diagnostic(transparent)]

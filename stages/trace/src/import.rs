@@ -17,6 +17,10 @@ mod reader;
 mod simgrid;
 mod task_graph;
 mod tau;
+#[cfg(feature = "training")]
+mod training;
+#[cfg(not(feature = "training"))]
+#[path = "import/without_training.rs"]
 mod training;
 
 use std::num::NonZeroU32;

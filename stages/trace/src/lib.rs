@@ -48,7 +48,6 @@ mod params;
 mod program;
 mod selection;
 mod stage;
-mod training;
 
 pub use error::TraceError;
 pub use import::{Format, ImportParams};

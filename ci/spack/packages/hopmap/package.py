@@ -26,6 +26,7 @@ class Hopmap(CargoPackage):
     variant("route", default=True, description="Routes and forwarding tables (route/*)")
     variant("schedule", default=True, description="Schedules of tasks (schedule/*)")
     variant("checkpoint", default=True, description="Checkpoint stores (checkpoint/*)")
+    variant("training", default=True, description="Traces of training jobs")
     variant("metis", default=True, description="METIS as a partitioner, for comparison")
     variant("highs", default=False, description="HiGHS, for exact routing")
     variant("mpi", default=False, description="Run searches as MPI ranks")
@@ -50,7 +51,7 @@ class CargoBuilder(cargo.CargoBuilder):
     @property
     def build_args(self):
         features = {
-            "route": "route", "schedule": "schedule", "checkpoint": "checkpoint",
+            "route": "route", "schedule": "schedule", "checkpoint": "checkpoint", "training": "training",
             "metis": "metis", "highs": "highs", "otf2": "libotf2",
         }
         wanted = [feature for variant, feature in features.items() if self.spec.satisfies(f"+{variant}")]

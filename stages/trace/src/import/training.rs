@@ -1,4 +1,4 @@
-//! Traces of training jobs; [`crate::training`] describes their files.
+//! Traces of training jobs; [`hopmap_training`] describes their files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,29 +10,31 @@ use hopmap_recording::Converted;
 use super::hopmap_record;
 use super::reader::{Options, Reader};
 use crate::error::TraceError;
-use crate::training::{self, Checked, begins, chakra, flight_recorder, inputs, inspector, kineto};
+use hopmap_training::job::Checked;
+use hopmap_training::ranks::{begins, inputs};
+use hopmap_training::{chakra, flight_recorder, inspector, kineto};
 
 pub(super) static CHAKRA: Reader = Reader {
     recognises: |sample| chakra::recognises(sample.path, sample.is_folder),
-    files: chakra::files,
+    files: |path| Ok(chakra::files(path)?),
     read: |path, options, cx| graph((path, &chakra::read(path, false, cx)?), options, cx),
 };
 
 pub(super) static FLIGHT_RECORDER: Reader = Reader {
     recognises: |sample| begins(sample.path, flight_recorder::FORMAT),
-    files: |path| inputs(path, flight_recorder::FORMAT),
+    files: |path| Ok(inputs(path, flight_recorder::FORMAT)?),
     read: |path, options, cx| graph((path, &flight_recorder::read(path, cx)?), options, cx),
 };
 
 pub(super) static KINETO: Reader = Reader {
     recognises: |sample| begins(sample.path, kineto::FORMAT),
-    files: |path| inputs(path, kineto::FORMAT),
+    files: |path| Ok(inputs(path, kineto::FORMAT)?),
     read: |path, options, cx| graph((path, &kineto::read(path, cx)?), options, cx),
 };
 
 pub(super) static INSPECTOR: Reader = Reader {
     recognises: |sample| begins(sample.path, inspector::FORMAT),
-    files: |path| inputs(path, inspector::FORMAT),
+    files: |path| Ok(inputs(path, inspector::FORMAT)?),
     read: |path, options, cx| {
         graph((path, &inspector::read(path, options.allow_truncated, cx)?), options, cx)
     },
@@ -77,5 +79,5 @@ pub(super) fn kineto_program(path: &Path, cx: &Context<'_>) -> Result<Program, E
 fn program(job: &Checked, cx: &Context<'_>) -> Result<Program, Error> {
     job.log(cx);
     let recorded = job.recorded_s().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    Ok(Program { recorded, ..training::program(job, cx)? })
+    Ok(Program { recorded, ..hopmap_training::program::program(job, cx)? })
 }

@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, InputPath};
 use hopmap_text::{head, without_foreign};
 
-use super::documents::from_first;
-use super::error::{NAME_RANKS, RECORD_ALL};
-use crate::archive::entries;
-use crate::error::TraceError;
+use crate::documents::from_first;
+use crate::error::{NAME_RANKS, RECORD_ALL, TrainingError, entries};
 
 /// In place of an ending: files whose names end in `_` and the rank, if a folder has none with another ending. PyTorch
 /// writes them as pickles, beside which there may be the JSON that they were converted to.
@@ -25,11 +23,11 @@ const LOOKED_INTO: usize = 8;
 const LEVELS: usize = 4;
 
 /// A format: the endings of its files, and whether a file begins like one of them.
-pub(crate) type Format = (&'static [&'static str], fn(&str) -> bool);
+pub type Format = (&'static [&'static str], fn(&str) -> bool);
 
 /// The files of a folder whose names end like those of a format, by name, or if it has none, those of the folders in it, as
 /// if it has one and they have more. Others beside them, above or below are named and left out. A file is itself.
-pub(crate) fn files_of(path: &Path, format: Format, cx: &Context<'_>) -> Result<Vec<PathBuf>, TraceError> {
+pub(crate) fn files_of(path: &Path, format: Format, cx: &Context<'_>) -> Result<Vec<PathBuf>, TrainingError> {
     if path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
@@ -75,7 +73,7 @@ pub(crate) fn files_of(path: &Path, format: Format, cx: &Context<'_>) -> Result<
     // Others alone are refused with what they lack.
     let files = if files.is_empty() { others } else { files };
     let problem = || format!("has no file that ends in `{}`", format.0.join("`, `"));
-    if files.is_empty() { Err(TraceError::of(path, problem(), RECORD_ALL)) } else { Ok(files) }
+    if files.is_empty() { Err(TrainingError::of(path, problem(), RECORD_ALL)) } else { Ok(files) }
 }
 
 /// Whether a file is like those of a format, or else unreadable, or too long or too short to tell.
@@ -103,7 +101,7 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 /// The files under their names, so that moving the folder does not change keys.
-pub(crate) fn inputs(path: &Path, format: Format) -> Result<Vec<InputPath>, TraceError> {
+pub fn inputs(path: &Path, format: Format) -> Result<Vec<InputPath>, TrainingError> {
     let files = files_of(path, format, &Context::detached())?;
     if path.is_file() {
         return Ok(vec![InputPath::named(path, "trace")]);
@@ -163,21 +161,21 @@ pub(crate) fn by_rank(
     path: &Path,
     format: Format,
     cx: &Context<'_>,
-) -> Result<BTreeMap<u32, PathBuf>, TraceError> {
+) -> Result<BTreeMap<u32, PathBuf>, TrainingError> {
     let mut ranks = BTreeMap::new();
     for file in files_of(path, format, cx)? {
         let rank = rank_of(path, &file)
-            .ok_or_else(|| TraceError::of(&file, "does not end in the number of its rank", NAME_RANKS))?;
+            .ok_or_else(|| TrainingError::of(&file, "does not end in the number of its rank", NAME_RANKS))?;
         if let Some(other) = ranks.insert(rank, file.clone()) {
             let problem = format!("is of rank {rank}, like `{}`", other.display());
-            return Err(TraceError::of(&file, problem, RECORD_ALL));
+            return Err(TrainingError::of(&file, problem, RECORD_ALL));
         }
     }
     Ok(ranks)
 }
 
 /// Whether one of the first files of a folder, or a file, begins like those of a format.
-pub(crate) fn begins(path: &Path, format: Format) -> bool {
+pub fn begins(path: &Path, format: Format) -> bool {
     let files = files_of(path, format, &Context::detached());
     files.is_ok_and(|files| files.iter().take(LOOKED_INTO).any(|file| is_begun(file, format.1)))
 }

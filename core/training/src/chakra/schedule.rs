@@ -6,14 +6,14 @@ use std::collections::{BinaryHeap, HashMap};
 
 use hopmap_model::{Context, to_u32};
 
-use super::super::calls::{Moment, Rank, What};
-use super::super::spans::merged;
+use crate::calls::{Moment, Rank, What};
+use crate::spans::merged;
 
 const NONE: u32 = u32::MAX;
 
 /// What runs one node at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Resource {
+pub(crate) enum Resource {
     Processor,
     Accelerator,
     Group(u32),
@@ -23,7 +23,7 @@ pub(super) enum Resource {
 
 /// The nodes of a rank, in the order of the file.
 #[derive(Debug, Default)]
-pub(super) struct Nodes {
+pub(crate) struct Nodes {
     /// Ids with their nodes.
     ids: Vec<(u64, u32)>,
     /// Resource by number, duration in seconds, and index of the call, of every node.
@@ -36,7 +36,7 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         id: u64,
         resource: Resource,
@@ -58,7 +58,7 @@ impl Nodes {
 
     /// The rank: its calls in the order of their starts, and when it computes. The error is a dependency on a node
     /// that does not exist, or a cycle.
-    pub(super) fn schedule(mut self, calls: &[What], cx: &Context<'_>) -> Result<Rank, String> {
+    pub(crate) fn schedule(mut self, calls: &[What], cx: &Context<'_>) -> Result<Rank, String> {
         let (before, starts) = self.resolve()?;
         let mut waiting: Vec<u32> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let after = Followers::new(&before, &starts);

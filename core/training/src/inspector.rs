@@ -12,19 +12,17 @@ use std::path::Path;
 use hopmap_model::{CollectiveOperation as Operation, Context};
 use serde::Deserialize;
 
-use super::calls::{Rank, Split, What};
-use super::error::{damaged, lacking};
-use super::job::{Checked, Job, Numbered};
-use super::json::{self, Repaired};
-use super::kinds::kind;
-use super::kineto;
-use super::names::{Named, named};
-use super::ranks::{Format, files_of};
-use crate::archive::{CUT, warn_of_cut};
-use crate::error::TraceError;
+use crate::calls::{Rank, Split, What};
+use crate::error::{CUT, TrainingError, damaged, lacking};
+use crate::job::{Checked, Job, Numbered};
+use crate::json::{self, Repaired};
+use crate::kinds::kind;
+use crate::kineto;
+use crate::names::{Named, named};
+use crate::ranks::{Format, files_of};
 
 /// The files.
-pub(crate) const FORMAT: Format = (&[".log", ".jsonl", ".gz"], recognises);
+pub const FORMAT: Format = (&[".log", ".jsonl", ".gz"], recognises);
 
 #[derive(Debug, Deserialize)]
 struct Record {
@@ -95,7 +93,7 @@ enum Done {
 }
 
 /// Reads all files.
-pub(crate) fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<Checked, TraceError> {
+pub fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<Checked, TrainingError> {
     let (mut cut, mut repaired) = (0, Repaired::default());
     let mut communicators: BTreeMap<String, Communicator> = BTreeMap::new();
     let mut recorded: Recorded = BTreeMap::new();
@@ -128,7 +126,9 @@ pub(crate) fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Resu
         }
     }
     repaired.log(cx);
-    warn_of_cut(cut, cx);
+    if cut > 0 {
+        cx.log(format_args!("warning: files that end within a line or record, which is left out: {cut}"));
+    }
     job(path, &communicators, recorded)
 }
 
@@ -165,7 +165,7 @@ fn job(
     path: &Path,
     communicators: &BTreeMap<String, Communicator>,
     recorded: Recorded,
-) -> Result<Checked, TraceError> {
+) -> Result<Checked, TrainingError> {
     let ranks = global_ranks(path, communicators, recorded.len())?;
     let mut job = Job::default();
     let mut groups = BTreeMap::new();
@@ -186,7 +186,7 @@ fn job(
                 format!("has operation {number} of communicator {id} twice for process {pid} of {host}");
             let help =
                 "remove copies of logs from the folder, such as packed ones beside those that are not packed";
-            return Err(TraceError::of(path, problem, help));
+            return Err(TrainingError::of(path, problem, help));
         }
         let mut calls = Vec::with_capacity(operations.len());
         for (id, number, done) in operations {
@@ -234,20 +234,20 @@ fn global_ranks(
     path: &Path,
     communicators: &BTreeMap<String, Communicator>,
     processes: usize,
-) -> Result<BTreeMap<Id, u32>, TraceError> {
+) -> Result<BTreeMap<Id, u32>, TrainingError> {
     let different = |communicator: &Communicator| {
         communicator.processes.values().collect::<BTreeSet<_>>().len() == communicator.processes.len()
     };
     if let Some((id, _)) = communicators.iter().find(|(_, communicator)| !different(communicator)) {
         let problem =
             format!("has several ranks of communicator {id} in one process, whose order is unknown");
-        return Err(TraceError::of(path, problem, "start a process per GPU"));
+        return Err(TrainingError::of(path, problem, "start a process per GPU"));
     }
     let has_all = |communicator: &&Communicator| communicator.processes.len() == processes;
     let world = communicators.values().find(has_all).ok_or_else(|| {
         let problem =
             format!("has no communicator with all {processes} processes, so that their ranks are unknown");
-        TraceError::of(
+        TrainingError::of(
             path,
             problem,
             "record an operation of all ranks too, such as the barrier before the first step",

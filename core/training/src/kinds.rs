@@ -19,15 +19,15 @@ const KINDS: [(&str, &str); 9] = [
 /// Kind of a group of all ranks.
 const WORLD: &str = "world";
 /// Kind of messages between two ranks of no described group.
-pub(super) const POINT_TO_POINT: &str = "p2p";
+pub(crate) const POINT_TO_POINT: &str = "p2p";
 /// Most descriptions that are kinds.
-pub(super) const MOST_KINDS: usize = 64;
+pub(crate) const MOST_KINDS: usize = 64;
 /// Longest name of a kind.
 const LONGEST: usize = 64;
 
 /// The kind of a group by its description, or else by its name, such as `tp0`. `None` if neither says it; PyTorch
 /// describes groups as `undefined` if the program does not.
-pub(super) fn kind(description: Option<&str>, name: &str) -> Option<String> {
+pub(crate) fn kind(description: Option<&str>, name: &str) -> Option<String> {
     if let Some(description) = description.filter(|text| !["", "undefined"].contains(text)) {
         return Some(known(description).map_or_else(|| readable(description), str::to_owned));
     }
@@ -36,7 +36,7 @@ pub(super) fn kind(description: Option<&str>, name: &str) -> Option<String> {
 }
 
 /// The kind of a group that has no description: its size, and the distance of its ranks if it is always the same.
-pub(super) fn shape(members: &[u32], ranks: usize) -> String {
+pub(crate) fn shape(members: &[u32], ranks: usize) -> String {
     if members.len() == ranks {
         return WORLD.to_owned();
     }

@@ -26,7 +26,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
 /// Valid JSON from a source that is nearly valid.
-pub(super) struct Lenient<R> {
+pub(crate) struct Lenient<R> {
     source: R,
     text: Text,
     done: Vec<u8>,
@@ -56,7 +56,7 @@ struct Text {
 }
 
 impl<R: BufRead> Lenient<R> {
-    pub(super) fn new(source: R) -> Self {
+    pub(crate) fn new(source: R) -> Self {
         let text = Text { place: Place::Outside(Vec::new()), comma: false, part: Vec::new() };
         Self { source, text, done: Vec::new(), passed: 0, has_ended: false }
     }

@@ -13,34 +13,33 @@ use std::path::Path;
 
 use hopmap_model::CollectiveOperation as Operation;
 
-use super::calls::{Rank, Split, What};
-use super::error::{RECORD_ALL, damaged};
-use crate::error::TraceError;
+use crate::calls::{Rank, Split, What};
+use crate::error::{RECORD_ALL, TrainingError, damaged};
 
 /// Members of a group in messages.
 const NAMED: usize = 4;
 
 /// The groups of a job.
-pub(super) struct Groups<'a> {
-    pub(super) members: &'a [Vec<u32>],
+pub(crate) struct Groups<'a> {
+    pub(crate) members: &'a [Vec<u32>],
     /// Their kinds.
-    pub(super) names: Vec<&'a str>,
+    pub(crate) names: Vec<&'a str>,
     /// Numbers of their first operations.
-    pub(super) first: &'a [u64],
+    pub(crate) first: &'a [u64],
     /// Operations that were left out before, as some members lack them.
-    pub(super) dropped: u64,
+    pub(crate) dropped: u64,
     /// Lower bound on the operations of groups of which no rank has any.
-    pub(super) unseen: u64,
-    pub(super) path: &'a Path,
+    pub(crate) unseen: u64,
+    pub(crate) path: &'a Path,
 }
 
 /// What is not as it should be.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Doubts {
+pub(crate) struct Doubts {
     /// What some ranks lack.
-    pub(super) incomplete: Vec<String>,
+    pub(crate) incomplete: Vec<String>,
     /// Operations with shards of different sizes.
-    pub(super) uneven: Option<String>,
+    pub(crate) uneven: Option<String>,
 }
 
 /// An operation of a rank: its rank, and the index of its call.
@@ -64,7 +63,7 @@ fn unsent(ranks: &[Rank]) -> u64 {
 impl Groups<'_> {
     /// Checks that members of a group call the same operations in the same order. Calls that only some members
     /// have, because a trace ends earlier, are left out.
-    pub(super) fn agree(&self, ranks: &mut [Rank]) -> Result<Doubts, TraceError> {
+    pub(crate) fn agree(&self, ranks: &mut [Rank]) -> Result<Doubts, TrainingError> {
         let mut sequences: Vec<BTreeMap<u32, Vec<Place>>> = vec![BTreeMap::new(); self.members.len()];
         for (rank, Rank { calls, .. }) in (0..).zip(&*ranks) {
             for (index, call) in (0..).zip(calls) {
@@ -120,7 +119,7 @@ impl Groups<'_> {
         ranks: &mut [Rank],
         (group, index): (usize, usize),
         places: &[Place],
-    ) -> Result<Option<String>, TraceError> {
+    ) -> Result<Option<String>, TrainingError> {
         let of = |ranks: &[Rank], (rank, call): Place| match ranks[rank as usize].calls[call as usize] {
             What::Collective { operation: Operation::AllToAllV, sent, .. } => (Operation::AllToAll, sent),
             What::Collective { operation, sent, .. } => (operation, sent),
@@ -137,7 +136,7 @@ impl Groups<'_> {
             let problem = format!(
                 "contradicts itself: operation {number} of the {name} is `{called}` on rank {rank} and `{operation}` on rank {one}"
             );
-            return Err(TraceError::of(self.path, problem, RECORD_ALL));
+            return Err(TrainingError::of(self.path, problem, RECORD_ALL));
         }
         let differing = other(&|(_, sent)| sent != first.1);
         let describe = |(one, (_, sent)): (u32, (Operation, u64))| {
@@ -164,7 +163,7 @@ impl Groups<'_> {
                 let problem = format!("contradicts itself: {}", describe(differing));
                 let help =
                     "record the same steps on all ranks: with different sizes this operation has no meaning";
-                Err(TraceError::of(self.path, problem, help))
+                Err(TrainingError::of(self.path, problem, help))
             }
         }
     }

@@ -10,9 +10,9 @@ use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::documents::Documents;
-use super::error::UNKNOWN;
-use super::lenient::Lenient;
+use crate::documents::Documents;
+use crate::error::UNKNOWN;
+use crate::lenient::Lenient;
 
 /// Bytes per read.
 const BUFFER: usize = 1 << 18;
@@ -38,7 +38,7 @@ impl<R: Read> Read for Observed<'_, R> {
 }
 
 /// A file, unpacked if it is packed with gzip.
-pub(super) fn open<'a>(path: &Path, cx: &Context<'a>) -> Result<Box<dyn BufRead + 'a>, FileError> {
+pub(crate) fn open<'a>(path: &Path, cx: &Context<'a>) -> Result<Box<dyn BufRead + 'a>, FileError> {
     let failed = |error| FileError::unreadable(path, &error);
     let file = open_input(path).map_err(failed)?;
     let total = file.metadata().map_or(0, |metadata| metadata.len());
@@ -52,7 +52,7 @@ pub(super) fn open<'a>(path: &Path, cx: &Context<'a>) -> Result<Box<dyn BufRead 
 
 /// The files that are no JSON, but were read like it.
 #[derive(Debug, Default)]
-pub(super) struct Repaired {
+pub(crate) struct Repaired {
     files: usize,
     /// What is wrong with the first one.
     first: Option<FileError>,
@@ -62,7 +62,7 @@ pub(super) struct Repaired {
 
 impl Repaired {
     /// Says so once.
-    pub(super) fn log(&self, cx: &Context<'_>) {
+    pub(crate) fn log(&self, cx: &Context<'_>) {
         if let Some(foreign) = &self.foreign {
             cx.log(format_args!("warning: {foreign}"));
         }
@@ -134,7 +134,7 @@ fn parsed<T>(
 }
 
 /// Reads a document from its begin to its end.
-pub(super) fn read<'de, T>(
+pub(crate) fn read<'de, T>(
     path: &Path,
     cx: &Context<'_>,
     seed: impl DeserializeSeed<'de, Value = T> + Copy,
@@ -148,7 +148,7 @@ pub(super) fn read<'de, T>(
 }
 
 /// Reads the documents of a file, one after the other, up to the first error.
-pub(super) fn read_all<T: DeserializeOwned>(
+pub(crate) fn read_all<T: DeserializeOwned>(
     path: &Path,
     cx: &Context<'_>,
     repaired: &mut Repaired,
@@ -162,13 +162,13 @@ pub(super) fn read_all<T: DeserializeOwned>(
 }
 
 /// Whether a file ends within a value, or the data of a packed one does.
-pub(super) fn is_cut(error: &serde_json::Error) -> bool {
+pub(crate) fn is_cut(error: &serde_json::Error) -> bool {
     error.is_eof() || error.io_error_kind() == Some(io::ErrorKind::UnexpectedEof)
 }
 
 /// An error with the position in the document.
 #[cold]
-pub(super) fn damaged(path: &Path, error: &serde_json::Error) -> FileError {
+pub(crate) fn damaged(path: &Path, error: &serde_json::Error) -> FileError {
     let text = error.to_string();
     let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
     let (line, column) = (Some(error.line()), Some(error.column()).filter(|column| *column > 0));
@@ -176,10 +176,10 @@ pub(super) fn damaged(path: &Path, error: &serde_json::Error) -> FileError {
 }
 
 /// Calls a function for every element of an array, one after the other.
-pub(super) struct Each<T, F>(F, PhantomData<T>);
+pub(crate) struct Each<T, F>(F, PhantomData<T>);
 
 impl<T, F> Each<T, F> {
-    pub(super) fn new(with: F) -> Self {
+    pub(crate) fn new(with: F) -> Self {
         Self(with, PhantomData)
     }
 }
@@ -208,7 +208,7 @@ impl<'de, T: DeserializeOwned, F: FnMut(T) -> Result<(), String>> Visitor<'de> f
 }
 
 /// The text of a value: a number may be text, and text a number.
-pub(super) fn text<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
+pub(crate) fn text<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String>, D::Error> {
     Ok(match Value::deserialize(source)? {
         Value::Null => None,
         Value::String(text) => Some(text),
@@ -217,7 +217,7 @@ pub(super) fn text<'de, D: Deserializer<'de>>(source: D) -> Result<Option<String
 }
 
 /// A number, or its text; not a number if it is something else.
-pub(super) fn real<'de, D: Deserializer<'de>>(source: D) -> Result<f64, D::Error> {
+pub(crate) fn real<'de, D: Deserializer<'de>>(source: D) -> Result<f64, D::Error> {
     let number = match Value::deserialize(source)? {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.trim().parse().ok(),
@@ -227,7 +227,7 @@ pub(super) fn real<'de, D: Deserializer<'de>>(source: D) -> Result<f64, D::Error
 }
 
 /// A number of ranks, or its text.
-pub(super) fn whole<'de, D: Deserializer<'de>>(source: D) -> Result<Option<u32>, D::Error> {
+pub(crate) fn whole<'de, D: Deserializer<'de>>(source: D) -> Result<Option<u32>, D::Error> {
     let number = |text: String| {
         text.trim().parse().map_err(|_| serde::de::Error::custom(format!("`{text}` is not a rank")))
     };
@@ -236,11 +236,11 @@ pub(super) fn whole<'de, D: Deserializer<'de>>(source: D) -> Result<Option<u32>,
 
 /// Ranks as a list, or as the text of a list, as PyTorch writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(super) struct Ranks(#[serde(deserialize_with = "text")] Option<String>);
+pub(crate) struct Ranks(#[serde(deserialize_with = "text")] Option<String>);
 
 impl Ranks {
     /// The ranks; the error says what is wrong with them.
-    pub(super) fn list(&self) -> Result<Vec<u32>, String> {
+    pub(crate) fn list(&self) -> Result<Vec<u32>, String> {
         let text = self.0.as_deref().unwrap_or_default().trim();
         let text = text.trim_start_matches('[').trim_end_matches(']');
         if text.contains("...") {

@@ -19,15 +19,13 @@ use hopmap_text::FileError;
 use prost::Message;
 use serde::Deserialize;
 
-use super::calls::{Rank, Split, What};
-use super::error::damaged;
-use super::job::{Checked, Job};
-use super::json;
-use super::kinds::kind;
-use super::names::of_chakra;
-use super::ranks::{Format, by_rank, files_of, inputs};
-use crate::archive::check_stop;
-use crate::error::TraceError;
+use crate::calls::{Rank, Split, What};
+use crate::error::{TrainingError, check_stop, damaged};
+use crate::job::{Checked, Job};
+use crate::json;
+use crate::kinds::kind;
+use crate::names::of_chakra;
+use crate::ranks::{Format, by_rank, files_of, inputs};
 use schedule::{Nodes, Resource};
 
 /// The files, and that of the groups.
@@ -140,7 +138,7 @@ struct Listed {
 }
 
 /// Whether a folder has files of this format.
-pub(crate) fn recognises(path: &Path, is_folder: bool) -> bool {
+pub fn recognises(path: &Path, is_folder: bool) -> bool {
     match is_folder {
         true => files_of(path, FORMAT, &Context::detached()).is_ok(),
         false => FORMAT.0.iter().any(|ending| path.to_string_lossy().ends_with(ending)),
@@ -148,7 +146,7 @@ pub(crate) fn recognises(path: &Path, is_folder: bool) -> bool {
 }
 
 /// The files of a job.
-pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, TraceError> {
+pub fn files(path: &Path) -> Result<Vec<InputPath>, TrainingError> {
     let mut files = inputs(path, FORMAT)?;
     files.extend(groups(path).map(|file| InputPath::named(file, GROUPS[0])));
     Ok(files)
@@ -160,7 +158,7 @@ fn groups(path: &Path) -> Option<PathBuf> {
 }
 
 /// Reads the traces of all ranks; `timed` schedules their nodes in time.
-pub(crate) fn read(path: &Path, timed: bool, cx: &Context<'_>) -> Result<Checked, TraceError> {
+pub fn read(path: &Path, timed: bool, cx: &Context<'_>) -> Result<Checked, TrainingError> {
     let files = by_rank(path, FORMAT, cx)?;
     let mut reading =
         Reading { job: Job::default(), groups: HashMap::new(), all: (0..to_u32(files.len())).collect() };
@@ -189,7 +187,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn rank(&mut self, file: &Path, rank: u32, timed: bool, cx: &Context<'_>) -> Result<Rank, TraceError> {
+    fn rank(&mut self, file: &Path, rank: u32, timed: bool, cx: &Context<'_>) -> Result<Rank, TrainingError> {
         let mut messages = Messages::open(file, cx)?;
         if messages.next()?.is_none() {
             return Err(damaged(file, "is empty"));
@@ -232,7 +230,7 @@ impl Reading {
     }
 
     /// Takes the groups of a metadata node.
-    fn list_groups(&mut self, node: &Node, file: &Path) -> Result<(), TraceError> {
+    fn list_groups(&mut self, node: &Node, file: &Path) -> Result<(), TrainingError> {
         let values = node.inputs.as_ref().map_or("", |inputs| inputs.values.as_str());
         let (Some(begin), Some(end)) = (values.find("[{"), values.rfind("}]")) else { return Ok(()) };
         if !node.name.contains("process_group:init") || end < begin {
@@ -311,19 +309,19 @@ struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    fn open(path: &Path, cx: &Context<'a>) -> Result<Self, TraceError> {
+    fn open(path: &Path, cx: &Context<'a>) -> Result<Self, TrainingError> {
         Ok(Self { source: json::open(path, cx)?, path: path.to_owned(), buffer: Vec::new(), offset: 0 })
     }
 
     #[cold]
-    fn error(&self, problem: impl AsRef<str>) -> TraceError {
+    fn error(&self, problem: impl AsRef<str>) -> TrainingError {
         let problem = format!("is damaged at byte {}: {}", self.offset, problem.as_ref());
-        TraceError::of(&self.path, problem, "the trace was not written or copied completely")
+        TrainingError::of(&self.path, problem, "the trace was not written or copied completely")
     }
 
     /// The next message; `None` at the end of the file.
-    fn next(&mut self) -> Result<Option<&[u8]>, TraceError> {
-        let unreadable = |path: &Path, error| TraceError::from(FileError::unreadable(path, &error));
+    fn next(&mut self) -> Result<Option<&[u8]>, TrainingError> {
+        let unreadable = |path: &Path, error| TrainingError::from(FileError::unreadable(path, &error));
         let mut length = 0u64;
         for digit in 0..10 {
             let byte = self.source.by_ref().bytes().next();

@@ -12,10 +12,9 @@ use hopmap_model::{
     Collective, CollectiveOperation as Operation, Context, Envelope, Program, ProgramBuilder, to_u32,
 };
 
-use super::calls::{Moment, Rank, What};
-use super::job::Checked;
-use crate::archive::check_stop;
-use crate::error::TraceError;
+use crate::calls::{Moment, Rank, What};
+use crate::error::{TrainingError, check_stop};
+use crate::job::Checked;
 
 /// Bytes that a member sends to a peer and receives from it, by member.
 type Exchanges = Vec<Vec<(u32, u64, u64)>>;
@@ -24,7 +23,7 @@ type Exchanges = Vec<Vec<(u32, u64, u64)>>;
 type Number = (u32, u32);
 
 /// The program of a job.
-pub(crate) fn program(job: &Checked, cx: &Context<'_>) -> Result<Program, TraceError> {
+pub fn program(job: &Checked, cx: &Context<'_>) -> Result<Program, TrainingError> {
     let timelines: Vec<Timeline> = job.ranks.iter().map(Timeline::new).collect();
     let mut overlapped: HashMap<Number, u64> =
         timelines.iter().flat_map(|timeline| &timeline.overlapped).map(|number| (*number, 0)).collect();
@@ -44,7 +43,7 @@ pub(crate) fn program(job: &Checked, cx: &Context<'_>) -> Result<Program, TraceE
     }
     building.builder.finish().map_err(|error| {
         let problem = format!("the messages of the job contradict each other: {error}");
-        TraceError::refused(problem, super::error::RECORD_ALL)
+        TrainingError::refused(problem, super::error::RECORD_ALL)
     })
 }
 
@@ -123,7 +122,7 @@ struct Building<'a> {
 }
 
 impl Building<'_> {
-    fn rank(&mut self, rank: u32, timeline: &Timeline) -> Result<(), TraceError> {
+    fn rank(&mut self, rank: u32, timeline: &Timeline) -> Result<(), TrainingError> {
         let mut requests: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (seconds, moment) in &timeline.moments {
             self.builder.compute(rank, *seconds);
@@ -143,7 +142,7 @@ impl Building<'_> {
     }
 
     /// Starts a call; gives the requests to wait for.
-    fn start(&mut self, rank: u32, call: u32, number: Option<Number>) -> Result<Vec<u32>, TraceError> {
+    fn start(&mut self, rank: u32, call: u32, number: Option<Number>) -> Result<Vec<u32>, TrainingError> {
         let what = self.job.ranks[rank as usize].calls[call as usize];
         let (group, operation, root, sent) = match what {
             What::Send { peer, tag, bytes, .. } => {
@@ -182,7 +181,7 @@ impl Building<'_> {
         operation: Operation,
         root: Option<u32>,
         sent: u64,
-    ) -> Result<Rc<Exchanges>, TraceError> {
+    ) -> Result<Rc<Exchanges>, TrainingError> {
         let key = (group, operation, root, sent);
         if let Some(known) = self.exchanges.get(&key) {
             return Ok(Rc::clone(known));
@@ -198,7 +197,7 @@ impl Building<'_> {
             let pair = pairs[edge.destination as usize].entry(edge.source).or_default();
             pair.1 = pair.1.saturating_add(bytes);
         });
-        messages.map_err(|error| TraceError::refused(error.to_string(), ""))?;
+        messages.map_err(|error| TrainingError::refused(error.to_string(), ""))?;
         let rows = pairs
             .into_iter()
             .map(|pairs| pairs.into_iter().map(|(peer, (out, back))| (peer, out, back)).collect());

@@ -15,18 +15,17 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::calls::{Moment, Rank, Split, What};
-use super::error::damaged;
-use super::job::{Checked, Job};
-use super::json::{self, Each, Ranks, Repaired};
-use super::kinds::kind;
-use super::names::{Named, element_bytes, named};
-use super::ranks::{Format, files_of, likely_rank_of};
-use super::spans::{merged, without};
-use crate::error::TraceError;
+use crate::calls::{Moment, Rank, Split, What};
+use crate::error::{TrainingError, damaged};
+use crate::job::{Checked, Job};
+use crate::json::{self, Each, Ranks, Repaired};
+use crate::kinds::kind;
+use crate::names::{Named, element_bytes, named};
+use crate::ranks::{Format, files_of, likely_rank_of};
+use crate::spans::{merged, without};
 
 /// The files.
-pub(crate) const FORMAT: Format = (&[".json", ".json.gz"], recognises);
+pub const FORMAT: Format = (&[".json", ".json.gz"], recognises);
 
 /// What to do about a trace that does not tell its rank.
 const NO_RANK: &str = "start the profiler after `init_process_group`, and it records the rank; or end the names of the files in their \
@@ -138,7 +137,7 @@ pub(crate) fn recognises(head: &str) -> bool {
 }
 
 /// Reads the traces of all ranks.
-pub(crate) fn read(folder: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
+pub fn read(folder: &Path, cx: &Context<'_>) -> Result<Checked, TrainingError> {
     let mut job = Job::default();
     let (mut size, mut repaired) = (None, Repaired::default());
     let files = files_of(folder, FORMAT, cx)?;
@@ -147,7 +146,7 @@ pub(crate) fn read(folder: &Path, cx: &Context<'_>) -> Result<Checked, TraceErro
         let file = json::read(&path, cx, Document, &mut repaired)?;
         let rank = file.information.rank.or_else(|| likely_rank_of(folder, &path, count));
         let rank = rank.ok_or_else(|| {
-            TraceError::of(
+            TrainingError::of(
                 &path,
                 "has no `distributedInfo` with its rank, and its name does not end in one",
                 NO_RANK,
@@ -223,7 +222,7 @@ impl File {
     }
 
     /// What the rank of the file does, which is one of `files`.
-    fn rank(mut self, job: &mut Job, files: u32, path: &Path) -> Result<Rank, TraceError> {
+    fn rank(mut self, job: &mut Job, files: u32, path: &Path) -> Result<Rank, TrainingError> {
         let has_kernels = self.raw.iter().any(|raw| raw.is_kernel);
         self.raw.retain(|raw| raw.is_kernel == has_kernels);
         self.raw.sort_by(|one, other| one.span.0.total_cmp(&other.span.0));

@@ -7,7 +7,7 @@ use hopmap_text::Foreign;
 use serde::de::IgnoredAny;
 
 /// The documents of a source; other text becomes empty lines, so that the others keep their numbers.
-pub(super) struct Documents<'a, R> {
+pub(crate) struct Documents<'a, R> {
     source: R,
     foreign: &'a mut Option<Foreign>,
     /// Braces and brackets that are open, and whether a string is, of which the next character is escaped.
@@ -20,7 +20,7 @@ pub(super) struct Documents<'a, R> {
 
 impl<'a, R: BufRead> Documents<'a, R> {
     /// `foreign` receives the lines that are left out.
-    pub(super) fn new(source: R, foreign: &'a mut Option<Foreign>) -> Self {
+    pub(crate) fn new(source: R, foreign: &'a mut Option<Foreign>) -> Self {
         let ready = io::Cursor::default();
         Self { source, foreign, depth: 0, in_string: false, is_escaped: false, lines: 0, ready }
     }
@@ -77,7 +77,7 @@ fn is_foreign(text: &[u8]) -> bool {
 }
 
 /// The text from the first document on; all of it if there is none.
-pub(super) fn from_first(text: &str) -> &str {
+pub(crate) fn from_first(text: &str) -> &str {
     let lines = text.split_inclusive('\n');
     let before = lines.take_while(|line| line.trim().is_empty() || is_foreign(line.as_bytes()));
     let rest = &text[before.map(str::len).sum::<usize>()..];

@@ -60,7 +60,7 @@ pub(crate) struct Rank {
 
 impl Rank {
     /// Keeps the first operations of every group.
-    pub(super) fn keep_first(&mut self, common: &[usize]) {
+    pub(crate) fn keep_first(&mut self, common: &[usize]) {
         let mut counts = vec![0; common.len()];
         let is_kept = |call: &What| {
             let What::Collective { group, .. } = *call else { return true };
@@ -84,13 +84,13 @@ impl Rank {
     }
 
     /// An all-to-all in which this rank receives that number of bytes.
-    pub(super) fn receiving(&mut self, bytes: u64) -> Split {
+    pub(crate) fn receiving(&mut self, bytes: u64) -> Split {
         self.splits.push(bytes);
         Split::Received(to_u32(self.splits.len()) - 1)
     }
 
     /// The bytes that this rank receives, if nothing better is known.
-    pub(super) fn received(&self, split: Split) -> Option<u64> {
+    pub(crate) fn received(&self, split: Split) -> Option<u64> {
         match split {
             Split::Received(index) => Some(self.splits[index as usize]),
             Split::Even | Split::Listed(_) => None,
@@ -98,14 +98,14 @@ impl Rank {
     }
 
     /// Lists what every member of a group gets of some bytes, in proportion to weights.
-    pub(super) fn list(&mut self, sent: u64, weights: &[u64]) -> Split {
+    pub(crate) fn list(&mut self, sent: u64, weights: &[u64]) -> Split {
         let start = to_u32(self.splits.len());
         self.splits.extend(shares(sent, weights));
         Split::Listed(start)
     }
 
     /// What every member of a group gets in an all-to-all of some bytes.
-    pub(super) fn shares(&self, sent: u64, split: Split, members: usize) -> Vec<u64> {
+    pub(crate) fn shares(&self, sent: u64, split: Split, members: usize) -> Vec<u64> {
         match split {
             Split::Listed(start) => self.splits[start as usize..][..members].to_vec(),
             Split::Even | Split::Received(_) => shares(sent, &vec![1; members]).collect(),
@@ -113,13 +113,13 @@ impl Rank {
     }
 
     /// Seconds of computation.
-    pub(super) fn computing_s(&self) -> f64 {
+    pub(crate) fn computing_s(&self) -> f64 {
         self.computing.iter().map(|(begin, end)| end - begin).sum()
     }
 }
 
 /// Bytes in proportion to weights; all of them, unless all weights are 0.
-pub(super) fn shares(bytes: u64, weights: &[u64]) -> impl Iterator<Item = u64> {
+pub(crate) fn shares(bytes: u64, weights: &[u64]) -> impl Iterator<Item = u64> {
     let all: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
     let (mut passed, mut given) = (0, 0);
     weights.iter().map(move |weight| {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use hopmap_model::CollectiveOperation as Operation;
 use hopmap_recording::{Calls, CollectiveKind, Kind, Method, Process, Recording, Traffic};
 
-use super::calls::{Rank, What};
-use super::job::Checked;
+use crate::calls::{Rank, What};
+use crate::job::Checked;
 
 /// Equal calls and messages, added up.
 #[derive(Debug, Default)]
@@ -55,7 +55,8 @@ impl Sums {
 
 impl Checked {
     /// The recording of all communication, and those of every kind of group, by its name.
-    pub(crate) fn recordings(&self) -> (Recording, BTreeMap<&str, Recording>) {
+    #[must_use]
+    pub fn recordings(&self) -> (Recording, BTreeMap<&str, Recording>) {
         let mut members: Vec<&Vec<u32>> = self.groups.iter().collect();
         members.sort_unstable();
         members.dedup();

@@ -6,12 +6,10 @@ use std::path::Path;
 use hopmap_collectives::Call as Blocks;
 use hopmap_model::{CollectiveOperation as Operation, Context, to_u32};
 
-use super::agreement::{Doubts, Groups};
-use super::calls::{Rank, What};
-use super::error::{damaged, lacking};
-use super::kinds::{MOST_KINDS, POINT_TO_POINT, shape};
-use crate::error::TraceError;
-use crate::matrix::MAX_RANKS;
+use crate::agreement::{Doubts, Groups};
+use crate::calls::{Rank, What};
+use crate::error::{MAX_RANKS, TrainingError, damaged, lacking};
+use crate::kinds::{MOST_KINDS, POINT_TO_POINT, shape};
 
 /// What all ranks do.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,11 +26,11 @@ pub(crate) struct Job {
     /// Numbers of the first operations of the groups, if the trace has numbers.
     first: Vec<u64>,
     /// Operations with numbers that some members of their group do not have.
-    pub(super) dropped: u64,
+    pub(crate) dropped: u64,
     /// The fewest operations of groups of which no trace has any.
-    pub(super) unseen: u64,
+    pub(crate) unseen: u64,
     /// Sends and receives that their ranks made, but did not keep.
-    pub(super) lost_messages: u64,
+    pub(crate) lost_messages: u64,
 }
 
 impl Job {
@@ -42,7 +40,7 @@ impl Job {
         members: Vec<u32>,
         kind: Option<String>,
         path: &Path,
-    ) -> Result<u32, TraceError> {
+    ) -> Result<u32, TrainingError> {
         let key = (members, self.kind(kind));
         if let Some(number) = self.numbers.get(&key) {
             return Ok(*number);
@@ -77,7 +75,7 @@ impl Job {
     }
 
     /// Adds what a rank does.
-    pub(crate) fn add(&mut self, number: u32, rank: Rank, path: &Path) -> Result<(), TraceError> {
+    pub(crate) fn add(&mut self, number: u32, rank: Rank, path: &Path) -> Result<(), TrainingError> {
         match self.ranks.insert(number, rank) {
             None => Ok(()),
             Some(_) => Err(lacking(path, format!("is a second trace of rank {number}"))),
@@ -86,7 +84,7 @@ impl Job {
 
     /// The ranks in order, of which there are as many as `size` says or groups and messages mention, after
     /// checking that every one has a trace and that members of a group agree.
-    pub(crate) fn checked(mut self, size: Option<u32>, path: &Path) -> Result<Checked, TraceError> {
+    pub(crate) fn checked(mut self, size: Option<u32>, path: &Path) -> Result<Checked, TrainingError> {
         let peers = self.ranks.values().flat_map(|rank| &rank.calls).filter_map(|call| match *call {
             What::Send { peer, .. } | What::Receive { peer, .. } => Some(peer),
             What::Collective { .. } => None,
@@ -126,12 +124,12 @@ impl Job {
     /// Adds calls with their numbers in groups: of collective operations those that all members of the group still have.
     /// Tools that keep the last operations only do not keep the same ones on all ranks. In groups whose
     /// last number is `stated`, or zero, operations count from one, and some may be on no rank.
-    pub(super) fn add_common(
+    pub(crate) fn add_common(
         &mut self,
         kept: BTreeMap<u32, Numbered>,
         stated: &BTreeMap<u32, u64>,
         path: &Path,
-    ) -> Result<(), TraceError> {
+    ) -> Result<(), TrainingError> {
         let number_of = |(group, number, call): &(u32, u64, What)| {
             matches!(call, What::Collective { .. }).then_some((*group, *number))
         };
@@ -172,23 +170,23 @@ impl Job {
 }
 
 /// The calls of a rank with the group and the number of an operation in it, and the rank without them.
-pub(super) type Numbered = (Vec<(u32, u64, What)>, Rank);
+pub(crate) type Numbered = (Vec<(u32, u64, What)>, Rank);
 
 /// A job in which every rank has a trace and all members of a group do the same.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Checked {
-    pub(super) ranks: Vec<Rank>,
-    pub(super) groups: Vec<Vec<u32>>,
+pub struct Checked {
+    pub(crate) ranks: Vec<Rank>,
+    pub(crate) groups: Vec<Vec<u32>>,
     /// Indices of the kinds of the groups.
     kinds: Vec<u32>,
     /// Names of the kinds.
     names: Vec<String>,
-    pub(super) doubts: Doubts,
+    pub(crate) doubts: Doubts,
 }
 
 impl Checked {
     /// The kind of the group of a call.
-    pub(super) fn kind(&self, call: &What) -> &str {
+    pub(crate) fn kind(&self, call: &What) -> &str {
         match *call {
             What::Collective { group, .. } => &self.names[self.kinds[group as usize] as usize],
             What::Send { kind: Some(kind), .. } => &self.names[kind as usize],
@@ -197,12 +195,12 @@ impl Checked {
     }
 
     /// Time of the rank that took longest, if the trace has times.
-    pub(crate) fn recorded_s(&self) -> Option<f64> {
+    pub fn recorded_s(&self) -> Option<f64> {
         self.ranks.iter().filter_map(|rank| rank.duration_s).reduce(f64::max)
     }
 
     /// Logs how long the job took, and what it lacks.
-    pub(crate) fn log(&self, cx: &Context<'_>) {
+    pub fn log(&self, cx: &Context<'_>) {
         if let Some(longest) = self.recorded_s() {
             cx.log(format_args!("the trace lasts {longest:.6} s"));
         }
@@ -213,14 +211,14 @@ impl Checked {
     }
 
     /// Logs that ranks contribute different amounts to an operation.
-    pub(crate) fn log_uneven(&self, cx: &Context<'_>) {
+    pub fn log_uneven(&self, cx: &Context<'_>) {
         if let Some(example) = &self.doubts.uneven {
             cx.log(format_args!("warning: {example}; each rank counts with its own"));
         }
     }
 
     /// The call of a group with the bytes of a block.
-    pub(super) fn blocks(&self, group: u32, operation: Operation, root: Option<u32>, sent: u64) -> Blocks {
+    pub(crate) fn blocks(&self, group: u32, operation: Operation, root: Option<u32>, sent: u64) -> Blocks {
         let processes = to_u32(self.groups[group as usize].len());
         let divided =
             [Operation::AllToAll, Operation::AllToAllV, Operation::ReduceScatterBlock, Operation::Scatter]

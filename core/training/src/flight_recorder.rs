@@ -16,18 +16,17 @@ use hopmap_model::{CollectiveOperation as Operation, Context};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::calls::{Rank, Split, What};
-use super::error::damaged;
-use super::job::{Checked, Job, Numbered};
-use super::json::{self, Ranks, Repaired};
-use super::kinds::kind;
-use super::kineto;
-use super::names::{Named, element_bytes, named};
-use super::ranks::{Format, RANK, by_rank};
-use crate::error::TraceError;
+use crate::calls::{Rank, Split, What};
+use crate::error::{TrainingError, damaged};
+use crate::job::{Checked, Job, Numbered};
+use crate::json::{self, Ranks, Repaired};
+use crate::kinds::kind;
+use crate::kineto;
+use crate::names::{Named, element_bytes, named};
+use crate::ranks::{Format, RANK, by_rank};
 
 /// The files.
-pub(crate) const FORMAT: Format = (&[".json", ".json.gz", RANK], recognises);
+pub const FORMAT: Format = (&[".json", ".json.gz", RANK], recognises);
 
 #[derive(Debug, Deserialize)]
 struct Dump {
@@ -76,7 +75,7 @@ fn recognises(head: &str) -> bool {
 }
 
 /// Reads the dumps of all ranks.
-pub(crate) fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TraceError> {
+pub fn read(path: &Path, cx: &Context<'_>) -> Result<Checked, TrainingError> {
     let mut job = Job::default();
     let mut kept: BTreeMap<u32, Numbered> = BTreeMap::new();
     let (mut repaired, mut stated) = (Repaired::default(), BTreeMap::new());
