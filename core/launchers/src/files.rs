@@ -8,7 +8,7 @@ use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
 use hopmap_model::{HostSlots, LaunchFile, Mapping, Placement};
 
 use crate::error::LaunchError;
-use crate::launch::{Launch, MachinefileStyle, OpenMpi};
+use crate::launch::Launch;
 
 /// Name of the file of HPE Cray MPICH.
 pub const CRAY_FILE: &str = "MPICH_RANK_ORDER";
@@ -26,15 +26,15 @@ pub fn launch_file(
     binds: bool,
 ) -> Result<LaunchFile, LaunchError> {
     match launch {
-        Launch::OpenMpi4 => rankfile(mapping, digest, OpenMpi::V4),
-        Launch::OpenMpi5 => rankfile(mapping, digest, OpenMpi::V5),
+        Launch::OpenMpi4 => rankfile(mapping, digest, "--rankfile {file}"),
+        Launch::OpenMpi5 => rankfile(mapping, digest, "--map-by rankfile:file={file}"),
         Launch::OpenMpiHosts if binds => {
             let problem = "Open MPI does not bind ranks to the cores of a host file";
             Err(LaunchError::new(problem, "use a rank file, or set `bind = false`"))
         }
         Launch::OpenMpiHosts => hostfile(mapping, digest),
-        Launch::Mpich => machinefile(mapping, digest, MachinefileStyle::Mpich, binds),
-        Launch::IntelMpi => machinefile(mapping, digest, MachinefileStyle::Intel, binds),
+        Launch::Mpich => mpich_machinefile(mapping, digest, binds),
+        Launch::IntelMpi => intel_machinefile(mapping, digest, binds),
         Launch::Slurm => slurm_hostfile(mapping, digest, binds),
         Launch::CraySlurm => cray_rank_order(mapping, digest),
         Launch::CrayPals => pals_rank_order(mapping, digest),
@@ -84,7 +84,7 @@ fn common_cores(groups: &[Vec<&Placement>]) -> Result<Vec<u32>, LaunchError> {
 ///
 /// The `slots=` form is not used: it adds up the slots of repeated lines and so loses the rank order. Format: mpirun(1) of
 /// Open MPI 4.1, "Sequential mapping"; unchanged in 5.0.
-pub fn hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+fn hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     check_for_open_mpi(&hosts)?;
     if let Some(host) = hosts.iter().find(|host| is_loopback(host)) {
@@ -103,46 +103,39 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse().is_ok_and(|address: std::net::Ipv4Addr| address.is_loopback())
 }
 
-/// Machine file for Hydra, which assigns ranks line by line.
-///
-/// For MPICH it is a plain file with one host per line and rank, as in GraphHunter. The command starts Hydra's proxies by ssh: in
-/// a Slurm job Hydra would use `srun`, which sorts the hosts.
-///
-/// Intel MPI uses a host of `-f` once, however often it is repeated, but keeps the order of the `host:count`
-/// lines of `-machinefile` (Intel MPI Library Developer Reference, "Global Hydra Options").
-/// `I_MPI_PIN_PROCESSOR_LIST=allcores` binds the ranks of a host to one core each, in rank order ("Environment
-/// Variables for Process Pinning" there). Untested: Intel MPI is not freely available.
-pub fn machinefile(
-    mapping: &Mapping,
-    digest: &str,
-    style: MachinefileStyle,
-    binds: bool,
-) -> Result<LaunchFile, LaunchError> {
+/// Machine file for MPICH's Hydra, which assigns ranks line by line: one host per line and rank, as in GraphHunter. The command
+/// starts Hydra's proxies by ssh: in a Slurm job Hydra would use `srun`, which sorts the hosts.
+fn mpich_machinefile(mapping: &Mapping, digest: &str, binds: bool) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
-    let (text, options) = match style {
-        MachinefileStyle::Mpich => {
-            let cores = if binds { common_cores(&blocks(mapping))? } else { Vec::new() };
-            let is_in_order = (0..).zip(&cores).all(|(index, &core)| index == core);
-            let binding = match is_in_order {
-                _ if !binds => String::new(),
-                true => " -bind-to core".to_owned(),
-                false => format!(" -bind-to user:{}", joined(&cores)),
-            };
-            (host_per_line(digest, &hosts), format!("-launcher ssh -f {{file}}{binding}"))
-        }
-        MachinefileStyle::Intel => {
-            let cores = match binds {
-                true => joined(&common_cores(&ranks_of_hosts(mapping))?),
-                false => "allcores".to_owned(),
-            };
-            let options = "-bootstrap ssh -machinefile {file} -genv I_MPI_PIN_PROCESSOR_LIST";
-            (host_counts(digest, &hosts), format!("{options} {cores}"))
-        }
+    let cores = if binds { common_cores(&blocks(mapping))? } else { Vec::new() };
+    let is_in_order = (0..).zip(&cores).all(|(index, &core)| index == core);
+    let binding = match is_in_order {
+        _ if !binds => String::new(),
+        true => " -bind-to core".to_owned(),
+        false => format!(" -bind-to user:{}", joined(&cores)),
     };
     Ok(LaunchFile {
         name: "machinefile".into(),
-        text,
-        command: format!("mpiexec.hydra {options} -n {} {{program}}", hosts.len()),
+        text: host_per_line(digest, &hosts),
+        command: format!("mpiexec.hydra -launcher ssh -f {{file}}{binding} -n {} {{program}}", hosts.len()),
+    })
+}
+
+/// Machine file for Intel MPI: it uses a host of `-f` once, however often it is repeated, but keeps the order of the `host:count`
+/// lines of `-machinefile` (Intel MPI Library Developer Reference, "Global Hydra Options").
+/// `I_MPI_PIN_PROCESSOR_LIST=allcores` binds the ranks of a host to one core each, in rank order ("Environment
+/// Variables for Process Pinning" there). Untested: Intel MPI is not freely available.
+fn intel_machinefile(mapping: &Mapping, digest: &str, binds: bool) -> Result<LaunchFile, LaunchError> {
+    let hosts = hosts_of_ranks(mapping)?;
+    let cores = match binds {
+        true => joined(&common_cores(&ranks_of_hosts(mapping))?),
+        false => "allcores".to_owned(),
+    };
+    let options = "-bootstrap ssh -machinefile {file} -genv I_MPI_PIN_PROCESSOR_LIST";
+    Ok(LaunchFile {
+        name: "machinefile".into(),
+        text: host_counts(digest, &hosts),
+        command: format!("mpiexec.hydra {options} {cores} -n {} {{program}}", hosts.len()),
     })
 }
 
@@ -164,7 +157,7 @@ pub fn runs(mapping: &Mapping) -> (usize, usize) {
 /// Works inside an allocation that contains the hosts, and without an allocation.
 ///
 /// Format: srun(1), `--distribution=arbitrary`; comments were tested with Slurm 22.05.
-pub fn slurm_hostfile(mapping: &Mapping, digest: &str, binds: bool) -> Result<LaunchFile, LaunchError> {
+fn slurm_hostfile(mapping: &Mapping, digest: &str, binds: bool) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     let binding = match binds {
         true => format!(" --cpu-bind=map_cpu:{}", joined(&common_cores(&ranks_of_hosts(mapping))?)),
@@ -178,11 +171,11 @@ pub fn slurm_hostfile(mapping: &Mapping, digest: &str, binds: bool) -> Result<La
 }
 
 /// Open MPI's rank file: host and core of every rank. `mpirun` takes the hosts from it and needs no other
-/// list.
+/// list; versions differ in the option that reads it.
 ///
 /// Cores are logical indexes, as in the mapping.
 /// Format: mpirun(1) of Open MPI 4.1, "Rankfiles"; PRRTE 3.0 documentation, "Rankfiles", for 5.x.
-pub fn rankfile(mapping: &Mapping, digest: &str, version: OpenMpi) -> Result<LaunchFile, LaunchError> {
+fn rankfile(mapping: &Mapping, digest: &str, option: &str) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     check_for_open_mpi(&hosts)?;
     let mut text = heading(digest);
@@ -195,10 +188,6 @@ pub fn rankfile(mapping: &Mapping, digest: &str, version: OpenMpi) -> Result<Lau
         // Writing to a string does not fail.
         let _ = writeln!(text, "rank {rank}={host} slot={core}");
     }
-    let option = match version {
-        OpenMpi::V4 => "--rankfile {file}",
-        OpenMpi::V5 => "--map-by rankfile:file={file}",
-    };
     Ok(LaunchFile {
         name: "rankfile".into(),
         text,
@@ -277,7 +266,7 @@ fn host_per_line(digest: &str, hosts: &[&str]) -> String {
 ///
 /// Format: `intro_mpi(3)` of HPE Cray MPI, `MPICH_RANK_REORDER_METHOD` 3. Only the process placement of Slurm
 /// was tested; the library was not available.
-pub fn cray_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+fn cray_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
     rank_order(mapping, digest, |used, share| {
         format!(
             "srun -m block:block --cpu-bind=cores -N {used} -n {} --ntasks-per-node={share}",
@@ -469,7 +458,7 @@ mod tests {
     #[test]
     fn mpich_reads_one_line_per_rank() {
         let mapping = mapping(&["a", "b"], 3, &[4, 3, 0, 5]);
-        let file = machinefile(&mapping, "d1", MachinefileStyle::Mpich, false).unwrap();
+        let file = mpich_machinefile(&mapping, "d1", false).unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\nb\nb\na\nb\n");
         assert_eq!(file.command, "mpiexec.hydra -launcher ssh -f {file} -n 4 {program}");
         assert_eq!(runs(&mapping), (3, 2));
@@ -477,8 +466,7 @@ mod tests {
 
     #[test]
     fn intel_reads_counts_of_consecutive_ranks() {
-        let file = machinefile(&mapping(&["a", "b"], 3, &[4, 3, 0, 5]), "d1", MachinefileStyle::Intel, false)
-            .unwrap();
+        let file = intel_machinefile(&mapping(&["a", "b"], 3, &[4, 3, 0, 5]), "d1", false).unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\nb:2\na:1\nb:1\n");
         assert_eq!(
             file.command,
@@ -489,7 +477,7 @@ mod tests {
     proptest! {
         #[test]
         fn counts_unfold_to_the_host_of_every_rank(mapping in mappings()) {
-            let file = machinefile(&mapping, "d", MachinefileStyle::Intel, false).unwrap();
+            let file = intel_machinefile(&mapping, "d", false).unwrap();
             let read = lines(&file.text, "d").into_iter().flat_map(|line| {
                 let (host, count) = line.split_once(':').unwrap();
                 vec![host; count.parse().unwrap()]
@@ -509,10 +497,10 @@ mod tests {
     #[test]
     fn every_rank_has_its_host_and_core() {
         let mapping = mapping(&["a", "b"], 2, &[2, 0, 3]);
-        let file = rankfile(&mapping, "d1", OpenMpi::V4).unwrap();
+        let file = launch_file(&mapping, "d1", Launch::OpenMpi4, false).unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\nrank 0=b slot=0\nrank 1=a slot=0\nrank 2=b slot=1\n");
         assert_eq!(file.command, "mpirun -n 3 --rankfile {file} {program}");
-        let newer = rankfile(&mapping, "d1", OpenMpi::V5).unwrap();
+        let newer = launch_file(&mapping, "d1", Launch::OpenMpi5, false).unwrap();
         assert_eq!(newer.text, file.text);
         assert_eq!(newer.command, "mpirun -n 3 --map-by rankfile:file={file} {program}");
     }
@@ -521,14 +509,14 @@ mod tests {
     fn a_rank_without_a_core_is_rejected() {
         let mut mapping = mapping(&["a", "b"], 2, &[2, 0, 3]);
         mapping.ranks[1].core = None;
-        let error = rankfile(&mapping, "d", OpenMpi::V4).unwrap_err();
+        let error = launch_file(&mapping, "d", Launch::OpenMpi4, false).unwrap_err();
         assert_eq!(error.to_string(), "the mapping does not specify the core of rank 1 on `a`");
     }
 
     proptest! {
         #[test]
         fn the_file_names_host_and_core_of_every_rank(mapping in mappings()) {
-            let file = rankfile(&mapping, "d", OpenMpi::V4).unwrap();
+            let file = launch_file(&mapping, "d", Launch::OpenMpi4, false).unwrap();
             let read = lines(&file.text, "d").into_iter().map(|line| {
                 let (rank, place) = line.strip_prefix("rank ").unwrap().split_once('=').unwrap();
                 let (host, core) = place.split_once(" slot=").unwrap();

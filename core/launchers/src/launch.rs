@@ -1,4 +1,4 @@
-//! Launchers, and the variants of their files.
+//! Launchers.
 
 use hopmap_mpi_environment::Implementation;
 use schemars::JsonSchema;
@@ -50,49 +50,6 @@ impl Launch {
             Self::Mpich | Self::CrayPals => Implementation::Mpich,
             Self::IntelMpi => Implementation::IntelMpi,
             Self::Slurm | Self::CraySlurm => Implementation::Slurm,
-        }
-    }
-}
-
-/// Syntax of a machine file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MachinefileStyle {
-    /// One host per line and rank, for MPICH.
-    #[default]
-    Mpich,
-    /// `host:count` for consecutive ranks, for Intel MPI.
-    Intel,
-}
-
-/// Major versions of Open MPI, which read rank files through different options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "u8", into = "u8")]
-pub enum OpenMpi {
-    /// Open MPI 4: `--rankfile`.
-    #[default]
-    V4,
-    /// Open MPI 5: `--map-by rankfile:file=`.
-    V5,
-}
-
-impl TryFrom<u8> for OpenMpi {
-    type Error = String;
-
-    fn try_from(version: u8) -> Result<Self, String> {
-        match version {
-            4 => Ok(Self::V4),
-            5 => Ok(Self::V5),
-            _ => Err(format!("rank files are written for Open MPI 4 and 5, not {version}")),
-        }
-    }
-}
-
-impl From<OpenMpi> for u8 {
-    fn from(version: OpenMpi) -> Self {
-        match version {
-            OpenMpi::V4 => 4,
-            OpenMpi::V5 => 5,
         }
     }
 }

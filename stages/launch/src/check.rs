@@ -491,9 +491,7 @@ fn places(found: &[Location]) -> TextFile {
 
 #[cfg(test)]
 mod tests {
-    use hopmap_launchers::{
-        Launch, MachinefileStyle, TorchStart, hostfile, launch_file, machinefile, torch_file,
-    };
+    use hopmap_launchers::{Launch, TorchStart, launch_file, torch_file};
     use hopmap_model::{HostSlots, Weight};
 
     use super::*;
@@ -605,9 +603,12 @@ mod tests {
             lines(file("open-mpi-4")),
             ["2 rank 0=b slot=0", "3 rank 1=b slot=1", "4 rank 2=a slot=0", "5 rank 3=a slot=1"]
         );
-        assert_eq!(lines(hostfile(&mapping, "d").unwrap()), ["2 b", "3 b", "4 a", "5 a"]);
         assert_eq!(
-            lines(machinefile(&mapping, "d", MachinefileStyle::Intel, false).unwrap()),
+            lines(launch_file(&mapping, "d", Launch::OpenMpiHosts, false).unwrap()),
+            ["2 b", "3 b", "4 a", "5 a"]
+        );
+        assert_eq!(
+            lines(launch_file(&mapping, "d", Launch::IntelMpi, false).unwrap()),
             ["2 b:2", "2 b:2", "3 a:2", "3 a:2"]
         );
         assert_eq!(lines(file("cray-slurm")), ["3 0,1", "3 0,1", "2 2,3", "2 2,3"]);
@@ -662,7 +663,7 @@ mod tests {
     /// Runs the stage with a shell line in place of the launcher.
     fn check(launcher: &str, heading: &str, timeout_s: f64) -> Result<(f64, String), Error> {
         let mapping = mapping(&["a", "b"], 2, &[2, 0]);
-        let file = hostfile(&mapping, heading).unwrap();
+        let file = launch_file(&mapping, heading, Launch::OpenMpiHosts, false).unwrap();
         let mut inputs = Inputs::new();
         inputs.connect("mapping", std::sync::Arc::new(mapping), "d1".into(), "placement".into());
         inputs.connect("launch", std::sync::Arc::new(file), "d2".into(), "launch".into());

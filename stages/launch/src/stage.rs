@@ -1,20 +1,20 @@
 //! The stages.
 
-use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, Outcome, Outputs, Port, Stage};
+use hopmap_launchers::{Launch, TorchStart, launch_file, runs, same_short_name, torch_file};
+use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, OutOfRange, Outcome, Outputs, Port, Stage};
 
-use hopmap_launchers::{
-    Launch, TorchStart, cray_rank_order, hostfile, launch_file, machinefile, rankfile, runs, same_short_name,
-    slurm_hostfile, torch_file,
+use crate::params::{
+    FileParams, MachinefileParams, MachinefileStyle, NoParams, RankfileParams, SlurmParams, TorchParams,
 };
 
-use crate::params::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams, TorchParams};
-
-/// A stage that writes a mapping as one file: its parameters, its name, its revision, its port, and the writer.
-macro_rules! launch_stage {
-    (
-        $(#[$meta:meta])* $stage:ident($stage_params:ty), $name:literal, $revision:literal: $port:literal, $summary:literal;
-        |$params:ident, $mapping:ident, $digest:ident, $cx:ident| $file:expr
-    ) => {
+/// Stages that write a mapping as one file: name, parameters, kind, revision, port and summary; then what the parameters choose,
+/// and how it is written.
+macro_rules! launch_stages {
+    ($(
+        $(#[$meta:meta])*
+        $stage:ident($stage_params:ty), $name:literal, $revision:literal, $port:literal, $summary:literal,
+        |$params:ident| $choice:expr, $write:expr;
+    )*) => {$(
         $(#[$meta])*
         pub struct $stage;
 
@@ -28,82 +28,89 @@ macro_rules! launch_stage {
                 const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>($port)] }
             }
 
-            fn run($params: Self::Params, inputs: Inputs, $cx: &Context<'_>) -> Result<Outcome, Error> {
-                let input = inputs.one::<Mapping>("mapping")?;
-                let ($mapping, $digest) = (&input.value, &input.digest);
-                Ok(Outcome::Done(Outputs::new().with($port, $file?)))
+            fn check($params: &Self::Params) -> Result<(), Error> {
+                let choice: Result<_, Error> = $choice;
+                choice.map(drop)
+            }
+
+            fn run($params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+                let choice: Result<_, Error> = $choice;
+                let mapping = inputs.one::<Mapping>("mapping")?;
+                let file = $write(choice?, &mapping.value, &mapping.digest, cx)?;
+                Ok(Outcome::Done(Outputs::new().with($port, file)))
             }
         }
-    };
+    )*};
 }
 
-launch_stage! {
+launch_stages! {
+    /// `launch/file`: the file of the launcher that a parameter names.
+    File(FileParams), "file", 2, "launch", "Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH",
+    |params| Ok((params.launch, params.bind)), write;
+
     /// `launch/machinefile`: one host per rank, for MPICH and Intel MPI.
-    Machinefile(MachinefileParams), "machinefile", 2: "machinefile", "Write a machine file for MPICH or Intel MPI: the host of every rank";
-    |params, mapping, digest, cx| {
-        warn_of_proxies(mapping, cx);
-        machinefile(mapping, digest, params.style, params.bind)
-    }
+    Machinefile(MachinefileParams), "machinefile", 2, "machinefile", "Write a machine file for MPICH or Intel MPI: the host of every rank",
+    |params| match params.style {
+        MachinefileStyle::Mpich => Ok((Launch::Mpich, params.bind)),
+        MachinefileStyle::Intel => Ok((Launch::IntelMpi, params.bind)),
+    }, write;
+
+    /// `launch/rankfile`: host and core of every rank, for Open MPI.
+    Rankfile(RankfileParams), "rankfile", 1, "rankfile", "Write a rank file for Open MPI: host and core of every rank",
+    |params| match params.open_mpi {
+        4 => Ok((Launch::OpenMpi4, false)),
+        5 => Ok((Launch::OpenMpi5, false)),
+        other => Err(Error::from(OutOfRange::new("open_mpi", other, "4 or 5"))),
+    }, write;
+
+    /// `launch/hostfile`: one host per rank, for Open MPI's sequential mapper.
+    Hostfile(NoParams), "hostfile", 1, "hostfile", "Write a host file for Open MPI's sequential mapper: the host of every rank",
+    |_params| Ok((Launch::OpenMpiHosts, false)), write;
+
+    /// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
+    Slurm(SlurmParams), "slurm", 1, "slurm", "Write a host file for srun -m arbitrary: the host of every rank",
+    |params| Ok((Launch::Slurm, params.bind)), write;
+
+    /// `launch/cray`: the ranks in slot order, for HPE Cray MPICH.
+    Cray(NoParams), "cray", 2, "cray", "Write MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order",
+    |_params| Ok((Launch::CraySlurm, false)), write;
+
+    /// `launch/torch`: the node rank of every host, for `torchrun`.
+    Torch(TorchParams), "torch", 2, "torch", "Write the order of hosts for torchrun: node ranks, a host file for srun, or a table for pods",
+    |params| Ok(params.start), write_torch;
 }
 
-/// Warns of hosts whose ranks do not follow each other.
-fn warn_of_proxies(mapping: &Mapping, cx: &Context<'_>) {
+/// The file of a launcher of MPI. Warns of hosts whose ranks do not follow each other.
+fn write(
+    (launch, binds): (Launch, bool),
+    mapping: &Mapping,
+    digest: &str,
+    cx: &Context<'_>,
+) -> Result<LaunchFile, Error> {
     let (runs, hosts) = runs(mapping);
-    if runs > hosts {
+    if launch == Launch::Mpich && runs > hosts {
         cx.log(format!(
             "{hosts} hosts occur in {runs} places of the file: Hydra starts a proxy for each place, and MPICH uses \
              shared memory only inside one"
         ));
     }
+    Ok(launch_file(mapping, digest, launch, binds)?)
 }
 
-launch_stage! {
-    /// `launch/file`: the file of the launcher that a parameter names.
-    File(FileParams), "file", 2: "launch", "Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH";
-    |params, mapping, digest, cx| {
-        if params.launch == Launch::Mpich {
-            warn_of_proxies(mapping, cx);
-        }
-        launch_file(mapping, digest, params.launch, params.bind)
+/// The file of `torchrun`. Warns of names that `hostname -f` has to print.
+fn write_torch(
+    start: TorchStart,
+    mapping: &Mapping,
+    digest: &str,
+    cx: &Context<'_>,
+) -> Result<LaunchFile, Error> {
+    let hosts: Vec<&str> = mapping.hosts.iter().map(|host| host.host.as_str()).collect();
+    if let Some((one, other)) = same_short_name(&hosts).filter(|_| start == TorchStart::NodeRanks) {
+        cx.log(format!(
+            "`{one}` and `{other}` differ after the first dot: `hostname -f` must print these names there"
+        ));
     }
-}
-
-launch_stage! {
-    /// `launch/rankfile`: host and core of every rank, for Open MPI.
-    Rankfile(RankfileParams), "rankfile", 1: "rankfile", "Write a rank file for Open MPI: host and core of every rank";
-    |params, mapping, digest, _cx| rankfile(mapping, digest, params.open_mpi)
-}
-
-launch_stage! {
-    /// `launch/hostfile`: one host per rank, for Open MPI's sequential mapper.
-    Hostfile(NoParams), "hostfile", 1: "hostfile", "Write a host file for Open MPI's sequential mapper: the host of every rank";
-    |_params, mapping, digest, _cx| hostfile(mapping, digest)
-}
-
-launch_stage! {
-    /// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
-    Slurm(SlurmParams), "slurm", 1: "slurm", "Write a host file for srun -m arbitrary: the host of every rank";
-    |params, mapping, digest, _cx| slurm_hostfile(mapping, digest, params.bind)
-}
-
-launch_stage! {
-    /// `launch/cray`: the ranks in slot order, for HPE Cray MPICH.
-    Cray(NoParams), "cray", 2: "cray", "Write MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order";
-    |_params, mapping, digest, _cx| cray_rank_order(mapping, digest)
-}
-
-launch_stage! {
-    /// `launch/torch`: the node rank of every host, for `torchrun`.
-    Torch(TorchParams), "torch", 2: "torch", "Write the order of hosts for torchrun: node ranks, a host file for srun, or a table for pods";
-    |params, mapping, digest, cx| {
-        let hosts: Vec<&str> = mapping.hosts.iter().map(|host| host.host.as_str()).collect();
-        if let Some((one, other)) = same_short_name(&hosts).filter(|_| params.start == TorchStart::NodeRanks) {
-            cx.log(format!(
-                "`{one}` and `{other}` differ after the first dot: `hostname -f` must print these names there"
-            ));
-        }
-        torch_file(mapping, digest, params.start)
-    }
+    Ok(torch_file(mapping, digest, start)?)
 }
 
 #[cfg(test)]
@@ -151,5 +158,14 @@ mod tests {
         check::<Slurm>("slurm");
         check::<Cray>("cray");
         check::<File>("launch");
+    }
+
+    #[test]
+    fn the_version_of_open_mpi_is_4_or_5() {
+        let params = |text| serde_json::from_str::<RankfileParams>(text).unwrap();
+        assert_eq!(serde_json::to_string(&params("{}")).unwrap(), r#"{"open_mpi":4}"#);
+        assert!(Rankfile::check(&params(r#"{"open_mpi": 5}"#)).is_ok());
+        let error = Rankfile::check(&params(r#"{"open_mpi": 3}"#)).unwrap_err();
+        assert!(error.to_string().contains("open_mpi"), "{error}");
     }
 }

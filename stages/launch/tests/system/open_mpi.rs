@@ -1,6 +1,6 @@
 //! Open MPI reads the rank files and host files.
 
-use hopmap_launchers::{OpenMpi, hostfile, rankfile};
+use hopmap_launchers::{Launch, launch_file};
 use hopmap_mpi_environment::AS_ROOT;
 use hopmap_test_support::system_tests;
 
@@ -21,7 +21,7 @@ fn a_rankfile_binds_ranks_to_the_cores_of_the_mapping() {
     let lab = Lab::new();
     let agent = lab.agent().display().to_string();
     let cores = |taken: &[u32]| {
-        let file = rankfile(&mapping(&["localhost"], 2, taken), "d", OpenMpi::V4).unwrap();
+        let file = launch_file(&mapping(&["localhost"], 2, taken), "d", Launch::OpenMpi4, false).unwrap();
         lab.run(&file, CORES, &environment(&agent))
     };
     let straight = cores(&[0, 1]);
@@ -38,7 +38,7 @@ fn a_rankfile_puts_ranks_on_the_hosts_of_the_mapping() {
     let lab = Lab::new();
     let agent = lab.agent().display().to_string();
     let mapping = mapping(&["aa", "bb", "cc"], 2, &[1, 2, 0, 5, 3]);
-    let file = rankfile(&mapping, "d", OpenMpi::V4).unwrap();
+    let file = launch_file(&mapping, "d", Launch::OpenMpi4, false).unwrap();
     assert_eq!(lab.run(&file, HOST, &environment(&agent)), expected_hosts(&mapping));
 }
 
@@ -50,7 +50,7 @@ fn the_sequential_mapper_follows_the_hostfile() {
     let lab = Lab::new();
     let agent = lab.agent().display().to_string();
     let mapping = mapping(&["aa", "bb", "cc"], 4, &[1, 4, 0, 9, 5, 7, 2, 8]);
-    let file = hostfile(&mapping, "d").unwrap();
+    let file = launch_file(&mapping, "d", Launch::OpenMpiHosts, false).unwrap();
     assert_eq!(lab.run(&file, HOST, &environment(&agent)), expected_hosts(&mapping));
 }
 
@@ -63,7 +63,7 @@ fn the_host_of_mpirun_does_not_come_first() {
     let agent = lab.agent().display().to_string();
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let mapping = mapping(&["aa", name.trim()], 2, &[0, 3, 1, 2]);
-    let file = hostfile(&mapping, "d").unwrap();
+    let file = launch_file(&mapping, "d", Launch::OpenMpiHosts, false).unwrap();
     // mpirun starts no agent on its own host.
     let environment = [environment(&agent).as_slice(), &[("LAB_HOST", name.trim())]].concat();
     assert_eq!(lab.run(&file, HOST, &environment), expected_hosts(&mapping));

@@ -1,6 +1,6 @@
 //! Slurm places every rank on the node of the mapping.
 
-use hopmap_launchers::{TorchStart, cray_rank_order, slurm_hostfile, torch_file};
+use hopmap_launchers::{Launch, TorchStart, launch_file, torch_file};
 use hopmap_model::{LaunchFile, Mapping};
 use hopmap_test_support::{Cluster, NODES, system_tests};
 
@@ -30,7 +30,7 @@ fn slurm_starts_every_rank_on_the_host_of_the_mapping() {
     let run = |file: &LaunchFile| lab.run(file, PLACE, &[("SLURM_CONF", &configuration)]);
 
     let arbitrary = mapping(&NODES, 4, &[8, 0, 1, 12, 4, 9, 15, 2]);
-    let file = slurm_hostfile(&arbitrary, "d", false).unwrap();
+    let file = launch_file(&arbitrary, "d", Launch::Slurm, false).unwrap();
     assert_eq!(run(&file), expected_hosts(&arbitrary));
 
     let machines: [Mapping; 3] = [
@@ -39,7 +39,7 @@ fn slurm_starts_every_rank_on_the_host_of_the_mapping() {
         mapping(&NODES, 4, &[12, 4, 0, 8]),
     ];
     for machine in &machines {
-        let file = cray_rank_order(machine, "d").unwrap();
+        let file = launch_file(machine, "d", Launch::CraySlurm, false).unwrap();
         assert_eq!(hosts_after_reordering(&file.text, &run(&file)), expected_hosts(machine));
     }
 }
