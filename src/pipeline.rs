@@ -62,7 +62,6 @@ use file::{File, RETRIES, questions};
 use gates::gates;
 pub use glob::STORE_FOLDER;
 pub(crate) use label::{cell_name, labels};
-pub(crate) use matrix::grouped;
 pub use project::{EMBEDDED, Embedded, Parameter, SCHEMA_FILE, parameters};
 use project::{default_in, find_samples, give_your_own, is_embedded};
 use settings::configure_settings;

@@ -1,5 +1,6 @@
 //! The stages, commands and artifact kinds of this build. The only file that lists them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -316,13 +317,15 @@ impl<S: Stage + 'static> Configured for Ready<S> {
 pub struct KindEntry {
     /// Name, such as `task-graph`.
     pub name: &'static str,
+    /// What metrics of this kind say, in one line.
+    pub headline: fn(&BTreeMap<String, f64>) -> Option<String>,
     read: fn(&Path) -> Result<Value, ArtifactError>,
     write: fn(&Path, &Value) -> Option<Result<Folder, ArtifactError>>,
 }
 
 impl KindEntry {
     const fn of<C: Codec>() -> Self {
-        Self { name: <C as Artifact>::KIND, read: read::<C>, write: write::<C> }
+        Self { name: <C as Artifact>::KIND, headline: C::headline, read: read::<C>, write: write::<C> }
     }
 
     /// Reads an artifact of this kind and checks it.

@@ -9,6 +9,7 @@ mod accepted;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use hopmap_text::grouped;
 use serde::{Serialize, Serializer};
 
 use crate::gates::{Bound, Cells, Choice, Comparison, Expression, Function, Gate, Operator, Term};
@@ -345,7 +346,7 @@ fn sign<S: Serializer>(comparison: &Comparison, serializer: S) -> Result<S::Ok, 
 fn distinguished(one: f64, other: f64) -> (String, String) {
     let short = (number(one), number(other));
     match short.0 == short.1 && !Comparison::Equal.holds(one, other) {
-        true => (grouped(&one.to_string()), grouped(&other.to_string())),
+        true => (grouped(one), grouped(other)),
         false => short,
     }
 }
@@ -358,32 +359,17 @@ pub fn number(value: f64) -> String {
         return format!("{value:.5e}");
     }
     if value.fract() == 0.0 {
-        return grouped(&format!("{value:.0}"));
+        return grouped(format_args!("{value:.0}"));
     }
     let decimals = (5.0 - size.log10().floor()).clamp(0.0, 9.0) as usize;
     let text = format!("{value:.decimals$}");
     grouped(if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
 }
 
-/// Thousands apart.
-fn grouped(text: &str) -> String {
-    let start = usize::from(text.starts_with('-'));
-    let end =
-        text[start..].find(|letter: char| !letter.is_ascii_digit()).map_or(text.len(), |end| start + end);
-    let mut grouped = text[..start].to_owned();
-    for (index, digit) in text[start..end].chars().enumerate() {
-        if index > 0 && (end - start - index) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped + &text[end..]
-}
-
 /// A part of hundred with the digits that matter.
 fn percent(value: f64) -> String {
     match value {
-        _ if value >= 10.0 => grouped(&format!("{value:.0}")),
+        _ if value >= 10.0 => grouped(format_args!("{value:.0}")),
         _ if value >= 1.0 => format!("{value:.1}"),
         _ => {
             let decimals = (1.0 - value.max(1e-9).log10().floor()).clamp(2.0, 12.0) as usize;

@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use hopmap_artifact::{ArtifactError, Cell, Folder, TableReader};
 use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_model::InternalError;
-use hopmap_text::counted;
-use hopmap_views::{decimal, run_time_parts};
+use hopmap_text::{counted, decimal};
+use hopmap_views::run_time_parts;
 use miette::Report;
 use serde_json::{Value, json};
 

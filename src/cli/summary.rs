@@ -4,14 +4,11 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use hopmap_artifact::Folder;
+use hopmap_artifact::{COMPARED, Folder, compared};
 use hopmap_command::shown;
-use hopmap_model::{
-    Artifact, Deltas, MOST_GAIN, Metrics, Prediction, Schedule, TraceSummary, Trials, first_as_base,
-};
+use hopmap_model::{Artifact, Metrics, Trials};
 use hopmap_text::counted;
 use hopmap_trials::{comparisons, summary};
-use hopmap_views::decimal;
 use serde_json::json;
 
 use super::output::{Output, message};
@@ -20,8 +17,9 @@ use crate::engine::{
     launch_files, placeholders, save_file, state_name, warnings,
 };
 use crate::gates::Gate;
-use crate::pipeline::{Cell, Pipeline, grouped};
+use crate::pipeline::{Cell, Pipeline};
 use crate::query::{self, AnsweredTable, TableQuestion};
+use crate::registry;
 use crate::source::{Problem, Problems};
 use crate::verdict::Standing;
 
@@ -145,17 +143,12 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
             table.into_iter().for_each(|line| output.line(format!("  {line}")));
             continue;
         }
-        let described = records.into_iter().filter_map(|(id, record)| match record.kind.as_str() {
-            Metrics::KIND => {
-                let text = bound(record).or_else(|| crossings(record)).unwrap_or_else(|| quality(record));
-                (!text.is_empty()).then(|| format!("  {id:<12} {text}"))
-            }
-            Prediction::KIND => Some(format!("  {id:<12} {}", predicted(record))),
-            TraceSummary::KIND => Some(format!("  {id:<12} {}", program(record))),
-            Trials::KIND => Some(format!("  {id:<12} {}", measured(store, record)?)),
-            Schedule::KIND => scheduled(record).map(|line| format!("  {id:<12} {line}")),
-            Deltas::KIND => first_base(record).map(|line| format!("  {id:<12} {line}")),
-            _ => None,
+        let described = records.into_iter().filter_map(|(id, record)| {
+            let line = match record.kind.as_str() {
+                Trials::KIND => measured(store, record)?,
+                kind => (registry::kind(kind)?.headline)(&record.metrics)?,
+            };
+            Some(format!("  {id:<12} {line}"))
         });
         let most = if listed { MOST_LISTED } else { MOST_SHOWN };
         print_some(described, most, |line| line, output);
@@ -219,77 +212,6 @@ fn headline(pipeline: &Pipeline, report: &RunReport) -> String {
     format!("{name}: {counts}{interrupted} in {:.2} s", report.seconds)
 }
 
-/// What a placement can gain at most, in one line, if the record is a bound.
-fn bound(record: &OutputRecord) -> Option<String> {
-    let value = |name: &str| record.metrics.get(name).copied();
-    let seconds = value("bound_s")?;
-    let gain = value(MOST_GAIN).zip(value("reference_s"));
-    let contention = if is_without_contention(record) { ", without contention" } else { "" };
-    Some(match gain {
-        Some((gain, reference)) => {
-            format!("a placement gains at most {:.1} % of {reference:.6} s{contention}", 100.0 * gain)
-        }
-        None if let Some(uncounted) = value("uncounted_s") => format!(
-            "what a placement gains is not bounded: up to {uncounted:.6} s for the handling of messages is left out"
-        ),
-        None if seconds > 0.0 => format!("no run is shorter than {seconds:.6} s{contention}"),
-        None => "the recording has no times: what a placement gains is not bounded".to_owned(),
-    })
-}
-
-/// The groups of ranks that are below several switches, in one line, if the record counts them.
-fn crossings(record: &OutputRecord) -> Option<String> {
-    let mut kinds =
-        record.metrics.iter().filter_map(|(name, all)| Some((name.strip_prefix("groups_")?, all))).peekable();
-    kinds.peek()?;
-    let crossing = kinds.filter_map(|(kind, all)| {
-        let crossing =
-            record.metrics.get(&format!("crossing_{kind}_level_1")).filter(|crossing| **crossing > 0.0)?;
-        Some(format!("{crossing} of {all} {kind}"))
-    });
-    let crossing: Vec<String> = crossing.collect();
-    Some(match crossing.is_empty() {
-        true => "no group crosses switches".to_owned(),
-        false => format!("groups that cross switches: {}", crossing.join(", ")),
-    })
-}
-
-/// Whether seconds are those of a machine without links.
-fn is_without_contention(record: &OutputRecord) -> bool {
-    record.metrics.get("contended") == Some(&0.0)
-}
-
-/// The metrics of a mapping relative to linear and random, in one line.
-fn quality(record: &OutputRecord) -> String {
-    let ratio = |name: &str, beside: &str| {
-        let value = record.metrics.get(&format!("{name}_over_{beside}"))?;
-        Some(format!("{name} {value:.3} × {beside}"))
-    };
-    let link = ratio("max_link_time_s", "linear").or_else(|| ratio("max_link_load_bytes", "linear"));
-    let others = [ratio("T", "linear"), link];
-    let parts = [ratio("F", "linear"), ratio("F", "random")].into_iter().chain(others);
-    parts.flatten().collect::<Vec<_>>().join(", ")
-}
-
-/// The predicted run time, and relative to linear and round-robin, in one line.
-fn predicted(record: &OutputRecord) -> String {
-    let value = |name: &str| record.metrics.get(name).copied();
-    let ratio = |beside: &str| {
-        let value = value(&format!("seconds_over_{}", beside.replace('-', "_")))?;
-        Some(format!("{value:.3} × {beside}"))
-    };
-    if let Some(replayed) = value("replayed_s") {
-        return format!("stopped after the first {replayed:.6} s of the program");
-    }
-    let contention = is_without_contention(record).then(|| "without contention".to_owned());
-    let seconds = value("seconds").map(|seconds| format!("predicted {seconds:.6} s"));
-    let recorded = value("recorded_s").zip(value("seconds_over_recorded"));
-    let recorded = recorded.map(|(recorded, ratio)| format!("{ratio:.3} × recorded {recorded:.6} s"));
-    let calibration = (value("calibrated") == Some(0.0)).then(|| "not calibrated".to_owned());
-    let parts = [seconds, recorded, ratio("linear"), ratio("round-robin"), contention, calibration];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-}
-
 /// How the mappings of trials compare with the first one, or their medians if there is nothing to compare, in one line.
 fn measured(store: &Store, record: &OutputRecord) -> Option<String> {
     let trials: Trials = Folder::read(&store.artifact(&record.digest)).ok()?;
@@ -297,42 +219,6 @@ fn measured(store: &Store, record: &OutputRecord) -> Option<String> {
     let (first, more) = first_of(if comparisons.is_empty() { medians } else { comparisons }.into_iter(), 2);
     let more = if more == 0 { String::new() } else { format!("; … and {more} more") };
     Some(first.join("; ") + &more)
-}
-
-/// The makespan, and the recorded run time of a traced program, in one line.
-fn scheduled(record: &OutputRecord) -> Option<String> {
-    let value = |name: &str| record.metrics.get(name).copied();
-    let makespan = value("makespan")?;
-    let seconds = |name: &str, what: &str| Some(format!("{what} {:.6} s", value(name)?));
-    let Some(recorded) = seconds("recorded_s", "recorded") else {
-        return Some(format!("makespan {}", decimal(makespan)));
-    };
-    let parts = [seconds("makespan", "makespan"), seconds("predicted_s", "predicted"), Some(recorded)];
-    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
-}
-
-/// Whether the first checkpoint suffices as base, for the shortest block that was tried.
-fn first_base(record: &OutputRecord) -> Option<String> {
-    let verdicts = first_as_base(&record.metrics);
-    let more = verdicts.len().saturating_sub(1);
-    let more = if more == 0 { String::new() } else { format!("; … and {more} more block lengths") };
-    Some(format!("{}{more}", verdicts.first()?))
-}
-
-/// What a program did, in one line.
-fn program(record: &OutputRecord) -> String {
-    let value = |name: &str| record.metrics.get(name).copied();
-    let count = |name: &str| Some(format!("{} {name}", value(name)?));
-    let percent = |name: &str, what: &str| Some(format!("{what} {:.1} % of the time", 100.0 * value(name)?));
-    let parts = [
-        count("ranks"),
-        count("messages"),
-        count("bytes"),
-        percent("communication_share", "communication"),
-        percent("collective_share", "collectives"),
-        value("compute_imbalance").map(|value| format!("imbalance {value:.2}")),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Warns of a damaged log of the store, deprecated names, and other files with a pipeline of the same name, which is easily confused
@@ -436,34 +322,19 @@ const SENTENCE: [&str; 2] = [
 
 /// The table of a stage whose cells evaluate placements; none if that are fewer than two, or no F is compared.
 pub(super) fn table(stage: &str, cells: &[(&str, &OutputRecord)]) -> Option<Vec<String>> {
-    let compared = |record: &OutputRecord| record.metrics.contains_key("F_over_linear");
-    let rows: Vec<Vec<String>> = cells
-        .iter()
-        .filter(|(_, record)| record.kind == Metrics::KIND && compared(record))
-        .map(|&(id, record)| row(id, record))
-        .collect();
+    let row = |&(id, record): &(&str, &OutputRecord)| {
+        let values = id.split_once('[').map_or(id, |(_, values)| values.trim_end_matches(']'));
+        let compared = compared(&record.metrics).filter(|_| record.kind == Metrics::KIND)?;
+        Some(std::iter::once(values.to_owned()).chain(compared).collect())
+    };
+    let rows: Vec<Vec<String>> = cells.iter().filter_map(row).collect();
     if rows.len() < 2 {
         return None;
     }
-    let columns = [stage, "F", "F / linear", "F / round-robin", "gain"].map(str::to_owned);
+    let columns: Vec<String> = [stage].into_iter().chain(COMPARED).map(str::to_owned).collect();
     let mut lines = aligned(&columns, &rows);
     lines.extend(SENTENCE.map(str::to_owned));
     Some(lines)
-}
-
-fn row(id: &str, record: &OutputRecord) -> Vec<String> {
-    let metric = |name: &str| record.metrics.get(name).copied();
-    let ratios = [metric("F_over_linear"), metric("F_over_round_robin")];
-    let better = ratios.into_iter().flatten().fold(0.0, f64::max);
-    let ratio = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
-    let values = id.split_once('[').map_or(id, |(_, values)| values.trim_end_matches(']'));
-    vec![
-        values.to_owned(),
-        metric("F").map_or_else(String::new, |value| grouped(value as u128)),
-        ratio(ratios[0]),
-        ratio(ratios[1]),
-        format!("{:.1} %", 100.0 * (1.0 - better) + 0.0),
-    ]
 }
 
 /// Asks the questions and keeps the answers in the report; with a `writer` saves them. Gives what is wrong with a question, which

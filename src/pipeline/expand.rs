@@ -6,13 +6,14 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 use hopmap_model::{Direction, Port};
+use hopmap_text::grouped;
 use serde_json::Value as Json;
 
 use super::cells::{Cell, Pipeline, Save};
 use super::file::{Foreach, NeedBlock, StageBlock};
 use super::label::{cell_name, labels};
 use super::matrix::{
-    Combination, Dimension, Key, MOST_CELLS, count, grouped, of_matrix, of_zip, product, without_excluded,
+    Combination, Dimension, Key, MOST_CELLS, count, of_matrix, of_zip, product, without_excluded,
 };
 use super::project::{default_in, give_your_own, is_embedded};
 use super::template::{Base, Reference, Resolved, SchemaView, Scope, Template};
@@ -407,7 +408,7 @@ fn too_many(block: &StageBlock, count: u128, dimensions: &[Dimension]) -> Proble
 }
 
 fn most() -> String {
-    grouped(MOST_CELLS as u128)
+    grouped(MOST_CELLS)
 }
 
 /// A copy as the file has it.

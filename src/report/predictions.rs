@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use hopmap_artifact::is_without_contention;
 use hopmap_model::{Artifact, LinkUse, MOST_GAIN, Metrics, PREDICTED, Prediction};
 use hopmap_views::{correlation, rank_times};
 
@@ -66,7 +67,7 @@ fn bounds(page: &mut Page, results: Results<'_>) {
 
 /// The name of a cell, and whether its seconds are those of a machine without links.
 fn named(pipeline: &Pipeline, index: usize, metrics: &BTreeMap<String, f64>) -> String {
-    let contention = if metrics.get("contended") == Some(&0.0) { " (without contention)" } else { "" };
+    let contention = if is_without_contention(metrics) { " (without contention)" } else { "" };
     escape(&pipeline.cells[index].id) + contention
 }
 

@@ -27,11 +27,24 @@ pub trait Codec: Artifact + Sized {
     /// Its metrics with their meanings.
     const METRICS: &'static [(&'static str, &'static str)] = &[];
 
+    /// What the metrics of an artifact say, in one line of the summary of a run.
+    #[must_use]
+    fn headline(metrics: &BTreeMap<String, f64>) -> Option<String> {
+        let _ = metrics;
+        None
+    }
+
     /// Encodes the value as tables, metrics and files.
     fn encode(&self) -> Contents;
 
     /// Reads the value and checks its invariants.
     fn decode(folder: &Folder) -> Result<Self, ArtifactError>;
+}
+
+/// The parts of a headline that there are.
+pub(crate) fn joined<const N: usize>(parts: [Option<String>; N]) -> Option<String> {
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Source of a file of an artifact.

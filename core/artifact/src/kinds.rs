@@ -87,6 +87,9 @@ mod task_graph;
 mod traits;
 mod trials;
 
+pub use mapping::{COMPARED, compared};
+pub use prediction::is_without_contention;
+
 const fn form_of<C: Codec>() -> KindForm {
     KindForm { kind: C::KIND, summary: C::CONTENTS, tables: C::TABLES, metrics: C::METRICS }
 }

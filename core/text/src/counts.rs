@@ -1,4 +1,6 @@
-//! Counts with their nouns, and bytes with their units.
+//! Counts with their nouns, bytes with their units, and numbers as people read them.
+
+use std::fmt::Display;
 
 /// A count and its noun in singular or plural: `1 host`, `2 hosts`, `3 switches`.
 #[must_use]
@@ -36,6 +38,33 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
+/// A number with its thousands apart, as `1,000,000.5`.
+pub fn grouped(number: impl Display) -> String {
+    let text = number.to_string();
+    let start = usize::from(text.starts_with('-'));
+    let end =
+        text[start..].find(|letter: char| !letter.is_ascii_digit()).map_or(text.len(), |end| start + end);
+    let threes = text.as_bytes()[start..end].rchunks(3).rev().map(String::from_utf8_lossy);
+    text[..start].to_owned() + &threes.collect::<Vec<_>>().join(",") + &text[end..]
+}
+
+/// A number with up to twelve significant digits, which hides the rounding of sums: `7945.078`, not `7945.078000000001`.
+#[must_use]
+pub fn decimal(value: f64) -> String {
+    significant(value, 12)
+}
+
+/// A number with up to `digits` significant digits, without a prefix.
+#[must_use]
+pub fn significant(value: f64, digits: usize) -> String {
+    let decimals = digits.saturating_sub(1);
+    let rounded: f64 = format!("{value:.decimals$e}").parse().unwrap_or(value);
+    match rounded.abs() {
+        size if size != 0.0 && !(1e-6..1e15).contains(&size) => format!("{rounded:e}"),
+        _ => rounded.to_string(),
+    }
+}
+
 /// Maximum number of characters that messages show of a text.
 const SHOWN: usize = 40;
 
@@ -65,6 +94,18 @@ mod tests {
         assert_eq!([0, 1, 2].map(|count| counted(count, "host")), ["0 hosts", "1 host", "2 hosts"]);
         assert_eq!(counted(2, "switch"), "2 switches");
         assert_eq!(["topology", "delay"].map(|noun| noun_of(0, noun)), ["topologies", "delays"]);
+    }
+
+    #[test]
+    fn decimals_do_not_show_the_rounding_of_sums() {
+        let texts = [7_945.078_000_000_001, 0.015_225_414_400_000_001, 1e14, 66.0].map(decimal);
+        assert_eq!(texts, ["7945.078", "0.0152254144", "100000000000000", "66"]);
+    }
+
+    #[test]
+    fn thousands_are_apart() {
+        assert_eq!([7, 100, 1000, -1_234_567].map(grouped), ["7", "100", "1,000", "-1,234,567"]);
+        assert_eq!(["12345.6789", "-100", "NaN"].map(grouped), ["12,345.6789", "-100", "NaN"]);
     }
 
     #[test]

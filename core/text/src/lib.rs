@@ -1,5 +1,5 @@
 //! Text file readers: [`Lines`], [`Words`], numbers, and [`FileError`], the common type of their errors. Names
-//! and counts in messages: [`closest`], [`counted`], [`bytes`].
+//! and numbers in messages: [`closest`], [`counted`], [`bytes`], [`grouped`].
 
 mod counts;
 mod error;
@@ -9,7 +9,7 @@ mod lines;
 pub mod numbers;
 mod words;
 
-pub use counts::{bytes, counted, noun_of, shown};
+pub use counts::{bytes, counted, decimal, grouped, noun_of, shown, significant};
 pub use error::FileError;
 pub use foreign::{Foreign, behind_time, is_foreign, without_foreign};
 pub use input::{head, opened, read, read_text, unpacked, utf8};

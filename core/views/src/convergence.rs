@@ -3,7 +3,9 @@
 use hopmap_model::ConvergencePoint;
 
 use crate::chart::{Chart, GREY, LEFT, MARGIN, MOST_COLOURS, WIDTH, finish};
-use crate::human::{Unit, count_of, quantity, quantity_of, significant};
+use hopmap_text::significant;
+
+use crate::human::{Unit, count_of, quantity, quantity_of};
 use crate::palette::{Palette, baseline};
 use crate::svg::{Number, Path, Svg};
 

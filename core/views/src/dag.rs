@@ -4,7 +4,9 @@ mod layout;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::human::{count_of, whole};
+use hopmap_text::grouped;
+
+use crate::human::count_of;
 use crate::svg::{Number, Path, Svg, shortened, shortened_before, shortened_inside, text_width};
 use layout::Layout;
 
@@ -81,7 +83,7 @@ impl NodeState {
 #[must_use]
 pub fn dag(nodes: &[DagNode], edges: &[(u32, u32)]) -> String {
     let (boxes, edges) =
-        if nodes.len() > MOST_SINGLE { grouped(nodes, edges) } else { (nodes.to_vec(), edges.to_vec()) };
+        if nodes.len() > MOST_SINGLE { group_nodes(nodes, edges) } else { (nodes.to_vec(), edges.to_vec()) };
     let lines = boxes.iter().map(|node| name_lines(&node.name).len()).max().unwrap_or(1);
     let picture = Picture {
         layout: Layout::new(boxes.len(), &edges),
@@ -127,7 +129,7 @@ fn subtitle(nodes: &[DagNode], edges: usize) -> String {
     let mut parts = vec![count_of(nodes.len(), thing)];
     parts.extend(counts_by_label(nodes.iter()));
     if edges > MOST_EDGES {
-        parts.push(format!("{} of {} edges", whole(MOST_EDGES as u64), whole(edges as u64)));
+        parts.push(format!("{} of {} edges", grouped(MOST_EDGES), grouped(edges)));
     }
     parts.join(" · ")
 }
@@ -142,7 +144,7 @@ fn counts_by_label<'a>(nodes: impl Iterator<Item = &'a DagNode>) -> Vec<String> 
 }
 
 /// One node per group, in the order in which groups come up; nodes without a group by their kind.
-fn grouped(nodes: &[DagNode], edges: &[(u32, u32)]) -> (Vec<DagNode>, Vec<(u32, u32)>) {
+fn group_nodes(nodes: &[DagNode], edges: &[(u32, u32)]) -> (Vec<DagNode>, Vec<(u32, u32)>) {
     let mut index_of: BTreeMap<&str, usize> = BTreeMap::new();
     let mut members: Vec<Vec<usize>> = Vec::new();
     let mut group_of = Vec::with_capacity(nodes.len());
@@ -315,7 +317,7 @@ mod tests {
         let nodes: Vec<DagNode> =
             (0..1000).map(|index| node(index, if index < 500 { "a" } else { "b" })).collect();
         let edges: Vec<(u32, u32)> = (0..500).map(|index| (index, index + 500)).collect();
-        let (boxes, edges) = grouped(&nodes, &edges);
+        let (boxes, edges) = group_nodes(&nodes, &edges);
         assert_eq!(boxes.len(), 2);
         assert_eq!(edges, [(0, 1)]);
         assert_eq!(
@@ -327,7 +329,7 @@ mod tests {
     #[test]
     fn a_thousand_groups_end_in_one_box() {
         let nodes: Vec<DagNode> = (0..1000).map(|index| node(index, &format!("g{index}"))).collect();
-        let (boxes, _) = grouped(&nodes, &[(0, 1), (998, 999)]);
+        let (boxes, _) = group_nodes(&nodes, &[(0, 1), (998, 999)]);
         assert_eq!(boxes.len(), MOST_BOXES);
         assert_eq!(boxes[MOST_BOXES - 1].name, "other stages");
     }

@@ -10,8 +10,9 @@ mod table;
 use std::collections::BTreeMap;
 
 use hopmap_model::{Route, Routes};
+use hopmap_text::grouped;
 
-use crate::human::{count_of, whole};
+use crate::human::count_of;
 use crate::svg::{Number, Svg, shortened_inside, text_width};
 use geometry::{Area, Point};
 use lanes::{Lane, Lanes, Nodes, SMALL, colour};
@@ -79,7 +80,7 @@ fn notes(layout: &Layout, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
         sentences.push("short lines at the edges lead around to the other edge".to_owned());
     }
     if lanes.all > lanes.drawn.len() {
-        let (drawn, all) = (whole(lanes.drawn.len() as u64), whole(lanes.all as u64));
+        let (drawn, all) = (grouped(lanes.drawn.len()), grouped(lanes.all));
         sentences.push(format!(
             "the busiest {drawn} of {all} links; others between the same nodes are in their tooltips"
         ));
@@ -308,7 +309,7 @@ pub fn route_loads(routed: &Routed<'_>) -> String {
     }
     let more = busy.len() - rows;
     if more > 0 {
-        let text = format!("and {} more with traffic", whole(more as u64));
+        let text = format!("and {} more with traffic", grouped(more));
         svg.text(left, bottom + 16.0, "q n", &text);
     }
     svg.finish(left + WIDTH + RIGHT, bottom + if more > 0 { 24.0 } else { 8.0 })
@@ -322,13 +323,9 @@ fn subtitle(facts: &Facts<'_>, busy: usize) -> String {
     let over = (0..all).filter(|&link| matches!(facts.usage(link), Use::Part(part) if Facts::is_over(part)));
     let over = match over.count() {
         0 => String::new(),
-        count => format!(" · {} overloaded", whole(count as u64)),
+        count => format!(" · {} overloaded", grouped(count)),
     };
-    format!(
-        "{} of {} in use, each direction counted separately{over}",
-        whole(busy as u64),
-        count_of(all, "link")
-    )
+    format!("{} of {} in use, each direction counted separately{over}", grouped(busy), count_of(all, "link"))
 }
 
 /// How many links lead from a node to another one.

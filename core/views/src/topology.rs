@@ -6,8 +6,9 @@ pub(crate) mod lines;
 mod network;
 
 use hopmap_model::{Mapping, NodeKind, NodeState, SystemGraph};
+use hopmap_text::grouped;
 
-use crate::human::{count_of, whole};
+use crate::human::count_of;
 use crate::svg::{Path, Svg, shortened, shortened_inside, text_width};
 use layout::{BOX_HEIGHT, Layout, READABLE, bow, rank_lines};
 use lines::{Line, Styles, draw_down, draw_line};
@@ -51,7 +52,7 @@ pub fn topology(system: &SystemGraph, loads: Option<&[u64]>, placement: Option<&
     let has_down = system.nodes.iter().any(|node| node.state == NodeState::Down);
     height += styles.legend(&mut svg, height + 8.0, has_down);
     if drawing.lines.len() > MOST_LINES {
-        let (drawn, all) = (whole(MOST_LINES as u64), whole(drawing.lines.len() as u64));
+        let (drawn, all) = (grouped(MOST_LINES), grouped(drawing.lines.len()));
         let text = format!("the busiest {drawn} of {all} links");
         svg.text(0.0, height + 12.0, "q n", &text);
         height += 20.0;
@@ -65,7 +66,7 @@ fn subtitle(system: &SystemGraph, placement: Option<&Mapping>) -> String {
     let down = of_kind(NodeKind::Host).filter(|node| node.state == NodeState::Down).count();
     let mut parts = vec![count_of(hosts, "host")];
     if down > 0 {
-        parts.push(format!("{} of them down", whole(down as u64)));
+        parts.push(format!("{} of them down", grouped(down)));
     }
     if switches > 0 {
         parts.push(count_of(switches, "switch"));

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use hopmap_model::{Context, DelayModel, Error, Schedule, ScheduledTask, TaskDag};
 use hopmap_replay::Machine;
-use hopmap_views::decimal;
+use hopmap_text::decimal;
 
 use crate::error::{InvalidInput, invalid};
 use crate::params::{CheckParams, MachineParams, Ranks};

@@ -6,7 +6,8 @@ use hopmap_model::{
     Stage, SystemGraph, TaskDag, TextFile,
 };
 use hopmap_replay::{MakespanEvaluator, ReplayProblem, placement};
-use hopmap_views::{decimal, run_time_parts};
+use hopmap_text::decimal;
+use hopmap_views::run_time_parts;
 
 use crate::check::{self, accepts};
 use crate::error::invalid;

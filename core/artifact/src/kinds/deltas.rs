@@ -1,6 +1,8 @@
 //! `deltas`: tables `checkpoints` and `rules`.
 
-use hopmap_model::{CheckpointDelta, DeltaRule, Deltas, RuleTotals};
+use std::collections::BTreeMap;
+
+use hopmap_model::{CheckpointDelta, DeltaRule, Deltas, RuleTotals, first_as_base};
 
 use crate::codec::{Codec, Contents};
 use crate::error::ArtifactError;
@@ -33,6 +35,16 @@ impl Codec for Deltas {
             ..RuleTotals::TABLE
         },
     ];
+
+    /// Whether the first checkpoint suffices as base, for the shortest block that was tried.
+    fn headline(metrics: &BTreeMap<String, f64>) -> Option<String> {
+        let verdicts = first_as_base(metrics);
+        let more = match verdicts.len() {
+            0 | 1 => String::new(),
+            all => format!("; … and {} more block lengths", all - 1),
+        };
+        Some(verdicts.into_iter().next()? + &more)
+    }
 
     fn encode(&self) -> Contents {
         let checkpoints = rules_of("checkpoints", self.checkpoints.iter().map(|row| row.rule));

@@ -4,11 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_model::{
-    ConvergencePoint, HostSlots, Mapping, Metrics, Placement, PlacementMetrics, PlacementOrigin, Processor,
-    Schedule, ScheduledTask, to_u32,
+    ConvergencePoint, HostSlots, MOST_GAIN, Mapping, Metrics, Placement, PlacementMetrics, PlacementOrigin,
+    Processor, Schedule, ScheduledTask, to_u32,
 };
+use hopmap_text::{decimal, grouped};
 
-use crate::codec::{Codec, Contents};
+use super::prediction::is_without_contention;
+use crate::codec::{Codec, Contents, joined};
 use crate::error::ArtifactError;
 use crate::folder::Folder;
 use crate::form::TableForm;
@@ -129,6 +131,10 @@ impl Codec for Metrics {
         ("mappings", "of run times: mappings with a run time; also `pairs` and `pairs_beyond_noise`"),
     ];
 
+    fn headline(metrics: &BTreeMap<String, f64>) -> Option<String> {
+        bound(metrics).or_else(|| crossings(metrics)).or_else(|| quality(metrics))
+    }
+
     fn encode(&self) -> Contents {
         let names: BTreeSet<&String> = self.placements.iter().flat_map(|row| row.values.keys()).collect();
         let table = names.into_iter().fold(PlacementMetrics::table(&self.placements), |table, name| {
@@ -155,6 +161,65 @@ table_rows!("placements": PlacementMetrics {
 } other values);
 
 value_names!(PlacementOrigin = &PlacementOrigin::NAMES);
+
+/// What a placement can gain at most, if the metrics are those of a bound.
+fn bound(metrics: &BTreeMap<String, f64>) -> Option<String> {
+    let value = |name: &str| metrics.get(name).copied();
+    let seconds = value("bound_s")?;
+    let contention = if is_without_contention(metrics) { ", without contention" } else { "" };
+    Some(match (value(MOST_GAIN).zip(value("reference_s")), value("uncounted_s")) {
+        (Some((gain, reference)), _) => {
+            format!("a placement gains at most {:.1} % of {reference:.6} s{contention}", 100.0 * gain)
+        }
+        (None, Some(uncounted)) => format!(
+            "what a placement gains is not bounded: up to {uncounted:.6} s for the handling of messages is left out"
+        ),
+        _ if seconds > 0.0 => format!("no run is shorter than {seconds:.6} s{contention}"),
+        _ => "the recording has no times: what a placement gains is not bounded".to_owned(),
+    })
+}
+
+/// The groups of ranks that are below several switches, if they are counted.
+fn crossings(metrics: &BTreeMap<String, f64>) -> Option<String> {
+    let mut kinds =
+        metrics.iter().filter_map(|(name, all)| Some((name.strip_prefix("groups_")?, all))).peekable();
+    kinds.peek()?;
+    let crossing = kinds.filter_map(|(kind, all)| {
+        let crossing =
+            metrics.get(&format!("crossing_{kind}_level_1")).filter(|crossing| **crossing > 0.0)?;
+        Some(format!("{crossing} of {all} {kind}"))
+    });
+    let crossing: Vec<String> = crossing.collect();
+    Some(match crossing.is_empty() {
+        true => "no group crosses switches".to_owned(),
+        false => format!("groups that cross switches: {}", crossing.join(", ")),
+    })
+}
+
+/// The metrics of a mapping relative to linear and random.
+fn quality(metrics: &BTreeMap<String, f64>) -> Option<String> {
+    let ratio = |name: &str, baseline: &str| {
+        let value = metrics.get(&format!("{name}_over_{baseline}"))?;
+        Some(format!("{name} {value:.3} × {baseline}"))
+    };
+    let link = ratio("max_link_time_s", "linear").or_else(|| ratio("max_link_load_bytes", "linear"));
+    joined([ratio("F", "linear"), ratio("F", "random"), ratio("T", "linear"), link])
+}
+
+/// The heads of what [`compared`] gives.
+pub const COMPARED: [&str; 4] = ["F", "F / linear", "F / round-robin", "gain"];
+
+/// F of a mapping, relative to the baselines, and what is gained against the better of them; none where F is not compared.
+#[must_use]
+pub fn compared(metrics: &BTreeMap<String, f64>) -> Option<[String; 4]> {
+    let ratios = [metrics.get("F_over_linear"), metrics.get("F_over_round_robin")];
+    ratios[0]?;
+    let better = ratios.into_iter().flatten().copied().fold(0.0, f64::max);
+    let [linear, round_robin] =
+        ratios.map(|ratio| ratio.map_or_else(String::new, |value| format!("{value:.3}")));
+    let cost = metrics.get("F").map_or_else(String::new, |value| grouped(value.trunc()));
+    Some([cost, linear, round_robin, format!("{:.1} %", 100.0 * (1.0 - better) + 0.0)])
+}
 
 impl Codec for Schedule {
     const SCHEMA: u32 = 2;
@@ -186,6 +251,15 @@ impl Codec for Schedule {
         ("idle", "fraction of time that processors idle"),
         ("evaluations", "schedules that the search evaluated"),
     ];
+
+    fn headline(metrics: &BTreeMap<String, f64>) -> Option<String> {
+        let makespan = *metrics.get("makespan")?;
+        let seconds = |name: &str, what: &str| Some(format!("{what} {:.6} s", metrics.get(name)?));
+        let Some(recorded) = seconds("recorded_s", "recorded") else {
+            return Some(format!("makespan {}", decimal(makespan)));
+        };
+        joined([seconds("makespan", "makespan"), seconds("predicted_s", "predicted"), Some(recorded)])
+    }
 
     fn encode(&self) -> Contents {
         let tasks = ScheduledTask::table(&self.tasks);

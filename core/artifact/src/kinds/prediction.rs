@@ -1,8 +1,10 @@
 //! `prediction`: tables `ranks`, `links` and, if requested, `intervals`.
 
+use std::collections::BTreeMap;
+
 use hopmap_model::{Activity, Interval, LinkUse, Prediction, RankTimes};
 
-use crate::codec::{Codec, Contents};
+use crate::codec::{Codec, Contents, joined};
 use crate::error::ArtifactError;
 use crate::folder::Folder;
 use crate::form::TableForm;
@@ -13,6 +15,12 @@ value_names!(Activity:
     Activity::Sending => "sending",
     Activity::Waiting => "waiting",
 );
+
+/// Whether the seconds among some metrics are those of a machine without links.
+#[must_use]
+pub fn is_without_contention(metrics: &BTreeMap<String, f64>) -> bool {
+    metrics.get("contended") == Some(&0.0)
+}
 
 impl Codec for Prediction {
     const SCHEMA: u32 = 1;
@@ -33,6 +41,23 @@ impl Codec for Prediction {
         ("critical_bandwidth_s", "transfer time on the critical path"),
         ("critical_waiting_s", "waiting for other ranks on the critical path"),
     ];
+
+    fn headline(metrics: &BTreeMap<String, f64>) -> Option<String> {
+        let value = |name: &str| metrics.get(name).copied();
+        if let Some(replayed) = value("replayed_s") {
+            return Some(format!("stopped after the first {replayed:.6} s of the program"));
+        }
+        let ratio = |metric: &str, what: &str| Some(format!("{:.3} × {what}", value(metric)?));
+        let recorded = value("recorded_s").map(|recorded| format!("recorded {recorded:.6} s"));
+        joined([
+            value("seconds").map(|seconds| format!("predicted {seconds:.6} s")),
+            recorded.and_then(|recorded| ratio("seconds_over_recorded", &recorded)),
+            ratio("seconds_over_linear", "linear"),
+            ratio("seconds_over_round_robin", "round-robin"),
+            is_without_contention(metrics).then(|| "without contention".to_owned()),
+            (value("calibrated") == Some(0.0)).then(|| "not calibrated".to_owned()),
+        ])
+    }
 
     fn encode(&self) -> Contents {
         Contents::new()

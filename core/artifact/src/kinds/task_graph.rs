@@ -9,13 +9,15 @@
 //! - `trace-summary`: tables `ranks` and `heaviest`; `phases` if phases were recorded. The totals are its
 //!   metrics.
 
+use std::collections::BTreeMap;
+
 use hopmap_model::{
     CollectiveCalls, CollectiveOperation, CollectiveTable, Dependency, Edge, Events, Phase, PhaseSummary,
     Process, ProcessDemand, RankSummary, SizeBin, Stream, Task, TaskDag, TaskGraph, TraceSummary, WorkUnit,
 };
 
 use super::traits::{DemandedCapability, DemandedDevice, decode_demands, encode_demands};
-use crate::codec::{Codec, Contents};
+use crate::codec::{Codec, Contents, joined};
 use crate::error::ArtifactError;
 use crate::folder::Folder;
 use crate::form::TableForm;
@@ -346,6 +348,20 @@ impl Codec for TraceSummary {
     const CONTENTS: &'static str = "A program in a few numbers.";
     const TABLES: &'static [TableForm] =
         &[RankSummary::TABLE, TableForm { name: HEAVIEST, ..Edge::TABLE }, PhaseSummary::TABLE];
+
+    fn headline(metrics: &BTreeMap<String, f64>) -> Option<String> {
+        let count = |name: &str| Some(format!("{} {name}", metrics.get(name)?));
+        let percent =
+            |name: &str, what: &str| Some(format!("{what} {:.1} % of the time", 100.0 * metrics.get(name)?));
+        joined([
+            count("ranks"),
+            count("messages"),
+            count("bytes"),
+            percent("communication_share", "communication"),
+            percent("collective_share", "collectives"),
+            metrics.get("compute_imbalance").map(|value| format!("imbalance {value:.2}")),
+        ])
+    }
 
     fn encode(&self) -> Contents {
         Contents::new()

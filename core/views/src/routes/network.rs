@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use hopmap_model::{Counting, LinkState, Mapping, NodeKind, Route, Routes, SystemGraph, Tables, TaskGraph};
+use hopmap_text::grouped;
 
-use crate::human::{Unit, count_of, quantity, six_digits, three_digits, whole};
+use crate::human::{Unit, count_of, quantity, six_digits, three_digits};
 use crate::layered::{distances, neighbours};
 
 /// The links between two nodes.
@@ -270,7 +271,7 @@ impl<'a> Facts<'a> {
         match self.routed.routes.counting {
             Counting::Streams => count_of(count, "stream"),
             Counting::HostPairs if count == 1 => "1 pair of hosts".into(),
-            Counting::HostPairs => format!("{} pairs of hosts", whole(count as u64)),
+            Counting::HostPairs => format!("{} pairs of hosts", grouped(count)),
         }
     }
 

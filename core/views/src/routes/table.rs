@@ -1,10 +1,11 @@
 //! The table of the longest routes.
 
 use hopmap_model::Route;
+use hopmap_text::grouped;
 
 use super::lanes::{Lanes, SMALL};
 use super::network::{Facts, rate};
-use crate::human::{count_of, whole};
+use crate::human::count_of;
 use crate::svg::{Svg, shortened_inside, text_width};
 
 /// Width above which names are shortened.
@@ -86,8 +87,8 @@ impl<'f> Table<'f> {
         let text = match (self.more, lanes) {
             (0, None) => return bottom - y,
             (0, Some(_)) => hint.to_owned(),
-            (more, None) => format!("and {} more", whole(more as u64)),
-            (more, Some(_)) => format!("and {} more · {hint}", whole(more as u64)),
+            (more, None) => format!("and {} more", grouped(more)),
+            (more, Some(_)) => format!("and {} more · {hint}", grouped(more)),
         };
         svg.text(0.0, bottom + 14.0, "q n", &text);
         bottom + 22.0 - y

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hopmap_model::{CostModel, Levels, Mapping, NodeKind, NodeState, SystemGraph};
+use hopmap_text::grouped;
 
 use super::lines::Line;
-use crate::human::{Unit, count_of, quantity, ranges, whole};
+use crate::human::{Unit, count_of, quantity, ranges};
 use crate::layered::{distances, neighbours, reduce_crossings};
 
 /// Boxes in a layer; larger layers are drawn as a number in the boxes above.
@@ -82,7 +83,7 @@ impl NodeBox {
         if self.slots > 0 {
             parts.push(format!(
                 "{} of {} in use",
-                whole(self.ranks.len() as u64),
+                grouped(self.ranks.len()),
                 count_of(self.slots as usize, "slot")
             ));
         }
@@ -92,7 +93,7 @@ impl NodeBox {
             parts.push(format!("ranks {}{more}", ranges[..ranges.len().min(MOST_RANGES)].join(", ")));
         }
         if self.hidden_ranks > 0 {
-            parts.push(format!("{} ranks", whole(self.hidden_ranks as u64)));
+            parts.push(format!("{} ranks", grouped(self.hidden_ranks)));
         }
         if let Some(load) = self.hidden_load {
             parts.push(format!("busiest link inside: {}", quantity(load as f64, Unit::Bytes)));

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use hopmap_model::{Context, Schedule, ScheduledTask, TaskDag, seed_stream};
 use hopmap_random::{Draw, Pcg64, SeedableRng};
-use hopmap_views::decimal;
+use hopmap_text::decimal;
 
 use super::program::{Program, earliest_times};
 
