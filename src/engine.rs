@@ -85,7 +85,7 @@ pub use record::{Current, Ending, OutputRecord, OutputRecords, Partial, Pipeline
 pub(crate) use resources::SHARE_OF_EXPERIMENTS;
 pub use resources::{Limits, memory};
 pub use run::run;
-pub use save::{InTheWay, hold_back, save_all, save_file, save_texts};
+pub use save::{Obstacle, hold_back, save_all, save_file, save_texts};
 pub(crate) use save::{beside_the_artifact, launch_command, launch_files};
 pub use store::{Store, StoreError};
 pub(crate) use store::{entries, is_store};

@@ -140,14 +140,14 @@ impl Bench<'_, '_> {
         let accepted = accepted.and_then(|values| formula.left.value(&values, None));
         let value = formula.left.value(values, None).unwrap_or(f64::NAN);
         let bound = formula.right.value(values, accepted);
-        let standing = match bound {
-            None => Standing::Open,
-            Some(bound) if formula.comparison.holds(value, bound) => Standing::Holds,
-            Some(_) => Standing::Broken,
+        let status = match bound {
+            None => GateStatus::Open,
+            Some(bound) if formula.comparison.holds(value, bound) => GateStatus::Holds,
+            Some(_) => GateStatus::Broken,
         };
         Verdict {
             gate: gate.name.clone(),
-            standing,
+            status,
             left,
             value: Some(value),
             comparison: formula.comparison,
@@ -219,7 +219,7 @@ fn filled(expression: &Expression, names: &[String], values: &[f64], accepted: O
 /// The state of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Standing {
+pub enum GateStatus {
     /// It holds.
     Holds,
     /// It does not.
@@ -230,7 +230,7 @@ pub enum Standing {
     Unknown,
 }
 
-impl Standing {
+impl GateStatus {
     /// Its name in the output of commands and in reports.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -249,7 +249,8 @@ pub struct Verdict {
     /// Name of the gate.
     pub gate: String,
     /// Its state.
-    pub standing: Standing,
+    #[serde(rename = "standing")]
+    pub status: GateStatus,
     /// What is judged, with the names of its cells.
     pub left: String,
     /// Its value, if there is one.
@@ -273,7 +274,7 @@ impl Verdict {
     fn without_value(gate: &Gate, left: String, reason: String) -> Self {
         Self {
             gate: gate.name.clone(),
-            standing: Standing::Unknown,
+            status: GateStatus::Unknown,
             left,
             value: None,
             comparison: gate.formula.comparison,
@@ -296,7 +297,7 @@ impl Verdict {
 
     /// By how much it is broken: a part of the bound, above or below; nothing if it is not, or where that says nothing.
     fn excess(&self, value: f64, bound: f64) -> String {
-        if self.standing != Standing::Broken || self.comparison == Comparison::Unequal {
+        if self.status != GateStatus::Broken || self.comparison == Comparison::Unequal {
             return String::new();
         }
         let difference = value - bound;
@@ -395,7 +396,7 @@ mod tests {
     fn verdict(value: f64, comparison: Comparison, bound: f64) -> String {
         let verdict = Verdict {
             gate: "g".into(),
-            standing: if comparison.holds(value, bound) { Standing::Holds } else { Standing::Broken },
+            status: if comparison.holds(value, bound) { GateStatus::Holds } else { GateStatus::Broken },
             left: "a.F".into(),
             value: Some(value),
             comparison,

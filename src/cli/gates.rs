@@ -21,7 +21,7 @@ use crate::engine::{self, Ending, OutputRecords, PipelineId, Reason, RunReport, 
 use crate::gates::Gate;
 use crate::pipeline::{EMBEDDED, Pipeline};
 use crate::source::Problems;
-use crate::verdict::{self, AcceptedMetrics, Judged, Standing, Verdict};
+use crate::verdict::{self, AcceptedMetrics, GateStatus, Judged, Verdict};
 
 /// What to judge gates by.
 #[derive(Debug, Args)]
@@ -90,21 +90,16 @@ struct Broken(String);
 
 /// Prints the verdicts of all gates; failed ones are errors.
 pub(crate) fn print(pipeline: &Pipeline, report: &RunReport, output: Output) {
-    let of = |standing: Standing| report.gates.iter().filter(move |verdict| verdict.standing == standing);
+    let of = |status: GateStatus| report.gates.iter().filter(move |verdict| verdict.status == status);
     for gate in &pipeline.gates {
-        for standing in [Standing::Holds, Standing::Unknown, Standing::Open] {
-            print_cells(
-                standing.word(),
-                gate,
-                of(standing).filter(|verdict| verdict.gate == gate.name),
-                output,
-            );
+        for status in [GateStatus::Holds, GateStatus::Unknown, GateStatus::Open] {
+            print_cells(status.word(), gate, of(status).filter(|verdict| verdict.gate == gate.name), output);
         }
     }
-    if of(Standing::Open).next().is_some() {
+    if of(GateStatus::Open).next().is_some() {
         output.line(format!("  {:<12} hopmap accept {}", "to accept", shell_word(pipeline.source.name())));
     }
-    print_broken(&of(Standing::Broken).collect::<Vec<_>>(), output);
+    print_broken(&of(GateStatus::Broken).collect::<Vec<_>>(), output);
 }
 
 /// The first few cells of a gate with one verdict; those of a sweep would hide the other gates.

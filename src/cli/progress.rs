@@ -184,7 +184,7 @@ impl Events for Progress {
         {
             let mut state = self.state();
             state.running.remove(&cell.id);
-            state.estimate.settle(&cell.stage, settled.state, settled.seconds);
+            state.estimate.complete(&cell.stage, settled.state, settled.seconds);
         }
         if self.is_told(cell, settled.state) {
             let seconds = match settled.state {
@@ -241,7 +241,7 @@ impl Estimate {
     }
 
     /// A cell has settled.
-    pub(crate) fn settle(&mut self, name: &str, state: State, seconds: f64) {
+    pub(crate) fn complete(&mut self, name: &str, state: State, seconds: f64) {
         self.settled += 1;
         self.failed += usize::from(is_failure(state));
         if let Some(stage) = self.stages.get_mut(name) {
@@ -328,10 +328,10 @@ mod tests {
         let cells = [("a", 1); 10].into_iter().chain([("b", 1); 10]);
         let mut estimate = Estimate::new(2, cells);
         assert_eq!(left(&estimate, &[]), None);
-        estimate.settle("a", State::Ran, 2.0);
+        estimate.complete("a", State::Ran, 2.0);
         // Nobody knows of `b` yet: 9 cells of `a` and 10 of `b` at 2 s on two cores.
         assert_eq!(left(&estimate, &[]), Some(19.0));
-        estimate.settle("b", State::Ran, 10.0);
+        estimate.complete("b", State::Ran, 10.0);
         assert_eq!(left(&estimate, &[]), Some(f64::midpoint(9.0 * 2.0, 9.0 * 10.0)));
         assert_eq!(left(&estimate, &[("b", 4.0)]), Some((9.0 * 2.0 + 9.0 * 10.0 - 4.0) / 2.0));
     }
@@ -339,16 +339,16 @@ mod tests {
     #[test]
     fn cells_from_the_store_say_nothing_about_time() {
         let mut estimate = Estimate::new(1, [("a", 1); 4]);
-        estimate.settle("a", State::Cached, 0.0);
+        estimate.complete("a", State::Cached, 0.0);
         assert_eq!(left(&estimate, &[]), None);
-        estimate.settle("a", State::Ran, 3.0);
+        estimate.complete("a", State::Ran, 3.0);
         assert_eq!(left(&estimate, &[]), Some(6.0));
     }
 
     #[test]
     fn the_last_cells_take_as_long_as_the_longest_of_them() {
         let mut estimate = Estimate::new(8, [("a", 1); 3]);
-        estimate.settle("a", State::Ran, 10.0);
+        estimate.complete("a", State::Ran, 10.0);
         // Two are left for eight cores.
         assert_eq!(left(&estimate, &[]), Some(10.0));
         assert_eq!(left(&estimate, &[("a", 9.0), ("a", 4.0)]), Some(6.0));
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn a_cell_with_many_cores_keeps_others_away() {
         let mut estimate = Estimate::new(4, [("wide", 8); 3]);
-        estimate.settle("wide", State::Ran, 10.0);
+        estimate.complete("wide", State::Ran, 10.0);
         assert_eq!(left(&estimate, &[]), Some(20.0));
     }
 
@@ -366,11 +366,11 @@ mod tests {
     fn a_run_is_told_in_one_line() {
         let mut estimate = Estimate::new(1, [("a", 1); 4]);
         assert_eq!(estimate.line(None), "0/4 cells");
-        estimate.settle("a", State::Ran, 1.0);
-        estimate.settle("a", State::Failed, 1.0);
+        estimate.complete("a", State::Ran, 1.0);
+        estimate.complete("a", State::Failed, 1.0);
         assert_eq!(estimate.line(Some(79.2)), "2/4 cells, 1 failed, 1 min 20 s left");
-        estimate.settle("a", State::Infeasible, 1.0);
-        estimate.settle("a", State::Blocked, 1.0);
+        estimate.complete("a", State::Infeasible, 1.0);
+        estimate.complete("a", State::Blocked, 1.0);
         assert_eq!(estimate.line(Some(0.0)), "4/4 cells, 2 failed");
     }
 

@@ -21,7 +21,7 @@ use crate::pipeline::{Cell, Pipeline};
 use crate::query::{self, AnsweredTable, TableQuestion};
 use crate::registry;
 use crate::source::{Problem, Problems};
-use crate::verdict::Standing;
+use crate::verdict::GateStatus;
 
 /// Cells of a stage beyond this number are summed up.
 pub(crate) const MOST_LISTED: usize = 20;
@@ -263,7 +263,7 @@ pub(crate) fn print_held(pipeline: &Pipeline, report: &RunReport, output: Output
 /// Whether a gate that fails compares with a baseline.
 fn needs_accepted(pipeline: &Pipeline, report: &RunReport) -> bool {
     let fails = |gate: &&Gate| {
-        report.gates.iter().any(|verdict| verdict.gate == gate.name && verdict.standing == Standing::Broken)
+        report.gates.iter().any(|verdict| verdict.gate == gate.name && verdict.status == GateStatus::Broken)
     };
     pipeline.gates.iter().filter(fails).any(|gate| gate.formula.right.needs_accepted())
 }

@@ -15,7 +15,7 @@ use super::record::{OutputRecords, PipelineId};
 use super::store::{Result, Store, check_format, entries};
 use crate::pipeline::{Cell, Pipeline};
 use crate::query::AnsweredTable;
-use crate::verdict::{Standing, Verdict};
+use crate::verdict::{GateStatus, Verdict};
 
 /// What became of a pipeline.
 #[derive(Debug, Default)]
@@ -60,13 +60,13 @@ impl RunReport {
     /// Whether a gate is broken.
     #[must_use]
     pub fn is_broken(&self) -> bool {
-        self.gates.iter().any(|verdict| verdict.standing == Standing::Broken)
+        self.gates.iter().any(|verdict| verdict.status == GateStatus::Broken)
     }
 
     /// Whether copies of its results may be made: every gate holds, or has nothing accepted yet to compare with.
     #[must_use]
     pub fn may_save(&self) -> bool {
-        self.gates.iter().all(|verdict| matches!(verdict.standing, Standing::Holds | Standing::Open))
+        self.gates.iter().all(|verdict| matches!(verdict.status, GateStatus::Holds | GateStatus::Open))
     }
 
     /// Exit code of the run.

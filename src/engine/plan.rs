@@ -12,7 +12,7 @@ use miette::Diagnostic;
 use super::key::{InputDigest, Manifest, Reason, differences};
 use super::outcome::{RunReport, Settled, State};
 use super::record::{Ending, OutputRecord, OutputRecords, PipelineId, ResultRecord};
-use super::save::{Copies, InTheWay, Standing, hash_of, only_file};
+use super::save::{Copies, CopyState, Obstacle, hash_of, only_file};
 use super::store::Store;
 use crate::input_files::SeenFile;
 use crate::pipeline::{Cell, Origin, Pipeline, Save, plain, show_bytes};
@@ -27,7 +27,7 @@ pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
     let mut planner = Planner::new(pipeline, store);
     for index in 0..pipeline.cells.len() {
         let mut settled = match planner.decide(index, store) {
-            Decision::Settle(settled) => *settled,
+            Decision::Complete(settled) => *settled,
             Decision::Execute(task) => {
                 Settled { reasons: task.reasons, key: Some(task.key), ..Settled::new(State::WouldRun) }
             }
@@ -88,7 +88,7 @@ pub fn check_memory(pipeline: &Pipeline, store: &mut Store, memory: Option<u64>)
 
 /// What a cell needs next.
 pub(crate) enum Decision {
-    Settle(Box<Settled>),
+    Complete(Box<Settled>),
     Execute(Box<Task>),
 }
 
@@ -143,7 +143,7 @@ impl<'a> Planner<'a> {
 
     /// What a cell needs, now that all cells before it have settled.
     pub(crate) fn decide(&self, index: usize, store: &mut Store) -> Decision {
-        self.try_decide(index, store).unwrap_or_else(Decision::Settle)
+        self.try_decide(index, store).unwrap_or_else(Decision::Complete)
     }
 
     fn try_decide(&self, index: usize, store: &mut Store) -> Result<Decision, Box<Settled>> {
@@ -368,30 +368,30 @@ pub fn check_saves(pipeline: &Pipeline, store: &mut Store) -> Result<(), Problem
     if saves.is_empty() && tables.is_empty() {
         return Ok(());
     }
-    let mut problems = inputs_in_the_way(pipeline, &saves);
+    let mut problems = inputs_replaced(pipeline, &saves);
     let id = PipelineId::of(pipeline, store.root());
     let mut planned: Option<RunReport> = None;
     for (index, save) in saves {
-        let mut standing = Copies { id: &id, store, writer: None }.look(save, None);
-        if standing.is_err() {
+        let mut state = Copies { id: &id, store, writer: None }.look(save, None);
+        if state.is_err() {
             // It may be the copy of the result that there is.
             let planned = planned.get_or_insert_with(|| plan(pipeline, store));
             let record =
                 planned.cells[index].outputs.get(save.output).filter(|_| planned.cells[index].is_usable());
             if let Some(record) = record {
-                standing = Copies { id: &id, store, writer: None }.look(save, Some(record));
+                state = Copies { id: &id, store, writer: None }.look(save, Some(record));
             }
         }
-        if !matches!(standing, Ok(Standing::Same | Standing::Ours))
+        if !matches!(state, Ok(CopyState::Same | CopyState::Ours))
             && is_of_last_result(save, &pipeline.cells[index], &id, store)
         {
-            standing = Ok(Standing::Ours);
+            state = Ok(CopyState::Ours);
         }
-        problems.extend(standing.err().map(|in_the_way| located(&in_the_way, &save.span)));
+        problems.extend(state.err().map(|obstacle| located(&obstacle, &save.span)));
     }
     for (path, span) in tables {
-        let standing = Copies { id: &id, store, writer: None }.look_at_file(path, None);
-        problems.extend(standing.err().map(|in_the_way| located(&in_the_way, span)));
+        let state = Copies { id: &id, store, writer: None }.look_at_file(path, None);
+        problems.extend(state.err().map(|obstacle| located(&obstacle, span)));
     }
     if problems.is_empty() { Ok(()) } else { Err(pipeline.source.tie(problems)) }
 }
@@ -407,8 +407,8 @@ fn is_of_last_result(save: &Save, cell: &Cell, id: &PipelineId, store: &mut Stor
         Some(name) => hash_of(&record, name, store),
         None => Some(record.digest.clone()),
     };
-    let standing = Copies { id, store, writer: None }.look(save, Some(&record));
-    let is_same = standing.is_ok_and(|standing| standing == Standing::Same);
+    let state = Copies { id, store, writer: None }.look(save, Some(&record));
+    let is_same = state.is_ok_and(|state| state == CopyState::Same);
     if let Some(blake3) = blake3.filter(|_| is_same) {
         store.know_saved(id, &save.path, &blake3);
         return true;
@@ -416,16 +416,16 @@ fn is_of_last_result(save: &Save, cell: &Cell, id: &PipelineId, store: &mut Stor
     false
 }
 
-fn located(in_the_way: &InTheWay, span: &std::ops::Range<usize>) -> Problem {
-    let problem = Problem::new(in_the_way.to_string(), span);
-    match in_the_way.help() {
+fn located(obstacle: &Obstacle, span: &std::ops::Range<usize>) -> Problem {
+    let problem = Problem::new(obstacle.to_string(), span);
+    match obstacle.help() {
         Some(help) => problem.help(help.to_string()),
         None => problem,
     }
 }
 
 /// Copies that would replace an input of their own pipeline.
-fn inputs_in_the_way(pipeline: &Pipeline, saves: &[(usize, &Save)]) -> Vec<Problem> {
+fn inputs_replaced(pipeline: &Pipeline, saves: &[(usize, &Save)]) -> Vec<Problem> {
     let places: Vec<(PathBuf, &Save)> = saves.iter().map(|(_, save)| (plain(&save.path), *save)).collect();
     let mut problems = Vec::new();
     for cell in &pipeline.cells {

@@ -340,12 +340,12 @@ impl PipelineId {
         [self.clone(), Self { name: self.name.clone(), file }]
     }
 
-    /// What a copy that it saves is marked with: its name, and the way from the copy to its file, which is the same whatever store it
+    /// What a copy that it saves is marked with: its name, and the path from the copy to its file, which is the same whatever store it
     /// is run with.
     pub(super) fn beside_copy(&self, copy: &Path, root: &Path) -> String {
         let file = match self.file.is_empty() || self.file.starts_with(EMBEDDED_PLACE) {
             true => PathBuf::from(&self.file),
-            false => way(copy, &holder(root).join(&self.file)),
+            false => path_between(copy, &holder(root).join(&self.file)),
         };
         format!("{}\n{}", self.name, file.display())
     }
@@ -395,8 +395,8 @@ pub(super) fn beside(root: &Path, path: &Path) -> String {
     path.strip_prefix(holder(root)).unwrap_or(&path).display().to_string()
 }
 
-/// The way from the folder of one file to another file, whose path has no links.
-fn way(from: &Path, to: &Path) -> PathBuf {
+/// The path from the folder of one file to another file, whose path has no links.
+fn path_between(from: &Path, to: &Path) -> PathBuf {
     let from = canonical(from);
     relative(to, from.parent().unwrap_or(Path::new("")))
 }

@@ -51,23 +51,23 @@ pub(crate) const SHARE_OF_EXPERIMENTS: f64 = 0.75;
 /// The least part of the time left that a stage gets which fails where its time is too short. Experiments behind it end earlier.
 const LEAST: f64 = 0.5;
 /// Seconds, and at most a part of the time left, by which a search may be late without taking them from what runs behind it.
-const LATE: (f64, f64) = (0.2, 0.1);
+const LATE_ALLOWANCE: (f64, f64) = (0.2, 0.1);
 /// A cell that took less than this part of the time left when it last ran does not count among those that wait for cores.
-const QUICK: f64 = 0.05;
+const QUICK_SHARE: f64 = 0.05;
 
 /// When a run has to end, and what that leaves to every cell.
 pub(super) struct Deadline {
     end: Instant,
     /// Seconds that a cell took when it last ended.
     took: Vec<Option<f64>>,
-    behind: Vec<Behind>,
+    downstream: Vec<DownstreamWork>,
     /// Whether a cell has no result before it ends: it is neither a search nor an experiment.
     indivisible: Vec<bool>,
 }
 
-/// What has to run after a cell, along the longest way.
+/// What has to run after a cell, along the longest path.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Behind {
+struct DownstreamWork {
     /// Seconds that it is likely to take, apart from the searches.
     seconds: f64,
     /// Searches that never ended here: they take what they are given.
@@ -93,10 +93,10 @@ impl Deadline {
             () => Some(UNKNOWN),
         };
         let shares: Vec<Option<f64>> = pipeline.cells.iter().map(share).collect();
-        let behind = behind(dependents, &took, &shares, time.as_secs_f64());
+        let downstream = downstream_work(dependents, &took, &shares, time.as_secs_f64());
         let whole = |cell: &Cell| !cell.entry.distributed && !cell.entry.experiments;
         let indivisible = pipeline.cells.iter().map(whole).collect();
-        Some(Self { end, took, behind, indivisible })
+        Some(Self { end, took, downstream, indivisible })
     }
 
     /// When a cell that starts now has to deliver. `busy` is until when other cells have a core each, `waiting` how many cores
@@ -104,7 +104,7 @@ impl Deadline {
     pub(super) fn of(&self, cell: usize, jobs: usize, busy: &[Instant], waiting: usize) -> Instant {
         let now = Instant::now();
         let all = self.end.saturating_duration_since(now).as_secs_f64();
-        let left = self.behind[cell].leaves(all);
+        let left = self.downstream[cell].leaves(all);
         let busy = busy.iter().map(|until| until.saturating_duration_since(now).as_secs_f64());
         let least = if self.indivisible[cell] { LEAST * all } else { 0.0 };
         let time = share(left, jobs, &busy.collect::<Vec<f64>>(), waiting).max(least);
@@ -114,7 +114,7 @@ impl Deadline {
     /// Whether a cell is known to take next to nothing of the time left.
     pub(super) fn is_quick(&self, cell: usize) -> bool {
         let left = self.end.saturating_duration_since(Instant::now()).as_secs_f64();
-        self.took[cell].is_some_and(|seconds| seconds < QUICK * left)
+        self.took[cell].is_some_and(|seconds| seconds < QUICK_SHARE * left)
     }
 }
 
@@ -124,17 +124,24 @@ fn seconds(result: &ResultRecord) -> Option<f64> {
 
 /// What has to run after each cell; cells come after those that they need. `shares` are the parts of the time that cells need which
 /// never ended here, none for a search.
-fn behind(dependents: &[Vec<usize>], took: &[Option<f64>], shares: &[Option<f64>], time: f64) -> Vec<Behind> {
-    let mut behind = vec![Behind::default(); dependents.len()];
+fn downstream_work(
+    dependents: &[Vec<usize>],
+    took: &[Option<f64>],
+    shares: &[Option<f64>],
+    time: f64,
+) -> Vec<DownstreamWork> {
+    let mut downstream = vec![DownstreamWork::default(); dependents.len()];
     for cell in (0..dependents.len()).rev() {
-        let ways = dependents[cell].iter().map(|&next| behind[next].after(took[next], shares[next], time));
-        let length = |way: &Behind| way.seconds + f64::from(way.searches) * time;
-        behind[cell] = ways.max_by(|one, other| length(one).total_cmp(&length(other))).unwrap_or_default();
+        let paths =
+            dependents[cell].iter().map(|&next| downstream[next].after(took[next], shares[next], time));
+        let length = |path: &DownstreamWork| path.seconds + f64::from(path.searches) * time;
+        downstream[cell] =
+            paths.max_by(|one, other| length(one).total_cmp(&length(other))).unwrap_or_default();
     }
-    behind
+    downstream
 }
 
-impl Behind {
+impl DownstreamWork {
     /// The same with one more cell before it.
     fn after(self, took: Option<f64>, share: Option<f64>, time: f64) -> Self {
         let searches = u32::from(share.is_none() && took.is_none());
@@ -150,7 +157,7 @@ impl Behind {
         if self.cells == 0 {
             return left;
         }
-        let late = LATE.0.min(LATE.1 * left);
+        let late = LATE_ALLOWANCE.0.min(LATE_ALLOWANCE.1 * left);
         let rest = (left - self.seconds - late) / f64::from(self.searches + 1);
         rest.max(left / f64::from(self.cells + 1))
     }
@@ -259,7 +266,7 @@ mod tests {
         // A search, then two stages side by side, then one that needs both.
         let dependents = [vec![1, 2], vec![3], vec![3], vec![]];
         let took = [None, Some(1.0), Some(3.0), Some(0.5)];
-        let all = behind(&dependents, &took, &[None, OTHER, OTHER, OTHER], 100.0);
+        let all = downstream_work(&dependents, &took, &[None, OTHER, OTHER, OTHER], 100.0);
         assert!(close(all[0].leaves(100.0), 96.3));
         assert!(close(all[0].leaves(90.0), 86.3));
         // Where there is not enough for all, an equal share.
@@ -270,12 +277,13 @@ mod tests {
     #[test]
     fn what_never_ran_counts_a_little_and_a_search_as_much_as_the_one_before() {
         let dependents = [vec![1], vec![2], vec![]];
-        let searches = behind(&dependents, &[None; 3], &[None, None, OTHER], 100.0);
+        let searches = downstream_work(&dependents, &[None; 3], &[None, None, OTHER], 100.0);
         assert!(close(searches[0].leaves(100.0), 47.4));
         assert!(close(searches[1].leaves(100.0), 94.8));
         assert!(close(searches[2].leaves(100.0), 100.0));
         // An experiment behind a search takes nearly all.
-        let experiment = behind(&dependents, &[None; 3], &[None, Some(SHARE_OF_EXPERIMENTS), OTHER], 100.0);
+        let experiment =
+            downstream_work(&dependents, &[None; 3], &[None, Some(SHARE_OF_EXPERIMENTS), OTHER], 100.0);
         assert!(close(experiment[0].leaves(100.0), 100.0 / 3.0) && close(experiment[1].leaves(70.0), 64.8));
     }
 
@@ -285,7 +293,7 @@ mod tests {
         let deadline = |indivisible| Deadline {
             end: Instant::now() + Duration::from_secs(100),
             took: vec![None; 2],
-            behind: vec![Behind { seconds: 80.0, searches: 0, cells: 1 }],
+            downstream: vec![DownstreamWork { seconds: 80.0, searches: 0, cells: 1 }],
             indivisible: vec![indivisible],
         };
         let seconds = |deadline: Deadline| {

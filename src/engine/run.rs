@@ -30,7 +30,7 @@ pub fn run(
     events: &dyn Events,
 ) -> Result<RunReport, Report> {
     let mut run = Run::new(pipeline, store, writer, limits, cancelled, events);
-    run.settle_without_running()?;
+    run.complete_without_running()?;
     if run.queue.has_work() {
         let cores = Cores::default();
         let journal = Journal::create(run.store, &run.planner.id)?;
@@ -129,7 +129,7 @@ impl Queue {
     }
 
     /// Notes that a cell has settled: cells that waited for nothing else are ready.
-    fn settle(&mut self, index: usize, cell: &Cell) {
+    fn complete(&mut self, index: usize, cell: &Cell) {
         for needed in cell.dependencies().collect::<HashSet<usize>>() {
             self.readers[needed] -= 1;
         }
@@ -165,7 +165,7 @@ struct Running {
     is_batch: bool,
     reasons: Vec<Reason>,
     manifest: Manifest,
-    twins: Vec<usize>,
+    waiting_for_same_key: Vec<usize>,
 }
 
 impl<'a> Run<'a> {
@@ -196,10 +196,10 @@ impl<'a> Run<'a> {
     }
 
     /// Decides every ready cell; what is in the store settles at once and makes others ready.
-    fn settle_without_running(&mut self) -> Result {
+    fn complete_without_running(&mut self) -> Result {
         while let Some(index) = self.queue.ready.pop_first() {
             match self.planner.decide(index, self.store) {
-                Decision::Settle(settled) => self.settle(index, *settled)?,
+                Decision::Complete(settled) => self.complete(index, *settled)?,
                 Decision::Execute(task) => {
                     let is_batch = self.pipeline.cells[index].is_batch();
                     let queue = if is_batch { &mut self.queue.queued } else { &mut self.queue.pending };
@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
     {
         let (sender, receiver) = &channels.finished;
         loop {
-            self.settle_without_running()?;
+            self.complete_without_running()?;
             if self.is_stopping() {
                 self.queue.pending.clear();
                 self.queue.queued.clear();
@@ -258,7 +258,7 @@ impl<'a> Run<'a> {
                 return None;
             }
             let (_, task) = self.queue.pending.pop_first()?;
-            if let Some(task) = self.unless_somebody_else_has_it(task) {
+            if let Some(task) = self.claim(task) {
                 return Some(task);
             }
         }
@@ -268,7 +268,7 @@ impl<'a> Run<'a> {
     fn next_job(&mut self) -> Option<Task> {
         while self.resources.jobs < self.pipeline.batch.jobs {
             let (_, task) = self.queue.queued.pop_first()?;
-            if let Some(task) = self.unless_somebody_else_has_it(task) {
+            if let Some(task) = self.claim(task) {
                 return Some(task);
             }
         }
@@ -276,7 +276,7 @@ impl<'a> Run<'a> {
     }
 
     /// A task, unless another cell of the same key has given its result or is at it.
-    fn unless_somebody_else_has_it(&mut self, task: Task) -> Option<Task> {
+    fn claim(&mut self, task: Task) -> Option<Task> {
         if self.is_done_meanwhile(&task) {
             self.queue.ready.insert(task.cell);
             return None;
@@ -284,7 +284,7 @@ impl<'a> Run<'a> {
         match self.running.get_mut(&task.key) {
             // Share the result.
             Some(running) => {
-                running.twins.push(task.cell);
+                running.waiting_for_same_key.push(task.cell);
                 None
             }
             None => Some(task),
@@ -382,7 +382,7 @@ impl<'a> Run<'a> {
             is_batch,
             reasons: task.reasons.clone(),
             manifest: task.manifest.clone(),
-            twins: Vec::new(),
+            waiting_for_same_key: Vec::new(),
         };
         self.running.insert(task.key.clone(), running);
         Ok(())
@@ -404,7 +404,7 @@ impl<'a> Run<'a> {
 
     fn finished(&mut self, finished: Finished, shared: &Shared<'_>) -> Result {
         let Finished { cell, key, result, seconds, log } = finished;
-        let Some(Running { cores, memory, is_batch, reasons, manifest, twins, .. }) =
+        let Some(Running { cores, memory, is_batch, reasons, manifest, waiting_for_same_key, .. }) =
             self.running.remove(&key)
         else {
             return Ok(());
@@ -416,16 +416,16 @@ impl<'a> Run<'a> {
             Ok(given) => self.keep(&key, &manifest, given, seconds)?,
             Err(error) => Settled::failed(error),
         };
-        for twin in twins {
+        for waiting in waiting_for_same_key {
             // The others got the same answer without running.
             let state = if settled.state == State::Ran { State::Cached } else { settled.state };
             let outputs = settled.outputs.clone();
             let because_of = (state == State::Failed).then_some(cell);
             let state = if state == State::Failed { State::Blocked } else { state };
             let key = Some(key.clone());
-            self.settle(twin, Settled { key, outputs, because_of, ..Settled::new(state) })?;
+            self.complete(waiting, Settled { key, outputs, because_of, ..Settled::new(state) })?;
         }
-        self.settle(cell, Settled { reasons, key: Some(key), seconds, log, ..settled })?;
+        self.complete(cell, Settled { reasons, key: Some(key), seconds, log, ..settled })?;
         self.forget_values(cell, shared);
         Ok(())
     }
@@ -446,7 +446,7 @@ impl<'a> Run<'a> {
         Ok(Settled { outputs, ..Settled::new(state) })
     }
 
-    fn settle(&mut self, index: usize, mut settled: Settled) -> Result {
+    fn complete(&mut self, index: usize, mut settled: Settled) -> Result {
         let cell = &self.pipeline.cells[index];
         if !self.pipeline.holds_saves() {
             let (id, store) = (&self.planner.id, &mut *self.store);
@@ -466,7 +466,7 @@ impl<'a> Run<'a> {
         self.output.events.settled(cell, &settled);
         self.output.unwritten.push(index);
         self.planner.settled[index] = Some(settled);
-        self.queue.settle(index, cell);
+        self.queue.complete(index, cell);
         self.write_journal()
     }
 
@@ -495,7 +495,7 @@ impl<'a> Run<'a> {
         let interrupted = self.cancelled.load(Ordering::Relaxed);
         for index in 0..self.pipeline.cells.len() {
             if self.planner.settled[index].is_none() {
-                self.settle(index, Settled::new(State::NotStarted))?;
+                self.complete(index, Settled::new(State::NotStarted))?;
             }
         }
         let has_ended = |settled: &Settled| !matches!(settled.state, State::NotStarted | State::Partial);

@@ -67,8 +67,8 @@ pub fn save_file(
     let id = PipelineId::of(pipeline, store.root());
     let blake3 = store.hashes.blake3_of(made)?;
     let mut copies = Copies { id: &id, store, writer: Some(writer) };
-    let standing = copies.look_at_file(path, Some(&blake3))?;
-    copies.put(made, path, &blake3, standing)?;
+    let state = copies.look_at_file(path, Some(&blake3))?;
+    copies.put(made, path, &blake3, state)?;
     Ok(())
 }
 
@@ -87,16 +87,16 @@ pub fn save_texts(
         let blake3 = text.map(|text| blake3::hash(text.as_bytes()).to_hex().to_string()).unwrap_or_default();
         looked.push((copies.look_at_file(path, Some(&blake3))?, blake3));
     }
-    for ((path, text), (standing, blake3)) in files.iter().zip(looked) {
+    for ((path, text), (state, blake3)) in files.iter().zip(looked) {
         match text {
             Some(text) => {
                 copies.note_saved(path, &blake3)?;
-                if standing != Standing::Same {
+                if state != CopyState::Same {
                     replace_file(path, text.as_bytes())?;
                     copies.mark(path, path, &blake3);
                 }
             }
-            None if standing == Standing::Free => {}
+            None if state == CopyState::Free => {}
             None => fs::remove_file(path).map_err(DurableError::io("remove", path))?,
         }
     }
@@ -112,9 +112,9 @@ impl Copies<'_> {
         for save in &cell.saves {
             let Some(record) = settled.outputs.get(save.output) else { continue };
             let written = match self.look(save, Some(record)) {
-                Ok(standing) => self.save(save, record, standing),
+                Ok(state) => self.save(save, record, state),
                 Err(_) if self.writer.is_none() => continue,
-                Err(in_the_way) => Err(in_the_way.into()),
+                Err(obstacle) => Err(obstacle.into()),
             };
             match written {
                 Ok(written) => {
@@ -132,7 +132,7 @@ impl Copies<'_> {
     }
 
     /// What is in the place of a copy.
-    pub(super) fn look(&mut self, save: &Save, record: Option<&OutputRecord>) -> Result<Standing, InTheWay> {
+    pub(super) fn look(&mut self, save: &Save, record: Option<&OutputRecord>) -> Result<CopyState, Obstacle> {
         let path = &save.path;
         match (record, record.and_then(only_file)) {
             (Some(record), Some(name)) => {
@@ -148,11 +148,11 @@ impl Copies<'_> {
     }
 
     /// Makes a copy unless it is there; whether it had to be written.
-    fn save(&mut self, save: &Save, record: &OutputRecord, standing: Standing) -> Result<bool, Report> {
+    fn save(&mut self, save: &Save, record: &OutputRecord, state: CopyState) -> Result<bool, Report> {
         let source = self.store.artifact(&record.digest);
         let path = &save.path;
         if self.writer.is_none() {
-            return Ok(standing != Standing::Same);
+            return Ok(state != CopyState::Same);
         }
         if let Some(name) = only_file(record) {
             let made = source.join("files").join(name);
@@ -160,11 +160,11 @@ impl Copies<'_> {
                 Some(blake3) => blake3,
                 None => self.store.hashes.blake3_of(&made)?,
             };
-            return self.put(&made, path, &blake3, standing);
+            return self.put(&made, path, &blake3, state);
         }
         // Before it is written: what a killed process leaves is ours as well.
         self.note_saved(path, &record.digest)?;
-        if standing == Standing::Same {
+        if state == CopyState::Same {
             return Ok(false);
         }
         let staging = Staging::beside(path)?;
@@ -180,9 +180,9 @@ impl Copies<'_> {
         Ok(true)
     }
 
-    fn put(&mut self, made: &Path, path: &Path, blake3: &str, standing: Standing) -> Result<bool, Report> {
+    fn put(&mut self, made: &Path, path: &Path, blake3: &str, state: CopyState) -> Result<bool, Report> {
         self.note_saved(path, blake3)?;
-        if standing == Standing::Same {
+        if state == CopyState::Same {
             return Ok(false);
         }
         copy_file(made, path)?;
@@ -198,42 +198,42 @@ impl Copies<'_> {
     }
 
     /// Looks at the place of a file whose bytes should have this BLAKE3, if that is known already.
-    pub(super) fn look_at_file(&mut self, path: &Path, wanted: Option<&str>) -> Result<Standing, InTheWay> {
-        let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(Standing::Free) };
-        let foreign = || InTheWay::Foreign(path.into());
+    pub(super) fn look_at_file(&mut self, path: &Path, wanted: Option<&str>) -> Result<CopyState, Obstacle> {
+        let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(CopyState::Free) };
+        let foreign = || Obstacle::Foreign(path.into());
         match metadata.file_type() {
-            kind if kind.is_symlink() => return Err(InTheWay::Link(path.into())),
-            kind if kind.is_dir() => return Err(InTheWay::Folder(path.into())),
+            kind if kind.is_symlink() => return Err(Obstacle::Link(path.into())),
+            kind if kind.is_dir() => return Err(Obstacle::Folder(path.into())),
             kind if !kind.is_file() => return Err(foreign()),
             _ => {}
         }
         let found = self.store.hashes.blake3_of(path).map_err(|_| foreign())?;
         if wanted == Some(&found) {
-            return Ok(Standing::Same);
+            return Ok(CopyState::Same);
         }
         match self.is_marked(path, path, &found) {
-            _ if self.store.has_saved(self.id, path, &found) => Ok(Standing::Ours),
-            Some(true) => Ok(Standing::Ours),
+            _ if self.store.has_saved(self.id, path, &found) => Ok(CopyState::Ours),
+            Some(true) => Ok(CopyState::Ours),
             // What an earlier copy has become is known; of a place that the store does not know it is not.
-            None if wanted.is_none() && !self.store.knows_place(self.id, path) => Ok(Standing::Unclear),
+            None if wanted.is_none() && !self.store.knows_place(self.id, path) => Ok(CopyState::Unclear),
             _ => Err(foreign()),
         }
     }
 
     /// Looks at the place of an artifact, if it is known already which one.
-    fn look_at_folder(&mut self, path: &Path, wanted: Option<&OutputRecord>) -> Result<Standing, InTheWay> {
-        let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(Standing::Free) };
+    fn look_at_folder(&mut self, path: &Path, wanted: Option<&OutputRecord>) -> Result<CopyState, Obstacle> {
+        let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(CopyState::Free) };
         match metadata.file_type() {
-            kind if kind.is_symlink() => return Err(InTheWay::Link(path.into())),
-            kind if !kind.is_dir() => return Err(InTheWay::Something(path.into())),
+            kind if kind.is_symlink() => return Err(Obstacle::Link(path.into())),
+            kind if !kind.is_dir() => return Err(Obstacle::Something(path.into())),
             _ => {}
         }
         if path.read_dir().is_ok_and(|mut entries| entries.next().is_none()) {
-            return Ok(Standing::Free);
+            return Ok(CopyState::Free);
         }
-        let Ok(folder) = Folder::open(path) else { return Err(InTheWay::Something(path.into())) };
+        let Ok(folder) = Folder::open(path) else { return Err(Obstacle::Something(path.into())) };
         if let Some(names) = beside_the_artifact(&folder) {
-            return Err(InTheWay::More { path: path.into(), names });
+            return Err(Obstacle::More { path: path.into(), names });
         }
         let hashes = &mut self.store.hashes;
         let mut is_whole =
@@ -245,16 +245,16 @@ impl Copies<'_> {
             && missing.is_empty()
             && wanted.is_some_and(|wanted| wanted.digest == folder.digest())
         {
-            return Ok(Standing::Same);
+            return Ok(CopyState::Same);
         }
         if let Some(path) = changed {
-            return Err(InTheWay::Changed(path));
+            return Err(Obstacle::Changed(path));
         }
         match self.is_marked(&path.join(DESCRIPTION), path, folder.digest()) {
-            _ if self.store.has_saved(self.id, path, folder.digest()) => Ok(Standing::Ours),
-            Some(true) => Ok(Standing::Ours),
-            None if wanted.is_none() && !self.store.knows_place(self.id, path) => Ok(Standing::Unclear),
-            _ => Err(InTheWay::Foreign(path.into())),
+            _ if self.store.has_saved(self.id, path, folder.digest()) => Ok(CopyState::Ours),
+            Some(true) => Ok(CopyState::Ours),
+            None if wanted.is_none() && !self.store.knows_place(self.id, path) => Ok(CopyState::Unclear),
+            _ => Err(Obstacle::Foreign(path.into())),
         }
     }
 
@@ -341,7 +341,7 @@ const MARK: &str = "user.hopmap.saved";
 
 /// Whether something may be written in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum CopyState {
     /// There is nothing.
     Free,
     /// The copy is there.
@@ -354,7 +354,7 @@ pub(super) enum Standing {
 
 /// What blocks a copy.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum InTheWay {
+pub enum Obstacle {
     /// A folder where a file should be.
     #[error("{} is a folder, and `save` would write a file", .0.display())]
     #[diagnostic(code(engine::folder), help("choose another file name, or remove the folder"))]

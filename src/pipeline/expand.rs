@@ -261,7 +261,7 @@ impl Sweeper<'_> {
         let mut chain = vec![stage];
         while let Some(origin) = chain.last().and_then(|&last| self.origin(last)) {
             if let Some(begin) = chain.iter().position(|&other| other == origin) {
-                self.report_circle(&chain[begin..]);
+                self.report_cycle(&chain[begin..]);
                 chain.into_iter().for_each(|stage| self.made[stage] = Some(Sweep::default()));
                 return;
             }
@@ -287,10 +287,10 @@ impl Sweeper<'_> {
         }
     }
 
-    fn report_circle(&self, circle: &[usize]) {
-        let mut names: Vec<&str> = circle.iter().map(|&stage| self.blocks[stage].name.as_str()).collect();
+    fn report_cycle(&self, cycle: &[usize]) {
+        let mut names: Vec<&str> = cycle.iter().map(|&stage| self.blocks[stage].name.as_str()).collect();
         names.push(names[0]);
-        let block = &self.blocks[circle[0]];
+        let block = &self.blocks[cycle[0]];
         let span = block.foreach.as_ref().map_or(&block.name_span, Foreach::span);
         let problem = Problem::new("`foreach` forms a cycle", span).label("part of the cycle");
         self.scope.problems.push(problem.help(format!("{} (read: follows)", names.join(" → "))));

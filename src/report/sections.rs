@@ -14,7 +14,7 @@ use crate::engine::{
     warnings,
 };
 use crate::pipeline::Cell;
-use crate::verdict::{Standing, Verdict};
+use crate::verdict::{GateStatus, Verdict};
 
 /// Rows of the table of stages; a sweep can have a hundred thousand.
 const MOST_ROWS: usize = 2000;
@@ -245,12 +245,12 @@ pub(crate) fn gates(page: &mut Page, results: Results<'_>) {
         return;
     }
     page.heading("Gates");
-    let order = [Standing::Broken, Standing::Unknown, Standing::Open, Standing::Holds];
+    let order = [GateStatus::Broken, GateStatus::Unknown, GateStatus::Open, GateStatus::Holds];
     let mut verdicts: Vec<&Verdict> = report.gates.iter().collect();
-    verdicts.sort_by_key(|verdict| order.iter().position(|&standing| standing == verdict.standing));
-    let count = |standing| {
-        let count = verdicts.iter().filter(|verdict| verdict.standing == standing).count();
-        (count > 0).then(|| format!("{} {count}", gate_state(standing)))
+    verdicts.sort_by_key(|verdict| order.iter().position(|&status| status == verdict.status));
+    let count = |status| {
+        let count = verdicts.iter().filter(|verdict| verdict.status == status).count();
+        (count > 0).then(|| format!("{} {count}", gate_state(status)))
     };
     let counts: Vec<String> = order.into_iter().filter_map(count).collect();
     page.add(&format!("<p>{}</p>\n", counts.join("\u{2003}")));
@@ -259,21 +259,21 @@ pub(crate) fn gates(page: &mut Page, results: Results<'_>) {
 }
 
 /// The state of a gate as a badge, in the words of the command line.
-fn gate_state(standing: Standing) -> String {
-    let class = match standing {
-        Standing::Holds => "good",
-        Standing::Broken => "bad",
-        Standing::Open | Standing::Unknown => "calm",
+fn gate_state(status: GateStatus) -> String {
+    let class = match status {
+        GateStatus::Holds => "good",
+        GateStatus::Broken => "bad",
+        GateStatus::Open | GateStatus::Unknown => "calm",
     };
-    format!("<span class=\"badge {class}\">{}</span>", standing.word())
+    format!("<span class=\"badge {class}\">{}</span>", status.word())
 }
 
 fn row(verdict: &Verdict) -> Vec<String> {
     let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
-    let bound = if verdict.standing == Standing::Open { "accepted".to_owned() } else { value(verdict.bound) };
+    let bound = if verdict.status == GateStatus::Open { "accepted".to_owned() } else { value(verdict.bound) };
     vec![
         escape(&verdict.gate),
-        gate_state(verdict.standing),
+        gate_state(verdict.status),
         value(verdict.value),
         format!("{} {bound}", escape(verdict.comparison.sign())),
         titled(&prose(&verdict.to_string()), verdict.full_left()),

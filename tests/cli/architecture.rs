@@ -299,7 +299,7 @@ fn tests_ask_for_the_programs_that_they_start() {
     }
 }
 
-fn in_src(path: &Path) -> bool {
+pub(crate) fn in_src(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "src")
 }
 
@@ -424,22 +424,20 @@ fn the_registry_hands_on_no_stage() {
 
 /// Files that import each other can only be understood, tested and moved together.
 #[test]
-fn no_two_files_import_each_other_in_a_circle() {
+fn no_two_files_import_each_other_in_a_cycle() {
     let workspace = workspace();
     let roots = workspace.roots.values().flatten();
-    let circles: BTreeSet<String> = roots
-        .flat_map(|root| Imports::of(root, project()).circles())
-        .map(|circle| circle.to_string())
-        .collect();
-    let found: String = circles.into_iter().collect();
+    let cycles: BTreeSet<String> =
+        roots.flat_map(|root| Imports::of(root, project()).cycles()).map(|cycle| cycle.to_string()).collect();
+    let found: String = cycles.into_iter().collect();
     assert!(found.is_empty(), "{found}");
 }
 
 /// Each module of the app is above or below another, and the command line, which reaches all, is above all.
 #[test]
 fn modules_of_the_app_are_in_layers() {
-    let circles = Imports::of(&project().join("src/lib.rs"), project()).of_modules().circles();
-    assert!(circles.is_empty(), "{}", circles[0]);
+    let cycles = Imports::of(&project().join("src/lib.rs"), project()).of_modules().cycles();
+    assert!(cycles.is_empty(), "{}", cycles[0]);
 }
 
 /// A file that imports the module which defines a name says what it needs; through `lib.rs` it would need the whole crate.
@@ -506,7 +504,7 @@ fn stages_open_inputs_in_one_way() {
 }
 
 /// Whether a file is a module that its parent has for tests only.
-fn is_test_module(path: &Path) -> bool {
+pub(crate) fn is_test_module(path: &Path) -> bool {
     let module = path.file_stem().unwrap().to_str().unwrap();
     let folder = project().join(path.parent().unwrap());
     let parents = [folder.join("mod.rs"), folder.join("lib.rs"), folder.with_extension("rs")];

@@ -210,7 +210,7 @@ fn a_stage_that_does_not_exist() {
 }
 
 #[test]
-fn a_circle() {
+fn a_cycle() {
     insta::assert_snapshot!(check("[stages.a]\nuses = \"trace/import\"\nwith = { path = \"${stages.b.path}/x\", format = \"csv\" }\n[stages.b]\nuses = \"trace/import\"\nwith = { path = \"${stages.a.path}/x\", format = \"csv\" }\n"), @r#"
     ------- stderr -------
     error[pipeline::invalid]: the stages form a dependency cycle

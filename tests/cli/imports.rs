@@ -58,7 +58,7 @@ enum Target {
 type Seen = BTreeSet<(usize, String, bool)>;
 
 /// Files that import each other, directly or through others.
-pub(crate) struct Circle {
+pub(crate) struct Cycle {
     files: Vec<String>,
     /// From, to, and the names that the one takes from the other.
     ties: Vec<(String, String, BTreeSet<String>)>,
@@ -87,12 +87,12 @@ impl Imports {
     }
 
     /// Every group of files that import each other.
-    pub(crate) fn circles(&self) -> Vec<Circle> {
+    pub(crate) fn cycles(&self) -> Vec<Cycle> {
         let reached: BTreeMap<&str, BTreeSet<&str>> =
             self.taken.keys().map(|file| (file.as_str(), self.reached(file))).collect();
         let mut left: BTreeSet<&str> =
             reached.iter().filter(|(file, reached)| reached.contains(*file)).map(|(file, _)| *file).collect();
-        let mut circles = Vec::new();
+        let mut cycles = Vec::new();
         while let Some(first) = left.first().copied() {
             let is_in = |file: &str| reached[first].contains(file) && reached[file].contains(first);
             let files: Vec<String> =
@@ -102,9 +102,9 @@ impl Imports {
                 let inside = self.taken[from].iter().filter(|(to, _)| files.contains(to));
                 inside.map(|(to, names)| (from.clone(), to.clone(), names.clone()))
             });
-            circles.push(Circle { ties: ties.collect(), files });
+            cycles.push(Cycle { ties: ties.collect(), files });
         }
-        circles
+        cycles
     }
 
     /// Names that other files take from the first file of the crate, which only hands them on.
@@ -352,7 +352,7 @@ impl Imports {
         if this.items.contains(name) && (is_last || name.starts_with(char::is_uppercase)) {
             return Some(Target::Item(module, name.to_owned()));
         }
-        // Re-exports in a circle lead nowhere.
+        // Re-exports in a cycle lead nowhere.
         if !seen.insert((module, name.to_owned(), is_last)) {
             return child;
         }
@@ -372,7 +372,7 @@ impl Imports {
     }
 }
 
-impl fmt::Display for Circle {
+impl fmt::Display for Cycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} import each other:", self.files.len())?;
         for (from, to, names) in &self.ties {
@@ -496,7 +496,7 @@ fn parts(code: &[Token]) -> Vec<&[Token]> {
 }
 
 #[test]
-fn a_circle_is_found_through_re_exports_and_qualified_paths() {
+fn a_cycle_is_found_through_re_exports_and_qualified_paths() {
     let project = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let file = project.path().join(name);
@@ -514,16 +514,16 @@ fn a_circle_is_found_through_re_exports_and_qualified_paths() {
         "fn leaf<'a>(x: &'a str) -> String { format!(\"{}\", crate::one::One::name('x')) }\n",
     );
     let imports = || Imports::of(&project.path().join("lib.rs"), project.path());
-    assert!(imports().circles().is_empty());
+    assert!(imports().cycles().is_empty());
     let file = project.path().join("one.rs").display().to_string();
     assert_eq!(imports().facades(), ["Two", "deep"].map(|name| format!("{file}: crate::{name}\n")));
     // A module is more than its first file.
     assert_eq!(
-        imports().of_modules().circles()[0].to_string(),
+        imports().of_modules().cycles()[0].to_string(),
         "2 import each other:\n  one → two: Two, deep\n  two → one: One, one\n"
     );
     write("two.rs", "pub(crate) mod inner;\npub struct Two;\nfn two() { inner::leaf(\"\"); }\n");
-    let found = imports().circles();
+    let found = imports().cycles();
     assert_eq!(found.len(), 1);
     assert_eq!(
         found[0].to_string(),

@@ -365,7 +365,7 @@ impl Order {
 pub(crate) fn bruck_all_to_all(block: u64, network: &mut Network<impl FnMut(u32, Edge)>) {
     for (round, distance) in (0..).zip(network.distances()) {
         network.round(round);
-        let bytes = block.saturating_mul(ways_with(distance, network.processes()));
+        let bytes = block.saturating_mul(numbers_with(distance, network.processes()));
         for process in 0..network.processes() {
             network.send(process, network.after(process, distance), bytes);
         }
@@ -373,7 +373,7 @@ pub(crate) fn bruck_all_to_all(block: u64, network: &mut Network<impl FnMut(u32,
 }
 
 /// How many numbers below `limit` have `bit` set.
-fn ways_with(bit: u32, limit: u32) -> u64 {
+fn numbers_with(bit: u32, limit: u32) -> u64 {
     let (bit, limit) = (u64::from(bit), u64::from(limit));
     limit / (2 * bit) * bit + (limit % (2 * bit)).saturating_sub(bit)
 }

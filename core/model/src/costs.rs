@@ -218,7 +218,7 @@ impl SystemGraph {
         for (block, rows) in hosts.chunks(BLOCK).zip(between.chunks_mut(BLOCK * count.max(1))) {
             for (column, &to) in hosts.iter().enumerate() {
                 for (row, &from) in rows.chunks_mut(count).zip(block) {
-                    row[column] = self.way(&costs, from, to)?;
+                    row[column] = self.reachable_cost(&costs, from, to)?;
                 }
             }
         }
@@ -226,7 +226,7 @@ impl SystemGraph {
     }
 
     /// The cost between the first slots of two hosts.
-    fn way(&self, costs: &Costs<'_>, from: Host, to: Host) -> Result<f64, CostsError> {
+    fn reachable_cost(&self, costs: &Costs<'_>, from: Host, to: Host) -> Result<f64, CostsError> {
         let cost = costs.between(from.1, to.1);
         if cost.is_infinite() {
             let name = |host: Host| self.nodes[host.0 as usize].name.clone();
@@ -289,7 +289,7 @@ impl SystemGraph {
                     _ => [members[a][0], members[b][0]],
                 };
                 let [from, to] = pair.map(|host| hosts[host]);
-                let cost = self.way(&costs, from, to)?;
+                let cost = self.reachable_cost(&costs, from, to)?;
                 between[a * count + b] = cost;
                 steps.insert(cost.to_bits());
                 if steps.len() > MOST_LEVELS {

@@ -75,9 +75,9 @@ pub fn preload(library: &str, existing: Option<&str>) -> String {
     }
 }
 
-/// Where the reading of a launcher's arguments is.
+/// What the reading of a launcher's arguments expects.
 #[derive(Clone, Copy)]
-enum Place {
+enum Expected {
     /// An option or the program comes next.
     Options,
     /// So many values of an option come next.
@@ -93,29 +93,29 @@ enum Place {
 /// For each argument of a launcher whether the launcher reads it, or `env` in the place of the program. An
 /// option that is not listed above has no value if an executable file comes next.
 fn are_options(given: &[String]) -> Vec<bool> {
-    let mut place = Place::Options;
+    let mut expected = Expected::Options;
     let read = |word: &String| {
         let is_option = word.starts_with('-') && word.len() > 1;
-        place = match place {
-            Place::Values(left) if left > 1 && !word.contains('=') => Place::Values(left - 1),
-            Place::Values(_) => Place::Options,
-            Place::Program if word == ":" => Place::Options,
-            Place::Assignments if word.contains('=') => Place::Assignments,
-            Place::Assignments | Place::Program => Place::Program,
-            _ if WITH_TWO_VALUES.contains(&word.as_str()) => Place::Values(2),
-            _ if WITH_ONE_VALUE.contains(&word.as_str()) => Place::Values(1),
+        expected = match expected {
+            Expected::Values(left) if left > 1 && !word.contains('=') => Expected::Values(left - 1),
+            Expected::Values(_) => Expected::Options,
+            Expected::Program if word == ":" => Expected::Options,
+            Expected::Assignments if word.contains('=') => Expected::Assignments,
+            Expected::Assignments | Expected::Program => Expected::Program,
+            _ if WITH_TWO_VALUES.contains(&word.as_str()) => Expected::Values(2),
+            _ if WITH_ONE_VALUE.contains(&word.as_str()) => Expected::Values(1),
             _ if is_option => {
                 if word == "--" || word.contains('=') {
-                    Place::Options
+                    Expected::Options
                 } else {
-                    Place::MaybeValue
+                    Expected::MaybeValue
                 }
             }
-            Place::MaybeValue if on_path(word).is_none() => Place::Options,
-            _ if word == "env" || word.ends_with("/env") => Place::Assignments,
-            Place::Options | Place::MaybeValue => Place::Program,
+            Expected::MaybeValue if on_path(word).is_none() => Expected::Options,
+            _ if word == "env" || word.ends_with("/env") => Expected::Assignments,
+            Expected::Options | Expected::MaybeValue => Expected::Program,
         };
-        !matches!(place, Place::Program)
+        !matches!(expected, Expected::Program)
     };
     given.iter().map(read).collect()
 }

@@ -90,7 +90,7 @@ fn notes(layout: &Layout, lanes: &Lanes, nodes: &Nodes<'_>) -> Vec<String> {
 
 /// Between the edge of a cable and the line next to it that marks the longest route or the cycle.
 const LONGEST: f64 = 2.2;
-const CIRCLE: f64 = 5.6;
+const CYCLE: f64 = 5.6;
 /// Links that are marked.
 const MOST_MARKED: usize = 400;
 /// Number of busy links above which none is labelled.
@@ -112,10 +112,10 @@ fn longest(routes: &Routes) -> Option<&Route> {
 /// Lines next to the cables of the longest route and of the cycle.
 fn draw(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes) {
     let routes = facts.routed.routes;
-    let way = longest(routes).map(|route| &route.links[..]).unwrap_or_default();
+    let longest_links = longest(routes).map(|route| &route.links[..]).unwrap_or_default();
     for (links, by, look) in [
-        (way, LONGEST, "style=\"stroke:var(--i)\" stroke-width=\"1.3\" stroke-dasharray=\"6 3\""),
-        (&routes.cycle[..], CIRCLE, "class=\"sk3\" stroke-width=\"2.4\" stroke-dasharray=\"2 3\""),
+        (longest_links, LONGEST, "style=\"stroke:var(--i)\" stroke-width=\"1.3\" stroke-dasharray=\"6 3\""),
+        (&routes.cycle[..], CYCLE, "class=\"sk3\" stroke-width=\"2.4\" stroke-dasharray=\"2 3\""),
     ] {
         let mut course = String::new();
         for lane in links.iter().take(MOST_MARKED).filter_map(|&link| lanes.of(link as usize)) {
@@ -143,7 +143,7 @@ fn draw_labels(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, (lanes, width)
         let text = percent(part);
         let is_in = |links: &[u32]| links.contains(&(lane.link as u32));
         let next_to = match (is_in(&facts.routed.routes.cycle), is_in(marked)) {
-            (true, _) => CIRCLE + 2.0,
+            (true, _) => CYCLE + 2.0,
             (_, true) => LONGEST + 2.0,
             _ => 1.0,
         };

@@ -58,7 +58,7 @@ pub fn compare_collectives(
     let kinds = kinds(graph, cx);
     let (mapped, in_order) = (mapping.slots(), linear(graph.ranks()));
     let costs = system.costs();
-    let place = |members, slots| Place { costs: &costs, members, slots, weight };
+    let place = |members, slots| MemberSlots { costs: &costs, members, slots, weight };
     let done = AtomicU64::new(0);
     let group = |(&(communicator, operation, bytes), roots): (&Kind, &Roots)| {
         if cx.should_stop() {
@@ -125,7 +125,7 @@ impl Calls<'_> {
     }
 
     /// One row per algorithm that supports the number of processes.
-    fn rows(&self, places: [Place<'_>; 2]) -> Vec<Row> {
+    fn rows(&self, places: [MemberSlots<'_>; 2]) -> Vec<Row> {
         let processes = places[0].members.len() as u32;
         let [mpich, open_mpi] = Rules::OF_MPI.map(|rules| self.call(None, processes).usual(rules));
         let fits = |algorithm: &&Algorithm| {
@@ -140,7 +140,7 @@ impl Calls<'_> {
     }
 
     /// All calls combined.
-    fn measure(&self, algorithm: Algorithm, place: &Place<'_>) -> Measure {
+    fn measure(&self, algorithm: Algorithm, place: &MemberSlots<'_>) -> Measure {
         let mut all = Measure::default();
         for &(root, calls) in self.roots {
             all.add(&Measure::of(&self.call(root, place.members.len() as u32), algorithm, place), calls);
@@ -338,9 +338,9 @@ fn together(groups: &[&Group], operation: Operation) -> Vec<Row> {
     Algorithm::of(operation).iter().filter(used).filter_map(row).collect()
 }
 
-/// Positions of the members of a communicator, and the weight of their messages.
+/// Slots of the members of a communicator, and the weight of their messages.
 #[derive(Debug, Clone, Copy)]
-struct Place<'a> {
+struct MemberSlots<'a> {
     costs: &'a Costs<'a>,
     /// Ranks of the program by rank of the communicator.
     members: &'a [u32],
@@ -349,7 +349,7 @@ struct Place<'a> {
     weight: Weight,
 }
 
-impl Place<'_> {
+impl MemberSlots<'_> {
     /// Weight × cost of messages between two members.
     fn cost(&self, edge: &Edge) -> f64 {
         let slot = |member: u32| self.slots[self.members[member as usize] as usize];
@@ -372,7 +372,7 @@ struct Measure {
 
 impl Measure {
     /// Cost of one call with an algorithm.
-    fn of(call: &Call, algorithm: Algorithm, place: &Place<'_>) -> Self {
+    fn of(call: &Call, algorithm: Algorithm, place: &MemberSlots<'_>) -> Self {
         let mut clock = Clock::new(call, algorithm);
         let mut measure = Self::default();
         let expanded = call.messages(algorithm, |round, mut edge| {

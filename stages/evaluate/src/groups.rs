@@ -24,7 +24,7 @@ pub struct GroupsParams {}
 
 /// Groups and what they cross.
 #[derive(Debug)]
-pub struct GroupPlaces {
+pub struct GroupTables {
     /// Numbers of groups, and of those that cross a level.
     pub metrics: Metrics,
     /// A row per group as CSV.
@@ -34,7 +34,7 @@ pub struct GroupPlaces {
 }
 
 /// Finds the groups of all phases of a program, and the levels that they cross under a mapping.
-pub fn groups(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<GroupPlaces, Error> {
+pub fn groups(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Result<GroupTables, Error> {
     check(graph, system, mapping)?;
     if graph.phases.iter().all(|phase| phase.edges.is_empty()) {
         let help =
@@ -80,7 +80,7 @@ pub fn groups(graph: &TaskGraph, system: &SystemGraph, mapping: &Mapping) -> Res
         }
     }
     let markdown = format!("| kind | groups | switches | crossing |\n|---|---|---|---|\n{rows}");
-    Ok(GroupPlaces { metrics: Metrics { summary, placements: Vec::new() }, csv, markdown })
+    Ok(GroupTables { metrics: Metrics { summary, placements: Vec::new() }, csv, markdown })
 }
 
 #[cfg(test)]

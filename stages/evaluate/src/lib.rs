@@ -19,6 +19,6 @@ pub use collectives::{CollectiveComparison, CollectivesParams, compare_collectiv
 pub use compare::{Comparison, compare, summary};
 pub use correlation::CorrelationParams;
 pub use error::EvaluateError;
-pub use groups::{GroupPlaces, GroupsParams, groups};
+pub use groups::{GroupTables, GroupsParams, groups};
 pub use params::{AccuracyParams, MappingParams};
 pub use stage::{AccuracyStage, CollectivesStage, CorrelationStage, GroupsStage, MappingStage};

@@ -64,9 +64,9 @@ pub struct Runner<'a> {
     step_s: Option<f64>,
 }
 
-/// The place of a run in a trial.
+/// Which run of a trial it is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct RunPosition {
     /// Number of the block; `None` for the warm-up.
     block: Option<u32>,
     /// Whether the block serves to choose the best mapping.
@@ -107,9 +107,9 @@ impl<'a> Runner<'a> {
         let folder = tempfile::Builder::new().prefix("trial-").tempdir_in(&scratch).map_err(fault)?;
         let command = |(index, candidate): (usize, &Candidate)| {
             let Candidate { name, digest, mapping } = candidate;
-            let place = folder.path().join("launch").join(index.to_string());
-            create(&place)?;
-            let command = LaunchCommand::new(params, name, mapping, digest, &place)?;
+            let launch_folder = folder.path().join("launch").join(index.to_string());
+            create(&launch_folder)?;
+            let command = LaunchCommand::new(params, name, mapping, digest, &launch_folder)?;
             Ok((TrialMapping { name: name.clone(), digest: digest.clone() }, command))
         };
         let commands = candidates.iter().enumerate().map(command).collect::<Result<_, TrialError>>()?;
@@ -182,7 +182,7 @@ impl<'a> Runner<'a> {
     /// Runs the warm-up: each of the mappings as often as the parameters say. `false` if it was stopped.
     pub fn warm_up(&mut self, mappings: &[usize], cx: &Context<'_>) -> Result<bool, TrialError> {
         for _ in 0..self.params.warm_up {
-            if !self.each(mappings, Place { block: None, choice: false }, cx)? {
+            if !self.each(mappings, RunPosition { block: None, choice: false }, cx)? {
                 return Ok(false);
             }
         }
@@ -198,7 +198,7 @@ impl<'a> Runner<'a> {
     ) -> Result<Option<Vec<Option<f64>>>, TrialError> {
         let block = self.blocks;
         self.blocks += 1;
-        let is_complete = self.each(mappings, Place { block: Some(block), choice }, cx)?;
+        let is_complete = self.each(mappings, RunPosition { block: Some(block), choice }, cx)?;
         Ok(is_complete.then(|| self.measured(block).times))
     }
 
@@ -250,8 +250,13 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn each(&mut self, mappings: &[usize], place: Place, cx: &Context<'_>) -> Result<bool, TrialError> {
-        let order = place.block.map(|block| self.order.of_block(block, mappings));
+    fn each(
+        &mut self,
+        mappings: &[usize],
+        position: RunPosition,
+        cx: &Context<'_>,
+    ) -> Result<bool, TrialError> {
+        let order = position.block.map(|block| self.order.of_block(block, mappings));
         for mapping in order.unwrap_or_else(|| mappings.to_vec()) {
             if cx.should_stop() {
                 return Ok(false);
@@ -259,7 +264,7 @@ impl<'a> Runner<'a> {
             if self.gave_up(mapping) {
                 continue;
             }
-            if !self.run(mapping, place, cx)? {
+            if !self.run(mapping, position, cx)? {
                 return Ok(false);
             }
         }
@@ -271,7 +276,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs the program once; `false` if it was stopped.
-    fn run(&mut self, mapping: usize, place: Place, cx: &Context<'_>) -> Result<bool, TrialError> {
+    fn run(&mut self, mapping: usize, position: RunPosition, cx: &Context<'_>) -> Result<bool, TrialError> {
         let folder = self.folder.path().join(self.runs.len().to_string());
         create(&folder)?;
         let (TrialMapping { name, .. }, launch) = &self.commands[mapping];
@@ -286,7 +291,7 @@ impl<'a> Runner<'a> {
             // What was measured is not lost.
             Err(error) if self.succeeded.contains(&true) => {
                 let (mapping_name, exit) = (name.clone(), Some(NOT_PREPARED));
-                let run = TrialRun::without_time(mapping_name, (place.block, place.choice), exit);
+                let run = TrialRun::without_time(mapping_name, (position.block, position.choice), exit);
                 self.note(mapping, &run, (&Ending::NotPrepared(error), None), &stderr, cx);
                 self.runs.push(run);
                 return Ok(true);
@@ -308,7 +313,7 @@ impl<'a> Runner<'a> {
         let time = match &self.params.time_after {
             Some(label) => printed_time(&stdout, label).map(|time| {
                 // Only of a run that counts.
-                if succeeded && place.block.is_some() {
+                if succeeded && position.block.is_some() {
                     self.step_s = Some(self.step_s.map_or(time.step_s, |step_s| step_s.max(time.step_s)));
                 }
                 time.seconds
@@ -318,8 +323,8 @@ impl<'a> Runner<'a> {
         let seconds = time.as_ref().ok().copied();
         let run = TrialRun {
             mapping: name.clone(),
-            block: place.block,
-            choice: place.choice,
+            block: position.block,
+            choice: position.choice,
             seconds,
             mpi_s: time_inside_mpi(&recording),
             lateness_s,

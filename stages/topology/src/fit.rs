@@ -115,15 +115,15 @@ pub(crate) struct Point {
     /// What is transferred; the bytes if the bandwidth is in bytes per second.
     pub(crate) load: f64,
     /// One-way time in seconds.
-    pub(crate) way_s: f64,
+    pub(crate) one_way_s: f64,
     /// Measured time in seconds, to which errors are relative.
     pub(crate) measured_s: f64,
 }
 
 impl Point {
     /// A time whose latency is in seconds and whose load is the bytes.
-    pub(crate) fn new(bytes: u64, way_s: f64, measured_s: f64) -> Self {
-        Self { bytes, unit: 1.0, load: bytes as f64, way_s, measured_s: measured_s.max(SHORTEST) }
+    pub(crate) fn new(bytes: u64, one_way_s: f64, measured_s: f64) -> Self {
+        Self { bytes, unit: 1.0, load: bytes as f64, one_way_s, measured_s: measured_s.max(SHORTEST) }
     }
 }
 
@@ -191,7 +191,7 @@ fn pieces(points: &[Point], penalty: f64) -> Vec<Piece> {
 fn line(points: &[Point]) -> (Piece, f64) {
     let mut sums = [0.0; 5];
     for point in points {
-        let Point { unit, load, way_s: time, .. } = *point;
+        let Point { unit, load, one_way_s: time, .. } = *point;
         let weight = point.measured_s.powi(-2);
         let terms = [unit * unit, unit * load, load * load, unit * time, load * time];
         sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += weight * term);
@@ -206,7 +206,7 @@ fn line(points: &[Point]) -> (Piece, f64) {
         (slope, latency) => (latency, slope),
     };
     let error = |point: &Point| {
-        ((latency * point.unit + slope * point.load - point.way_s) / point.measured_s).powi(2)
+        ((latency * point.unit + slope * point.load - point.one_way_s) / point.measured_s).powi(2)
     };
     let bandwidth = (slope > 0.0).then(|| 1.0 / slope).filter(|bandwidth| bandwidth.is_finite());
     let piece = Piece { from_bytes: points[0].bytes, latency_s: latency, bandwidth_bytes_per_s: bandwidth };

@@ -85,11 +85,11 @@ fn ring(neighbours: &[Vec<usize>]) -> Option<Vec<usize>> {
 fn ring_places(order: &[usize]) -> Vec<Point> {
     let step = TAU / order.len() as f64;
     let first = -FRAC_PI_2 - if order.len().is_multiple_of(2) { step / 2.0 } else { 0.0 };
-    circle(order, first, 0.5 / libm::sin(step / 2.0))
+    circular_layout(order, first, 0.5 / libm::sin(step / 2.0))
 }
 
 /// Nodes in this order on a circle, from an angle on.
-fn circle(order: &[usize], first: f64, radius: f64) -> Vec<Point> {
+fn circular_layout(order: &[usize], first: f64, radius: f64) -> Vec<Point> {
     let step = TAU / order.len() as f64;
     let mut places = vec![Point::default(); order.len()];
     for (turn, &node) in order.iter().enumerate() {
@@ -111,7 +111,7 @@ pub(super) fn places(neighbours: &[Vec<usize>]) -> Vec<Point> {
     let steps = (STEPS * 60 / count.max(60)).max(30);
     let orders = [(0..count).collect(), depth_first(neighbours)];
     let mut starts = vec![by_landmarks(&distances)];
-    starts.extend(orders.iter().map(|order: &Vec<usize>| circle(order, 0.0, count as f64 / 6.0)));
+    starts.extend(orders.iter().map(|order: &Vec<usize>| circular_layout(order, 0.0, count as f64 / 6.0)));
     let ends: Vec<Vec<Point>> = starts.into_iter().map(|start| descend(start, &distances, steps)).collect();
     wide(best(neighbours, &distances, ends))
 }

@@ -130,7 +130,7 @@ impl Lanes {
     }
 
     /// The course of a route as path data.
-    pub(super) fn way(&self, links: &[u32]) -> String {
+    pub(super) fn path_data(&self, links: &[u32]) -> String {
         let lanes = links.iter().filter_map(|&link| self.of(link as usize));
         lanes.flat_map(|lane| &lane.curves).map(Curve::markup).collect()
     }
@@ -278,9 +278,9 @@ impl<'a> Nodes<'a> {
             svg.open_group(class, &self.tooltip(node));
             self.draw_box(svg, node, area);
             if self.is_host(node) {
-                let way = self.ways(node, lanes, &mut hops);
-                if !way.is_empty() {
-                    svg.add(format_args!("<path d=\"{way}\" class=\"p\"/>"));
+                let paths = self.paths(node, lanes, &mut hops);
+                if !paths.is_empty() {
+                    svg.add(format_args!("<path d=\"{paths}\" class=\"p\"/>"));
                 }
             }
             svg.close_group();
@@ -394,18 +394,18 @@ impl<'a> Nodes<'a> {
     }
 
     /// The routes that begin or end at a host.
-    fn ways(&self, node: usize, lanes: &Lanes, hops: &mut usize) -> String {
-        let mut ways = String::new();
+    fn paths(&self, node: usize, lanes: &Lanes, hops: &mut usize) -> String {
+        let mut paths = String::new();
         for route in &self.facts.routed.routes.routes {
             if route.source as usize == node || route.destination as usize == node {
                 *hops += route.links.len();
                 if *hops > MOST_HOPS {
                     return String::new();
                 }
-                ways.push_str(&lanes.way(&route.links));
+                paths.push_str(&lanes.path_data(&route.links));
             }
         }
-        ways
+        paths
     }
 }
 

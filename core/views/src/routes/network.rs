@@ -257,7 +257,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The nodes of a route.
-    pub(super) fn way(&self, route: &Route) -> String {
+    pub(super) fn nodes_of(&self, route: &Route) -> String {
         if route.links.is_empty() {
             return format!("inside {}", self.node(route.source));
         }

@@ -58,7 +58,7 @@ impl<'f> Table<'f> {
         let rows = shown.iter().zip(names).map(|(&route, name)| Row {
             route,
             name,
-            lines: wrapped(&facts.way(route), room),
+            lines: wrapped(&facts.nodes_of(route), room),
         });
         let rows: Vec<Row<'_>> = rows.collect();
         let more = routes.len() - rows.len();
@@ -107,7 +107,7 @@ impl<'f> Table<'f> {
             let x = self.begin + BANDWIDTH + HOPS + GAP;
             svg.text(x, base + LINE * line as f64, "n q", text);
         }
-        let course = lanes.map(|lanes| lanes.way(&row.route.links)).unwrap_or_default();
+        let course = lanes.map(|lanes| lanes.path_data(&row.route.links)).unwrap_or_default();
         if !course.is_empty() && course.len() < 20_000 {
             svg.add(format_args!("<path d=\"{course}\" class=\"p\"/>"));
         }
@@ -125,11 +125,11 @@ fn name(facts: &Facts<'_>, route: &Route) -> String {
 }
 
 /// The nodes of a route in lines of a width. After some letters it ends with an ellipsis.
-fn wrapped(way: &str, width: f64) -> Vec<String> {
+fn wrapped(route: &str, width: f64) -> Vec<String> {
     const MOST_LETTERS: usize = 2000;
     let mut lines = vec![String::new()];
     let mut letters = 0;
-    for (index, node) in way.split(" → ").enumerate() {
+    for (index, node) in route.split(" → ").enumerate() {
         let node = if index == 0 { node.to_owned() } else { format!("→ {node}") };
         letters += node.len();
         let last = lines.len() - 1;
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn long_routes_take_several_lines_and_lose_no_node() {
-        let way = (0..20).map(|node| format!("switch-{node}")).collect::<Vec<_>>().join(" → ");
-        let lines = wrapped(&way, 400.0);
+        let route = (0..20).map(|node| format!("switch-{node}")).collect::<Vec<_>>().join(" → ");
+        let lines = wrapped(&route, 400.0);
         assert!(lines.len() > 2 && lines.iter().all(|line| text_width(line) * SMALL < 400.0), "{lines:?}");
-        assert_eq!(lines.join(" "), way);
+        assert_eq!(lines.join(" "), route);
         assert_eq!(wrapped("inside h1", 400.0), ["inside h1"]);
     }
 }

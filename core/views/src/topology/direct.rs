@@ -34,7 +34,7 @@ pub(super) fn draw(
     let pairs: Vec<(usize, usize)> = drawing.lines.keys().copied().collect();
     let (width, height) = match Grid::of(drawing.boxes.len(), &pairs) {
         Some(grid) => grid.draw(svg, &drawing, &styles),
-        None => circle(svg, &drawing, &styles),
+        None => circular_layout(svg, &drawing, &styles),
     };
     let has_down = system.nodes.iter().any(|node| node.state == NodeState::Down);
     let legend = styles.legend(svg, height + 8.0, has_down);
@@ -197,7 +197,7 @@ fn draw_host(svg: &mut Svg, node: &NodeBox, (x, y): (f64, f64), (wide, high): (f
 }
 
 /// All hosts on a circle in their order, links across it.
-fn circle(svg: &mut Svg, drawing: &Drawing, styles: &Styles) -> (f64, f64) {
+fn circular_layout(svg: &mut Svg, drawing: &Drawing, styles: &Styles) -> (f64, f64) {
     let count = drawing.boxes.len();
     let longest =
         drawing.boxes.iter().map(|node| text_width(&node.name)).fold(0.0, f64::max).min(120.0) * 0.92;

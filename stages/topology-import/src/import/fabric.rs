@@ -317,9 +317,9 @@ impl Routes<'_> {
             match self.state[place] {
                 State::Used => break true,
                 State::New => {}
-                State::OnWay | State::Lost => break false,
+                State::Following | State::Lost => break false,
             }
-            self.state[place] = State::OnWay;
+            self.state[place] = State::Following;
             path.push(place);
             let link = self.entries[place].link;
             if link == last {
@@ -339,7 +339,7 @@ impl Routes<'_> {
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     New,
-    OnWay,
+    Following,
     Used,
     Lost,
 }

@@ -87,7 +87,7 @@ const ABSURD: f64 = 1e5;
 
 /// Part of the communication included in a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Way {
+enum Included {
     /// The message and a short reply: `one_to_one` waits for the reply to its reply.
     AndAnswer,
     /// A full round trip.
@@ -99,7 +99,7 @@ enum Way {
 /// Times between all pairs of processes in seconds, for several message lengths.
 struct Times<'a> {
     file: &'a NetworkFile,
-    way: Way,
+    included: Included,
 }
 
 impl<'a> Times<'a> {
@@ -114,12 +114,12 @@ impl<'a> Times<'a> {
             Kind::Deviation => return Err(no_times("standard deviations")),
             Kind::Other(other) => return Err(no_times(&format!("of kind `{other}`"))),
         }
-        let way = match file.test.as_str() {
-            "one_to_one" => Way::AndAnswer,
-            "send_recv_and_recv_send" | "send_recv_end_recv_send" => Way::Twice,
+        let included = match file.test.as_str() {
+            "one_to_one" => Included::AndAnswer,
+            "send_recv_and_recv_send" | "send_recv_end_recv_send" => Included::Twice,
             other => {
                 notes.push(format!("times of the test `{other}` are used unchanged"));
-                Way::Once
+                Included::Once
             }
         };
         let count = file.processes;
@@ -139,7 +139,7 @@ impl<'a> Times<'a> {
                 return Err(malformed(None, problem, "the value is invalid: run the test again"));
             }
         }
-        Ok(Self { file, way })
+        Ok(Self { file, included })
     }
 
     /// Times between all pairs of processes in microseconds for a message size, by default the shortest one.
@@ -172,11 +172,11 @@ impl<'a> Times<'a> {
     /// Time of a message of one of the lengths in seconds.
     fn at(&self, pair: usize, length: usize) -> f64 {
         let time = self.file.seconds[length][pair];
-        match self.way {
-            Way::Once => time,
-            Way::Twice => time / 2.0,
+        match self.included {
+            Included::Once => time,
+            Included::Twice => time / 2.0,
             // The reply has the length of the shortest message.
-            Way::AndAnswer => (time - self.file.seconds[0][pair] / 2.0).max(time / 2.0),
+            Included::AndAnswer => (time - self.file.seconds[0][pair] / 2.0).max(time / 2.0),
         }
     }
 }

@@ -15,7 +15,7 @@ const HOSTS: usize = 4;
 
 /// Role of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum AuthState {
     /// Not authenticated yet.
     Stranger,
     /// Sends requests.
@@ -26,7 +26,7 @@ pub(super) enum Standing {
     Host,
 }
 
-impl Standing {
+impl AuthState {
     fn most(self) -> usize {
         match self {
             Self::Stranger => STRANGERS,
@@ -47,21 +47,21 @@ pub(super) struct Guests {
 struct Book {
     number: u64,
     is_closed: bool,
-    guests: BTreeMap<u64, (Standing, TcpStream)>,
+    guests: BTreeMap<u64, (AuthState, TcpStream)>,
 }
 
 impl Book {
-    fn has_room(&self, standing: Standing) -> bool {
-        let present = self.guests.values().filter(|(found, _)| *found == standing).count();
-        !self.is_closed && present < standing.most()
+    fn has_room(&self, state: AuthState) -> bool {
+        let present = self.guests.values().filter(|(found, _)| *found == state).count();
+        !self.is_closed && present < state.most()
     }
 
     /// Drops the oldest stranger of the address with most strangers, so that a flood displaces only itself.
     fn displace_stranger(&mut self) {
         let address = |stream: &TcpStream| stream.peer_addr().ok().map(|caller| caller.ip());
         let mut crowds: BTreeMap<Option<IpAddr>, Vec<u64>> = BTreeMap::new();
-        for (&number, (standing, stream)) in &self.guests {
-            if *standing == Standing::Stranger {
+        for (&number, (state, stream)) in &self.guests {
+            if *state == AuthState::Stranger {
                 crowds.entry(address(stream)).or_default().push(number);
             }
         }
@@ -83,22 +83,18 @@ pub(super) struct Guest {
 impl Guests {
     /// Registers a connection; `None` if there are too many of its role or the agent is about to stop. A
     /// stranger displaces an older one.
-    pub(super) fn enter(
-        self: &Arc<Self>,
-        standing: Standing,
-        stream: &TcpStream,
-    ) -> io::Result<Option<Guest>> {
+    pub(super) fn enter(self: &Arc<Self>, state: AuthState, stream: &TcpStream) -> io::Result<Option<Guest>> {
         let stream = stream.try_clone()?;
         let mut book = self.book();
-        if standing == Standing::Stranger && !book.has_room(standing) {
+        if state == AuthState::Stranger && !book.has_room(state) {
             book.displace_stranger();
         }
-        if !book.has_room(standing) {
+        if !book.has_room(state) {
             return Ok(None);
         }
         book.number += 1;
         let number = book.number;
-        book.guests.insert(number, (standing, stream));
+        book.guests.insert(number, (state, stream));
         Ok(Some(Guest { guests: Arc::clone(self), number }))
     }
 
@@ -120,12 +116,12 @@ impl Guests {
 
 impl Guest {
     /// Changes the role of a connection, if there is room and it was not displaced.
-    pub(super) fn rise(&self, standing: Standing) -> bool {
+    pub(super) fn rise(&self, state: AuthState) -> bool {
         let mut book = self.guests.book();
-        let has_room = book.has_room(standing);
+        let has_room = book.has_room(state);
         match book.guests.get_mut(&self.number).filter(|_| has_room) {
             Some(guest) => {
-                guest.0 = standing;
+                guest.0 = state;
                 true
             }
             None => false,

@@ -12,7 +12,7 @@ use miette::Diagnostic;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::cores::{measure_cores, own_cores};
-use super::guests::{Guest, Guests, Refusals, Standing};
+use super::guests::{AuthState, Guest, Guests, Refusals};
 use super::handshake::{
     FrameError, Frames, HandshakeError, REQUEST_BYTES, Role, Token, VERSION, answer, random_bytes,
 };
@@ -229,7 +229,7 @@ fn prepared(shared: &Shared, stream: &TcpStream) -> io::Result<Option<Guest>> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     watch(stream)?;
-    shared.guests.enter(Standing::Stranger, stream)
+    shared.guests.enter(AuthState::Stranger, stream)
 }
 
 impl Shared {
@@ -243,16 +243,16 @@ impl Shared {
         let until = self.until.min(Instant::now() + HANDSHAKE);
         let nonce = random_bytes().map_err(|error| format!("cannot be served: {error}"))?;
         let caller = answer(&mut stream, &self.token, &nonce, until).map_err(|error| in_words(&error))?;
-        let standing = match caller.role {
-            Role::Coordinator => Standing::Coordinator,
-            Role::Peer | Role::Agent => Standing::Peer,
+        let state = match caller.role {
+            Role::Coordinator => AuthState::Coordinator,
+            Role::Peer | Role::Agent => AuthState::Peer,
         };
-        if !rises(guest, standing, until.min(Instant::now() + LEAVING)) {
+        if !rises(guest, state, until.min(Instant::now() + LEAVING)) {
             let _ = caller.send_away(&mut stream, until);
-            return Err(format!("exceeds the limit of its role ({standing:?})").to_lowercase());
+            return Err(format!("exceeds the limit of its role ({state:?})").to_lowercase());
         }
         caller.welcome(&mut stream, until).map_err(|error| in_words(&error))?;
-        if standing == Standing::Peer {
+        if state == AuthState::Peer {
             // A peer that disconnects reports its own error.
             let _ = respond(&mut stream, self.until);
             return Ok(());
@@ -288,7 +288,7 @@ impl Work for Shared {
     ) -> Result<Vec<Timing>, String> {
         let described = |error: &dyn std::fmt::Display| format!("{address} {error}");
         let mut wire = TcpWire::connect(address, &self.token, until).map_err(|error| described(&error))?;
-        let guest = self.guests.enter(Standing::Host, wire.stream()).map_err(|error| described(&error))?;
+        let guest = self.guests.enter(AuthState::Host, wire.stream()).map_err(|error| described(&error))?;
         let Some(_guest) = guest else { return Err("the agent is about to stop".to_owned()) };
         sample(&mut wire, sampling).map_err(|error| described(&error))
     }
@@ -307,8 +307,8 @@ impl Work for Shared {
 }
 
 /// Changes the role of a guest as soon as there is room.
-fn rises(guest: &Guest, standing: Standing, until: Instant) -> bool {
-    while !guest.rise(standing) {
+fn rises(guest: &Guest, state: AuthState, until: Instant) -> bool {
+    while !guest.rise(state) {
         if Instant::now() > until {
             return false;
         }

@@ -241,7 +241,7 @@ fn factors(
         let pair: Pair = (sample.source.min(sample.destination), sample.source.max(sample.destination));
         let Some(&reply) = latencies.get(&pair) else { continue };
         if bandwidth.is_finite() {
-            let way_s = (sample.minimum_s - reply).max(sample.minimum_s / 2.0);
+            let one_way_s = (sample.minimum_s - reply).max(sample.minimum_s / 2.0);
             let overheads = match sample.bytes < calls.eager_limit {
                 true => calls.seconds(Call::Send, sample.bytes) + calls.seconds(Call::Recv, sample.bytes),
                 false => 0.0,
@@ -250,8 +250,8 @@ fn factors(
             points.push(Point {
                 unit,
                 load,
-                way_s: (way_s - overheads).max(0.0),
-                ..Point::new(bytes, way_s, way_s)
+                one_way_s: (one_way_s - overheads).max(0.0),
+                ..Point::new(bytes, one_way_s, one_way_s)
             });
         }
     }

@@ -165,7 +165,7 @@ impl Connected {
         let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
         ask(&mut connection).map_err(|error| match error {
             // It answers but could not measure: the peer or the network is at fault.
-            ClientError::Failed(_, message) => Fault::Way(message),
+            ClientError::Failed(_, message) => Fault::Connection(message),
             error => Fault::Host(in_words(error)),
         })
     }
@@ -175,7 +175,7 @@ impl Agents for Connected {
     fn measure(&self, source: usize, destination: usize, sampling: &Sampling) -> Result<Vec<Timing>, Fault> {
         let (address, _) = self.agents[destination]
             .as_ref()
-            .ok_or_else(|| Fault::Way("the other host is down".to_owned()))?;
+            .ok_or_else(|| Fault::Connection("the other host is down".to_owned()))?;
         self.ask(source, |agent| agent.measure(*address, sampling, most_seconds(sampling)))
     }
 

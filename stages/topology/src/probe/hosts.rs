@@ -38,7 +38,7 @@ pub(crate) trait Agents: Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The two hosts cannot reach each other.
-    Way(String),
+    Connection(String),
     /// The measuring host no longer answers, or sends invalid data.
     Host(String),
 }
@@ -149,7 +149,7 @@ impl<'a> Probing<'a> {
         });
         match taken {
             Ok(()) => {}
-            Err(Fault::Way(problem)) => {
+            Err(Fault::Connection(problem)) => {
                 self.cx.log(format!("{}: its cores are not measured: {problem}", self.hosts[host].name));
             }
             Err(Fault::Host(problem)) => self.lose(host, &problem),
@@ -166,8 +166,8 @@ impl<'a> Probing<'a> {
             let back = match &there {
                 Ok(_) => self.agents.measure(other, one, &part.sampling),
                 // A lost host must not delay the next rounds.
-                Err(Fault::Way(problem)) => {
-                    self.agents.answers(other).and_then(|()| Err(Fault::Way(problem.clone())))
+                Err(Fault::Connection(problem)) => {
+                    self.agents.answers(other).and_then(|()| Err(Fault::Connection(problem.clone())))
                 }
                 Err(fault) => Err(fault.clone()),
             };
@@ -206,7 +206,7 @@ impl<'a> Probing<'a> {
                 let added = timings.and_then(|timings| {
                     self.record.add_stream((source, destination), step, &timings).map_err(Fault::Host)
                 });
-                if let Err(Fault::Way(problem) | Fault::Host(problem)) = added {
+                if let Err(Fault::Connection(problem) | Fault::Host(problem)) = added {
                     let [one, other] = [source, destination].map(|end| &self.hosts[self.host(end)].name);
                     self.cx.log(format!("the stream from {one} to {other} is not measured: {problem}"));
                 }
@@ -229,7 +229,7 @@ impl<'a> Probing<'a> {
         match taken {
             Ok(()) => {}
             Err(Fault::Host(problem)) => self.lose(one, &problem),
-            Err(Fault::Way(problem)) => {
+            Err(Fault::Connection(problem)) => {
                 self.failed.insert((a.min(b), a.max(b)), problem);
                 self.give_up(one, other);
             }

@@ -130,7 +130,7 @@ fn a_host_that_does_not_answer_is_down() {
 fn only_a_host_that_dies_or_sends_invalid_data_is_given_up() {
     let died = |asked: u32, source: usize, destination: usize| match (source, destination) {
         (3, _) if asked > 20 => Some(Err(Fault::Host("the connection was closed".into()))),
-        (_, 3) if asked > 20 => Some(Err(Fault::Way("connection refused".into()))),
+        (_, 3) if asked > 20 => Some(Err(Fault::Connection("connection refused".into()))),
         _ => None,
     };
     let lied = |_: u32, source: usize, _: usize| {
@@ -150,7 +150,7 @@ fn only_a_host_that_dies_or_sends_invalid_data_is_given_up() {
 fn a_host_that_reaches_no_other_is_down_and_a_missing_path_is_missing() {
     let cut = |_: u32, a: usize, b: usize| {
         let way = (a.min(b), a.max(b));
-        (a == 5 || b == 5 || way == (0, 1)).then(|| Err(Fault::Way("no route to host".into())))
+        (a == 5 || b == 5 || way == (0, 1)).then(|| Err(Fault::Connection("no route to host".into())))
     };
     for hosts in [hosts(&[1; 8]), hosts(&[1; 6])] {
         let agents = played(cut);
@@ -160,7 +160,8 @@ fn a_host_that_reaches_no_other_is_down_and_a_missing_path_is_missing() {
         assert_eq!(measured.latencies().len(), others * (others - 1) / 2 - 1);
         assert!(!measured.latencies().contains_key(&(0, 1)));
     }
-    let unreachable_hosts = |_: u32, _: usize, _: usize| Some(Err(Fault::Way("no route to host".into())));
+    let unreachable_hosts =
+        |_: u32, _: usize, _: usize| Some(Err(Fault::Connection("no route to host".into())));
     let measured = probed(&params(r#"{"sizes": [1]}"#), &hosts(&[1; 4]), &played(unreachable_hosts));
     assert!(measured.samples.is_empty());
 }
@@ -188,7 +189,7 @@ fn a_host_that_is_cut_off_times_out_once() {
         (5, _) if asked == u32::MAX => Some(Err(Fault::Host("it sent no data for 5 s".into()))),
         (5, _) | (_, 5) => {
             meetings.fetch_add(1, Ordering::Relaxed);
-            Some(Err(Fault::Way("it sent no data for 5 s".into())))
+            Some(Err(Fault::Connection("it sent no data for 5 s".into())))
         }
         _ => None,
     });

@@ -14,20 +14,20 @@ use crate::params::{BandwidthPhase, ProbeParams};
 /// Number of rounds for a number of players.
 #[must_use]
 pub fn rounds(players: u32) -> u32 {
-    if players < 2 { 0 } else { circle(players) }
+    if players < 2 { 0 } else { positions(players) }
 }
 
 /// The partner of a player in a round; `None` if the player rests.
 #[must_use]
 pub fn partner(players: u32, round: u32, player: u32) -> Option<u32> {
-    let circle = circle(players);
-    let partner = if player == circle {
+    let positions = positions(players);
+    let partner = if player == positions {
         round
     } else if player == round {
-        circle
+        positions
     } else {
         // Places add up to twice the round on the circle.
-        (2 * round + circle - player) % circle
+        (2 * round + positions - player) % positions
     };
     (partner < players).then_some(partner)
 }
@@ -40,7 +40,7 @@ pub fn pairs(players: u32, round: u32) -> impl Iterator<Item = Pair> {
 }
 
 /// Places on the circle; the player with that number stays in the centre.
-fn circle(players: u32) -> u32 {
+fn positions(players: u32) -> u32 {
     if players.is_multiple_of(2) { players - 1 } else { players }
 }
 
