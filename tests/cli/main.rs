@@ -54,6 +54,7 @@ mod lock;
 mod markdown;
 mod matrix;
 mod mpi;
+mod names;
 mod numbers;
 mod outputs;
 mod packaging;

@@ -488,7 +488,7 @@ impl Formulation<'_> {
         self.forget_costs();
         for &switch in switches {
             let needs = self.program.variable(format!("two_{switch}"), Domain::Binary, PART_COST);
-            for (host, mut terms) in self.ways_out(switch) {
+            for (host, mut terms) in self.links_out(switch) {
                 let others = terms.len() as f64 - 1.0;
                 terms.push((needs, -others));
                 self.program.constrain(format!("one_way_{switch}_{host}"), terms, Sense::AtMost, 1.0);
@@ -497,7 +497,7 @@ impl Formulation<'_> {
     }
 
     /// By host, variables of the links on which its traffic leaves a switch, for all input ports: at least 1 if it does.
-    fn ways_out(&mut self, switch: u32) -> BTreeMap<u32, Vec<(usize, f64)>> {
+    fn links_out(&mut self, switch: u32) -> BTreeMap<u32, Vec<(usize, f64)>> {
         let links = &self.problem.system.links;
         let own = self.of_port.iter().filter(|((input, ..), _)| links[*input].destination == switch);
         let own: Vec<_> = own.map(|(&key, &entry)| (key, entry)).collect();
