@@ -42,11 +42,9 @@
 //! | 19, 20 | [`Call::Cancelled`], [`Call::Freed`] | request |
 //! | 21 | [`Call::Finalize`] | |
 
-mod encode;
 mod file;
 mod records;
 
-pub use encode::{encode_events, seal_events};
 pub(crate) use file::cut_off;
 pub use file::{EventCommunicator, EventFile, event_files};
 pub use records::Events;

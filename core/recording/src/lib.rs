@@ -61,8 +61,7 @@ pub use collective::CollectiveKind;
 pub use description::{Description, Method};
 pub use error::RecordingError;
 pub use events::{
-    Call, CollectiveCall, Event, EventCommunicator, EventFile, Events, Message, Mode, OtherCall,
-    encode_events, event_files, seal_events,
+    Call, CollectiveCall, Event, EventCommunicator, EventFile, Events, Message, Mode, OtherCall, event_files,
 };
 pub use graph::{Choice, Converted};
 pub use monitoring::{is_profiles, profiles};

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use hopmap_recording::{
     Call, CollectiveCall, CollectiveKind, Description, Event, EventCommunicator, EventFile, Message, Method,
-    Mode, OtherCall, Recording, RecordingError, encode_events, event_files, seal_events,
+    Mode, OtherCall, Recording, RecordingError, event_files,
 };
 use hopmap_test_support::{Random, damage, seeds};
 use proptest::prelude::*;
 
+use crate::support::encode::{encode_events, seal_events};
 use crate::support::{body, recorded};
 
 fn communicators() -> Vec<EventCommunicator> {

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use hopmap_model::Context;
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
 
 use crate::counts::shown;
 use crate::error::FileError;
@@ -15,8 +15,6 @@ use crate::numbers;
 /// The lines of a file, one at a time, in constant memory.
 pub struct Lines<'a> {
     input: Input<'a>,
-    /// Line separator.
-    separator: u8,
     is_lossy: bool,
     /// Unless the last line may lack its terminator: whether it is left out then, or an error with this hint.
     cut: Option<(bool, &'static str)>,
@@ -65,7 +63,6 @@ impl<'a> Lines<'a> {
     fn new(input: Input<'a>) -> Self {
         Self {
             input,
-            separator: b'\n',
             is_lossy: false,
             cut: None,
             is_whole: |_| false,
@@ -127,12 +124,6 @@ impl<'a> Lines<'a> {
         self.foreign.as_ref()
     }
 
-    /// Uses another separator byte; the number of a piece is that of the line on which it ends.
-    #[must_use]
-    pub fn ending_with(self, separator: u8) -> Self {
-        Self { separator, number: 1, ..self }
-    }
-
     /// The next line; `None` at the end of the file.
     #[inline]
     #[expect(
@@ -150,10 +141,7 @@ impl<'a> Lines<'a> {
     #[inline]
     fn line(&mut self, length: usize) -> Result<Line<'_>, FileError> {
         let line = self.input.before(length);
-        let line = match self.separator {
-            b'\n' => line.strip_suffix(b"\n").unwrap_or(line),
-            separator => line.strip_suffix(&[separator]).unwrap_or(line),
-        };
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let (path, number, help) = (&*self.input.path, self.number, self.input.help);
         let text = match std::str::from_utf8(line) {
@@ -256,17 +244,14 @@ impl<'a> Lines<'a> {
     #[inline]
     fn pass(&mut self, length: usize) {
         self.input.pass(length);
-        self.number += match self.separator {
-            b'\n' => usize::from(length > 0),
-            _ => memchr_iter(b'\n', self.input.before(length)).count(),
-        };
+        self.number += usize::from(length > 0);
     }
 
     /// Length of the next line with its terminator, zero at the end of the file. The line is then buffered.
     #[inline]
     fn find_end(&mut self) -> Result<usize, FileError> {
         loop {
-            let length = match memchr(self.separator, self.input.rest()) {
+            let length = match memchr(b'\n', self.input.rest()) {
                 Some(end) => end + 1,
                 None => self.read_line()?,
             };
@@ -285,7 +270,7 @@ impl<'a> Lines<'a> {
     /// Reads on until a line is complete.
     #[cold]
     fn read_line(&mut self) -> Result<usize, FileError> {
-        let next = self.number + usize::from(self.separator == b'\n');
+        let next = self.number + 1;
         loop {
             let known = self.input.rest().len();
             let read = self.input.fill(next);
@@ -306,7 +291,7 @@ impl<'a> Lines<'a> {
                     }
                 };
             }
-            if let Some(end) = memchr(self.separator, &self.input.rest()[known..]) {
+            if let Some(end) = memchr(b'\n', &self.input.rest()[known..]) {
                 return Ok(known + end + 1);
             }
         }
@@ -462,8 +447,6 @@ mod tests {
             lines.iter().map(|&(number, text)| (number, text.to_owned())).collect()
         };
         assert_eq!(read("\u{feff}a\r\n\nb\nc"), expected(&[(1, "a"), (2, ""), (3, "b"), (4, "c")]));
-        let pieces = all(lines(b"<a\nb>x\n<c>").ending_with(b'>')).unwrap();
-        assert_eq!(pieces, expected(&[(2, "<a\nb"), (3, "x\n<c")]));
         let texts: Vec<_> = lines_of("a\r\nb", "").map(|line| (line.number, line.text.to_owned())).collect();
         assert_eq!(texts, expected(&[(1, "a"), (2, "b")]));
     }

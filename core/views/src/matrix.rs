@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use hopmap_model::{CostModel, Mapping, SystemGraph, TaskGraph, Weight};
+use hopmap_model::{CostModel, SystemGraph, TaskGraph, Weight};
 
 use crate::chart::{Axis, labelled, nice_step};
 use crate::human::{Unit, count_of, quantity, quantity_of};
@@ -340,15 +340,6 @@ pub struct RankOrder {
 }
 
 impl RankOrder {
-    /// Ranks in the order of their slots, those of one host together.
-    #[must_use]
-    pub fn by_slot(mapping: &Mapping) -> Self {
-        let mut ranks: Vec<u32> = (0..mapping.ranks.len() as u32).collect();
-        ranks.sort_by_key(|&rank| mapping.ranks[rank as usize].slot);
-        let hosts = runs(&ranks, |rank| mapping.ranks[rank as usize].host);
-        Self { ranks, levels: vec![hosts] }
-    }
-
     /// Rank `i` on `slots[i]` in the order of the tree of a machine: the ranks of every group on every level together. Of a
     /// machine that is not a tree, in the order of its slots, those of one host together.
     #[must_use]

@@ -550,7 +550,7 @@ proptest! {
         let nodes: Vec<DagNode> = (0..30).map(|index| DagNode { name: index.to_string(), ..DagNode::default() }).collect();
         let draw = || [
             matrix(&graph, Weight::Bytes, "m", None),
-            matrix(&graph, Weight::Bytes, "m", Some(&RankOrder::by_slot(&mapping))),
+            matrix(&graph, Weight::Bytes, "m", Some(&RankOrder::in_machine(&mapping.slots(), &system))),
             topology(&system, None, Some(&mapping)),
             dag(&nodes, &edges),
         ];

@@ -5,6 +5,8 @@
 mod communication;
 mod dag;
 mod damage;
+#[path = "../../../core/recording/tests/support/encode.rs"]
+mod encode;
 mod events;
 mod generate;
 mod import;

@@ -6,10 +6,11 @@ use std::path::Path;
 use hopmap_model::{Context, InputPath, Inputs, Outcome, Program, Stage};
 use hopmap_recording::{
     Call, CollectiveCall, CollectiveKind, Description, Event, EventCommunicator, Message, Method, Mode,
-    OtherCall, encode_events,
+    OtherCall,
 };
 use hopmap_trace::{ProgramParams, ProgramStage};
 
+use crate::encode::encode_events;
 use crate::program::shown;
 use crate::support::Listener;
 

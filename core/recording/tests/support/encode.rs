@@ -1,24 +1,28 @@
-//! Writing events, for tests and tools: the recorder writes its files in C.
-#![expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "what is written was counted here"
-)]
+//! Writes events as the recorder does in C: the format as the documentation of `events.rs` has it, without its code.
 
 use std::collections::BTreeMap;
 
-use super::file::{EventCommunicator, u32_at};
-use super::{
-    BLOCK_CHECKSUM, BLOCK_HEADER, COMMUNICATOR, Call, CollectiveCall, END, Event, HEADER, HEADER_CHECKSUM,
-    MAGIC, Message, NO_CHECKSUM, RECORDS, SAME_CALL, checksum,
-};
+use hopmap_recording::{Call, CollectiveCall, Event, EventCommunicator, Message};
+
+const MAGIC: &[u8; 8] = b"HOPEVT1\0";
+const HEADER: usize = 48;
+const BLOCK_HEADER: usize = 48;
+/// Where the checksum is in the header of the file, and of a block.
+const HEADER_CHECKSUM: usize = 20;
+const BLOCK_CHECKSUM: usize = 40;
+/// Bit of the kind of a record that belongs to the call before.
+const SAME_CALL: u8 = 0x80;
+
+/// Kinds of blocks.
+const RECORDS: u32 = 0;
+const COMMUNICATOR: u32 = 1;
+const END: u32 = 2;
 
 /// Length of a block from which on it is written.
 const FULL: usize = 64 << 10;
 
 /// The file of a rank with these events, whose times are rounded to nanoseconds. Events of a thread are in order.
-#[must_use]
-pub fn encode_events(
+pub(crate) fn encode_events(
     rank: u32,
     ranks: u32,
     communicators: &[EventCommunicator],
@@ -29,10 +33,10 @@ pub fn encode_events(
     file.extend([0; 24]);
     for (number, communicator) in (0..).zip(communicators) {
         let mut content = communicator.id.to_le_bytes().to_vec();
-        let peers = &communicator.peers;
-        let words = [peers.start as u32, peers.len() as u32];
-        content.extend(words.iter().chain(&communicator.members).flat_map(|word| word.to_le_bytes()));
-        put_block(&mut file, COMMUNICATOR, number, communicator.members.len() as u32, (0, 0), &content);
+        let members = &communicator.members;
+        let words = [0, members.len() as u32];
+        content.extend(words.iter().chain(members).flat_map(|word| word.to_le_bytes()));
+        put_block(&mut file, COMMUNICATOR, number, members.len() as u32, (0, 0), &content);
     }
     let mut threads: BTreeMap<u32, Thread<'_>> = BTreeMap::new();
     for event in events {
@@ -51,21 +55,32 @@ pub fn encode_events(
 }
 
 /// Sets the checksums of the header and of all blocks.
-pub fn seal_events(file: &mut [u8]) {
+pub(crate) fn seal_events(file: &mut [u8]) {
     if file.len() < HEADER {
         return;
     }
     let (header, mut rest) = file.split_at_mut(HEADER);
     header[HEADER_CHECKSUM..][..4].fill(0);
-    let sum = (checksum(NO_CHECKSUM, header) >> 32) as u32;
+    let sum = (checksum(&[header]) >> 32) as u32;
     header[HEADER_CHECKSUM..][..4].copy_from_slice(&sum.to_le_bytes());
     while rest.len() >= BLOCK_HEADER {
-        let length = (u32_at(rest, 4) as usize).min(rest.len() - BLOCK_HEADER);
+        let length = u32::from_le_bytes(rest[4..8].try_into().unwrap()) as usize;
+        let length = length.min(rest.len() - BLOCK_HEADER);
         let (block, others) = rest.split_at_mut(BLOCK_HEADER + length);
-        let sum = checksum(checksum(NO_CHECKSUM, &block[..BLOCK_CHECKSUM]), &block[BLOCK_HEADER..]);
+        let sum = checksum(&[&block[..BLOCK_CHECKSUM], &block[BLOCK_HEADER..]]);
         block[BLOCK_CHECKSUM..BLOCK_HEADER].copy_from_slice(&sum.to_le_bytes());
         rest = others;
     }
+}
+
+/// FNV-1a over words of eight bytes, the last one of each part filled with zeros.
+fn checksum(parts: &[&[u8]]) -> u64 {
+    let words = parts.iter().flat_map(|part| part.chunks(8)).map(|bytes| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    });
+    words.fold(0xcbf2_9ce4_8422_2325, |sum: u64, word| (sum ^ word).wrapping_mul(0x100_0000_01b3))
 }
 
 fn ticks(seconds: f64) -> u64 {
@@ -156,8 +171,7 @@ impl Thread<'_> {
     /// Rank in the communicator, tag and bytes.
     fn message(&self, message: &Message) -> [u64; 3] {
         let communicator = &self.communicators[message.communicator as usize];
-        let peers = &communicator.members[communicator.peers.clone()];
-        let rank = peers.iter().position(|member| *member == message.peer).unwrap_or(usize::MAX);
+        let rank = communicator.members.iter().position(|member| *member == message.peer).unwrap();
         [rank as u64, u64::from(message.tag), message.bytes]
     }
 }

@@ -1,6 +1,7 @@
 //! Recordings written by tests.
 
 pub(crate) mod body;
+pub(crate) mod encode;
 
 use std::path::Path;
 
