@@ -147,13 +147,13 @@ pub fn kind(old: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.old == old)
 }
 
-/// The current name of a kind has now.
+/// The current name of a kind.
 #[must_use]
 pub fn current_kind(name: &str) -> &str {
     kind(name).map_or(name, |renamed| renamed.new)
 }
 
-/// The name that a metric.
+/// The current name of a metric.
 #[must_use]
 pub fn metric(name: &str) -> &str {
     METRICS.iter().find(|metric| metric.old == name).map_or(name, |metric| metric.new)

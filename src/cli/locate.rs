@@ -165,15 +165,16 @@ struct Candidate<'a> {
     matrix: &'a [(String, Json)],
 }
 
+impl<'a> Candidate<'a> {
+    fn of(id: &'a str, stage: &'a str, matrix: &'a [(String, Json)]) -> Self {
+        Self { pipeline: None, id, stage, matrix }
+    }
+}
+
 /// Indexes of the cells of a pipeline: all of a stage, or the one of a name. None if there is no such stage.
 pub(crate) fn in_pipeline(name: &str, pipeline: &Pipeline) -> Result<Vec<usize>, Mistake> {
     let cells = pipeline.cells.iter();
-    let cells = cells.map(|cell| Candidate {
-        pipeline: None,
-        id: &cell.id,
-        stage: &cell.stage,
-        matrix: &cell.matrix,
-    });
+    let cells = cells.map(|cell| Candidate::of(&cell.id, &cell.stage, &cell.matrix));
     stage_or_cell(name, &cells.collect::<Vec<_>>())
 }
 
@@ -188,12 +189,7 @@ pub(crate) fn unknown_stage(whose: &str, pipeline: &Pipeline, name: &str) -> Mis
 /// The same of the cells of a catalogue.
 pub(crate) fn in_catalogue(name: &str, catalogue: &Catalogue) -> Result<Vec<usize>, Mistake> {
     let cells = catalogue.cells.iter();
-    let cells = cells.map(|cell| Candidate {
-        pipeline: None,
-        id: &cell.id,
-        stage: &cell.stage,
-        matrix: &cell.matrix,
-    });
+    let cells = cells.map(|cell| Candidate::of(&cell.id, &cell.stage, &cell.matrix));
     stage_or_cell(name, &cells.collect::<Vec<_>>())
 }
 
@@ -244,11 +240,9 @@ pub(crate) fn in_store<'a>(
     let (name, current) = rest.map_or((name, all), |rest| (rest, of_named));
     let cells: Vec<Candidate<'_>> = current
         .iter()
-        .map(|&(id, cell, current)| Candidate {
-            pipeline: Some(id),
-            id: cell,
-            stage: &current.stage,
-            matrix: &current.matrix,
+        .map(|&(id, cell, current)| {
+            let pipeline = Some(id);
+            Candidate { pipeline, ..Candidate::of(cell, &current.stage, &current.matrix) }
         })
         .collect();
     let split = without_output(name).filter(|_| cells.iter().all(|cell| cell.id != name));

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{
-    Artifact, Cause, CheckpointStore, ConvergencePoint, Deltas, Diagnosis, Failure, Failures, Mapping, Part,
-    Paths, Routes, RuleTotals, Schedule, StoredCheckpoint, SystemGraph, Tables, TaskGraph, first_as_base,
+    Artifact, Cause, CheckpointStore, ConvergencePoint, Deltas, Diagnosis, Failure, Failures, Mapping, Paths,
+    Routes, RuleTotals, Schedule, StoredCheckpoint, SystemGraph, Tables, TaskGraph, first_as_base,
 };
 use hopmap_objective::{Quality, linear, link_loads};
 use hopmap_views::{
@@ -286,7 +286,7 @@ fn diagnoses(page: &mut Page, results: Results<'_>) {
     let row = |cause: &Cause| {
         vec![
             cause.remedy.to_string(),
-            part_name(cause.part).to_owned(),
+            cause.part.name().to_owned(),
             escape(&cause.name),
             amount(cause.there),
             amount(cause.needed),
@@ -309,7 +309,7 @@ fn failures(page: &mut Page, results: Results<'_>) {
             None => "not known",
         };
         vec![
-            part_name(failure.part).to_owned(),
+            failure.part.name().to_owned(),
             escape(&failure.name),
             survived.to_owned(),
             amount(failure.objective.map(number)),
@@ -336,16 +336,6 @@ fn failures(page: &mut Page, results: Results<'_>) {
 
 fn amount(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "–".to_owned(), |value| value.to_string())
-}
-
-fn part_name(part: Part) -> &'static str {
-    match part {
-        Part::Link => "link",
-        Part::Switch => "switch",
-        Part::Host => "host",
-        Part::Process => "process",
-        Part::Stream => "stream",
-    }
 }
 
 /// Pictures of a stage: the block lengths that store the fewest bytes.

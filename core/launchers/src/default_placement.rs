@@ -9,8 +9,10 @@ use crate::launch::Launch;
 /// Developer Reference (`-hosts`, `-ppn`), srun(1), mpiexec(1) of HPE PALS. Those of Intel MPI and PALS are not tried.
 #[must_use]
 pub fn default_options(launch: Launch, ranks: u32, hosts: &[(String, u32)]) -> Option<Vec<String>> {
-    let mut options = vec!["-n".to_owned(), ranks.to_string()];
-    let Some((_, slots)) = hosts.first() else { return Some(options) };
+    let ranks = ranks.to_string();
+    let all =
+        |placement: &[&str]| ["-n", &ranks].iter().chain(placement).map(|&word| word.to_owned()).collect();
+    let Some((_, slots)) = hosts.first() else { return Some(all(&[])) };
     let takes_each =
         matches!(launch, Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts | Launch::Mpich);
     if !takes_each && hosts.iter().any(|(_, other)| other != slots) {
@@ -18,34 +20,17 @@ pub fn default_options(launch: Launch, ranks: u32, hosts: &[(String, u32)]) -> O
     }
     let listed = |text: fn(&(String, u32)) -> String| hosts.iter().map(text).collect::<Vec<_>>().join(",");
     let names = listed(|(host, _)| host.clone());
-    let with_slots = || listed(|(host, slots)| format!("{host}:{slots}"));
-    let slots = slots.to_string();
-    let placement: Vec<String> = match launch {
-        Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts => vec!["--host".to_owned(), with_slots()],
-        Launch::Mpich => {
-            ["-launcher", "ssh", "-hosts"].map(str::to_owned).into_iter().chain([with_slots()]).collect()
+    let with_slots = listed(|(host, slots)| format!("{host}:{slots}"));
+    let (count, slots) = (hosts.len().to_string(), slots.to_string());
+    Some(match launch {
+        Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts => all(&["--host", &with_slots]),
+        Launch::Mpich => all(&["-launcher", "ssh", "-hosts", &with_slots]),
+        Launch::IntelMpi => all(&["-bootstrap", "ssh", "-hosts", &names, "-ppn", &slots]),
+        Launch::Slurm | Launch::CraySlurm => {
+            all(&["-w", &names, "-N", &count, &format!("--ntasks-per-node={slots}")])
         }
-        Launch::IntelMpi => {
-            vec![
-                "-bootstrap".to_owned(),
-                "ssh".to_owned(),
-                "-hosts".to_owned(),
-                names,
-                "-ppn".to_owned(),
-                slots,
-            ]
-        }
-        Launch::Slurm | Launch::CraySlurm => vec![
-            "-w".to_owned(),
-            names,
-            "-N".to_owned(),
-            hosts.len().to_string(),
-            format!("--ntasks-per-node={slots}"),
-        ],
-        Launch::CrayPals => vec!["--ppn".to_owned(), slots, "--hosts".to_owned(), names],
-    };
-    options.extend(placement);
-    Some(options)
+        Launch::CrayPals => all(&["--ppn", &slots, "--hosts", &names]),
+    })
 }
 
 #[cfg(test)]

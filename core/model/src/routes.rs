@@ -225,6 +225,23 @@ pub enum Part {
     Stream,
 }
 
+impl Part {
+    /// All kinds with their names in tables and reports.
+    pub const NAMES: [(Self, &'static str); 5] = [
+        (Self::Link, "link"),
+        (Self::Switch, "switch"),
+        (Self::Host, "host"),
+        (Self::Process, "process"),
+        (Self::Stream, "stream"),
+    ];
+
+    /// Name in tables and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].1
+    }
+}
+
 /// Effects of the failure of any single part of a machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Failures {

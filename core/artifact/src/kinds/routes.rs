@@ -139,13 +139,7 @@ table_rows!("entries": TableEntry {
     output_port: u32 = "port through which it leaves",
 });
 
-value_names!(Part:
-    Part::Link => "link",
-    Part::Switch => "switch",
-    Part::Host => "host",
-    Part::Process => "process",
-    Part::Stream => "stream",
-);
+value_names!(Part = &Part::NAMES);
 value_names!(Option<bool>: Some(true) => "yes", Some(false) => "no", None => "unknown");
 
 impl Codec for Diagnosis {
