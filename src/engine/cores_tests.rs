@@ -67,11 +67,7 @@ impl Stage for CrowdStage {
     const KIND: &'static str = "test/crowd";
     const SUMMARY: &'static str = "Work on many threads";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const PORTS: &[Port] = &[Port::output::<TextFile>("text")];
-        PORTS
-    }
+    const PORTS: &'static [Port] = &[Port::output::<TextFile>("text")];
 
     fn run(params: Self::Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let begin = Instant::now();

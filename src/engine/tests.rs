@@ -39,11 +39,7 @@ impl Stage for SearchStage {
     const KIND: &'static str = "test/search";
     const SUMMARY: &'static str = "A search that is stopped twice";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const PORTS: &[Port] = &[Port::output::<TextFile>("text")];
-        PORTS
-    }
+    const PORTS: &'static [Port] = &[Port::output::<TextFile>("text")];
 
     fn run(_: Self::Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let state = cx.state().unwrap();
@@ -159,11 +155,7 @@ impl Stage for TextStage {
     const KIND: &'static str = "test/text";
     const SUMMARY: &'static str = "A text";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const PORTS: &[Port] = &[Port::output::<TextFile>("text")];
-        PORTS
-    }
+    const PORTS: &'static [Port] = &[Port::output::<TextFile>("text")];
 
     fn run(params: Self::Params, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
         let text = TextFile { name: "seed".into(), text: format!("{:010}", params.seed) };

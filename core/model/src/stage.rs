@@ -3,7 +3,7 @@
 //! # Contract
 //!
 //! `hopmap_model::Stage` has associated functions only: the only state of a stage is its parameters and
-//! inputs. `ports()` are typed and checked before anything runs. `check()` rejects invalid parameter values
+//! inputs. `PORTS` are typed and checked before anything runs. `check()` rejects invalid parameter values
 //! that the types allow, such as a value that needs a library missing from the build; `libraries()` lists
 //! these for `hopmap stages`. `reads()` lists every file behind a path parameter; such files are opened with
 //! `open_input` or `read_input`, and the stage gets a sample in `engine/input_tests.rs`. `observes()` marks a
@@ -131,7 +131,13 @@ pub trait Stage {
     const REVISION: u32;
 
     /// All inputs and outputs. The outputs of a released stage never grow.
-    fn ports() -> &'static [Port];
+    const PORTS: &'static [Port] = &[];
+
+    /// [`Stage::PORTS`].
+    #[must_use]
+    fn ports() -> &'static [Port] {
+        Self::PORTS
+    }
 
     /// Libraries that some parameter values need, whether or not this build has them. `check` rejects such
     /// values in a build without the library.

@@ -23,17 +23,12 @@ impl Stage for MappingStage {
     const KIND: &'static str = MappingParams::KIND;
     const SUMMARY: &'static str = "Compare a mapping with linear, round-robin and random baselines";
     const REVISION: u32 = 4;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::input::<Mapping>("mapping"),
-                Port::output::<Metrics>("metrics"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::input::<Mapping>("mapping"),
+        Port::output::<Metrics>("metrics"),
+    ];
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
@@ -53,16 +48,11 @@ impl Stage for AccuracyStage {
     const KIND: &'static str = "evaluate/accuracy";
     const SUMMARY: &'static str = "Tabulate best, mean and median of many mappings against known values";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::many::<Mapping>("mappings"),
-                Port::output::<TextFile>("csv"),
-                Port::output::<TextFile>("markdown"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::many::<Mapping>("mappings"),
+        Port::output::<TextFile>("csv"),
+        Port::output::<TextFile>("markdown"),
+    ];
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         // The name is constant, so that renaming the file does not change the key.
@@ -94,18 +84,13 @@ impl Stage for CollectivesStage {
     const KIND: &'static str = "evaluate/collectives";
     const SUMMARY: &'static str = "Compare collective algorithms under a mapping and the linear baseline";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::input::<Mapping>("mapping"),
-                Port::output::<TextFile>("csv"),
-                Port::output::<TextFile>("markdown"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::input::<Mapping>("mapping"),
+        Port::output::<TextFile>("csv"),
+        Port::output::<TextFile>("markdown"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         Ok(params.weight.map_or(Ok(()), |weight| check_weight(weight.or(0.0, 1.0)))?)
@@ -136,21 +121,16 @@ impl Stage for CorrelationStage {
     const KIND: &'static str = "evaluate/correlation";
     const SUMMARY: &'static str = "Correlate metrics and predictions of mappings with their run times";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::many::<Mapping>("mappings"),
-                Port::many::<Prediction>("predictions"),
-                Port::many::<Trials>("trials"),
-                Port::output::<Metrics>("metrics"),
-                Port::output::<TextFile>("csv"),
-                Port::output::<TextFile>("markdown"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::many::<Mapping>("mappings"),
+        Port::many::<Prediction>("predictions"),
+        Port::many::<Trials>("trials"),
+        Port::output::<Metrics>("metrics"),
+        Port::output::<TextFile>("csv"),
+        Port::output::<TextFile>("markdown"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         params.check()
@@ -192,19 +172,14 @@ impl Stage for GroupsStage {
     const KIND: &'static str = "evaluate/groups";
     const SUMMARY: &'static str = "Count the groups of ranks that cross each level of switches";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::input::<Mapping>("mapping"),
-                Port::output::<Metrics>("metrics"),
-                Port::output::<TextFile>("csv"),
-                Port::output::<TextFile>("markdown"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::input::<Mapping>("mapping"),
+        Port::output::<Metrics>("metrics"),
+        Port::output::<TextFile>("csv"),
+        Port::output::<TextFile>("markdown"),
+    ];
 
     fn run(_: Self::Params, inputs: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;

@@ -32,10 +32,7 @@ macro_rules! program_stage {
             const KIND: &'static str = $kind;
             const SUMMARY: &'static str = $summary;
             const REVISION: u32 = 1;
-
-            fn ports() -> &'static [Port] {
-                const { &[Port::output::<TaskGraph>("task-graph")] }
-            }
+            const PORTS: &'static [Port] = &[Port::output::<TaskGraph>("task-graph")];
 
             fn check(params: &Self::Params) -> Result<(), Error> {
                 $check(params)?;
@@ -108,10 +105,7 @@ impl Stage for Qaplib {
     const KIND: &'static str = "instance/qaplib";
     const SUMMARY: &'static str = "Read a QAPLIB problem as a program and a machine";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
+    const PORTS: &'static [Port] = PORTS;
 
     fn reads(params: &QaplibParams) -> Result<Vec<InputPath>, Error> {
         // Fixed names, so that renaming a file does not change keys.
@@ -133,10 +127,7 @@ impl Stage for TaillardE {
     const KIND: &'static str = "instance/taillard-e";
     const SUMMARY: &'static str = "Generate a quadratic assignment problem like Taillard's taiXXeYY";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
+    const PORTS: &'static [Port] = PORTS;
 
     fn check(params: &TaillardEParams) -> Result<(), Error> {
         taillard::check(params)?;
@@ -155,10 +146,7 @@ impl Stage for Graph {
     const KIND: &'static str = "instance/graph";
     const SUMMARY: &'static str = "Read a METIS graph as a program";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::output::<TaskGraph>("task-graph")] }
-    }
+    const PORTS: &'static [Port] = &[Port::output::<TaskGraph>("task-graph")];
 
     fn reads(params: &GraphParams) -> Result<Vec<InputPath>, Error> {
         Ok(vec![InputPath::named(params.path.path(), "instance.graph")])
@@ -176,10 +164,8 @@ impl Stage for Parallel {
     const SUMMARY: &'static str =
         "Generate a training step: tensor, context, expert, data and pipeline parallelism";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::output::<TaskGraph>("task-graph"), Port::output::<Program>("program")] }
-    }
+    const PORTS: &'static [Port] =
+        &[Port::output::<TaskGraph>("task-graph"), Port::output::<Program>("program")];
 
     fn check(params: &ParallelParams) -> Result<(), Error> {
         Ok(check_params(params)?)

@@ -78,17 +78,12 @@ impl Stage for Check {
     const SUMMARY: &'static str =
         "Start a launch file's ranks, and compare their hosts and cores with the mapping";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<Mapping>("mapping"),
-                Port::optional::<LaunchFile>("launch"),
-                Port::output::<Metrics>("metrics"),
-                Port::output::<TextFile>("places"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<Mapping>("mapping"),
+        Port::optional::<LaunchFile>("launch"),
+        Port::output::<Metrics>("metrics"),
+        Port::output::<TextFile>("places"),
+    ];
 
     fn check(params: &CheckParams) -> Result<(), Error> {
         for (name, line) in

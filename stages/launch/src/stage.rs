@@ -23,10 +23,7 @@ macro_rules! launch_stages {
             const KIND: &'static str = concat!("launch/", $name);
             const SUMMARY: &'static str = $summary;
             const REVISION: u32 = $revision;
-
-            fn ports() -> &'static [Port] {
-                const { &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>($port)] }
-            }
+            const PORTS: &'static [Port] = &[Port::input::<Mapping>("mapping"), Port::output::<LaunchFile>($port)];
 
             fn check($params: &Self::Params) -> Result<(), Error> {
                 let choice: Result<_, Error> = $choice;

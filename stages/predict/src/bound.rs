@@ -60,18 +60,13 @@ impl Stage for BoundStage {
     const SUMMARY: &'static str =
         "Bound the run time that any placement can reach, and what it can gain at most";
     const REVISION: u32 = 6;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::optional::<Program>("program"),
-                Port::optional::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::optional::<Mapping>("mapping"),
-                Port::output::<Metrics>("bound"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::optional::<Program>("program"),
+        Port::optional::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::optional::<Mapping>("mapping"),
+        Port::output::<Metrics>("bound"),
+    ];
 
     fn check(params: &BoundParams) -> Result<(), Error> {
         params.check()

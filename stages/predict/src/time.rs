@@ -22,19 +22,14 @@ impl Stage for TimeStage {
     const SUMMARY: &'static str =
         "Predict the run time of a program under a mapping, by replay on shared links";
     const REVISION: u32 = 4;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<Program>("program"),
-                Port::input::<SystemGraph>("system"),
-                Port::input::<Mapping>("mapping"),
-                Port::optional::<Tables>("tables"),
-                Port::output::<Prediction>("prediction"),
-                Port::possible::<TextFile>("perfetto"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<Program>("program"),
+        Port::input::<SystemGraph>("system"),
+        Port::input::<Mapping>("mapping"),
+        Port::optional::<Tables>("tables"),
+        Port::output::<Prediction>("prediction"),
+        Port::possible::<TextFile>("perfetto"),
+    ];
 
     fn check(params: &TimeParams) -> Result<(), Error> {
         BoundParams::from(params).check()

@@ -24,16 +24,11 @@ impl Stage for BestStage {
     const KIND: &'static str = "run/best";
     const SUMMARY: &'static str = "Return the best mapping of a trial, or the first one if none is faster";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<Trials>("trials"),
-                Port::many::<Mapping>("mappings"),
-                Port::output::<Mapping>("mapping"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<Trials>("trials"),
+        Port::many::<Mapping>("mappings"),
+        Port::output::<Mapping>("mapping"),
+    ];
 
     fn run(params: BestParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let trials = inputs.one::<Trials>("trials")?.value;

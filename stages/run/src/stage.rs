@@ -26,17 +26,12 @@ impl Stage for TrialStage {
     const KIND: &'static str = "run/trial";
     const SUMMARY: &'static str = "Run a program under several mappings, and measure how long it takes";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::many::<Mapping>("mappings"),
-                Port::many::<Prediction>("predictions"),
-                Port::many::<Metrics>("checks"),
-                Port::output::<Trials>("trials"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::many::<Mapping>("mappings"),
+        Port::many::<Prediction>("predictions"),
+        Port::many::<Metrics>("checks"),
+        Port::output::<Trials>("trials"),
+    ];
 
     fn check(params: &TrialParams) -> Result<(), Error> {
         params.check()

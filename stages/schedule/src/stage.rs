@@ -42,10 +42,7 @@ macro_rules! scheduler_stage {
             const KIND: &'static str = $kind;
             const SUMMARY: &'static str = $summary;
             const REVISION: u32 = $revision;
-
-            fn ports() -> &'static [Port] {
-                PORTS
-            }
+            const PORTS: &'static [Port] = PORTS;
 
             fn check(params: &$params) -> Result<(), Error> {
                 params.check()
@@ -186,17 +183,12 @@ impl Stage for CheckStage {
     const KIND: &'static str = check::KIND;
     const SUMMARY: &'static str = "Verify a schedule or .sch file by recomputing it";
     const REVISION: u32 = 5;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskDag>("task-dag"),
-                Port::optional::<SystemGraph>("system"),
-                Port::optional::<Schedule>("schedule"),
-                Port::output::<Schedule>("schedule"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskDag>("task-dag"),
+        Port::optional::<SystemGraph>("system"),
+        Port::optional::<Schedule>("schedule"),
+        Port::output::<Schedule>("schedule"),
+    ];
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         let mut files = MachineParams::from(params).files();
@@ -225,18 +217,13 @@ impl Stage for ReplayStage {
     const KIND: &'static str = "schedule/replay";
     const SUMMARY: &'static str = "Replay the tasks of a traced program under a mapping";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskDag>("task-dag"),
-                Port::input::<Mapping>("mapping"),
-                Port::optional::<SystemGraph>("system"),
-                Port::optional::<Program>("program"),
-                Port::output::<Schedule>("schedule"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskDag>("task-dag"),
+        Port::input::<Mapping>("mapping"),
+        Port::optional::<SystemGraph>("system"),
+        Port::optional::<Program>("program"),
+        Port::output::<Schedule>("schedule"),
+    ];
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         Ok(MachineParams::from(params).files())
@@ -284,10 +271,7 @@ impl Stage for ImportStage {
     const SUMMARY: &'static str =
         "Read a task graph in the format of PARUS, Graphviz, the STG set or WfCommons";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::output::<TaskDag>("task-dag")] }
-    }
+    const PORTS: &'static [Port] = &[Port::output::<TaskDag>("task-dag")];
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         // A fixed name, so that renaming a file changes no key.
@@ -313,16 +297,11 @@ impl Stage for ExportStage {
     const KIND: &'static str = "schedule/export";
     const SUMMARY: &'static str = "Export a schedule as .sch, Gantt chart, Perfetto, Pajé or WfFormat";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<Schedule>("schedule"),
-                Port::optional::<TaskDag>("task-dag"),
-                Port::output::<TextFile>("file"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<Schedule>("schedule"),
+        Port::optional::<TaskDag>("task-dag"),
+        Port::output::<TextFile>("file"),
+    ];
 
     fn run(params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let schedule = inputs.one::<Schedule>("schedule")?.value;

@@ -83,10 +83,8 @@ impl Stage for Hosts {
     const KIND: &'static str = "select/hosts";
     const SUMMARY: &'static str = "Restrict a machine topology to given hosts, optionally with new costs";
     const REVISION: u32 = 5;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }
-    }
+    const PORTS: &'static [Port] =
+        &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")];
 
     fn check(params: &HostsParams) -> Result<(), Error> {
         check(params)

@@ -22,10 +22,8 @@ impl Stage for Nodes {
     const KIND: &'static str = "select/nodes";
     const SUMMARY: &'static str = "Choose nearby free hosts for a job";
     const REVISION: u32 = 7;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")] }
-    }
+    const PORTS: &'static [Port] =
+        &[Port::input::<SystemGraph>("system"), Port::output::<SystemGraph>("system")];
 
     fn check(params: &NodesParams) -> Result<(), Error> {
         check(params)

@@ -34,7 +34,7 @@ macro_rules! storable {
         $(impl Storable for $artifact {
             const STAGE: &'static str = concat!("stored/", $name);
             const SUMMARY: &'static str = $summary;
-            const PORTS: &'static [Port] = const { &[Port::output::<Self>($name)] };
+            const PORTS: &'static [Port] = &[Port::output::<Self>($name)];
         })+
     };
 }
@@ -51,10 +51,7 @@ impl<A: Storable + Send + Sync + 'static> Stage for Stored<A> {
     const KIND: &'static str = A::STAGE;
     const SUMMARY: &'static str = A::SUMMARY;
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        A::PORTS
-    }
+    const PORTS: &'static [Port] = A::PORTS;
 
     fn reads(params: &StoredParams) -> Result<Vec<InputPath>, Error> {
         let folder = params.path.path();

@@ -213,10 +213,7 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
         false => "Import a machine topology from a file or folder; the format is detected",
     };
     const REVISION: u32 = 8;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::output::<SystemGraph>("system-graph")] }
-    }
+    const PORTS: &'static [Port] = &[Port::output::<SystemGraph>("system-graph")];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         if params.path.is_none() && !OF_HWLOC {

@@ -50,10 +50,7 @@ impl Stage for Export {
     const KIND: &'static str = "topology/export";
     const SUMMARY: &'static str = "Write a machine topology as a text file for other tools";
     const REVISION: u32 = 3;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::input::<SystemGraph>("system"), Port::output::<TextFile>("file")] }
-    }
+    const PORTS: &'static [Port] = &[Port::input::<SystemGraph>("system"), Port::output::<TextFile>("file")];
 
     fn run(params: ExportParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let system = inputs.one::<SystemGraph>("system")?;

@@ -109,16 +109,11 @@ impl Stage for LevelsStage {
     const KIND: &'static str = "topology/levels";
     const SUMMARY: &'static str = "Infer the levels of a machine from measurements between its slots";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::optional::<Measurements>("measurements"),
-                Port::optional::<SystemGraph>("system-graph"),
-                Port::output::<SystemGraph>("system-graph"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::optional::<Measurements>("measurements"),
+        Port::optional::<SystemGraph>("system-graph"),
+        Port::output::<SystemGraph>("system-graph"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         Ok(params.check()?)

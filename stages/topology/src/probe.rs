@@ -49,10 +49,8 @@ impl Stage for Probe {
     const KIND: &'static str = "topology/probe";
     const SUMMARY: &'static str = "Measure a machine by messages between MPI ranks or agents";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::output::<Measurements>("measurements"), Port::output::<SystemGraph>("system")] }
-    }
+    const PORTS: &'static [Port] =
+        &[Port::output::<Measurements>("measurements"), Port::output::<SystemGraph>("system")];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         check(params)

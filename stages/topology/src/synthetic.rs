@@ -14,10 +14,7 @@ impl Stage for Synthetic {
     const SUMMARY: &'static str =
         "Generate a machine topology: tree, fat tree, torus, mesh, ring or dragonfly";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::output::<SystemGraph>("system-graph")] }
-    }
+    const PORTS: &'static [Port] = &[Port::output::<SystemGraph>("system-graph")];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         Ok(check(params)?)
