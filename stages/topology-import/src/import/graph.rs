@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use hopmap_graph::DisjointSets;
 use hopmap_model::{Link, LinkState, Node, NodeKind, NodeState};
 
 use super::finish::{HostShape, MOST_SLOTS, Parts};
 use super::format::{malformed, some};
-use super::networks::join;
 use super::{Result, units};
 
 /// Nodes and links in file order.
@@ -212,11 +212,11 @@ impl Graph {
 fn kinds(listed: &[GraphNode], links: &[Link], notes: &mut Vec<String>) -> Result<Vec<NodeKind>> {
     let mut neighbours: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); listed.len()];
     let mut is_tree = true;
-    let mut parts: Vec<usize> = (0..listed.len()).collect();
+    let mut parts = DisjointSets::new(listed.len());
     for link in links.iter().filter(|link| link.source != link.destination) {
         let (a, b) = (link.source as usize, link.destination as usize);
         if neighbours[a].insert(b) && neighbours[b].insert(a) {
-            is_tree &= join(&mut parts, [a, b]);
+            is_tree &= parts.join(a, b).is_some();
         }
     }
     let said = |node: &GraphNode| node.kind.or(node.cores.as_ref().map(|_| NodeKind::Host));

@@ -4,76 +4,20 @@
 //! own one, or their own adapters and switches below common spines: if all hosts have such an adapter, all pairs
 //! of hosts are near each other, which says nothing about the network that messages take.
 
+mod choice;
+mod members;
 mod rails;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use glob::Pattern;
-use hopmap_model::{Forward, Link, LinkState, NodeKind, to_u32};
+use hopmap_graph::DisjointSets;
+use hopmap_model::{Link, LinkState, NodeKind};
 
 use super::{ImportError, ImportParams, Result};
+pub(super) use choice::{Choice, Listed};
+pub(super) use members::Member;
+use members::{Patterns, any, matches, patterns, patterns_of};
 use rails::Cabling;
-
-/// An adapter, a host without adapters, or a switch.
-pub(super) struct Member<'a> {
-    pub(super) kind: NodeKind,
-    /// The first adapter of the same host, or the node itself.
-    pub(super) host: usize,
-    /// Of the host or switch.
-    pub(super) name: &'a str,
-    pub(super) address: &'a str,
-    /// What patterns are compared with as well; may be empty.
-    pub(super) others: [&'a str; 2],
-}
-
-/// Nodes, links, and forwarding tables.
-pub(super) type Listed<N> = (Vec<N>, Vec<Link>, Vec<Forward>);
-
-/// Which nodes and links stay.
-pub(super) struct Choice {
-    pub(super) nodes: Vec<bool>,
-    links: Vec<bool>,
-}
-
-impl Choice {
-    pub(super) fn new(nodes: Vec<bool>, links: usize) -> Self {
-        Self { nodes, links: vec![true; links] }
-    }
-
-    /// What stays in both.
-    fn and(&self, other: &Self) -> Self {
-        let both = |a: &[bool], b: &[bool]| a.iter().zip(b).map(|(a, b)| *a && *b).collect();
-        Self { nodes: both(&self.nodes, &other.nodes), links: both(&self.links, &other.links) }
-    }
-
-    /// What stays, with the forwarding between it.
-    pub(super) fn reduce<N>(&self, (nodes, links, forwarding): Listed<N>) -> Listed<N> {
-        let node = places(self.nodes.iter().copied());
-        let moved = |(link, stays): (Link, &bool)| {
-            let [source, destination] = [link.source, link.destination].map(|end| node[end as usize]);
-            let link = Link { source: to_u32(source?), destination: to_u32(destination?), ..link };
-            stays.then_some(link)
-        };
-        let moved: Vec<Option<Link>> = links.into_iter().zip(&self.links).map(moved).collect();
-        let link = places(moved.iter().map(Option::is_some));
-        let forward = |entry: Forward| {
-            Some(Forward {
-                node: to_u32(node[entry.node as usize]?),
-                last: to_u32(link[entry.last as usize]?),
-                link: to_u32(link[entry.link as usize]?),
-            })
-        };
-        let nodes = nodes.into_iter().zip(&self.nodes).filter(|(_, stays)| **stays).map(|(node, _)| node);
-        let forwarding = forwarding.into_iter().filter_map(forward).collect();
-        (nodes.collect(), moved.into_iter().flatten().collect(), forwarding)
-    }
-}
-
-/// New indexes after removing elements that do not stay.
-fn places(stay: impl Iterator<Item = bool>) -> Vec<Option<usize>> {
-    let mut next = 0..;
-    stay.map(|stays| if stays { next.next() } else { None }).collect()
-}
 
 /// Leaves out what the parameters exclude, and, unless they say which networks stay, the adapters that are slower than
 /// others of their hosts, if these are those of a network and the rest still joins all hosts that were joined. Several networks that are
@@ -140,10 +84,10 @@ struct Networks<'a> {
     nodes: &'a [Member<'a>],
     ports: Vec<Port>,
     links: usize,
-    /// By switch, the first one of its network.
-    part: Vec<usize>,
-    /// By node, one for all that a path joins.
-    joined: Vec<usize>,
+    /// By switch, the number of its network.
+    part: Vec<u32>,
+    /// By node, a number for all that a path joins.
+    joined: Vec<u32>,
     stays: Vec<bool>,
     /// Adapters with cables to other adapters.
     direct: BTreeSet<usize>,
@@ -153,8 +97,10 @@ struct Networks<'a> {
 
 impl<'a> Networks<'a> {
     fn new(nodes: &'a [Member<'a>], links: &[Link], choice: &Choice) -> Self {
-        let mut part: Vec<usize> = (0..nodes.len()).collect();
-        let mut joined: Vec<usize> = nodes.iter().map(|node| node.host).collect();
+        let [mut part, mut joined] = [(); 2].map(|()| DisjointSets::new(nodes.len()));
+        for (adapter, node) in nodes.iter().enumerate() {
+            joined.join(node.host, adapter);
+        }
         let (mut ports, mut direct) = (Vec::new(), BTreeSet::new());
         let mut fastest: BTreeMap<usize, f64> = BTreeMap::new();
         for (at, link) in links.iter().enumerate() {
@@ -163,11 +109,11 @@ impl<'a> Networks<'a> {
                 continue;
             }
             if link.state == LinkState::Up {
-                join(&mut joined, ends);
+                joined.join(ends[0], ends[1]);
             }
             let (adapter, switch) = match ends.map(|end| nodes[end].kind) {
                 [NodeKind::Switch, NodeKind::Switch] => {
-                    join(&mut part, ends);
+                    part.join(ends[0], ends[1]);
                     continue;
                 }
                 [NodeKind::Host, NodeKind::Host] => {
@@ -184,9 +130,7 @@ impl<'a> Networks<'a> {
             }
             ports.push(Port { host, adapter, switch, rate, link: at, is_first: ends[0] == adapter });
         }
-        for places in [&mut part, &mut joined] {
-            (0..nodes.len()).for_each(|node| places[node] = root(places, node));
-        }
+        let [part, joined] = [part, joined].map(|mut sets| sets.numbers());
         Self { nodes, ports, links: links.len(), part, joined, stays: choice.nodes.clone(), direct, fastest }
     }
 
@@ -204,8 +148,9 @@ impl<'a> Networks<'a> {
         for port in &self.ports {
             let Some(least) = slow.get(&port.switch) else { continue };
             let has_faster = self.fastest.get(&port.host).is_some_and(|most| most > least);
-            for place in
-                [(false, port.switch), (true, self.part[port.switch])].into_iter().filter(|_| has_faster)
+            for place in [(false, port.switch), (true, self.part[port.switch] as usize)]
+                .into_iter()
+                .filter(|_| has_faster)
             {
                 let [fast, slow] = hosts.entry(place).or_default();
                 _ = if is_slower(&port) { slow.insert(port.host) } else { fast.insert(port.host) };
@@ -218,7 +163,7 @@ impl<'a> Networks<'a> {
         let of = |place| counts.get(&place).copied().unwrap_or_default();
         let is_clear = |port: &Port| {
             let (fast, slow) = of((false, port.switch));
-            (slow > 1 && slow > fast) || of((true, self.part[port.switch])).0 == 0
+            (slow > 1 && slow > fast) || of((true, self.part[port.switch] as usize)).0 == 0
         };
         self.ports.iter().map(|port| is_slower(&port) && is_clear(port)).collect()
     }
@@ -231,14 +176,13 @@ impl<'a> Networks<'a> {
     }
 
     /// By port, whether the parameters exclude it.
-    fn excluded(&self, params: &ImportParams, left_out: &[[Pattern; 2]]) -> Result<Vec<bool>> {
+    fn excluded(&self, params: &ImportParams, left_out: &[Patterns]) -> Result<Vec<bool>> {
         let kept = patterns(&params.networks);
         for (name, texts, patterns) in
             [("networks", &params.networks, &*kept), ("leave_out", &params.leave_out, left_out)]
         {
-            let is_unused = |(_, pattern): &(&String, &[Pattern; 2])| {
-                !self.nodes.iter().any(|node| matches(pattern, node))
-            };
+            let is_unused =
+                |(_, pattern): &(&String, &Patterns)| !self.nodes.iter().any(|node| matches(pattern, node));
             if let Some((pattern, _)) = texts.iter().zip(patterns).find(is_unused) {
                 let problem = format!("matches nothing: no switch, host or adapter is `{pattern}`");
                 let switches = (0..self.nodes.len()).filter(|&node| self.is_switch(node));
@@ -246,7 +190,7 @@ impl<'a> Networks<'a> {
                 return Err(ImportError::parameter(name, problem, help));
             }
         }
-        let parts: BTreeSet<usize> = (0..self.nodes.len())
+        let parts: BTreeSet<u32> = (0..self.nodes.len())
             .filter(|&node| self.is_switch(node) && any(&kept, &self.nodes[node]))
             .map(|node| self.part[node])
             .collect();
@@ -261,18 +205,18 @@ impl<'a> Networks<'a> {
 
     /// Without excluded nodes, adapters and switches that have lost all their cables, and networks that have lost
     /// all their hosts, or all that another one has as well.
-    fn choice(&self, out: &[bool], is_given: bool, left_out: &[[Pattern; 2]]) -> Choice {
+    fn choice(&self, out: &[bool], is_given: bool, left_out: &[Patterns]) -> Choice {
         let mut stays: Vec<bool> = self.nodes.iter().map(|node| !any(left_out, node)).collect();
-        let mut hosts: BTreeMap<usize, [BTreeSet<usize>; 2]> = BTreeMap::new();
+        let mut hosts: BTreeMap<u32, [BTreeSet<usize>; 2]> = BTreeMap::new();
         for (port, out) in self.ports.iter().zip(out) {
             hosts.entry(self.part[port.switch]).or_default()[usize::from(*out)].insert(port.host);
         }
-        let is_gone = |part: &usize| {
+        let is_gone = |part: &u32| {
             hosts.get(part).is_some_and(|[kept, out]| {
                 !out.is_empty() && (kept.is_empty() || (!is_given && kept.is_disjoint(out)))
             })
         };
-        let gone: BTreeSet<usize> = hosts.keys().copied().filter(is_gone).collect();
+        let gone: BTreeSet<u32> = hosts.keys().copied().filter(is_gone).collect();
         (0..stays.len()).filter(|&node| gone.contains(&self.part[node])).for_each(|node| stays[node] = false);
         // A node that still has one of its cables stays.
         let mut cables: BTreeMap<usize, bool> = BTreeMap::new();
@@ -331,7 +275,7 @@ impl<'a> Networks<'a> {
         let kept = patterns(&params.networks);
         let is_kept = |own: &Vec<usize>| own.iter().any(|&node| any(&kept, &self.nodes[node]));
         if networks.iter().all(is_kept) {
-            let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
             let are_told = !(kept.is_empty() && self.fastest.is_empty());
             for node in (0..self.nodes.len()).filter(|&node| self.is_switch(node) && !are_told) {
                 parts.entry(self.part[node]).or_default().push(node);
@@ -344,7 +288,7 @@ impl<'a> Networks<'a> {
         let offers: Vec<String> = networks
             .iter()
             .take(MOST_OFFERED)
-            .map(|own| format!("`leave_out = [{}]`", self.patterns_of(own)))
+            .map(|own| format!("`leave_out = [{}]`", patterns_of(self.nodes, own)))
             .collect();
         networks.first()?;
         Some(format!(
@@ -354,30 +298,9 @@ impl<'a> Networks<'a> {
         ))
     }
 
-    /// Patterns that match these switches and nothing else: what their names begin with, or the names, as far as they can be listed.
-    fn patterns_of(&self, switches: &[usize]) -> String {
-        let names: Vec<&str> = switches.iter().map(|&node| self.nodes[node].name).collect();
-        let first = names.first().copied().unwrap_or_default();
-        let is_common = |end: &usize| names.iter().all(|name| name.starts_with(&first[..*end]));
-        let end = (1..=first.len()).rev().filter(|&end| first.is_char_boundary(end)).find(is_common);
-        let pattern = end.map(|end| Pattern::escape(&first[..end]) + "*").filter(|_| names.len() > 1);
-        let own: BTreeSet<usize> = switches.iter().copied().collect();
-        let is_exact = |text: &String| {
-            let patterns = patterns(std::slice::from_ref(text));
-            (0..self.nodes.len()).all(|node| own.contains(&node) || !any(&patterns, &self.nodes[node]))
-        };
-        if let Some(pattern) = pattern.filter(is_exact) {
-            return format!("\"{pattern}\"");
-        }
-        let quoted = |name: &&str| format!("\"{}\"", Pattern::escape(name));
-        let list: Vec<String> = names.iter().take(MOST_SHOWN).map(quoted).collect();
-        let more = names.len() - list.len();
-        list.join(", ") + &if more > 0 { format!(", and the other {more} names") } else { String::new() }
-    }
-
     /// The hosts of every part that no path joins to the others, most first.
     fn apart(&self) -> Vec<BTreeSet<usize>> {
-        let mut parts: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        let mut parts: BTreeMap<u32, BTreeSet<usize>> = BTreeMap::new();
         for node in (0..self.nodes.len()).filter(|&node| !self.is_switch(node) && self.stays[node]) {
             parts.entry(self.joined[node]).or_default().insert(self.nodes[node].host);
         }
@@ -398,11 +321,11 @@ impl<'a> Networks<'a> {
                 "parts that no path joins, so that they cannot communicate: {count}, by hosts {list}"
             ));
         }
-        let mut networks: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+        let mut networks: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
         for port in &self.ports {
             networks.entry(port.host).or_default().insert(self.part[port.switch]);
         }
-        let first: BTreeMap<&BTreeSet<usize>, usize> =
+        let first: BTreeMap<&BTreeSet<u32>, usize> =
             networks.iter().map(|(host, own)| (own, *host)).collect();
         let first: Vec<_> = first.into_iter().take(MOST_SETS).filter(|_| self.direct.is_empty()).collect();
         let [a, b] = first.iter().find_map(|(own, host)| {
@@ -415,60 +338,10 @@ impl<'a> Networks<'a> {
     }
 }
 
-/// Joins the parts of two nodes; false if they were one before. `parts` has a node of the same part for each, or itself.
-pub(super) fn join(parts: &mut [usize], ends: [usize; 2]) -> bool {
-    let [a, b] = ends.map(|end| root(parts, end));
-    parts[a.max(b)] = a.min(b);
-    a != b
-}
-
-fn root(part: &mut [usize], mut node: usize) -> usize {
-    while part[node] != node {
-        part[node] = part[part[node]];
-        node = part[node];
-    }
-    node
-}
-
 /// The first texts of a list, and how many follow.
 fn shown(texts: impl Iterator<Item = String>, most: usize, between: &str) -> String {
     let texts: Vec<String> = texts.collect();
     let more = texts.len().saturating_sub(most);
     let end = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{end}", texts[..texts.len() - more].join(between))
-}
-
-/// Patterns for names, and for addresses.
-fn patterns(texts: &[String]) -> Vec<[Pattern; 2]> {
-    // A pattern that is not valid is a name with a bracket.
-    let pattern =
-        |text: &str| Pattern::new(text).or_else(|_| Pattern::new(&Pattern::escape(text))).unwrap_or_default();
-    texts.iter().map(|text| [pattern(text), pattern(&digits(text))]).collect()
-}
-
-fn any(patterns: &[[Pattern; 2]], node: &Member<'_>) -> bool {
-    patterns.iter().any(|pattern| matches(pattern, node))
-}
-
-/// Whether a pattern matches one of the texts of a node.
-fn matches([name, address]: &[Pattern; 2], node: &Member<'_>) -> bool {
-    let texts = [(name, node.name), (name, node.address), (name, node.others[0]), (name, node.others[1])];
-    let mut texts = texts.into_iter().chain([(address, node.address)]);
-    texts.any(|(pattern, text)| !text.is_empty() && pattern.matches(text))
-}
-
-/// The digits of a GUID in the forms of various programs: `0xc42a10300bb0001`, `S-0c42a10300bb0001`, `0c42:a103:00bb:*`.
-fn digits(text: &str) -> String {
-    let lower = text.to_ascii_lowercase();
-    let after = ["0x", "s-", "h-", "r-"].iter().find_map(|prefix| lower.strip_prefix(prefix));
-    let digits = after.unwrap_or(&lower).replace(':', "");
-    let count = digits.bytes().filter(u8::is_ascii_hexdigit).count();
-    match digits.len() - count {
-        0 if count > 0 => format!("{digits:0>16}"),
-        _ if count > 5 && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || b"*?".contains(&byte)) => {
-            digits
-        }
-        // A pattern of names, such as `s-*`.
-        _ => text.to_owned(),
-    }
 }
