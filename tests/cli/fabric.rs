@@ -177,8 +177,8 @@ fn inputs_that_are_not_machines_are_refused() {
     ");
     insta::assert_snapshot!(import("empty"), @r"
     ------- stderr -------
-    error[topology::unknown]: DIR/empty: unknown machine topology format
-      help: set `format`; `hopmap stages topology/import` lists the supported formats
+    error[text::file]: DIR/empty: it is empty
+      help: give a file with the hosts and switches of a machine
     [exit code 1]
     ");
     insta::assert_snapshot!(import("missing"), @r"

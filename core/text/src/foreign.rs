@@ -34,6 +34,25 @@ impl Foreign {
         }
     }
 
+    /// All of one file, which were found in several ways.
+    pub fn of_file(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let parts: Vec<Self> = parts.into_iter().collect();
+        let count = parts.iter().map(|part| part.count).sum();
+        Some(Self { count, ..parts.into_iter().min_by_key(|part| part.line)? })
+    }
+
+    /// The text with these lines empty, and a count of them. Their numbers are from one, and ascend.
+    #[must_use]
+    pub fn of_lines<'t>(text: &'t str, lines: &[usize]) -> (Cow<'t, str>, Option<Self>) {
+        let Some(&line) = lines.first() else { return (Cow::Borrowed(text), None) };
+        let first = text.lines().nth(line - 1).unwrap_or_default().trim().to_owned();
+        let is_other = |number: &usize| lines.binary_search(number).is_ok();
+        let kept = (1..)
+            .zip(text.lines())
+            .flat_map(|(number, own)| [if is_other(&number) { "" } else { own }, "\n"]);
+        (kept.collect(), Some(Self { count: lines.len(), line, first }))
+    }
+
     /// Passes the lines of other programs that start here, where the next line has this length and `behind` lines precede it, and counts them.
     /// Returns their number: zero if the line is one of the file.
     pub(crate) fn pass(sum: &mut Option<Self>, input: &mut Input<'_>, length: usize, behind: usize) -> usize {
@@ -202,8 +221,12 @@ fn is_bracketed(line: &str) -> bool {
 }
 
 /// Whether a line is a command at the prompt of a shell: `$ ibnetdiscover`, `user@host:~$ ibnetdiscover`,
-/// `[user@host dir]$ ibnetdiscover`, `user@host dir % ibnetdiscover`, `# ibnetdiscover`.
+/// `[user@host dir]$ ibnetdiscover`, `user@host dir % ibnetdiscover`, `# ibnetdiscover`, `PS C:\> kubectl`.
 fn is_typed(line: &str) -> bool {
+    let path = line.strip_prefix("PS ").unwrap_or(line);
+    if path.get(1..3) == Some(":\\") && path.contains('>') {
+        return true;
+    }
     let Some((at, sign)) = line.match_indices(['$', '#', '%']).next() else { return false };
     let (prompt, rest) = (&line[..at], &line[at + 1..]);
     let prompt =
@@ -213,7 +236,7 @@ fn is_typed(line: &str) -> bool {
     let is_prompt = is_word(prompt) || prompt.starts_with('[') && prompt.ends_with(']') || sign == "%";
     let user = prompt.split(' ').next().unwrap_or_default().trim_start_matches('[');
     let is_of_user = is_prompt && is_word(user) && user.contains('@');
-    (rest.starts_with(' ') || rest.is_empty() && at > 0)
+    (rest.starts_with(' ') || rest.is_empty() && (at > 0 || sign == "$"))
         && (is_of_user || is_word(prompt) && (sign == "$" || is_called()))
 }
 
@@ -299,7 +322,7 @@ slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)\
 [n1:12345] mca_base_component_repository_open: unable to open mca_pml_ucx\n\
 [n1.local][[13200,1],1858][btl_tcp_endpoint.c:638:mca_btl_tcp_endpoint_complete_connect] connect() failed\n\
 [0.000000] [smpi/INFO] Simulated time: 1\n[n1:0:(1) 0.500000] smpi.cpp:7: [xbt_cfg/WARNING] Set 'a'\n\
-user@n1 ~ % kubectl get nodes\nroot@n1:/# cat fabric\nbash-4.2$ cat fabric\nn1# scontrol show topology";
+user@n1 ~ % kubectl get nodes\n$\nPS C:\\>\nPS C:\\a b> kubectl get nodes\nC:\\a>\nroot@n1:/# cat fabric\nbash-4.2$ cat fabric\nn1# scontrol show topology";
         for line in lines.lines() {
             assert!(is_foreign(line), "{line}");
         }

@@ -58,8 +58,9 @@ pub use format::{Format, ImportError, ImportParams, Imported};
 use std::path::Path;
 
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
+use hopmap_text::{FileError, Foreign};
 
-use format::{Result, Sample, note_on_foreign, one_file, read_text};
+use format::{Result, Sample, one_file, read_text};
 pub use hwloc::PROGRAMS as HWLOC_PROGRAMS;
 use hwloc::this_machine;
 
@@ -71,6 +72,8 @@ type Reader = (Format, fn(&Sample) -> bool, Source);
 /// under location-independent names. Errors need not contain the file name.
 enum Source {
     Text(Read<str>),
+    /// The first function finds the lines that are not of the file by their shape, and are skipped.
+    Lines(fn(&str) -> Vec<usize>, Read<str>),
     Path(fn(&Path) -> Result<Vec<InputPath>>, Read<Path>),
 }
 
@@ -105,15 +108,15 @@ static READERS: &[Reader] = &[
     (Format::GraphJson, graph_json::recognises, Source::Text(graph_json::read)),
     (Format::Topograph, placed::recognises_topograph, Source::Text(placed::read_topograph)),
     (Format::SwitchMap, placed::recognises_map, Source::Text(placed::read_map)),
-    (Format::KubectlNodes, placed::recognises_table, Source::Text(placed::read_table)),
+    (Format::KubectlNodes, placed::recognises_table, Source::Lines(placed::others, placed::read_table)),
     (Format::NcclTopology, nccl_topology::recognises, Source::Text(nccl_topology::read)),
     (Format::NvidiaSmi, nvidia_smi::recognises, Source::Text(nvidia_smi::read)),
     (Format::RocmSmi, rocm_smi::recognises, Source::Text(rocm_smi::read)),
     (Format::Kahip, mappers::recognises_kahip, Source::Text(mappers::read_kahip)),
-    (Format::GraphCsv, graph_csv::recognises, Source::Text(graph_csv::read)),
-    (Format::LabelList, placed::recognises_list, Source::Text(placed::read_list)),
+    (Format::GraphCsv, graph_csv::recognises, Source::Lines(csv_text::others, graph_csv::read)),
+    (Format::LabelList, placed::recognises_list, Source::Lines(csv_text::others, placed::read_list)),
     (Format::CoreToCore, measured::recognises_core_to_core, Source::Text(measured::read_core_to_core)),
-    (Format::Matrix, matrix_csv::recognises, Source::Text(matrix_csv::read)),
+    (Format::Matrix, matrix_csv::recognises, Source::Lines(matrix_csv::others, matrix_csv::read)),
 ];
 
 /// Detects the format of a file or folder.
@@ -133,7 +136,7 @@ fn nearest(sample: &Sample) -> Option<(Format, usize)> {
 /// All files behind a path.
 pub fn files(path: &Path, format: Option<Format>) -> Result<Vec<InputPath>> {
     match &reader(path, format)?.2 {
-        Source::Text(_) => one_file(path),
+        Source::Text(_) | Source::Lines(..) => one_file(path),
         Source::Path(files, _) => files(path).map_err(|error| error.in_file(path)),
     }
 }
@@ -171,14 +174,24 @@ fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
     if !matches!(format, Format::SlurmConf | Format::SlurmYaml) {
         params.refuse(&["topology"], "only files of Slurm have several topologies", "omit it")?;
     }
+    let mut others = None;
     let imported = match source {
         Source::Text(read) => read(&read_text(path)?, params),
+        Source::Lines(lines, read) => {
+            let text = read_text(path)?;
+            let (text, skipped) = Foreign::of_lines(&text, &lines(&text));
+            others = skipped;
+            read(&text, params)
+        }
         Source::Path(_, read) => read(path, params),
     };
-    let mut imported = imported.map_err(|error| error.in_file(path))?;
+    let mut imported = imported.map_err(|error| error.with_skipped(others.as_ref()).in_file(path))?;
     finish::limit(&mut imported, params)?;
     let file = files(path, Some(*format))?.into_iter().next();
-    imported.notes.extend(file.map(|file| note_on_foreign(file.path())).transpose()?.flatten());
+    let foreign = file.map(|file| foreign::lines_in(file.path())).transpose()?.flatten();
+    imported
+        .notes
+        .extend(Foreign::of_file(foreign.into_iter().chain(others)).map(|foreign| foreign.to_string()));
     imported.notes.extend(finish::notes_of_hosts(&imported.system, params)?);
     Ok(imported)
 }
@@ -192,6 +205,10 @@ fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader> {
         foreign::refuse(&sample).map_err(|error| error.in_file(path))?;
     }
     let given = format.and_then(|format| READERS.iter().find(|(known, ..)| *known == format));
+    if given.or(detected).is_none() && sample.text().is_some_and(|text| text.trim().is_empty()) {
+        let error = FileError::new("it is empty", "give a file with the hosts and switches of a machine");
+        return Err(error.in_file(path).into());
+    }
     given.or(detected).ok_or_else(|| ImportError::Unknown(path.to_owned(), nearest(&sample)))
 }
 

@@ -7,6 +7,7 @@ use flate2::Compression;
 use flate2::read::GzEncoder;
 use hopmap_test_support::given_data;
 use hopmap_topology_import::import::{Format, ImportParams, Imported, read, recognise};
+use proptest::prelude::*;
 
 use crate::support::fabric::Fabric;
 
@@ -40,7 +41,7 @@ fn samples() -> Vec<(Format, String)> {
             (Format::Matrix, "0,1,2\n1,0,2\n2,2,0\n"),
             (Format::Topograph, "{\"instances\": [\n{\"id\": \"a\",\n\"network_layers\": [\"l\"]}]}\n"),
             (Format::SwitchMap, "{\n\"a\": \"s\",\n\"b\": \"s\"}\n"),
-            (Format::KubectlNodes, "NAME   LEAF\nn0     l0\nn1     l1\n"),
+            (Format::KubectlNodes, "NAME   STATUS   ROLES    AGE   LEAF\nn0     Ready    <none>   3d    l0\nn1     Ready    <none>   3d    l1\nn2     Ready    <none>   3d    \n"),
             (Format::NcclTopology, "<system version=\"1\">\n<cpu numaid=\"0\">\n<pci busid=\"2:0\"><gpu dev=\"0\"/></pci>\n</cpu></system>\n"),
             (Format::NvidiaSmi, "\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV4\t0-7\nGPU1\tNV4\t X \tN/A\n\nNIC Legend:\n  NIC0: mlx5_0\n"),
             (Format::CoreToCore, ",,\n1.5,,\n2,3,\n"),
@@ -100,6 +101,36 @@ fn lines_of_other_programs_are_skipped_and_said_in_every_text_format() {
     }
 }
 
+proptest! {
+    /// Words of a shell or a program behind or between the lines of a file were hosts in tables, and made XML one that is not valid.
+    #[test]
+    fn other_lines_are_told_by_their_shape(
+        sample in 0..samples().len(),
+        place in 0usize..99,
+        words in prop::collection::vec("[A-Za-z$>(~\\[][a-z0-9:.$~)\\\\-]{0,4}|-{4,9}|n[0-9]", 1..7),
+    ) {
+        use Format::{GraphCsv, Hwloc, KubectlNodes, LabelList, Matrix, NcclTopology, Simgrid};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine");
+        let (format, text) = samples().swap_remove(sample);
+        std::fs::write(&path, &text).unwrap();
+        let plain = import(&path).unwrap();
+        let (mut lines, other): (Vec<&str>, _) = (text.lines().collect(), words.join(" "));
+        let is_xml = matches!(format, Hwloc | NcclTopology | Simgrid);
+        lines.insert(if is_xml { lines.len() } else { 1 + place % lines.len() }, &other);
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let is_skipped = is_xml || matches!(format, GraphCsv | KubectlNodes | LabelList | Matrix);
+        match import(&path) {
+            Err(error) => prop_assert!(!is_skipped, "{}: {error}", lines.join("\n")),
+            Ok(Imported { system, notes }) => {
+                prop_assert_eq!(system, plain.system, "{}", lines.join("\n"));
+                // A legend of GPUs and the like is not counted.
+                prop_assert!(!is_skipped || notes.len() > plain.notes.len(), "{}", lines.join("\n"));
+            }
+        }
+    }
+}
+
 #[test]
 fn packed_files_of_every_text_format_are_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -129,6 +160,8 @@ fn a_file_with_one_wrong_line_is_told_its_nearest_format() {
             format!("nearest to `{}`, whose files do not have a line such as line 1", format.name());
         assert!(error.contains(&expected), "{error}");
     }
+    std::fs::write(&path, " \n").unwrap();
+    assert!(import(&path).unwrap_err().ends_with(": it is empty"));
     std::fs::write(&path, "what is this?\nnobody knows\n").unwrap();
     assert!(import(&path).unwrap_err().ends_with("unknown machine topology format"));
 }

@@ -3,7 +3,10 @@
 
 use std::borrow::Cow;
 
-use csv::{ReaderBuilder, Trim};
+use csv::{ReaderBuilder, StringRecord, Trim};
+
+use super::Result;
+use super::format::malformed;
 
 /// Whether Excel reads the line as the separator of the file.
 fn is_separator_line(line: &str) -> bool {
@@ -27,19 +30,51 @@ pub(super) fn names(text: &str) -> Option<Vec<&str>> {
 }
 
 /// The text with a first line `sep=;` as a comment, so that the others keep their numbers.
-pub(super) fn without_separator_line(text: &str) -> Cow<'_, str> {
+fn without_separator_line(text: &str) -> Cow<'_, str> {
     match is_separator_line(text) {
         true => Cow::Owned(format!("#{}", &text[1..])),
         false => Cow::Borrowed(text),
     }
 }
 
-/// A reader of the table.
-pub(super) fn reader(text: &str) -> ReaderBuilder {
-    let mut reader = ReaderBuilder::new();
-    let separator = header(text).map_or(b',', |(_, separator)| separator as u8);
-    reader.delimiter(separator).comment(Some(b'#')).trim(Trim::All);
-    reader
+/// A table: the names of its columns, and its rows with their lines.
+pub(super) type Csv = (StringRecord, Vec<(usize, StringRecord)>);
+
+/// The table of a text. Its rows may have any number of cells.
+pub(super) fn read(text: &str, help: &str) -> Result<Csv> {
+    let text = without_separator_line(text);
+    let mut rows = ReaderBuilder::new();
+    let separator = header(&text).map_or(b',', |(_, separator)| separator as u8);
+    rows.delimiter(separator).comment(Some(b'#')).trim(Trim::All).flexible(true).has_headers(false);
+    let mut all = Vec::new();
+    for record in rows.from_reader(text.as_bytes()).into_records() {
+        let record = record.map_err(|error| {
+            let line = error.position().and_then(|position| usize::try_from(position.line()).ok());
+            malformed(line, format!("not a CSV file: {error}"), help)
+        })?;
+        if record.iter().any(|cell| !cell.is_empty()) {
+            all.push((line(&text, &record), record));
+        }
+    }
+    let header = if all.is_empty() { StringRecord::new() } else { all.remove(0).1 };
+    Ok((header, all))
+}
+
+/// The line of a record. The position that it has is before empty lines and comments.
+fn line(text: &str, record: &StringRecord) -> usize {
+    let Some(position) = record.position() else { return 0 };
+    let [begin, line] =
+        [position.byte(), position.line()].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+    let is_passed = |line: &&str| line.is_empty() || line.starts_with('#');
+    line + text.get(begin..).map_or(0, |rest| rest.lines().take_while(is_passed).count())
+}
+
+/// The lines that are no rows by their shape: they have another number of cells than the header, and not several of which the first is one word.
+pub(super) fn others(text: &str) -> Vec<usize> {
+    let Ok((header, rows)) = read(text, "") else { return Vec::new() };
+    let is_word = |cell: &str| cell.split_whitespace().count() == 1;
+    let is_row = |row: &StringRecord| row.len() == header.len() || row.len() > 1 && is_word(&row[0]);
+    rows.iter().filter(|(_, row)| !is_row(row)).map(|(line, _)| *line).collect()
 }
 
 #[cfg(test)]

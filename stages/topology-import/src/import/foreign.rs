@@ -1,12 +1,14 @@
-//! Files that hopmap recognises, but does not read as machine topologies, with the way out.
+//! Files that hopmap recognises, but does not read as machine topologies, with the way out; and foreign lines of files that it reads.
+
+use std::path::Path;
 
 use hopmap_formats::host_file;
 use hopmap_formats::host_list::is_host_name;
-use hopmap_text::shown;
+use hopmap_text::{Foreign, foreign_lines, shown};
 
 use super::Result;
-use super::format::{Sample, malformed};
-use super::xml::first_element;
+use super::format::{Sample, malformed, read_text};
+use super::xml::{self, first_element};
 
 /// What it is, how the beginning of a file tells, and what to do instead.
 type Known = (&'static str, fn(&str) -> bool, &'static str);
@@ -44,12 +46,22 @@ const KNOWN: [Known; 5] = [
 ];
 
 /// What programs, or the shell, say instead of a topology, between semicolons; what that means; and what to do.
-const SAID: [(&str, &str, &str); 2] = [
+const SAID: [(&str, &str, &str); 4] = [
     (
         "Failed to run topology matrix;Failed to initialize NVML;NVIDIA-SMI;NVSMI LOG;nvidia_smi_log;\
          No devices were found;nvidia-smi: ",
         "`nvidia-smi` wrote no matrix of GPUs",
         "give the output of `nvidia-smi topo -m` from a host whose driver works, as `nvidia-smi -L` shows",
+    ),
+    (
+        "CA type: ;Infiniband device ';hca_id:",
+        "these are the InfiniBand adapters of one host",
+        "give the output of `ibnetdiscover`, run as root on a host of the fabric: all its hosts, switches and cables",
+    ),
+    (
+        "Hops between two GPUs;Link Type between two GPUs;\"(Topology) ",
+        "`rocm-smi` wrote no table with the weights between GPUs",
+        "give the output of `rocm-smi --showtopo`, without `--json`",
     ),
     (
         "No topology information available;slurm_load_topo error",
@@ -76,6 +88,17 @@ pub(super) fn refuse(sample: &Sample) -> Result<()> {
     }
     let Some((what, _, help)) = KNOWN.iter().find(|(_, is_it, _)| is_it(text)) else { return Ok(()) };
     Err(malformed(None, format!("this is {what}, which is not read"), *help))
+}
+
+/// The foreign lines of a text file, if there are any.
+pub(super) fn lines_in(path: &Path) -> Result<Option<Foreign>> {
+    let Some(head) = Sample::new(path)?.text else { return Ok(None) };
+    let mut all: Vec<Foreign> = foreign_lines(path).into_iter().collect();
+    if first_element(&head).is_some() {
+        let text = read_text(path)?;
+        all.extend(Foreign::of_lines(&text, &xml::others(&text)).1);
+    }
+    Ok(Foreign::of_file(all))
 }
 
 /// An object or a list of the API, as JSON or YAML.
@@ -126,6 +149,13 @@ mod tests {
             ("graph{a--b}", "DOT"),
             ("n1 slots=8\nn2 slots=8\n", "a host file"),
             ("n1\nn2\n", "a host file"),
+            ("CA 'mlx5_0'\n\tCA type: MT4123\n\tNumber of ports: 1\n", "InfiniBand adapters"),
+            ("Infiniband device 'mlx5_0' port 1 status:\n", "InfiniBand adapters"),
+            ("=== Hops between two GPUs ===\n GPU0 GPU1\nGPU0 0 1\n", "no table with the weights"),
+            (
+                "{\"system\": {\"(Topology) Weight between DRM devices 0 and 1\": \"40\"}}",
+                "no table with the weights",
+            ),
             ("<!-- lshw -->\n<list>\n<node id=\"n\" class=\"system\"/>\n</list>\n", "`lshw`"),
             ("+-----+\n| NVIDIA-SMI 535.54  Driver Version: 535.54 |\n", ":2: `nvidia-smi` wrote no matrix"),
             ("$ nvidia-smi topo -m\nFailed to run topology matrix\n", ": `Failed to run topology matrix`"),

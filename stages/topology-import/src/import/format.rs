@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hopmap_formats::slots::Slots;
 use hopmap_model::{InputPath, SystemGraph, SystemGraphError, numbers, numbers_schema};
 use hopmap_process::RunError;
-use hopmap_text::{FileError, foreign_lines, without_foreign};
+use hopmap_text::{FileError, Foreign, without_foreign};
 use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -290,6 +290,14 @@ impl ImportError {
         self
     }
 
+    /// Adds the lines that were skipped to an error of an entire file, which may lack them.
+    pub(super) fn with_skipped(mut self, skipped: Option<&Foreign>) -> Self {
+        if let (Self::File(FileError { line: None, problem, .. }), Some(skipped)) = (&mut self, skipped) {
+            *problem = format!("{problem}; {skipped}");
+        }
+        self
+    }
+
     /// A wrong or missing parameter, with its valid values.
     pub(super) fn parameter(name: &'static str, problem: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Parameter { name, problem: problem.into(), help: help.into() }
@@ -413,14 +421,6 @@ pub(super) fn read_text(path: &Path) -> Result<String, FileError> {
 pub(super) fn read_text_within(path: &Path, most: u64) -> Result<String, FileError> {
     let text = hopmap_text::read_text(path, most)?;
     Ok(without_foreign(text.trim_start_matches(BYTE_ORDER_MARK)).into_owned())
-}
-
-/// A note on the foreign lines of a text file, if there are any.
-pub(super) fn note_on_foreign(path: &Path) -> Result<Option<String>> {
-    if Sample::new(path)?.text.is_none() {
-        return Ok(None);
-    }
-    Ok(foreign_lines(path).map(|foreign| foreign.to_string()))
 }
 
 /// Passes on that a listing is truncated, unless the parameters allow that; then it is a note.

@@ -100,13 +100,7 @@ fn normal(name: &str) -> String {
 }
 
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
-    let text = csv_text::without_separator_line(text);
-    let mut reader = csv_text::reader(&text).flexible(true).from_reader(text.as_bytes());
-    let wrong = |error: csv::Error| {
-        let line = error.position().and_then(|position| usize::try_from(position.line()).ok());
-        malformed(line, error.to_string(), HELP)
-    };
-    let header = reader.headers().map_err(wrong)?.clone();
+    let (header, rows) = csv_text::read(text, HELP)?;
     let columns: Vec<Column> = header.iter().map(|name| Column::of(&normal(name))).collect();
     check_columns(&header, &columns)?;
     let mut table = Table {
@@ -115,10 +109,8 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
         place: HashMap::new(),
         unused: Unused::default(),
     };
-    for record in reader.records() {
-        let record = record.map_err(wrong)?;
-        let line = record.position().and_then(|position| usize::try_from(position.line()).ok()).unwrap_or(0);
-        table.row(line, &record)?;
+    for (line, record) in &rows {
+        table.row(*line, record)?;
     }
     let Table { graph, unused, .. } = table;
     let mut notes = unused.notes();

@@ -9,7 +9,7 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 
-use hopmap_text::shown;
+use hopmap_text::{Foreign, shown};
 
 use super::format::{Sample, malformed};
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
@@ -23,7 +23,8 @@ const OTHER_TABLES: &str = "source destination target from to src dst a b rank b
 
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
-    let Ok(table) = Table::read(text) else { return false };
+    let (text, _) = Foreign::of_lines(text, &others(text));
+    let Ok(table) = Table::read(&text) else { return false };
     if !sample.is_whole() && table.is_beginning() {
         return true;
     }
@@ -46,6 +47,17 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let mut notes = Vec::new();
     let system = Measured { endpoints, costs }.machine(&mut notes)?;
     Ok(Imported { system, notes })
+}
+
+/// The lines below the first that are no rows by their shape: of one cell, or between blanks without a number.
+pub(super) fn others(text: &str) -> Vec<usize> {
+    let mut lines = rows(text);
+    let separator = lines.next().and_then(|(_, first)| separator(first));
+    let is_row = |row: &str| match separator {
+        Some(_) => cells(row, separator).count() > 1,
+        None => cells(row, None).any(|cell| cell.parse::<f64>().is_ok()),
+    };
+    lines.filter(|(_, row)| !is_row(row)).map(|(line, _)| line).collect()
 }
 
 /// Hosts without names.
@@ -133,13 +145,11 @@ struct Square<'a> {
 
 impl<'a> Table<'a> {
     fn read(text: &'a str) -> Result<Self> {
-        let is_row = |(_, line): &(usize, &str)| !line.is_empty() && !line.trim_start().starts_with('#');
-        let lines = text.lines().map(|line| line.trim_end_matches([' ', '\r']));
-        let mut rows = (1..).zip(lines).filter(is_row);
+        let mut rows = rows(text);
         let Some((line, first)) = rows.next() else {
             return Err(malformed(None, "the file contains no matrix", HELP));
         };
-        let separator = [';', '\t', ','].into_iter().find(|&separator| first.contains(separator));
+        let separator = separator(first);
         let first = cells(first, separator).take(MOST_ROWS + 2).collect();
         let mut table = Self { line, first, ..Self::default() };
         for (line, row) in rows {
@@ -221,6 +231,16 @@ impl<'a> Table<'a> {
         });
         Ok(Square { names, costs: costs_of_all })
     }
+}
+
+/// The lines with content, with their numbers.
+fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_row = |(_, line): &(usize, &str)| !line.is_empty() && !line.trim_start().starts_with('#');
+    (1..).zip(text.lines().map(|line| line.trim_end_matches([' ', '\r']))).filter(is_row)
+}
+
+fn separator(first: &str) -> Option<char> {
+    [';', '\t', ','].into_iter().find(|&separator| first.contains(separator))
 }
 
 fn cells(row: &str, separator: Option<char>) -> impl Iterator<Item = &str> + Clone {

@@ -177,6 +177,9 @@ mod tests {
     #[test]
     fn bridges_and_numa_nodes_are_levels() {
         assert_eq!(levels(&topology([""; 4])), [[0, 0, 1, 1], [0, 0, 0, 0]]);
+        // Two words of a shell made the file one that is not XML.
+        let notes = import(&(topology([""; 4]) + "$\nsome words\n")).unwrap().notes;
+        assert_eq!(notes.last().unwrap(), "lines of other programs, skipped: 2, the first in line 5: `$`");
     }
 
     #[test]

@@ -364,6 +364,7 @@ mod tests {
             ("GPU0 GPU1\nGPU0 X NV4\n".to_owned(), "the row of `GPU1` is missing"),
             ("GPU0 GPU1\nGPU0 X NV4\nGPU7 NV4 X\n".to_owned(), ":3: the row of `GPU1` is expected here"),
             ("GPU0 GPU1\nGPU0 X\nGPU1 NV4 X\n".to_owned(), ":2: the row of `GPU0` ends before `GPU1`"),
+            ("GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n".repeat(2), ":4: a further table of GPUs begins here"),
             (one("GPU1 SYS X SYS"), unlike),
             (one("GPU1 PIX PIX SYS"), ":3: `GPU1` has `PIX` in its own column, not X"),
             (one("GPU1 X X SYS"), ":3: `GPU1` has X in the column of `GPU0`"),

@@ -183,22 +183,19 @@ fn parsed<'a, T: Deserialize<'a>>(text: &'a str, help: &str) -> Result<T> {
 
 pub(super) fn read_list(text: &str, params: &ImportParams) -> Result<Imported> {
     let help = "the first line names the columns: `host,accelerator,leaf,spine`";
-    let text = csv_text::without_separator_line(text);
-    let mut reader = csv_text::reader(&text).from_reader(text.as_bytes());
-    let fault = |error: &csv::Error| {
-        let line = error.position().and_then(|position| usize::try_from(position.line()).ok());
-        malformed(line, format!("not a CSV file: {error}"), help)
-    };
-    let header = reader.headers().map_err(|error| fault(&error))?.clone();
+    let (header, records) = csv_text::read(text, help)?;
     let header: Vec<&str> = header.iter().collect();
     let Some(columns) = Column::of_table(&header, &HOSTS[1..]) else {
         return Err(malformed(1, "the columns are not those of a label list", help));
     };
-    let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| fault(&error))?;
-        let line = record.position().and_then(|position| usize::try_from(position.line()).ok());
-        rows.push((line, record.iter().map(str::to_owned).collect()));
+    let mut rows = Vec::with_capacity(records.len());
+    for (line, record) in &records {
+        if record.len() != header.len() {
+            let problem =
+                format!("not a CSV file: {} cells, but there are {} columns", record.len(), header.len());
+            return Err(malformed(*line, problem, help));
+        }
+        rows.push((Some(*line), record.iter().map(str::to_owned).collect()));
     }
     from_rows(columns, &header, &rows, params)
 }
@@ -207,6 +204,11 @@ pub(super) fn read_list(text: &str, params: &ImportParams) -> Result<Imported> {
 pub(super) fn recognises_table(sample: &Sample) -> bool {
     let names = sample.text().and_then(table::names);
     names.is_some_and(|names| names.contains(&LABELS) || Column::of_table(&names, &HOSTS).is_some())
+}
+
+/// The lines of such a table that are no rows.
+pub(super) fn others(text: &str) -> Vec<usize> {
+    table::others(text)
 }
 
 pub(super) fn read_table(text: &str, params: &ImportParams) -> Result<Imported> {

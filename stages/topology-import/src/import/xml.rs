@@ -29,6 +29,7 @@ impl<'t> Xml<'t> {
     /// Parses a text.
     pub(super) fn parse(text: &'t str) -> Result<Self, FileError> {
         let text = text.trim_start_matches('\u{feff}');
+        let text = &text[..end(text)];
         let lines: Vec<usize> = memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1).collect();
         if let Some((place, problem)) = bomb(text) {
             let help = "remove it; topology files do not need it";
@@ -166,6 +167,23 @@ pub(super) fn first_element(head: &str) -> Option<&str> {
     Some(name).filter(|name| !name.is_empty())
 }
 
+/// The lines behind the end of the first element, unless one of them may be XML.
+pub(super) fn others(text: &str) -> Vec<usize> {
+    let (xml, behind) = text.split_at(end(text));
+    let lines = (xml.lines().count()..).zip(behind.lines());
+    lines.filter(|(_, line)| !line.trim().is_empty()).map(|(line, _)| line).collect()
+}
+
+/// Where the first element ends, if what is behind it is not XML, or else the text.
+fn end(text: &str) -> usize {
+    let end = first_element(text).and_then(|name| {
+        let end = text.rfind(&format!("</{name}"))?;
+        Some(end + text[end..].find('>')? + 1)
+    });
+    end.filter(|end| !text[*end..].lines().any(|line| line.trim_start().starts_with('<')))
+        .unwrap_or(text.len())
+}
+
 /// Constructs that would take unbounded time, and their position: entity declarations, which may be nested
 /// ("XML bomb"), and elements with very many attributes.
 fn bomb(text: &str) -> Option<(usize, String)> {
@@ -239,6 +257,10 @@ mod tests {
         let error = machine.need("name").unwrap_err().in_file("x.xml".as_ref()).to_string();
         assert_eq!(error, "x.xml:6: `<object>` has no `name`");
         assert_eq!(first_element(&text), Some("topology"));
+        assert_eq!(others(&format!("{text}\n$\nexit >\n")), [10, 11]);
+        for kept in [format!("{text}<!-- x\n-->\n"), text.replace("</topology>", ""), "a\n".to_owned()] {
+            assert_eq!(others(&kept), [0; 0]);
+        }
         for other in ["a,b\n<topology>", "", "{}", "<!-- never closed", "<topology"] {
             assert_eq!(first_element(other), None, "{other}");
         }

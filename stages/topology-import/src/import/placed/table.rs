@@ -57,31 +57,86 @@ pub(super) fn read(text: &str) -> Result<(Vec<String>, Vec<Row>)> {
     Ok((header, rows))
 }
 
-/// The cells of every line below the header, with the number of the line.
-fn rows(text: &str) -> Result<Vec<Row>> {
-    let Some((first, header)) = header(text) else { return Err(malformed(None, "no header", HELP)) };
-    let blank = |letters: &[char], at: usize| letters.get(at).is_none_or(|letter| letter.is_whitespace());
-    let letters: Vec<char> = header.chars().collect();
-    let begins = |at: &usize| !blank(&letters, *at) && (*at == 0 || blank(&letters, at - 1));
-    let starts: Vec<usize> = (0..letters.len()).filter(begins).collect();
-    let mut rows = Vec::new();
-    for (line, text) in (1..).zip(text.lines()).skip(first).filter(|(_, text)| !text.trim().is_empty()) {
-        let letters: Vec<char> = text.chars().collect();
-        let ends = starts.iter().skip(1).copied().chain([letters.len()]);
+/// The names of a table and the characters where they begin.
+struct Columns<'t> {
+    line: usize,
+    names: Vec<&'t str>,
+    starts: Vec<usize>,
+}
+
+/// Columns that kubectl never leaves empty. Without them, the table is one of `-o custom-columns`, in which none is.
+const FILLED: [&str; 4] = ["NAME", "STATUS", "AGE", "VERSION"];
+
+fn is_blank(letters: &[char], at: usize) -> bool {
+    letters.get(at).is_none_or(|letter| letter.is_whitespace())
+}
+
+impl<'t> Columns<'t> {
+    fn of(text: &'t str) -> Option<Self> {
+        let (line, header) = header(text)?;
+        let letters: Vec<char> = header.chars().collect();
+        let begins = |at: &usize| !is_blank(&letters, *at) && (*at == 0 || is_blank(&letters, at - 1));
+        let starts = (0..letters.len()).filter(begins).collect();
+        Some(Self { line, names: header.split_whitespace().collect(), starts })
+    }
+
+    /// The lines below the header that have content, with their numbers.
+    fn lines(&self, text: &'t str) -> impl Iterator<Item = (usize, &'t str)> {
+        (1..).zip(text.lines()).skip(self.line).filter(|(_, text)| !text.trim().is_empty())
+    }
+
+    /// What is below each name, or what does not begin there.
+    fn cells(&self, line: &str) -> Vec<Result<String, String>> {
+        let letters: Vec<char> = line.chars().collect();
+        let ends = self.starts.iter().skip(1).copied().chain([letters.len()]);
         let cell = |(&start, end): (&usize, usize)| {
             let cell: String = letters.iter().take(end).skip(start).collect();
-            let is_below = !blank(&letters, start) && (start == 0 || blank(&letters, start - 1));
-            match cell.trim() {
-                cell if cell.is_empty() || is_below => Ok(cell.to_owned()),
-                cell => {
-                    let problem = format!("`{cell}` does not begin below a name of the header");
-                    Err(malformed(line, problem, HELP))
-                }
-            }
+            let is_below = !is_blank(&letters, start) && (start == 0 || is_blank(&letters, start - 1));
+            let cell = cell.trim().to_owned();
+            if cell.is_empty() || is_below { Ok(cell) } else { Err(cell) }
         };
-        rows.push((Some(line), starts.iter().zip(ends).map(cell).collect::<Result<_>>()?));
+        self.starts.iter().zip(ends).map(cell).collect()
     }
-    Ok(rows)
+
+    /// Whether a line has the shape of a row: the name of an object first, and one word below each name that is always filled; or as many
+    /// columns as the header, which are not aligned then.
+    fn has_row(&self, line: &str) -> bool {
+        let is_of_nodes = self.names.contains(&FILLED[1]);
+        let is_filled = |(name, cell): (&&str, &Result<String, String>)| match cell {
+            Ok(cell) if FILLED.contains(name) => cell.split_whitespace().count() == 1,
+            cell => is_of_nodes && !FILLED.contains(name) || cell.as_ref().is_ok_and(|cell| !cell.is_empty()),
+        };
+        let is_named = || {
+            let name = line.split_whitespace().next().unwrap_or_default();
+            let is_of_name =
+                |c: char| !(c.is_ascii_uppercase() || c.is_ascii_punctuation()) || "-_.".contains(c);
+            self.names[0] != FILLED[0]
+                || name.starts_with(char::is_alphanumeric) && name.chars().all(is_of_name)
+        };
+        let apart = line.trim().replace('\t', "  ");
+        let has_columns =
+            || apart.split("  ").filter(|cell| !cell.trim().is_empty()).count() == self.names.len();
+        is_named() && (self.names.iter().zip(&self.cells(line)).all(is_filled) || has_columns())
+    }
+}
+
+/// The lines below the header that are no rows by their shape.
+pub(super) fn others(text: &str) -> Vec<usize> {
+    let Some(columns) = Columns::of(text) else { return Vec::new() };
+    columns.lines(text).filter(|(_, text)| !columns.has_row(text)).map(|(line, _)| line).collect()
+}
+
+/// The cells of every line below the header, with the number of the line.
+fn rows(text: &str) -> Result<Vec<Row>> {
+    let Some(columns) = Columns::of(text) else { return Err(malformed(None, "no header", HELP)) };
+    let row = |(line, text)| {
+        let cells: Result<_, String> = columns.cells(text).into_iter().collect();
+        let cells = cells.map_err(|cell| {
+            malformed(line, format!("`{cell}` does not begin below a name of the header"), HELP)
+        });
+        Ok((Some(line), cells?))
+    };
+    columns.lines(text).map(row).collect()
 }
 
 #[cfg(test)]

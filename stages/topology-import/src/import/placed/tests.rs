@@ -120,8 +120,10 @@ fn label_lists_have_columns_in_any_order() {
     assert_eq!(notes[1..], [lacks("hosts without an accelerator domain", "1 (`n10`)")]);
     assert_eq!(fault("host,leaf\nn1,l1\nn1,l2\n", Format::LabelList), "3: the host `n1` is listed twice");
     assert_eq!(fault("host,leaf\n,l1\n", Format::LabelList), "2: host 1 of the file has no name");
-    assert_eq!(fault("host,leaf\nn1\n", Format::LabelList).split(':').nth(1), Some(" not a CSV file"));
+    assert_eq!(fault("host,leaf\nn1,l1,s\n", Format::LabelList).split(':').nth(1), Some(" not a CSV file"));
     assert_eq!(fault("host,leaf\n", Format::LabelList), "no hosts");
+    let skipped = "no hosts; lines of other programs, skipped: 1, the first in line 2: `n1`";
+    assert_eq!(fault("host,leaf\nn1\n", Format::LabelList), skipped);
 }
 
 #[test]
