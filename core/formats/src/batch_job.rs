@@ -168,7 +168,7 @@ fn other(variable: &'static str, is_file: bool, text: &str) -> Result<BatchJob, 
         true => host_file::read(text.trim().as_ref()),
         false => host_file::expand(text).map_err(|error| error.in_file("".as_ref())),
     };
-    let HostFile { hosts, remarks } = hosts.map_err(fault(variable, text))?;
+    let HostFile { hosts, remarks, .. } = hosts.map_err(fault(variable, text))?;
     let most = vec![None; hosts.len()];
     Ok(BatchJob { variable, slots_of: variable, hosts, most, remarks })
 }

@@ -5,13 +5,17 @@
 //! | `node[01-04]`, `n7,n8 n9` | host lists; repeated hosts have a slot for every line: `$PBS_NODEFILE`, `$LSB_DJOB_HOSTFILE` |
 //! | `user@node01 slots = 40 max_slots=80` | Open MPI, where hosts with `slots=0` are not used; [`ATTRIBUTES`] has its other words |
 //! | `node01:40`, `a:4,b:2` | MPICH, Intel MPI, and options `--host` |
-//! | `node01 8 node02 4` | LSF: `$LSB_MCPU_HOSTS` |
+//! | `node01 8 node02 4`, `8*node01:4*node02` | LSF: `$LSB_MCPU_HOSTS`, and as `bjobs` shows them |
 //! | `node01 2 all.q@node01 UNDEFINED` | Grid Engine: `$PE_HOSTFILE` |
 //!
-//! `#` and `//` begin a comment, and messages of programs (`2>&1`) are skipped. Anything else is an error.
+//! `#` and `//` begin a comment; messages of programs (`2>&1`) and a header of Slurm in capitals are skipped. Anything else is an error,
+//! also what may be no host by its shape: a word without a number behind a name, and `total 12` beside lines of another form.
 //!
 //! Sources: the lexer of Open MPI's host files (`hostfile_lex.l` of 4.1 and of PRRTE 3) and what 4.1.4 shows by `--display-allocation`;
 //! "Using the Hydra Process Manager"; `sge_pe(5)`; "Administering IBM Spectrum LSF".
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -53,6 +57,8 @@ pub type Hosts = Vec<(String, Option<u32>)>;
 pub struct HostFile {
     /// The hosts that launchers use.
     pub hosts: Hosts,
+    /// The first line of each.
+    pub lines: Vec<usize>,
     /// Sentences on what was left out.
     pub remarks: Vec<String>,
 }
@@ -87,11 +93,13 @@ pub fn expand(text: &str) -> Result<HostFile, HostListError> {
     let mut hosts: Hosts = Vec::new();
     let text = text.trim_start_matches('\u{feff}');
     let own = without_foreign(text);
+    let (own, _) = Foreign::of_lines(&own, &headers(&own));
     let foreign = skipped(text, &own);
     // The line of each, and whether an attribute gives its slots.
     let mut lines: Vec<(usize, bool)> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut has_line_per_slot = false;
+    let mut shapes = Vec::new();
     let fault = |line: &str, number, what, hint| {
         let start = line.len() - line.trim_start().len();
         HostListError { line: number, ..HostListError::new(line, start, line.len(), what, hint) }
@@ -99,6 +107,7 @@ pub fn expand(text: &str) -> Result<HostFile, HostListError> {
     for (line, number) in own.lines().zip(1..) {
         let (of_line, [given, most]) = line_of(line, number, MAX_NAMES - hosts.len())?;
         let by_attribute = given.or(most).is_some();
+        shapes.extend(Shape::of(line, number, &of_line)?);
         for (name, slots) in of_line {
             let Some(&place) = places.get(&name) else {
                 places.insert(name.clone(), hosts.len());
@@ -130,6 +139,10 @@ pub fn expand(text: &str) -> Result<HostFile, HostListError> {
             *known = Some(all);
         }
     }
+    if let Some(Shape { line, number, .. }) = Shape::odd(&shapes) {
+        let what = format!("`{}` has another form than other lines, and may be no host", line.trim());
+        return Err(fault(line, *number, what, "remove the line, or write `node01:8` if it is a host"));
+    }
     let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
     if let Some((first, second)) = repeated(&names) {
         let (number, line_of_first) = (lines[second].0, lines[first].0);
@@ -147,9 +160,65 @@ pub fn expand(text: &str) -> Result<HostFile, HostListError> {
         let count = text::counted(unused.len(), "host");
         let (name, line) = (&hosts[first].0, lines[first].0);
         remarks.push(format!("{count} with `slots=0`, left out, the first in line {line}: `{name}`"));
-        hosts.retain(|(_, slots)| *slots != Some(0));
     }
-    Ok(HostFile { hosts, remarks })
+    let used = hosts.into_iter().zip(lines).filter(|((_, slots), _)| *slots != Some(0));
+    let (hosts, lines) = used.map(|(host, (line, _))| (host, line)).unzip();
+    Ok(HostFile { hosts, lines, remarks })
+}
+
+/// The lines that repeat the first one if it is a header: a word in capitals alone, as no other line is.
+fn headers(text: &str) -> Vec<usize> {
+    let is_capital =
+        |line: &str| line.len() > 3 && line.chars().all(|c| c.is_ascii_uppercase() || "_()".contains(c));
+    let lines = || (1..).zip(text.lines().map(|line| without_comment(line).trim()));
+    let Some((_, header)) = lines().find(|(_, line)| !line.is_empty()) else { return Vec::new() };
+    if !is_capital(header) || lines().any(|(_, line)| line != header && is_capital(line)) {
+        return Vec::new();
+    }
+    lines().filter(|(_, line)| *line == header).map(|(number, _)| number).collect()
+}
+
+/// What tells a line of hosts from `total 12` and `n1 idle`.
+struct Shape<'l> {
+    line: &'l str,
+    number: usize,
+    /// Whether it has hosts with a number after each, and whether it has names alone.
+    is_counted: bool,
+    is_bare: bool,
+    /// Whether every name has a digit.
+    is_numbered: bool,
+}
+
+impl<'l> Shape<'l> {
+    /// That of a line with hosts. Names with only blanks between them must be numbered.
+    fn of(line: &'l str, number: usize, hosts: &Hosts) -> Result<Option<Self>, HostListError> {
+        let content = without_comment(line);
+        let words = words(content);
+        let is_bare = hosts.iter().all(|(_, slots)| slots.is_none());
+        let is_digit = |c: char| c.is_ascii_digit();
+        let is_numbered = |name: &str| {
+            name.contains(is_digit) && (name.contains(['.', ':']) || !name.starts_with(is_digit))
+        };
+        let is_list = |words: &&[Word<'_>]| {
+            let has_comma = words[0].text.ends_with(',') || words[1].text.starts_with(',');
+            is_bare && !has_comma && words.iter().all(|word| word.value.is_none())
+        };
+        if let Some(word) = words.windows(2).filter(is_list).flatten().find(|word| !is_numbered(word.text)) {
+            let hint = "separate hosts by commas or lines, and give names alone, as `squeue -h -o %N` does";
+            let error = fault(content, *word, format!("`{}` may be no host", word.text));
+            return Err(HostListError { line: number, hint: hint.to_owned(), ..error });
+        }
+        let is_counted = counted(&words).is_some_and(|hosts| 2 * hosts.len() == words.len());
+        let is_numbered = hosts.iter().all(|(name, _)| is_numbered(name));
+        Ok((!hosts.is_empty()).then_some(Self { line, number, is_counted, is_bare, is_numbered }))
+    }
+
+    /// The first line of names and numbers that another program may have written: others have names alone, or are numbered.
+    fn odd(all: &[Self]) -> Option<&Self> {
+        let is_any_bare = all.iter().any(|line| line.is_bare);
+        let is_one = all.len() > 1 && all.iter().filter(|line| !line.is_numbered).count() == 1;
+        all.iter().find(|line| line.is_counted && (is_any_bare || is_one && !line.is_numbered))
+    }
 }
 
 /// The lines of a text that are empty without those of other programs, but for comments.
@@ -310,16 +379,17 @@ fn counted<'l>(words: &[Word<'l>]) -> Option<Vec<(Word<'l>, Option<u32>)>> {
     pairs.collect()
 }
 
-/// The names of a word, between commas that are not in brackets.
+/// The names of a word, between commas that are not in brackets, or between the colons of `8*node01:4*node02`.
 fn items(word: Word<'_>) -> impl Iterator<Item = Word<'_>> {
     let (mut depth, mut start) = (0usize, word.start);
+    let is_list = word.text.contains('*');
     let parts = word.text.split(move |c: char| {
         match c {
             '[' => depth += 1,
             ']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        c == ',' && depth == 0
+        (c == ',' || c == ':' && is_list) && depth == 0
     });
     parts.map(move |text| {
         let item = Word { start, text, value: None };
@@ -336,6 +406,11 @@ fn item_of(line: &str, item: Word<'_>, most: usize) -> Result<(Vec<String>, Opti
         Some((_, host)) => host,
         None => item.text,
     };
+    let (before, host) =
+        match host.split_once('*').filter(|(before, _)| is_whole(before) && !before.is_empty()) {
+            Some((before, host)) => (Some(number(line, item, before)?), host),
+            None => (None, host),
+        };
     if is_whole(host) && !host.is_empty() || host.starts_with(['^', '+', '"']) || host.contains('/') {
         return Err(no_host());
     }
@@ -348,6 +423,10 @@ fn item_of(line: &str, item: Word<'_>, most: usize) -> Result<(Vec<String>, Opti
         _ => (first + host.len(), None),
     };
     let names = host_list::expand_from(&line[..end], first, most)?;
+    if before.is_some() && count.is_some() {
+        return Err(fault(line, item, TWICE.to_owned()));
+    }
+    let count = before.or(count);
     let is_host = |name: &String| !name.contains(':') || is_ipv6(name);
     if names.iter().all(is_host) { Ok((names, count)) } else { Err(no_host()) }
 }
@@ -367,212 +446,4 @@ fn number(line: &str, word: Word<'_>, text: &str) -> Result<u32, HostListError> 
 fn fault(line: &str, word: Word<'_>, what: String) -> HostListError {
     let hint = "write `node01 slots=40`, `node01:40` or `node01 40`";
     HostListError::new(line, word.start, word.start + word.text.len(), what, hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use hopmap_test_support::given_data;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn hosts(text: &str) -> Hosts {
-        expand(text).unwrap_or_else(|error| panic!("{text}: {error}")).hosts
-    }
-
-    fn named(names: &[&str], slots: Option<u32>) -> Hosts {
-        names.iter().map(|name| ((*name).to_owned(), slots)).collect()
-    }
-
-    #[test]
-    fn the_forms_of_all_launchers_are_read() {
-        assert_eq!(
-            hosts("# free\nnode[01-02]\n\nn7,n8 n9 # three\n"),
-            named(&["node01", "node02", "n7", "n8", "n9"], None)
-        );
-        for text in [
-            "a slots=4 max_slots=8\nb  slots=4\n",
-            "a slots = 4\nb slots= 4 max-slots =8 // comment\n",
-            "a cpu=4\nb count=4 port=22\n",
-            "a max-slots=4\nb cpu_max=4\n",
-            "joe@a slots=4\nann@b slots=4 username=joe\n",
-            "a:4 ifhn=ib0\nb:4 binding=map=0,1\n",
-            "\u{feff}a:4,b:4\r\n",
-            "a,b slots=4\n",
-            "a 4\nb 4\n",
-            "a 4 b 4 \n",
-            "a 2 all.q@a UNDEFINED\nb 4 all.q@b <NULL>\na 2 long.q@a 0,0:0,1\n",
-            "a 4 node.q UNDEFINED\nb 4 all.q@b\n",
-            "a\na\nb\na\na\nb\nb\nb",
-        ] {
-            assert_eq!(hosts(text), named(&["a", "b"], Some(4)), "{text}");
-        }
-        assert_eq!(hosts("a:4\nb[1-2]:4\nx[1,3] 4"), named(&["a", "b1", "b2", "x1", "x3"], Some(4)));
-        assert_eq!(hosts(" \n"), []);
-        let slots = |text: &str| hosts(text).into_iter().map(|(_, slots)| slots).collect::<Vec<_>>();
-        // A file with a line for every slot has one line for a host with one slot, but with attributes that is not known.
-        assert_eq!(slots("a\na\nb\n"), [Some(2), Some(1)]);
-        assert_eq!(slots("a\na\nb\nc slots=4\n"), [Some(2), None, Some(4)]);
-        assert_eq!(slots("a:2\nb:1\na:2\n"), [Some(4), Some(1)]);
-    }
-
-    #[test]
-    fn addresses_are_hosts() {
-        let names = ["::1", "fe80:0::1", "2001:db8::7", "10.0.0.1"];
-        let text = "::1 slots=2\njoe@fe80:0::1 slots=2\n[2001:db8::7]:2\n10.0.0.1:2\n";
-        assert_eq!(hosts(text), named(&names, Some(2)));
-        assert_eq!(hosts("10.0.0.1 10.0.0.[2-3]\n10.0.0.4,a 10.0.0.5\n").len(), 6);
-        assert_eq!(hosts("10.0.0.1 10.0.0.2 slots=3\n"), named(&["10.0.0.1", "10.0.0.2"], Some(3)));
-        assert_eq!(hosts("fe80::[1-2]\n"), named(&["fe80::1", "fe80::2"], None));
-        assert!(expand("a:b:2\n").is_err());
-    }
-
-    /// Numbers were hosts, and those of `a:4,b:2` parts of names.
-    #[test]
-    fn lists_have_slots_where_they_are_given() {
-        let list = |text: &str| expand_list(text).unwrap();
-        assert_eq!(list("n1 8 n2 8"), named(&["n1", "n2"], Some(8)));
-        assert_eq!(list("a:2,b[1,2]:2"), named(&["a", "b1", "b2"], Some(2)));
-        assert_eq!(list("n[1-2],n1 m"), named(&["n1", "n2", "n1", "m"], None));
-        // All names of a machine may be numbers.
-        assert_eq!(list("0,12"), named(&["0", "12"], None));
-        assert_eq!(list(""), []);
-    }
-
-    /// As Open MPI 4.1 counts them.
-    #[test]
-    fn a_line_without_slots_adds_one() {
-        assert_eq!(hosts("a slots=4\na\n"), named(&["a"], Some(5)));
-        assert_eq!(hosts("a\nb\na\n"), [("a".to_owned(), Some(2)), ("b".to_owned(), Some(1))]);
-        for (text, slots) in [
-            ("a slots=4\na max_slots=8\n", 5),
-            ("a\na max_slots=8\n", 2),
-            ("a max_slots=8\na\n", 9),
-            ("a max_slots=8\na max_slots=9\n", 9),
-            ("a slots=0\na\n", 1),
-            ("b slots=0\na slots=2\n", 2),
-        ] {
-            assert_eq!(hosts(text), named(&["a"], Some(slots)), "{text}");
-        }
-    }
-
-    #[test]
-    fn banners_and_words_of_shells_are_no_hosts() {
-        let rule = "-".repeat(74);
-        let text = format!(
-            "Killed by signal 15.\nn1\n{rule}\nWARNING: a b\n\n  Local host:   n1\n{rule}\nn2\nlogout\n"
-        );
-        let file = expand(&text).unwrap();
-        assert_eq!(file.hosts, named(&["n1", "n2"], None));
-        assert!(
-            file.remarks[0].starts_with("lines of other programs, skipped: 6, the first in line 1"),
-            "{:?}",
-            file.remarks
-        );
-    }
-
-    /// They were left out without a word.
-    #[test]
-    fn hosts_without_slots_are_named() {
-        let file =
-            expand("# $ cat hosts\n$ cat hosts\na slots=2 max_slots=99999999999\nb slots=0\nc slots=0\n")
-                .unwrap();
-        assert_eq!(file.hosts, named(&["a"], Some(2)));
-        assert_eq!(
-            file.remarks,
-            [
-                "lines of other programs, skipped: 1, the first in line 2: `$ cat hosts`",
-                "2 hosts with `slots=0`, left out, the first in line 4: `b`"
-            ]
-        );
-    }
-
-    #[test]
-    fn faults_are_named_with_their_line() {
-        let message = |text: &str| expand(text).unwrap_err().to_string();
-        assert_eq!(message("a\nn[2\n"), "host list, line 2, column 2: unclosed bracket");
-        for (text, fault) in [
-            ("a slots=99999999999", "column 3: `99999999999` is not a number of slots"),
-            ("a slots=four", "column 3: `four` is not a number of slots"),
-            ("a:0", "column 1: `0` is not a number of slots"),
-            ("a slots = 4 slots=4", "column 13: the slots of the host are given twice"),
-            ("a:1 slots=2", "column 1: the slots of the host are given twice"),
-            ("a slots=4 max-slots=2", "column 11: the host has 4 slots, but at most 2"),
-            ("a max_slots=2 max-slots=4", "column 15: the slots of the host are given twice"),
-            (
-                "a slots=4\nb\n a slots=4",
-                "line 3, column 2: `a` is also on line 1, and its slots are given again",
-            ),
-            ("a\na slots=4", "line 2, column 1: `a` is also on line 1, and its slots are given again"),
-            ("n1\n\nn1.cluster.org", "line 3, column 1: `n1.cluster.org` and `n1` of line 1 are one host"),
-            ("m n1.x:2\nn1.y:2\nn1:2", "line 3, column 1: `n1` and `n1.x` of line 1 are one host"),
-            ("a slots=4\na max_slots=4", "line 2, column 1: `a` has 5 slots with this line, but at most 4"),
-            ("a slots=", "column 3: `slots` has no number"),
-            ("a SLOTS=2", "column 3: `SLOTS` is not an attribute of a host"),
-            ("a sockets=2", "column 3: `sockets` is not an attribute of a host"),
-            ("slots=2", "column 1: `slots` has no host before it"),
-            ("rank 0=a slot=1", "column 6: `0` is not an attribute of a host"),
-            ("4 node01", "column 1: `4` is not a host name"),
-            ("8", "column 1: `8` is not a host name"),
-            ("a 8 b", "column 3: `8` is not a host name"),
-            ("a 0", "column 3: `0` is not a host name"),
-            ("10.0.0.1 a", "column 10: `10.0.0.1` and `a` are one host, as in /etc/hosts, or two"),
-            (
-                "::1\tlocalhost a # own",
-                "column 5: `::1` and `localhost` are one host, as in /etc/hosts, or two",
-            ),
-            ("^a", "column 1: `^a` is not a host name"),
-            ("@a", "column 1: `@a` is not a host name"),
-            ("a/0+b/0", "column 1: `a/0+b/0` is not a host name"),
-            ("x n[2-1]", "column 5: the range is descending, from 2 to 1"),
-        ] {
-            assert_eq!(message(text), format!("host list, {fault}"), "{text}");
-        }
-    }
-
-    #[test]
-    fn host_files_of_public_reports_have_their_slots() {
-        let Some(data) = given_data() else { return };
-        for (file, slots) in
-            [("het", &[8, 4, 4][..]), ("ompi_cpu", &[2, 2]), ("ompi_spaces", &[2, 2]), ("ompi_user", &[2, 2])]
-        {
-            let path = data.join("reports").join(format!("hostfile-{file}"));
-            let of = |(n, slots): (u32, &u32)| (format!("node0{n}"), Some(*slots));
-            assert_eq!(read(&path).unwrap().hosts, (1..).zip(slots).map(of).collect::<Hosts>(), "{file}");
-        }
-    }
-
-    proptest! {
-        /// Any hosts in any form that a program writes.
-        #[test]
-        fn every_form_says_the_same(slots in prop::collection::vec(1u32..200, 1..20), form in 0usize..7, places in prop::collection::vec(0usize..100, 0..4)) {
-            let of = |(host, slots): (usize, &u32)| match form {
-                0 => format!("n{host} slots={slots}\n"),
-                1 => format!("me@n{host} slots = {slots} max_slots = 999\n"),
-                2 => format!("n{host}:{slots}\n"),
-                3 => format!("n{host} {slots} "),
-                4 => format!("n{host} {slots} all.q@n{host} UNDEFINED\n"),
-                5 => format!("n{host}:{slots},"),
-                _ => format!("n{host}\n").repeat(*slots as usize + 1),
-            };
-            let text: String = slots.iter().enumerate().map(of).collect();
-            let more = u32::from(form == 6);
-            let expected: Hosts = slots.iter().enumerate().map(|(host, slots)| (format!("n{host}"), Some(slots + more))).collect();
-            prop_assert_eq!(expand(&text).unwrap(), HostFile { hosts: expected.clone(), remarks: vec![] });
-            // The same with messages of programs, which begin after any line.
-            if !text.contains('\n') {
-                return Ok(());
-            }
-            let mut lines: Vec<&str> = text.lines().collect();
-            let messages = ["srun: warning: can't run", "Warning: Permanently added 'n1' (ED25519)", "$ cat hosts", "Last login: Mon"];
-            let ends = lines.len() + 1;
-            let at = places.iter().map(|place| place % ends);
-            let first = at.clone().min();
-            at.zip(messages).for_each(|(place, message)| lines.insert(place, message));
-            let read = expand(&lines.join("\n")).unwrap();
-            prop_assert_eq!(read.hosts, expected);
-            let said = first.map(|first| format!("lines of other programs, skipped: {}, the first in line {}: ", places.len(), first + 1));
-            prop_assert!(read.remarks.first().map_or(said.is_none(), |remark| remark.starts_with(&said.unwrap_or_default())));
-        }
-    }
 }

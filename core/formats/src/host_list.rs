@@ -89,6 +89,17 @@ pub fn is_host_name(name: &str) -> bool {
 pub const HOST_NAMES: &str =
     "a host name has letters, digits, `-`, `_` and `.`, and begins with a letter or a digit";
 
+/// What to do with a name that is none.
+#[must_use]
+pub fn help_on_name(name: &str) -> &'static str {
+    match is_ipv6(name.trim_matches(['[', ']'])) {
+        true => {
+            "launch files of MPICH and others take what follows a `:` for the number of slots: name the host by its name"
+        }
+        false => HOST_NAMES,
+    }
+}
+
 /// Number of digits that always fit into 64 bits.
 const MAX_DIGITS: usize = 18;
 

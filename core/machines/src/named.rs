@@ -1,9 +1,7 @@
 //! Machines of named hosts: lists and files of hosts, the slots of each, and the shape that follows from them.
 
-use std::net::Ipv6Addr;
-
 use hopmap_formats::host_file::{self, HostFile, Hosts, WITHOUT_SLOTS};
-use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
+use hopmap_formats::host_list::{HOST_NAMES, help_on_name, is_host_name};
 use hopmap_formats::host_names::named_twice;
 use hopmap_formats::slots::{SLOTS, Slots};
 use hopmap_model::SystemGraph;
@@ -11,8 +9,6 @@ use hopmap_model::SystemGraph;
 use crate::network;
 use crate::params::{MachineError, SyntheticParams};
 use crate::tree::Shape;
-
-const ADDRESSES: &str = "launch files of MPICH and others take what follows a `:` for the number of slots: name the host by its name";
 
 /// The shape `auto` without named hosts.
 const EXAMPLE: &str = "tree:2x4x2";
@@ -56,7 +52,7 @@ pub(crate) fn check(params: &SyntheticParams) -> Result<(), MachineError> {
 /// The parameters with every host by its name, and with a shape that has the slots of each.
 pub fn resolved(params: &SyntheticParams) -> Result<Named, MachineError> {
     check(params)?;
-    let (HostFile { hosts, remarks }, place) = hosts(params)?;
+    let (HostFile { hosts, remarks, .. }, place) = hosts(params)?;
     let mut named = SyntheticParams { hosts_file: None, ..params.clone() };
     let counts = counts(&hosts, &place, params)?;
     let most = counts.iter().flatten().max().copied().unwrap_or(params.slots.of_all());
@@ -100,14 +96,14 @@ fn hosts(params: &SyntheticParams) -> Result<(HostFile, String), MachineError> {
             let hosts = host_file::expand_list(&params.hosts.join("\n")).map_err(|error| {
                 MachineError::new(format!("`hosts` is not a host list: {error}"), error.hint)
             });
-            (HostFile { hosts: hosts?, remarks: Vec::new() }, "`hosts`".to_owned())
+            (HostFile { hosts: hosts?, ..HostFile::default() }, "`hosts`".to_owned())
         }
     };
     let names: Vec<&str> = file.hosts.iter().map(|(name, _)| name.as_str()).collect();
-    if let Some(name) = names.iter().find(|name| !is_host_name(name)) {
-        let problem = format!("{place} has the invalid host name `{}`", name.escape_debug());
-        let is_address = name.parse::<Ipv6Addr>().is_ok();
-        return Err(MachineError::new(problem, if is_address { ADDRESSES } else { HOST_NAMES }));
+    if let Some(host) = names.iter().position(|name| !is_host_name(name)) {
+        let line = file.lines.get(host).map_or(String::new(), |line| format!(", line {line},"));
+        let problem = format!("{place}{line} has the invalid host name `{}`", names[host].escape_debug());
+        return Err(MachineError::new(problem, help_on_name(names[host])));
     }
     if let Some(twice) = named_twice(&names) {
         return Err(MachineError::new(format!("{place} has the host {twice}"), "name every host once"));
@@ -304,7 +300,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hosts");
         std::fs::write(&path, "a slots=2\nb*c slots=2\n").unwrap();
-        assert!(message(json!({ "hosts_file": path })).ends_with("has the invalid host name `b*c`"));
+        assert!(
+            message(json!({ "hosts_file": path })).ends_with("`, line 2, has the invalid host name `b*c`")
+        );
+        // They are read, but launch files have no form for them.
+        for address in ["fe80::1", "[fe80::1]", "fe80::1%eth0"] {
+            let error = synthetic(&params(json!({ "hosts": address, "slots": 1 }))).unwrap_err();
+            let name = address.trim_matches(['[', ']']);
+            assert_eq!(error.to_string(), format!("`hosts` has the invalid host name `{name}`"));
+            let help = miette::Diagnostic::help(&error).unwrap().to_string();
+            assert!(help.ends_with("name the host by its name"), "{help}");
+        }
     }
 
     #[test]

@@ -35,6 +35,7 @@ impl Foreign {
     }
 
     /// All of one file, which were found in several ways.
+    #[must_use]
     pub fn of_file(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
         let parts: Vec<Self> = parts.into_iter().collect();
         let count = parts.iter().map(|part| part.count).sum();
