@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
     /// File with the hosts in their present order: a host list in every line, or a host file such as `node7 slots=8`.
     #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
     hosts_file: Option<PathBuf>,
-    /// Ranks on each host, at most 1024, and 262144 on all hosts [default: the slots in --hosts-file, or 8].
+    /// Ranks on each host, at most 1024, and 262144 on all hosts [default: the slots in --hosts-file, the GPUs or tasks of the job, or 8].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     gpus: Option<u32>,
     /// Tensor-parallel ranks.

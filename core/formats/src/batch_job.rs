@@ -16,6 +16,9 @@ const TASKS: &str = "SLURM_TASKS_PER_NODE";
 const STEP_TASKS: &str = "SLURM_STEP_TASKS_PER_NODE";
 const PROCESSORS: &str = "SLURM_JOB_CPUS_PER_NODE";
 const PROCESSORS_PER_TASK: &str = "SLURM_CPUS_PER_TASK";
+/// Variables with the GPUs of a node, and whether they list their numbers, `0,2-3`, rather than count them, `4` or `a100:4`.
+const GPUS: [(&str, bool); 3] =
+    [("SLURM_GPUS_ON_NODE", false), ("SLURM_GPUS_PER_NODE", false), ("SLURM_JOB_GPUS", true)];
 /// Variables of LSF, Grid Engine and PBS, and whether they name a file.
 const OTHERS: [(&str, bool); 3] = [("LSB_MCPU_HOSTS", false), ("PE_HOSTFILE", true), ("PBS_NODEFILE", true)];
 
@@ -33,6 +36,8 @@ pub struct BatchJob {
     pub hosts: Hosts,
     /// How many ranks a host can have at most, if the batch system starts no more.
     pub most: Vec<Option<u32>>,
+    /// The GPUs of each host by every variable that says a number above 0.
+    pub gpus: Vec<(&'static str, u32)>,
     /// What a user must hear of it.
     pub remarks: Vec<String>,
 }
@@ -66,6 +71,12 @@ impl BatchJob {
         }
         let (name, is_file) = *OTHERS.iter().find(|(name, _)| variable(name).is_some())?;
         Some(other(name, is_file, &variable(name).unwrap_or_default()))
+    }
+
+    /// Whether the slots are tasks rather than processors.
+    #[must_use]
+    pub fn has_tasks(&self) -> bool {
+        self.slots_of != PROCESSORS
     }
 
     /// Whether it is a job of Slurm, whose launchers know the hosts by themselves.
@@ -160,7 +171,22 @@ fn slurm(list: &str, variables: &Variables<'_>) -> Result<BatchJob, BatchJobErro
             "the job has {size} components, and only the hosts of this one are used: name all with `hosts`"
         )
     };
-    Ok(BatchJob { variable, slots_of, hosts, most, remarks: components.map(is_part).into_iter().collect() })
+    let remarks = components.map(is_part).into_iter().collect();
+    let known = |(name, is_list): (&'static str, bool)| Some((name, gpus(&(variables.0)(name)?, is_list)?));
+    let gpus = GPUS.into_iter().filter_map(known).collect();
+    Ok(BatchJob { variable, slots_of, hosts, most, gpus, remarks })
+}
+
+/// The number of GPUs that are counted or listed.
+fn gpus(text: &str, is_list: bool) -> Option<u32> {
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    let part = |part: &str| match part.split_once('-') {
+        _ if !is_list => number(part.rsplit(':').next()?),
+        Some((first, last)) => number(last)?.checked_sub(number(first)?)?.checked_add(1),
+        None => number(part).map(|_| 1),
+    };
+    let all = text.split(',').map(part).try_fold(0u32, |all, more| all.checked_add(more?));
+    all.filter(|&all| all > 0)
 }
 
 fn other(variable: &'static str, is_file: bool, text: &str) -> Result<BatchJob, BatchJobError> {
@@ -170,7 +196,7 @@ fn other(variable: &'static str, is_file: bool, text: &str) -> Result<BatchJob, 
     };
     let HostFile { hosts, remarks, .. } = hosts.map_err(fault(variable, text))?;
     let most = vec![None; hosts.len()];
-    Ok(BatchJob { variable, slots_of: variable, hosts, most, remarks })
+    Ok(BatchJob { variable, slots_of: variable, hosts, most, gpus: Vec::new(), remarks })
 }
 
 #[cfg(test)]
@@ -196,6 +222,17 @@ mod tests {
         let unknown = job(&[(NODES, "n[1-2],m7")]);
         assert_eq!(unknown.hosts, ["n1", "n2", "m7"].map(|name| (name.to_owned(), None)));
         assert_eq!(unknown.most, [None; 3]);
+    }
+
+    #[test]
+    fn gpus_of_a_job_are_what_its_variables_say() {
+        let of = |text| job(&[(NODES, "n1"), (GPUS[0].0, text)]).gpus.first().map(|gpus| gpus.1);
+        assert_eq!(
+            ["4", "a100:4", "a100:2,v100:1", "0", "gpu"].map(of),
+            [Some(4), Some(4), Some(3), None, None]
+        );
+        let of = |text| job(&[(NODES, "n1"), (GPUS[2].0, text)]).gpus.first().map(|gpus| gpus.1);
+        assert_eq!(["0,1,2,3", "0-2,7", "3-1", "0-4294967295"].map(of), [Some(4), Some(4), None, None]);
     }
 
     /// Its other hosts were left out without a word.

@@ -5,7 +5,7 @@ use std::path::Path;
 use hopmap_artifact::Folder;
 use hopmap_command::{refuse, shown};
 use hopmap_formats::batch_job::BatchJob;
-use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
+use hopmap_formats::host_list::{help_on_name, is_host_name};
 use hopmap_formats::host_names::HostNames;
 use hopmap_model::SystemGraph;
 
@@ -25,7 +25,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// The hosts of a list or a file, whose slots are the ranks of each, or those of the job, whose tasks are often one for a host.
+    /// The hosts of a list or a file, whose slots are the ranks of each, or those of the job with its GPUs or tasks.
     pub(super) fn new(
         list: Option<&str>,
         file: Option<&Path>,
@@ -39,14 +39,36 @@ impl Hosts {
             );
         };
         let is_slurm = job.as_ref().is_some_and(BatchJob::is_slurm);
-        let slots = if job.is_some() { None } else { Self::slots(&place, &hosts, gpus)? };
+        let slots = match &job {
+            Some(job) => Self::of_job(job, &place, gpus, output)?,
+            None => Self::slots(&place, &hosts, gpus)?,
+        };
         let names: Vec<String> = hosts.into_iter().map(|(name, _)| name).collect();
         match names.iter().find(|name| !is_host_name(name)) {
             Some(name) => {
-                refuse(format!("{place}: `{}` is not a host name", name.escape_debug()), HOST_NAMES)
+                refuse(format!("{place}: `{}` is not a host name", name.escape_debug()), help_on_name(name))
             }
             None => Ok(Self { names, gpus: gpus.or(slots).unwrap_or(USUAL_GPUS), is_slurm }),
         }
+    }
+
+    /// The GPUs of every host of a job, or else its tasks, of which there often is one for a host. What contradicts is said.
+    fn of_job(job: &BatchJob, place: &str, given: Option<u32>, output: Output) -> Result<Option<u32>> {
+        let mut known = job.gpus.clone();
+        if job.has_tasks() && job.hosts.iter().any(|(_, tasks)| tasks.is_some_and(|tasks| tasks > 1)) {
+            let fewest = || Ok(job.hosts.iter().filter_map(|(_, tasks)| *tasks).min());
+            let tasks = given.map_or_else(|| Self::slots(place, &job.hosts, None), |_| fewest())?;
+            known.extend(tasks.map(|tasks| (job.slots_of, tasks)));
+        }
+        let Some((variable, ranks)) = given.map(|given| ("--gpus", given)).or(known.first().copied()) else {
+            return Ok(None);
+        };
+        let others = known.iter().filter(|(_, other)| *other != ranks);
+        let but: String = others.map(|(name, other)| format!(", but {name} says {other}")).collect();
+        if given.is_none() || !but.is_empty() {
+            output.note(format_args!("ranks on every host: {ranks}, as {variable} says{but}"));
+        }
+        Ok(Some(ranks))
     }
 
     /// The slots of every host, which have to suffice for the ranks if their number is given.
@@ -87,5 +109,33 @@ pub(super) fn check_slots(topology: &Path, hosts: &[String], gpus: u32) -> Resul
             format!("{}: the host `{host}` has {slots} slots, too few for {gpus} ranks", shown(topology)),
             format!("give --gpus {slots}, or import the topology again with `-p slots={gpus}`"),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It was 8 whatever the job had.
+    #[test]
+    fn ranks_of_a_job_are_its_gpus_or_else_its_tasks() {
+        let (tasks, gpus) = ("SLURM_TASKS_PER_NODE", "SLURM_GPUS_ON_NODE");
+        for (given, variables, expected) in [
+            (None, &[][..], Some(None)),
+            (None, &[(tasks, "1(x2)")], Some(None)),
+            (None, &[(tasks, "1(x2)"), (gpus, "4")], Some(Some(4))),
+            (None, &[(tasks, "6(x2)")], Some(Some(6))),
+            (None, &[(tasks, "6(x2)"), ("SLURM_JOB_GPUS", "0-3")], Some(Some(4))),
+            (Some(2), &[(tasks, "6,3"), (gpus, "4")], Some(Some(2))),
+            (None, &[(tasks, "6,3"), (gpus, "4")], None),
+        ] {
+            let known = [("SLURM_JOB_NODELIST", "n[1-2]"), ("SLURM_JOB_CPUS_PER_NODE", "96(x2)")];
+            let all = [&known, variables].concat();
+            let find =
+                |name: &str| all.iter().find(|(known, _)| *known == name).map(|known| known.1.to_owned());
+            let job = BatchJob::of(find).unwrap().unwrap();
+            let ranks = Hosts::of_job(&job, "the list", given, Output::new(false, true));
+            assert_eq!(ranks.ok(), expected, "{variables:?}");
+        }
     }
 }
