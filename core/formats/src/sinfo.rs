@@ -105,7 +105,13 @@ fn read_within(text: &str, mut most: usize) -> Result<Vec<NodeState>, SinfoError
     let mut nodes = Nodes::default();
     for (line, row) in lines(text).filter(|(line, _)| *line > first) {
         let Some(row) = Row::read(row, line, columns.as_ref())? else { continue };
-        let names = expand_within(row.names, most).map_err(|list| SinfoError::Names { line, list })?;
+        let fault = |list| SinfoError::Names { line, list };
+        let names = expand_within(row.names, most).map_err(fault)?;
+        if let Some(count) = row.count.filter(|count| *count != names.len()) {
+            let what = format!("{} names, but NODES is {count}: the list may be cut off", names.len());
+            let hint = "save the output of `sinfo -N -h -o '%N %T'`";
+            return Err(fault(HostListError::new(row.names, 0, row.names.len(), what, hint)));
+        }
         most -= names.len();
         names.into_iter().for_each(|name| nodes.add(name, &row));
     }
@@ -124,6 +130,7 @@ struct Columns {
     names: Place,
     state: usize,
     available: Option<usize>,
+    count: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -140,7 +147,8 @@ fn header(text: &str) -> Option<Columns> {
         let find = |names: &[&str]| words.iter().position(|word| names.contains(word));
         let names = find(&["NODELIST", "HOSTNAMES"])?;
         let place = if names + 1 == words.len() { Place::Last } else { Place::At(names) };
-        Some(Columns { line, names: place, state: find(&["STATE"])?, available: find(&["AVAIL"]) })
+        let [available, count] = ["AVAIL", "NODES"].map(|name| find(&[name]));
+        Some(Columns { line, names: place, state: find(&["STATE"])?, available, count })
     })
 }
 
@@ -150,6 +158,8 @@ struct Row<'a> {
     state: &'a str,
     /// Whether the partition accepts jobs.
     up: bool,
+    /// How many nodes it says that it has.
+    count: Option<usize>,
 }
 
 impl<'a> Row<'a> {
@@ -174,7 +184,8 @@ impl<'a> Row<'a> {
         };
         let names = *names.ok_or_else(|| missing("NODELIST"))?;
         let up = available.and_then(|place| words.get(place)).is_none_or(|available| *available == "up");
-        Ok(Some(Self { names, state, up }))
+        let count = columns.and_then(|columns| words.get(columns.count?)?.parse().ok());
+        Ok(Some(Self { names, state, up, count }))
     }
 }
 
@@ -288,7 +299,7 @@ empty        up      30:00      0    n/a
 
     #[test]
     fn a_column_may_be_empty_before_the_last_one() {
-        let table = "PARTITION AVAIL NODES STATE RESERVATION NODELIST\nall* up 1 idle n[1-2]\nall* up 1 maint night n3\n";
+        let table = "PARTITION AVAIL NODES STATE RESERVATION NODELIST\nall* up 2 idle n[1-2]\nall* up 1 maint night n3\n";
         assert_eq!(free(table), "n[1-2] / ");
     }
 
@@ -318,6 +329,11 @@ empty        up      30:00      0    n/a
         assert_eq!(
             message("n1 idle\nn[2 idle"),
             "output of sinfo, line 2: host list, column 2: unclosed bracket"
+        );
+        // A column that is too narrow cuts the list.
+        assert_eq!(
+            message("NODES STATE NODELIST\n2 idle n[1-2]\n3 idle n[4-5]\n"),
+            "output of sinfo, line 3: host list, column 1: 2 names, but NODES is 3: the list may be cut off"
         );
         assert_eq!(message("NODELIST STATE\nn1\n"), "output of sinfo, line 2: missing column STATE");
         assert_eq!(
