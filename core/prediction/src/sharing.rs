@@ -272,7 +272,7 @@ impl Shares {
             }
             self.enqueue();
         }
-        self.settle(now, changed);
+        self.publish(now, changed);
     }
 
     /// Gives the rates of a class back to its links.
@@ -442,7 +442,7 @@ impl Shares {
     }
 
     /// Reports the changes of a solution.
-    fn settle(&mut self, now: f64, changed: &mut Vec<u32>) {
+    fn publish(&mut self, now: f64, changed: &mut Vec<u32>) {
         for &index in &self.involved {
             let link = &mut self.links[index as usize];
             let is_saturated = link.is_full();

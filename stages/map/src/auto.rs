@@ -34,7 +34,7 @@
 //! The search then starts from this mapping at a temperature that accepts few proposals and so preserves it,
 //! unless the linear or the greedy mapping costs less.
 //!
-//! If the objective has a maximum, norms in its place are annealed first (`auto/smooth.rs`). On a tree, the
+//! If the objective has a maximum, norms in its place are annealed first (`auto/norms.rs`). On a tree, the
 //! mapping of `map/hierarchical` is then the first incumbent for any number of ranks.
 //!
 //! # Islands
@@ -48,8 +48,8 @@
 mod clusters;
 mod coarse;
 mod context;
+mod norms;
 mod population;
-mod smooth;
 mod walk;
 
 use std::time::{Duration, Instant};
@@ -68,8 +68,8 @@ use crate::params::{AutoParams, HierarchicalParams, kind};
 use crate::starts::Start;
 use coarse::Coarse;
 use context::SearchContext;
-use population::{Plan, Population, SAFE, Standing, default_evaluations};
-use smooth::{Chain, stages};
+use norms::{Chain, norms};
+use population::{Plan, Population, SAFE, StepOutcome, default_evaluations};
 use walk::Walk;
 
 /// Evaluations of one epoch of an island. Islands are saved only between epochs, so an interruption loses at
@@ -88,7 +88,7 @@ const PARTITION_EVALUATIONS: u64 = 1 << 21;
 /// Fraction of the time limit in which the temperatures of a maximum and of its norms are found.
 const TEMPERATURE_SHARE: f64 = 0.4;
 /// Number of the norm that local search lowers if there is no time to find temperatures: that with exponent 8.
-const SOFT: usize = 2;
+const DESCENT_NORM: usize = 2;
 /// Minimum number of ranks on a tree for a start from `map/hierarchical`.
 const MANY_RANKS: usize = 512;
 /// Fraction of the time limit for `map/hierarchical` if there is time for several partitions.
@@ -141,11 +141,11 @@ impl Mapper for Auto {
         if let Some(start) = direct.as_ref().filter(|start| start.is_optimal) {
             return Ok(SearchResult::at_once(start.slots.clone()));
         }
-        let smooth = stages(problem);
+        let norms = norms(problem);
         // An evaluation of a maximum may take milliseconds.
-        let time = self.budget.time().filter(|_| !smooth.is_empty());
+        let time = self.budget.time().filter(|_| !norms.is_empty());
         let end = time.and_then(|time| begin.checked_add(time.mul_f64(TEMPERATURE_SHARE)));
-        let end = end.into_iter().chain(cx.deadline().filter(|_| !smooth.is_empty())).min();
+        let end = end.into_iter().chain(cx.deadline().filter(|_| !norms.is_empty())).min();
         let start = || linear_or_greedy(problem);
         let Some(mut context) = SearchContext::new(problem, self.budget.islands(), end, start)? else {
             return Ok(SearchResult::at_once(problem.linear()));
@@ -153,20 +153,20 @@ impl Mapper for Auto {
         let default = default_evaluations(context.movable.len() as u64);
         let (mut spent_before, mut is_whole) = (0, true);
         if let Some(start) = direct.filter(|start| context.is_better(&start.slots)) {
-            context.set_grouped(vec![start.slots], false)?;
+            context.set_given_starts(vec![start.slots], false)?;
         } else if let Some(coarse) = Coarse::new(problem) {
             let most = self.budget.part(FIRST_SHARE, FIRST_EVALUATIONS).evaluations(default);
             let starts;
             (starts, spent_before) = coarse.starts(self.seed, most);
-            context.set_grouped(starts, true)?;
-        } else if self.cuts(problem, !smooth.is_empty()) {
+            context.set_given_starts(starts, true)?;
+        } else if self.cuts(problem, !norms.is_empty()) {
             // With little time the first partition gives the largest gain; with more time further ones pay
             // off. A maximum takes a long local search.
             let is_long = |time: &Duration| *time > LONG * Hierarchical::time_for(problem);
-            let time = self.budget.time().filter(|time| is_long(time) || !smooth.is_empty());
-            let share = if smooth.is_empty() { PARTITION_SHARE } else { FIRST_SHARE };
+            let time = self.budget.time().filter(|time| is_long(time) || !norms.is_empty());
+            let share = if norms.is_empty() { PARTITION_SHARE } else { FIRST_SHARE };
             let time_limit_s = time.map(|time| share * time.as_secs_f64());
-            let of_maximum = time_limit_s.is_none() && !smooth.is_empty();
+            let of_maximum = time_limit_s.is_none() && !norms.is_empty();
             let evaluations =
                 of_maximum.then(|| self.budget.part(FIRST_SHARE, PARTITION_EVALUATIONS).evaluations(default));
             let seed = self.seed;
@@ -174,19 +174,24 @@ impl Mapper for Auto {
                 HierarchicalParams { seed, evaluations, time_limit_s, ..HierarchicalParams::default() };
             let start = Hierarchical::new(&params)?.map(problem, cx)?;
             (spent_before, is_whole) = (start.evaluations, start.complete);
-            context.set_grouped(vec![start.slots], false)?;
+            context.set_given_starts(vec![start.slots], false)?;
         }
-        let contexts = smooth.iter().filter_map(|smooth| {
-            SearchContext::new(smooth, self.budget.islands(), end, || context.start.clone()).transpose()
+        let contexts = norms.iter().filter_map(|norm| {
+            SearchContext::new(norm, self.budget.islands(), end, || context.start.clone()).transpose()
         });
-        context.smooth = contexts.collect::<Result<_, _>>()?;
+        context.norms = contexts.collect::<Result<_, _>>()?;
         let spent = spent_before.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
-        let descent = match (smooth.is_empty(), self.budget.time()) {
+        let descent = match (norms.is_empty(), self.budget.time()) {
             (false, None) => self.budget.evaluations(default).saturating_mul(DESCENT_RATIO),
             _ => u64::MAX,
         };
-        let search = Search { seed: self.seed, context: &context, is_late: context.is_late(), descent };
+        let search = Search {
+            seed: self.seed,
+            context: &context,
+            has_no_temperatures: context.has_no_temperatures(),
+            descent,
+        };
         // Islands of a start that was interrupted cannot be resumed identically.
         let mut found = match cx.should_stop() {
             true => budget.evolve(&search, default, &cx.without_state())?,
@@ -212,7 +217,7 @@ struct Search<'g> {
     seed: u64,
     context: &'g SearchContext<'g>,
     /// Whether there was no time to find temperatures, so that only local search remains.
-    is_late: bool,
+    has_no_temperatures: bool,
     /// Evaluations of the local search at the end, at most.
     descent: u64,
 }
@@ -227,11 +232,11 @@ impl<'g> Evolution for Search<'g> {
     }
 
     fn advance(&self, island: &mut Self::Island, _: u64, meter: &mut Meter<'_>) -> Result<bool, Error> {
-        if self.is_late {
+        if self.has_no_temperatures {
             return Ok(false);
         }
         let end = meter.spent().saturating_add(EPOCH);
-        island.arrive(self.context)?;
+        island.restore(self.context)?;
         while meter.spent() < end {
             if !island.work(self.context, end, meter)? {
                 return Ok(false);
@@ -242,12 +247,12 @@ impl<'g> Evolution for Search<'g> {
 
     fn finish(&self, island: &mut Self::Island, meter: &mut Meter<'_>) -> Result<(), Error> {
         if meter.begin_descent() {
-            if self.is_late
-                && let Some(soft) = self.context.smooth.get(SOFT)
+            if self.has_no_temperatures
+                && let Some(norm) = self.context.norms.get(DESCENT_NORM)
             {
                 // A maximum is flat, so half of the time goes to a norm.
                 let end = meter.time_left().and_then(|left| Instant::now().checked_add(left / 2));
-                let mut assignment = Assignment::new(soft.problem, &island.incumbent.best.solution)?;
+                let mut assignment = Assignment::new(norm.problem, &island.incumbent.best.solution)?;
                 let has_time = || end.is_none_or(|end| Instant::now() < end);
                 descend(&mut assignment, || has_time() && meter.take());
                 island.incumbent.offer(self.context.problem, assignment.slots());
@@ -300,7 +305,7 @@ struct Island<'p> {
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(bound = "")]
 enum Work<'p> {
-    Smooth(Chain),
+    Norms(Chain),
     Cycle(Cycle),
     Population(Population<'p>),
     /// The walk, until the meter has this many evaluations.
@@ -322,9 +327,9 @@ impl<'p> Island<'p> {
     fn new(context: &SearchContext<'p>, seed: u64, island: u32) -> Result<Self, ObjectiveError> {
         let (slots, hot) =
             Self::start(context, island).unwrap_or((&context.start, WARM * context.mean_change));
-        let is_good = context.grouped.is_some() && slots.len() >= MANY_RANKS;
+        let is_good = context.given_starts.is_some() && slots.len() >= MANY_RANKS;
         let work = match Chain::new(context, island, slots, is_good)? {
-            Some(chain) => Work::Smooth(chain),
+            Some(chain) => Work::Norms(chain),
             None => Work::Cycle(Cycle::new(slots, hot, FIRST_SWEEPS)),
         };
         Ok(Self {
@@ -341,18 +346,18 @@ impl<'p> Island<'p> {
 
     /// Start mapping from an easier problem, and its temperature.
     fn start<'c>(context: &'c SearchContext<'_>, island: u32) -> Option<(&'c [u32], f64)> {
-        let grouped = context.grouped(island)?;
-        Some((grouped.of(island).next()?, grouped.warm))
+        let given_starts = context.given_starts(island)?;
+        Some((given_starts.of(island).next()?, given_starts.warm))
     }
 
     /// Restores mappings from their stored form.
-    fn arrive(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
+    fn restore(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
         if let Some(walk) = &mut self.walk {
-            walk.arrive(context.problem)?;
+            walk.restore(context.problem)?;
         }
         match &mut self.work {
-            Work::Smooth(_) | Work::Cycle(_) | Work::Walk(_) => Ok(()),
-            Work::Population(population) => population.arrive(context),
+            Work::Norms(_) | Work::Cycle(_) | Work::Walk(_) => Ok(()),
+            Work::Population(population) => population.restore(context),
         }
     }
 
@@ -365,31 +370,31 @@ impl<'p> Island<'p> {
     ) -> Result<bool, ObjectiveError> {
         let Self { incumbent, random, walk, .. } = self;
         let begin = meter.spent();
-        let standing = match (&mut self.work, walk) {
-            (Work::Smooth(chain), _) => chain.run(context, random, end, meter, incumbent)?,
+        let outcome = match (&mut self.work, walk) {
+            (Work::Norms(chain), _) => chain.run(context, random, end, meter, incumbent)?,
             (Work::Cycle(cycle), _) => cycle.run(context, random, end, meter, incumbent)?,
             (Work::Population(population), _) => population.step(context, random, meter, incumbent),
             (Work::Walk(until), Some(walk)) => walk.run(end, *until, meter, incumbent),
-            (Work::Walk(_), None) => Standing::Frozen,
+            (Work::Walk(_), None) => StepOutcome::Finished,
         };
-        if let (Standing::Frozen, Work::Smooth(_)) = (&standing, &self.work) {
+        if let (StepOutcome::Finished, Work::Norms(_)) = (&outcome, &self.work) {
             let mut assignment = Assignment::new(context.problem, &incumbent.best.solution)?;
             descend(&mut assignment, || meter.take());
             incumbent.replace(&assignment);
         }
-        if let (Standing::Frozen, Work::Population(population)) = (&standing, &mut self.work) {
+        if let (StepOutcome::Finished, Work::Population(population)) = (&outcome, &mut self.work) {
             self.plan.note(population.steps());
-            population.settle(meter, incumbent);
+            population.descend_all(meter, incumbent);
             population.explore(context, random, meter, incumbent);
             self.annealed.0 = self.annealed.0.min(population.least().unwrap_or(i64::MAX));
         }
         if let Work::Population(_) = self.work {
             self.annealed.1 += meter.spent() - begin;
         }
-        match standing {
-            Standing::Stopped => return Ok(false),
-            Standing::Warm => return Ok(true),
-            Standing::Frozen => {}
+        match outcome {
+            StepOutcome::Stopped => return Ok(false),
+            StepOutcome::Unfinished => return Ok(true),
+            StepOutcome::Finished => {}
         }
         self.begin_next(context, meter)?;
         Ok(true)
@@ -436,17 +441,18 @@ impl<'p> Island<'p> {
         self.work = match (size, &self.work) {
             (Some(size), _) => {
                 let best = &self.incumbent.best.solution;
-                let smooth =
-                    matches!(self.work, Work::Smooth(_)).then(|| context.find_warm(best)).transpose()?;
-                let grouped = context.grouped(self.number).filter(|grouped| is_first || grouped.differ);
-                let mut population = match (smooth, grouped) {
+                let norms =
+                    matches!(self.work, Work::Norms(_)).then(|| context.find_warm(best)).transpose()?;
+                let given_starts =
+                    context.given_starts(self.number).filter(|given_starts| is_first || given_starts.differ);
+                let mut population = match (norms, given_starts) {
                     (Some(warm), _) => Population::of_starts(std::iter::repeat(best), warm, size),
-                    (None, Some(grouped)) => {
-                        Population::of_starts(grouped.of(self.number), grouped.warm, size)
+                    (None, Some(given_starts)) => {
+                        Population::of_starts(given_starts.of(self.number), given_starts.warm, size)
                     }
                     (None, None) => Population::new(context, size, &mut self.random),
                 };
-                population.arrive(context)?;
+                population.restore(context)?;
                 Work::Population(population)
             }
             (None, Work::Cycle(cycle)) => match Self::start(context, self.number) {
@@ -481,26 +487,26 @@ impl Cycle {
         end: u64,
         meter: &mut Meter<'_>,
         incumbent: &mut Incumbent,
-    ) -> Result<Standing, ObjectiveError> {
+    ) -> Result<StepOutcome, ObjectiveError> {
         let mut assignment = Assignment::new(context.problem, &self.slots)?;
         let temperatures = temperatures(self.hot, COLD * self.hot.min(context.mean_change), self.sweeps);
-        let mut standing = Standing::Frozen;
+        let mut outcome = StepOutcome::Finished;
         for temperature in temperatures.skip(self.done as usize) {
             let (ranks, acceptance) = (&context.movable, &context.acceptance);
             let swept =
                 sweep_within(meter, &mut assignment, ranks, temperature, acceptance, random, incumbent);
             meter.record(incumbent.best.cost);
             if swept.is_none() {
-                standing = Standing::Stopped;
+                outcome = StepOutcome::Stopped;
                 break;
             }
             self.done += 1;
             if meter.spent() >= end && self.done < self.sweeps {
-                standing = Standing::Warm;
+                outcome = StepOutcome::Unfinished;
                 break;
             }
         }
         self.slots.copy_from_slice(assignment.slots());
-        Ok(standing)
+        Ok(outcome)
     }
 }

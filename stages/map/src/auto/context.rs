@@ -33,7 +33,7 @@ const MEMORY: u64 = 1 << 30;
 const MOST_TOGETHER: u32 = 16;
 /// One of this many islands ignores coarse starts, which may be bad, with few ranks and with many. From random
 /// mappings, populations of 45 ranks find better assignments of the clusters, those of 125 ranks worse ones.
-const PLAIN_ISLAND: [u32; 2] = [2, 4];
+const UNSEEDED_ISLAND: [u32; 2] = [2, 4];
 const MANY_RANKS: usize = 100;
 /// Start and end of the search for it, in multiples of the start temperature of populations.
 const COOL: f64 = 1.0 / 256.0;
@@ -54,26 +54,26 @@ pub(super) struct SearchContext<'p> {
     /// Whether tabu search continues from a frozen population.
     pub(super) explores: bool,
     /// The same problem with norms in place of maxima, in the order of their use; empty without maxima.
-    pub(super) smooth: Vec<Self>,
+    pub(super) norms: Vec<Self>,
     /// Whether islands also walk by tabu search. A saved walk keeps no order of free slots.
     pub(super) walks: bool,
     /// Maximum number of members of a population.
     pub(super) most_members: u64,
     /// Start mappings from an easier problem.
-    pub(super) grouped: Option<Grouped>,
+    pub(super) given_starts: Option<GivenStarts>,
     /// When the search for temperatures must end.
     end: Option<Instant>,
 }
 
 /// Start mappings, and a temperature that preserves them.
-pub(super) struct Grouped {
+pub(super) struct GivenStarts {
     pub(super) starts: Vec<Vec<u32>>,
     pub(super) warm: f64,
     /// Whether the starts differ enough for all populations, not only the first one.
     pub(super) differ: bool,
 }
 
-impl Grouped {
+impl GivenStarts {
     /// The starts, over and over, from the first one of an island.
     pub(super) fn of(&self, island: u32) -> impl Iterator<Item = &Vec<u32>> {
         self.starts.iter().cycle().skip(island as usize % self.starts.len())
@@ -105,10 +105,10 @@ impl<'p> SearchContext<'p> {
             hot: mean_change,
             acceptance: Acceptance::new(),
             explores,
-            smooth: Vec::new(),
+            norms: Vec::new(),
             walks: explores && problem.movable().len() == problem.slots(),
             most_members: most_members(problem, islands),
-            grouped: None,
+            given_starts: None,
             end,
         };
         context.hot = context.find_hot()?;
@@ -116,7 +116,7 @@ impl<'p> SearchContext<'p> {
     }
 
     /// Whether there was not enough time to find temperatures.
-    pub(super) fn is_late(&self) -> bool {
+    pub(super) fn has_no_temperatures(&self) -> bool {
         self.end.is_some_and(|end| Instant::now() >= end)
     }
 
@@ -126,19 +126,23 @@ impl<'p> SearchContext<'p> {
     }
 
     /// Starts from mappings, unless none is better than the start so far.
-    pub(super) fn set_grouped(&mut self, starts: Vec<Vec<u32>>, differ: bool) -> Result<(), ObjectiveError> {
+    pub(super) fn set_given_starts(
+        &mut self,
+        starts: Vec<Vec<u32>>,
+        differ: bool,
+    ) -> Result<(), ObjectiveError> {
         let Some(best) = starts.iter().min_by_key(|start| self.problem.cost(start)) else { return Ok(()) };
         if self.is_better(best) {
             let warm = self.find_warm(best)?;
-            self.grouped = Some(Grouped { starts, warm, differ });
+            self.given_starts = Some(GivenStarts { starts, warm, differ });
         }
         Ok(())
     }
 
     /// Starts of an island.
-    pub(super) fn grouped(&self, island: u32) -> Option<&Grouped> {
-        let each = PLAIN_ISLAND[usize::from(self.movable.len() >= MANY_RANKS)];
-        self.grouped.as_ref().filter(|grouped| !grouped.differ || island % each != each - 1)
+    pub(super) fn given_starts(&self, island: u32) -> Option<&GivenStarts> {
+        let each = UNSEEDED_ISLAND[usize::from(self.movable.len() >= MANY_RANKS)];
+        self.given_starts.as_ref().filter(|given_starts| !given_starts.differ || island % each != each - 1)
     }
 
     /// Finds the temperature at which about a quarter of all proposals are accepted and change the cost by
@@ -223,13 +227,13 @@ mod tests {
         let problem = dense(size, |a, b| u64::from(a.abs_diff(b) == 1), |a, b| a.abs_diff(b) as f64);
         let mut context = SearchContext::new(&problem, 4, None, || problem.linear()).unwrap().unwrap();
         let worse = problem.random([7; 32]);
-        context.set_grouped(vec![worse.clone()], true).unwrap();
-        assert!(context.grouped(0).is_none());
+        context.set_given_starts(vec![worse.clone()], true).unwrap();
+        assert!(context.given_starts(0).is_none());
         context.start = problem.random([8; 32]);
         let linear = problem.linear();
-        context.set_grouped(vec![worse, linear.clone()], true).unwrap();
-        assert_eq!(context.grouped(2).unwrap().of(1).next(), Some(&linear));
-        assert!(context.grouped(3).is_none());
+        context.set_given_starts(vec![worse, linear.clone()], true).unwrap();
+        assert_eq!(context.given_starts(2).unwrap().of(1).next(), Some(&linear));
+        assert!(context.given_starts(3).is_none());
     }
     /// Once a maximum with many links took minutes, whatever the time limit.
     #[test]
@@ -237,7 +241,7 @@ mod tests {
         let problem = dense(12, |a, b| (a * b % 7) as u64, |a, b| a.abs_diff(b) as f64);
         let context = |end| SearchContext::new(&problem, 1, end, || problem.linear()).unwrap().unwrap();
         let (late, patient) = (context(Some(Instant::now())), context(None));
-        assert!((late.hot - HOTTEST * late.mean_change).abs() < f64::EPSILON && late.is_late());
-        assert!(patient.hot < HOTTEST * patient.mean_change && !patient.is_late());
+        assert!((late.hot - HOTTEST * late.mean_change).abs() < f64::EPSILON && late.has_no_temperatures());
+        assert!(patient.hot < HOTTEST * patient.mean_change && !patient.has_no_temperatures());
     }
 }

@@ -49,12 +49,12 @@ impl Save for Members<'_> {
     }
 }
 
-/// State of a population.
-pub(super) enum Standing {
-    /// The current temperature is not finished.
-    Warm,
-    /// The population is frozen.
-    Frozen,
+/// How a part of the work of an island ended.
+pub(super) enum StepOutcome {
+    /// The work goes on later.
+    Unfinished,
+    /// The work is done: a population is frozen, a cycle or a walk at its end.
+    Finished,
     /// Stopped by the meter.
     Stopped,
 }
@@ -84,7 +84,7 @@ impl<'p> Population<'p> {
     }
 
     /// Restores mappings from their stored form.
-    pub(super) fn arrive(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
+    pub(super) fn restore(&mut self, context: &SearchContext<'p>) -> Result<(), ObjectiveError> {
         self.members.restore(|saved| {
             let placed = saved.iter().map(|slots| Assignment::new(context.problem, slots));
             placed.collect::<Result<_, _>>().map(Members)
@@ -102,7 +102,7 @@ impl<'p> Population<'p> {
     }
 
     /// Local search from the members, lowest cost first, within the evaluations of one step.
-    pub(super) fn settle(&mut self, meter: &mut Meter<'_>, incumbent: &mut Incumbent) {
+    pub(super) fn descend_all(&mut self, meter: &mut Meter<'_>, incumbent: &mut Incumbent) {
         let sweeps = self.sweeps;
         let members = self.placed();
         members.sort_by_key(Assignment::cost);
@@ -145,7 +145,7 @@ impl<'p> Population<'p> {
         }
     }
 
-    /// The mappings; empty before [`arrive`](Self::arrive).
+    /// The mappings; empty before [`restore`](Self::restore).
     fn placed(&mut self) -> &mut [Assignment<'p>] {
         match self.members.live() {
             Some(Members(members)) => members,
@@ -160,7 +160,7 @@ impl<'p> Population<'p> {
         random: &mut Pcg64,
         meter: &mut Meter<'_>,
         incumbent: &mut Incumbent,
-    ) -> Standing {
+    ) -> StepOutcome {
         let ranks = &context.movable;
         let (sweeps, temperature) = (self.sweeps, self.temperature);
         let (mut cursor, mut changes) = (self.cursor, self.changes);
@@ -177,14 +177,14 @@ impl<'p> Population<'p> {
         }
         (self.cursor, self.changes) = (cursor, changes);
         if cursor < total {
-            return Standing::Stopped;
+            return StepOutcome::Stopped;
         }
         (self.cursor, self.changes) = (0, 0);
         if (changes as f64) < FROZEN * (total * ranks.len() as u64) as f64 || temperature < COLDEST {
-            return Standing::Frozen;
+            return StepOutcome::Finished;
         }
         self.cool(random);
-        Standing::Warm
+        StepOutcome::Unfinished
     }
 
     /// Resamples the members for the next temperature.

@@ -9,7 +9,7 @@ use hopmap_objective::{Assignment, Deltas, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::population::Standing;
+use super::population::StepOutcome;
 use crate::moves::Incumbent;
 use crate::tabu::SearchState;
 
@@ -43,7 +43,7 @@ impl<'p> Walk<'p> {
     }
 
     /// Restores the walk from its stored form.
-    pub(super) fn arrive(&mut self, problem: &'p Problem) -> Result<(), ObjectiveError> {
+    pub(super) fn restore(&mut self, problem: &'p Problem) -> Result<(), ObjectiveError> {
         self.state.restore(|saved| SearchState::restore(problem, saved))
     }
 
@@ -54,15 +54,15 @@ impl<'p> Walk<'p> {
         until: u64,
         meter: &mut Meter<'_>,
         incumbent: &mut Incumbent,
-    ) -> Standing {
-        let Some(search) = self.state.live() else { return Standing::Stopped };
+    ) -> StepOutcome {
+        let Some(search) = self.state.live() else { return StepOutcome::Stopped };
         let step = Deltas::pairs(search.assignment().problem()).div_ceil(UPDATES);
         while meter.spent() < until {
             if meter.spent() >= end {
-                return Standing::Warm;
+                return StepOutcome::Unfinished;
             }
             if !meter.take_all(step) {
-                return Standing::Stopped;
+                return StepOutcome::Stopped;
             }
             search.step(self.best);
             self.spent += step;
@@ -71,6 +71,6 @@ impl<'p> Walk<'p> {
                 meter.record(incumbent.best.cost);
             }
         }
-        Standing::Frozen
+        StepOutcome::Finished
     }
 }

@@ -11,7 +11,7 @@ use hopmap_random::Pcg64;
 use serde::{Deserialize, Serialize};
 
 use super::context::SearchContext;
-use super::population::Standing;
+use super::population::StepOutcome;
 use crate::moves::{Incumbent, sweep_within};
 
 /// Exponents of the stages, as powers of two. Every island omits one of the first two: stencils on trees need
@@ -23,8 +23,8 @@ const SHARE: f64 = 0.7;
 /// Temperature at the end of the chain, in units of that at its start.
 const COLD: f64 = 1e-3;
 
-/// The problems of the stages; none if the objective has no maximum.
-pub(super) fn stages(problem: &Problem) -> Vec<Problem> {
+/// The problem with norms in place of its maxima, one for each stage; none if the objective has no maximum.
+pub(super) fn norms(problem: &Problem) -> Vec<Problem> {
     DOUBLINGS.into_iter().filter_map(|doublings| problem.smoothed(doublings)).collect()
 }
 
@@ -48,7 +48,7 @@ impl Chain {
         is_good: bool,
     ) -> Result<Option<Self>, ObjectiveError> {
         let stages = STAGES[island as usize % STAGES.len()];
-        let Some(first) = context.smooth.get(stages[0]) else { return Ok(None) };
+        let Some(first) = context.norms.get(stages[0]) else { return Ok(None) };
         let warmth = if is_good { first.find_warm(slots)? / first.hot } else { 1.0 };
         Ok(Some(Self { warmth, progress: 0.0, stages, slots: slots.to_vec() }))
     }
@@ -61,42 +61,42 @@ impl Chain {
         end: u64,
         meter: &mut Meter<'_>,
         incumbent: &mut Incumbent,
-    ) -> Result<Standing, ObjectiveError> {
+    ) -> Result<StepOutcome, ObjectiveError> {
         loop {
-            self.look(meter);
+            self.update_progress(meter);
             let stage = Stage::new(context, &self.stages, self.progress);
-            let standing = self.run_stage(context, stage, random, end, meter, incumbent)?;
+            let outcome = self.run_stage(context, stage, random, end, meter, incumbent)?;
             incumbent.offer(context.problem, &self.slots);
-            if let Some(standing) = standing {
-                return Ok(standing);
+            if let Some(outcome) = outcome {
+                return Ok(outcome);
             }
         }
     }
 
-    /// Sweeps until the end of a stage, which has no standing.
+    /// Sweeps until the end of a stage, which has none.
     fn run_stage(
         &mut self,
         context: &SearchContext<'_>,
-        Stage { smooth, is_last, end: stage_end }: Stage<'_>,
+        Stage { norm, is_last, end: stage_end }: Stage<'_>,
         random: &mut Pcg64,
         end: u64,
         meter: &mut Meter<'_>,
         incumbent: &mut Incumbent,
-    ) -> Result<Option<Standing>, ObjectiveError> {
-        let mut assignment = Assignment::new(smooth.problem, &self.slots)?;
+    ) -> Result<Option<StepOutcome>, ObjectiveError> {
+        let mut assignment = Assignment::new(norm.problem, &self.slots)?;
         let mut best = Incumbent::new(assignment.cost(), self.slots.clone());
-        let standing = loop {
-            self.look(meter);
+        let outcome = loop {
+            self.update_progress(meter);
             if self.progress >= 1.0 {
-                break Some(Standing::Frozen);
+                break Some(StepOutcome::Finished);
             } else if self.progress >= stage_end {
                 break None;
             } else if meter.spent() >= end {
-                break Some(Standing::Warm);
+                break Some(StepOutcome::Unfinished);
             }
-            let temperature = self.warmth * smooth.hot * libm::pow(COLD, self.progress);
+            let temperature = self.warmth * norm.hot * libm::pow(COLD, self.progress);
             let before = best.best.cost;
-            let (ranks, acceptance) = (&smooth.movable, &context.acceptance);
+            let (ranks, acceptance) = (&norm.movable, &context.acceptance);
             let swept =
                 sweep_within(meter, &mut assignment, ranks, temperature, acceptance, random, &mut best);
             if is_last && best.best.cost < before {
@@ -104,15 +104,15 @@ impl Chain {
                 meter.record(incumbent.best.cost);
             }
             if swept.is_none() {
-                break Some(Standing::Stopped);
+                break Some(StepOutcome::Stopped);
             }
         };
         self.slots.copy_from_slice(assignment.slots());
-        Ok(standing)
+        Ok(outcome)
     }
 
     /// Updates the progress, unless the speed of a search that was resumed is not known yet.
-    fn look(&mut self, meter: &Meter<'_>) {
+    fn update_progress(&mut self, meter: &Meter<'_>) {
         let (spent, outlook) = (meter.spent() as f64, meter.outlook() as f64);
         if outlook > 0.0 {
             self.progress = spent / (SHARE * (spent + outlook));
@@ -122,7 +122,7 @@ impl Chain {
 
 /// A stage of a chain.
 struct Stage<'c> {
-    smooth: &'c SearchContext<'c>,
+    norm: &'c SearchContext<'c>,
     is_last: bool,
     /// The fraction of the chain at which it ends.
     end: f64,
@@ -133,6 +133,6 @@ impl<'c> Stage<'c> {
         let last = stages.len() - 1;
         let end_of = |number: usize| (number + 1) as f64 / (last + 1) as f64;
         let number = (0..last).find(|&number| progress < end_of(number)).unwrap_or(last);
-        Self { smooth: &context.smooth[stages[number]], is_last: number == last, end: end_of(number) }
+        Self { norm: &context.norms[stages[number]], is_last: number == last, end: end_of(number) }
     }
 }
