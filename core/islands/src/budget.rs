@@ -9,12 +9,11 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::meter::{Meter, Progress, share};
+use crate::plan::{DESCENT, Phase};
 use crate::spread::Spread;
 
 /// Largest number of islands of a search.
 const MAX_ISLANDS: u32 = 4096;
-/// Fraction of a time limit that is reserved for the final local search.
-const DESCENT_SHARE: f64 = 0.1;
 
 /// Number of islands and their budget: evaluations or wall-clock time.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,13 +111,13 @@ impl Budget {
         self.time
     }
 
-    /// A fraction of the budget for a preliminary phase, at most `most` evaluations per island.
+    /// The part of the budget that a phase may take.
     #[must_use]
-    pub fn part(&self, share: f64, most: u64) -> Self {
-        let evaluations = self.evaluations.map_or(most, |all| most.min((share * all as f64) as u64)).max(1);
+    pub fn part(&self, phase: &Phase) -> Self {
+        let evaluations = self.evaluations.map_or(phase.most, |all| phase.of(all)).max(1);
         Self {
             evaluations: Some(evaluations),
-            time: self.time.map(|time| time.mul_f64(share)),
+            time: self.time.map(|time| time.mul_f64(phase.share)),
             islands: self.islands,
         }
     }
@@ -147,7 +146,7 @@ impl Budget {
     ///
     /// Each island gets `evaluations`, or `default` without a limit. A time limit applies to all islands
     /// together, starting now. Islands that share a thread run one after the other and divide the remaining
-    /// time; a tenth of each share is reserved for the phase after [`Meter::begin_descent`].
+    /// time; of each share, that of [`DESCENT`] is reserved for the phase after [`Meter::begin_descent`].
     pub fn search<S, E>(
         &self,
         default: u64,
@@ -167,7 +166,7 @@ impl Budget {
             let now = Instant::now();
             let left = end.map(|end| share(end.saturating_duration_since(now), turns));
             let after = |part: f64| left.map(|left| now + left.mul_f64(part));
-            Meter::new(evaluations, [after(1.0 - DESCENT_SHARE), after(1.0)], *cx, &progress)
+            Meter::new(evaluations, [after(1.0 - DESCENT.share), after(1.0)], *cx, &progress)
         };
         let take_turns = |row: &[u32]| {
             let turns = (1..=row.len()).rev();

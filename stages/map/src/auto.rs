@@ -52,9 +52,9 @@ mod norms;
 mod population;
 mod walk;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use hopmap_islands::{Budget, Candidate, Evolution, Meter};
+use hopmap_islands::{Budget, Candidate, Evolution, Meter, TimePlan};
 use hopmap_model::{Context, Error, OutOfRange, seed_stream};
 use hopmap_objective::{Assignment, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, SeedableRng};
@@ -65,56 +65,32 @@ use crate::hierarchical::Hierarchical;
 use crate::mapper::{Mapper, SearchResult};
 use crate::moves::{Incumbent, descend, sweep_within, temperatures};
 use crate::params::{AutoParams, HierarchicalParams, kind};
+use crate::plan::{
+    AUTO, AUTO_OF_MAXIMUM, BEHIND_WALK, CLUSTERS, DESCENT_OF_NORM, FINISH, FIRST_PARTITION, ISLANDS,
+    PARTITION, POPULATION, TEMPERATURES, WALK,
+};
 use crate::starts::Start;
 use coarse::Coarse;
 use context::SearchContext;
 use norms::{Chain, norms};
-use population::{Plan, Population, SAFE, StepOutcome, default_evaluations};
+use population::{Plan, Population, Size, StepOutcome, default_evaluations};
 use walk::Walk;
 
 /// Evaluations of one epoch of an island. Islands are saved only between epochs, so an interruption loses at
 /// most this work.
 const EPOCH: u64 = 1 << 20;
 
-/// Fraction of the budget for the problem of clusters of ranks, which is searched first, and its evaluation limit
-/// per island: it only provides a start.
-const FIRST_SHARE: f64 = 0.15;
-const FIRST_EVALUATIONS: u64 = 1 << 22;
 /// Evaluations of the local search at the end, of a maximum, over those before; an evaluation takes long.
 const DESCENT_RATIO: u64 = 16;
-/// Evaluations of the local search after a partition, of a maximum.
-const PARTITION_EVALUATIONS: u64 = 1 << 21;
-
-/// Fraction of the time limit in which the temperatures of a maximum and of its norms are found.
-const TEMPERATURE_SHARE: f64 = 0.4;
 /// Number of the norm that local search lowers if there is no time to find temperatures: that with exponent 8.
 const DESCENT_NORM: usize = 2;
 /// Minimum number of ranks on a tree for a start from `map/hierarchical`.
 const MANY_RANKS: usize = 512;
-/// Fraction of the time limit for `map/hierarchical` if there is time for several partitions.
-const PARTITION_SHARE: f64 = 0.4;
 /// Expected times of one partition above which a time limit allows several.
 const LONG: u32 = 4;
 
-/// Algorithm portfolio: annealing cycles, population annealing, robust tabu search or a multilevel start, by
-/// size, density and budget.
-///
-/// Every island starts with an annealing cycle from the linear or the greedy mapping, whichever costs less.
-/// With a small budget more cycles follow. Otherwise populations are annealed one after the other, each
-/// with eight times the work of the previous one; the last one takes the rest of the budget. For dense
-/// problems, robust tabu search continues from the best member of a frozen population, and also walks on its
-/// own, as long as the populations before; if it then leads, it gets most of the budget. A local search
-/// improves the best mapping at the end.
-///
-/// In dense problems, clusters of ranks with similar rows of weights are first mapped to clusters of slots
-/// with similar costs, and then clusters inside them. Many ranks on a tree are first partitioned, as in
-/// [`Hierarchical`]. On other machines, grids are embedded in grids, and other sparse programs are cut along
-/// the machine. The search starts from these mappings. If the objective has a maximum, norms in its place are
-/// annealed first.
-///
-/// Population annealing (Hukushima and Iba 2003) cools many mappings together. Before every step to a lower
-/// temperature the population is resampled with the weights exp(−Δβ · cost), which copies members with a
-/// better arrangement of the parts that freeze first. The effective population size limits the step Δβ.
+/// Algorithm portfolio: annealing cycles, population annealing (Hukushima and Iba 2003), robust tabu search or a
+/// multilevel start, by size, density and budget.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Auto {
     seed: u64,
@@ -142,56 +118,45 @@ impl Mapper for Auto {
             return Ok(SearchResult::at_once(start.slots.clone()));
         }
         let norms = norms(problem);
+        let has_maximum = !norms.is_empty();
+        let mut plan = TimePlan::begin(if has_maximum { AUTO_OF_MAXIMUM } else { AUTO });
         // An evaluation of a maximum may take milliseconds.
-        let time = self.budget.time().filter(|_| !norms.is_empty());
-        let end = time.and_then(|time| begin.checked_add(time.mul_f64(TEMPERATURE_SHARE)));
-        let end = end.into_iter().chain(cx.deadline().filter(|_| !norms.is_empty())).min();
+        let end = self.budget.part(&TEMPERATURES).time().and_then(|time| begin.checked_add(time));
+        let end = end.into_iter().chain(cx.deadline()).filter(|_| has_maximum).min();
         let start = || linear_or_greedy(problem);
         let Some(mut context) = SearchContext::new(problem, self.budget.islands(), end, start)? else {
             return Ok(SearchResult::at_once(problem.linear()));
         };
+        plan.ended(&TEMPERATURES);
         let default = default_evaluations(context.movable.len() as u64);
         let (mut spent_before, mut is_whole) = (0, true);
         if let Some(start) = direct.filter(|start| context.is_better(&start.slots)) {
-            context.set_given_starts(vec![start.slots], false)?;
+            context.give_starts(vec![start.slots], false)?;
         } else if let Some(coarse) = Coarse::new(problem) {
-            let most = self.budget.part(FIRST_SHARE, FIRST_EVALUATIONS).evaluations(default);
+            let most = self.budget.part(&CLUSTERS).evaluations(default);
             let starts;
             (starts, spent_before) = coarse.starts(self.seed, most);
-            context.set_given_starts(starts, true)?;
-        } else if self.cuts(problem, !norms.is_empty()) {
-            // With little time the first partition gives the largest gain; with more time further ones pay
-            // off. A maximum takes a long local search.
-            let is_long = |time: &Duration| *time > LONG * Hierarchical::time_for(problem);
-            let time = self.budget.time().filter(|time| is_long(time) || !norms.is_empty());
-            let share = if norms.is_empty() { PARTITION_SHARE } else { FIRST_SHARE };
-            let time_limit_s = time.map(|time| share * time.as_secs_f64());
-            let of_maximum = time_limit_s.is_none() && !norms.is_empty();
-            let evaluations =
-                of_maximum.then(|| self.budget.part(FIRST_SHARE, PARTITION_EVALUATIONS).evaluations(default));
-            let seed = self.seed;
-            let params =
-                HierarchicalParams { seed, evaluations, time_limit_s, ..HierarchicalParams::default() };
-            let start = Hierarchical::new(&params)?.map(problem, cx)?;
+            context.give_starts(starts, true)?;
+            plan.ended(&CLUSTERS);
+        } else if let Some(partition) = self.partition(problem, has_maximum)? {
+            let start = partition.map(problem, cx)?;
             (spent_before, is_whole) = (start.evaluations, start.complete);
-            context.set_given_starts(vec![start.slots], false)?;
+            context.give_starts(vec![start.slots], false)?;
+            plan.ended(&PARTITION);
         }
         let contexts = norms.iter().filter_map(|norm| {
             SearchContext::new(norm, self.budget.islands(), end, || context.start.clone()).transpose()
         });
         context.norms = contexts.collect::<Result<_, _>>()?;
+        plan.ended(&TEMPERATURES);
         let spent = spent_before.div_ceil(u64::from(self.budget.islands()));
         let budget = self.budget.after(spent, begin.elapsed());
-        let descent = match (norms.is_empty(), self.budget.time()) {
-            (false, None) => self.budget.evaluations(default).saturating_mul(DESCENT_RATIO),
+        let descent = match (has_maximum, self.budget.time()) {
+            (true, None) => self.budget.evaluations(default).saturating_mul(DESCENT_RATIO),
             _ => u64::MAX,
         };
-        let search = Search {
-            seed: self.seed,
-            context: &context,
-            has_no_temperatures: context.has_no_temperatures(),
-            descent,
-        };
+        let has_no_temperatures = context.has_no_temperatures();
+        let search = Search { seed: self.seed, context: &context, has_no_temperatures, descent };
         // Islands of a start that was interrupted cannot be resumed identically.
         let mut found = match cx.should_stop() {
             true => budget.evolve(&search, default, &cx.without_state())?,
@@ -199,16 +164,29 @@ impl Mapper for Auto {
         };
         found.evaluations += spent_before;
         found.complete &= is_whole;
-        Ok(SearchResult::of_islands(found, problem))
+        plan.ended(&ISLANDS);
+        Ok(SearchResult {
+            phases: plan.words(self.budget.time()),
+            ..SearchResult::of_islands(found, problem)
+        })
     }
 }
 
 impl Auto {
-    /// Whether the search knows a partition at its start.
-    fn cuts(&self, problem: &Problem, has_maximum: bool) -> bool {
-        let has_time = self.budget.time().is_none_or(|time| time > Hierarchical::time_for(problem));
+    /// The partition at the start of a search that has time for one. With little time the first one gives the largest
+    /// gain; with more time further ones pay off. A maximum takes a long local search.
+    fn partition(&self, problem: &Problem, has_maximum: bool) -> Result<Option<Hierarchical>, Error> {
         let is_useful = problem.ranks() >= MANY_RANKS || has_maximum;
-        is_useful && problem.distance().is_tree() && has_time
+        let (limit, time) = (self.budget.time(), Hierarchical::time_for(problem));
+        if !is_useful || !problem.distance().is_tree() || limit.is_some_and(|limit| limit <= time) {
+            return Ok(None);
+        }
+        let part = self.budget.part(if has_maximum { &FIRST_PARTITION } else { &PARTITION });
+        let is_timed = limit.is_some_and(|limit| has_maximum || limit > LONG * time);
+        let time_limit_s = part.time().filter(|_| is_timed).map(|time| time.as_secs_f64());
+        let evaluations = (has_maximum && !is_timed).then(|| part.evaluations(u64::MAX));
+        let defaults = HierarchicalParams { seed: self.seed, ..HierarchicalParams::default() };
+        Hierarchical::new(&HierarchicalParams { evaluations, time_limit_s, ..defaults }).map(Some)
     }
 }
 
@@ -225,7 +203,7 @@ struct Search<'g> {
 impl<'g> Evolution for Search<'g> {
     type Island = Island<'g>;
     type Solution = Vec<u32>;
-    const FINISH_SHARE: f64 = 0.05;
+    const FINISH_SHARE: f64 = FINISH.share;
 
     fn begin(&self, island: u32, _: &mut Meter<'_>) -> Result<Self::Island, Error> {
         Ok(Island::new(self.context, self.seed, island)?)
@@ -238,8 +216,10 @@ impl<'g> Evolution for Search<'g> {
         let end = meter.spent().saturating_add(EPOCH);
         island.restore(self.context)?;
         while meter.spent() < end {
-            if !island.work(self.context, end, meter)? {
-                return Ok(false);
+            match island.work(self.context, end, meter)? {
+                StepOutcome::Unfinished => {}
+                StepOutcome::Finished => island.begin_next(self.context, meter)?,
+                StepOutcome::Stopped => return Ok(false),
             }
         }
         Ok(true)
@@ -250,8 +230,8 @@ impl<'g> Evolution for Search<'g> {
             if self.has_no_temperatures
                 && let Some(norm) = self.context.norms.get(DESCENT_NORM)
             {
-                // A maximum is flat, so half of the time goes to a norm.
-                let end = meter.time_left().and_then(|left| Instant::now().checked_add(left / 2));
+                let time = meter.time_left().map(|left| left.mul_f64(DESCENT_OF_NORM.share));
+                let end = time.and_then(|time| Instant::now().checked_add(time));
                 let mut assignment = Assignment::new(norm.problem, &island.incumbent.best.solution)?;
                 let has_time = || end.is_none_or(|end| Instant::now() < end);
                 descend(&mut assignment, || has_time() && meter.take());
@@ -276,8 +256,6 @@ impl<'g> Evolution for Search<'g> {
 /// Sweeps of the first cycle, and of any at least. Without a start to keep, each cycle has twice as many as the
 /// previous one.
 const FIRST_SWEEPS: u64 = 64;
-/// Evaluations of a walk that leads, in multiples of those of populations.
-const WALKER_SHARE: u64 = 8;
 /// Temperatures in units of the mean change of cost: start of a cycle, start of the first cycle, end of all
 /// cycles.
 const HOT: f64 = 2.0;
@@ -361,117 +339,116 @@ impl<'p> Island<'p> {
         }
     }
 
-    /// Continues for about this many evaluations; `false` if the meter stopped it.
+    /// Continues the current work, and makes the most of what it found when it is finished.
     fn work(
         &mut self,
         context: &SearchContext<'p>,
         end: u64,
         meter: &mut Meter<'_>,
-    ) -> Result<bool, ObjectiveError> {
+    ) -> Result<StepOutcome, ObjectiveError> {
         let Self { incumbent, random, walk, .. } = self;
         let begin = meter.spent();
-        let outcome = match (&mut self.work, walk) {
-            (Work::Norms(chain), _) => chain.run(context, random, end, meter, incumbent)?,
-            (Work::Cycle(cycle), _) => cycle.run(context, random, end, meter, incumbent)?,
-            (Work::Population(population), _) => population.step(context, random, meter, incumbent),
-            (Work::Walk(until), Some(walk)) => walk.run(end, *until, meter, incumbent),
-            (Work::Walk(_), None) => StepOutcome::Finished,
+        let outcome = match &mut self.work {
+            Work::Norms(chain) => chain.run(context, random, end, meter, incumbent)?,
+            Work::Cycle(cycle) => cycle.run(context, random, end, meter, incumbent)?,
+            Work::Population(population) => population.step(context, random, meter, incumbent),
+            Work::Walk(until) => {
+                walk.as_mut().map_or(StepOutcome::Finished, |walk| walk.run(end, *until, meter, incumbent))
+            }
         };
-        if let (StepOutcome::Finished, Work::Norms(_)) = (&outcome, &self.work) {
-            let mut assignment = Assignment::new(context.problem, &incumbent.best.solution)?;
-            descend(&mut assignment, || meter.take());
-            incumbent.replace(&assignment);
+        let is_finished = matches!(outcome, StepOutcome::Finished);
+        match &mut self.work {
+            Work::Norms(_) if is_finished => {
+                let mut assignment = Assignment::new(context.problem, &incumbent.best.solution)?;
+                descend(&mut assignment, || meter.take());
+                incumbent.replace(&assignment);
+            }
+            Work::Population(population) => {
+                if is_finished {
+                    self.plan.note(population.steps());
+                    population.descend_all(meter, incumbent);
+                    population.explore(context, random, meter, incumbent);
+                    self.annealed.0 = self.annealed.0.min(population.least().unwrap_or(i64::MAX));
+                }
+                self.annealed.1 += meter.spent() - begin;
+            }
+            _ => {}
         }
-        if let (StepOutcome::Finished, Work::Population(population)) = (&outcome, &mut self.work) {
-            self.plan.note(population.steps());
-            population.descend_all(meter, incumbent);
-            population.explore(context, random, meter, incumbent);
-            self.annealed.0 = self.annealed.0.min(population.least().unwrap_or(i64::MAX));
-        }
-        if let Work::Population(_) = self.work {
-            self.annealed.1 += meter.spent() - begin;
-        }
-        match outcome {
-            StepOutcome::Stopped => return Ok(false),
-            StepOutcome::Unfinished => return Ok(true),
-            StepOutcome::Finished => {}
-        }
-        self.begin_next(context, meter)?;
-        Ok(true)
+        Ok(outcome)
     }
 
-    /// How long the walk continues, and the evaluations that the next population may take: those of the walk
-    /// so far if populations lead, few if the walk leads.
-    fn share(
-        &mut self,
-        context: &SearchContext<'p>,
-        meter: &Meter<'_>,
-    ) -> Result<(u64, u64), ObjectiveError> {
+    /// What to do next, when the current work is finished: populations and the walk take turns, and cycles follow if
+    /// the budget is too small for a population.
+    fn next_step(&mut self, context: &SearchContext<'_>, meter: &Meter<'_>) -> NextStep {
+        let mut most = u64::MAX;
         let (least, annealed) = self.annealed;
-        if !context.walks || annealed == 0 {
-            return Ok((0, u64::MAX));
-        }
-        let Some(walk) = &self.walk else {
-            let slots = &self.incumbent.best.solution;
-            self.walk = Some(Walk::new(context.problem, slots, &mut self.random)?);
-            return Ok((annealed, u64::MAX));
-        };
-        Ok(match walk.best < least {
-            true if annealed.max(1) < walk.spent / WALKER_SHARE
-                && walk.spent / WALKER_SHARE < meter.outlook() =>
-            {
-                (0, walk.spent / WALKER_SHARE)
+        if context.walks && annealed > 0 {
+            let (best, walked) = self.walk.as_ref().map_or((i64::MAX, 0), |walk| (walk.best, walk.spent));
+            let few = BEHIND_WALK.of(walked);
+            let walks = match best < least {
+                false => WALK.of(annealed).saturating_sub(walked),
+                // The walk leads, and gets most of the time.
+                true if annealed.max(1) < few && few < meter.outlook() => 0,
+                true => meter.left().min(EPOCH),
+            };
+            if walks > 0 {
+                return NextStep::Walk(walks);
             }
-            true => (meter.left().min(EPOCH), 0),
-            false => (annealed.saturating_sub(walk.spent), u64::MAX),
+            most = if best < least { few } else { u64::MAX };
+        }
+        let (ranks, left) = (context.movable.len() as u64, meter.outlook().min(most));
+        let sweeps = (POPULATION.share * left as f64 / ranks as f64) as u64;
+        let is_first = std::mem::take(&mut self.is_first);
+        let start = Self::start(context, self.number).filter(|_| context.problem.is_quadratic());
+        if let Some(size) = self.plan.next(ranks, left) {
+            return NextStep::Population(size, is_first);
+        }
+        NextStep::Cycle(match (&self.work, start) {
+            // A hot cycle would melt the start.
+            (Work::Cycle(_), Some((slots, warm))) if is_first => Cycle::new(slots, warm, sweeps),
+            (Work::Cycle(Cycle { slots, sweeps, .. }), None) => {
+                Cycle::new(slots, HOT * context.mean_change, 2 * sweeps)
+            }
+            _ => Cycle::new(&self.incumbent.best.solution, WARM * context.hot, sweeps),
         })
     }
 
-    /// The next population, or the next cycle if the budget is too small for one.
     fn begin_next(&mut self, context: &SearchContext<'p>, meter: &Meter<'_>) -> Result<(), ObjectiveError> {
-        let (walking, most) = self.share(context, meter)?;
-        if walking > 0 {
-            self.work = Work::Walk(meter.spent() + walking);
-            return Ok(());
-        }
-        let (ranks, left) = (context.movable.len() as u64, meter.outlook().min(most));
-        let sweeps = (SAFE * left as f64 / ranks as f64) as u64;
-        let size = self.plan.next(ranks, left);
-        let is_first = std::mem::take(&mut self.is_first);
-        self.work = match (size, &self.work) {
-            (Some(size), _) => {
-                let best = &self.incumbent.best.solution;
-                let norms =
-                    matches!(self.work, Work::Norms(_)).then(|| context.find_warm(best)).transpose()?;
-                let given_starts =
-                    context.given_starts(self.number).filter(|given_starts| is_first || given_starts.differ);
-                let mut population = match (norms, given_starts) {
-                    (Some(warm), _) => Population::of_starts(std::iter::repeat(best), warm, size),
-                    (None, Some(given_starts)) => {
-                        Population::of_starts(given_starts.of(self.number), given_starts.warm, size)
+        let next = self.next_step(context, meter);
+        let best = &self.incumbent.best.solution;
+        self.work = match next {
+            NextStep::Walk(evaluations) => {
+                if self.walk.is_none() {
+                    self.walk = Some(Walk::new(context.problem, best, &mut self.random)?);
+                }
+                Work::Walk(meter.spent() + evaluations)
+            }
+            NextStep::Population(size, is_first) => {
+                let given = context.given_starts(self.number).filter(|given| is_first || given.differ);
+                let mut population = match (&self.work, given) {
+                    (Work::Norms(_), _) => {
+                        Population::of_starts(std::iter::repeat(best), context.find_warm(best)?, size)
                     }
-                    (None, None) => Population::new(context, size, &mut self.random),
+                    (_, Some(given)) => Population::of_starts(given.of(self.number), given.warm, size),
+                    (_, None) => Population::new(context, size, &mut self.random),
                 };
                 population.restore(context)?;
                 Work::Population(population)
             }
-            (None, Work::Cycle(cycle)) => match Self::start(context, self.number) {
-                // A hot cycle would melt the start.
-                Some((slots, warm)) if is_first && context.problem.is_quadratic() => {
-                    Work::Cycle(Cycle::new(slots, warm, sweeps))
-                }
-                Some(_) if context.problem.is_quadratic() => self.refine(context, sweeps),
-                _ => Work::Cycle(Cycle::new(&cycle.slots, HOT * context.mean_change, 2 * cycle.sweeps)),
-            },
-            (None, _) => self.refine(context, sweeps),
+            NextStep::Cycle(cycle) => Work::Cycle(cycle),
         };
         Ok(())
     }
+}
 
-    /// The rest of the budget searches the neighbourhood of the best mapping.
-    fn refine(&self, context: &SearchContext<'_>, sweeps: u64) -> Work<'p> {
-        Work::Cycle(Cycle::new(&self.incumbent.best.solution, WARM * context.hot, sweeps))
-    }
+/// What an island does next.
+enum NextStep {
+    /// The walk, for so many evaluations.
+    Walk(u64),
+    /// A population, and whether nothing was annealed from the given starts before.
+    Population(Size, bool),
+    /// A cycle from the given start, from the last mapping and twice as long, or near the best mapping.
+    Cycle(Cycle),
 }
 
 impl Cycle {

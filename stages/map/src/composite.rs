@@ -9,6 +9,7 @@ use crate::annealing::{self, SearchState, Solver};
 use crate::genetic::{self, Breeding, Subpopulation, completed};
 use crate::mapper::{FinalSearch, Mapper, SearchResult, is_flat};
 use crate::params::{CompositeParams, kind};
+use crate::plan::ANNEALINGS;
 
 /// Beyond 1024 ranks: individuals times ranks, and the minimum.
 const INDIVIDUALS_TIMES_RANKS: usize = 125 * 1024;
@@ -57,7 +58,9 @@ impl Mapper for Composite {
         let individuals = genetic.population as u64;
         let annealed = annealing.candidates().saturating_mul(individuals);
         let default = annealed.saturating_add(genetic::evaluations(&genetic, &breeding));
-        let limit = params.evaluations.map_or(u64::MAX, |evaluations| (evaluations / 2 / individuals).max(1));
+        let limit = params
+            .evaluations
+            .map_or(u64::MAX, |evaluations| (ANNEALINGS.of(evaluations) / individuals).max(1));
         cx.log(format!("{individuals} individuals on every island, annealed, then bred"));
         let annealed =
             Annealed { annealing, genetic, breeding, seed: params.seed, limit, budget: &self.budget };
@@ -117,10 +120,10 @@ impl Annealed<'_> {
         Ok(())
     }
 
-    /// Whether annealing has used its half of the time.
+    /// Whether annealing has used its share of the time.
     fn is_late(&self, meter: &Meter<'_>) -> bool {
         let (Some(time), Some(left)) = (self.budget.time(), meter.time_left()) else { return false };
-        left < time / 2
+        left < time.mul_f64(1.0 - ANNEALINGS.share)
     }
 }
 

@@ -14,7 +14,7 @@ mod symmetry;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hopmap_islands::{Budget, saved_islands};
+use hopmap_islands::{Budget, TimePlan, saved_islands};
 use hopmap_model::{Context, Error, OutOfRange, require_above_zero};
 use hopmap_objective::{Metric, OnlyMaximum, Problem};
 use serde::Deserialize;
@@ -23,6 +23,7 @@ use crate::auto::Auto;
 use crate::error::{MapError, check_slots};
 use crate::mapper::{Mapper, SearchResult};
 use crate::params::{AutoParams, ExactParams, TabuParams};
+use crate::plan::{EXACT, EXACT_OF_MANY, EXACT_OF_MAXIMUM};
 use crate::tabu::Tabu;
 use areas::tree_bound;
 use bottleneck::{Bottleneck, Loads, Maximum, Shares};
@@ -40,18 +41,11 @@ const MOST_SLOTS: usize = 1 << 16;
 const MOST_SLOTS_OF_MAXIMA: usize = 256;
 /// Slots beyond which the incumbent is that of `map/auto` on any machine.
 const MOST_SLOTS_OF_TABU: usize = 2048;
-/// Part of a time limit that the incumbent gets before a search for a proof, and before a lower bound alone.
-const FIRST_SHARE: f64 = 0.25;
-const ONLY_SHARE: f64 = 0.8;
-/// Evaluations per island of the initial search: per pair of rank and exchange, and the maximum.
+/// Evaluations per island of the initial search, per pair of rank and exchange.
 const FIRST_STEPS: u64 = 50;
-const FIRST_EVALUATIONS: u64 = 1 << 24;
-/// The same for a maximum, of which an evaluation takes longer.
-const FIRST_EVALUATIONS_OF_MAXIMA: u64 = 1 << 18;
-/// Ranks on a tree from which the incumbent is that of `map/auto`, which starts from a partition, and its evaluations per
-/// island. Of 960 blocks on 50 leaf switches of different sizes F is 2.3 % below that of tabu search; of 256 it is equal.
+/// Ranks on a tree from which the incumbent is that of `map/auto`, which starts from a partition. Of 960 blocks on 50 leaf
+/// switches of different sizes F is 2.3 % below that of tabu search; of 256 it is equal.
 const MANY_RANKS: usize = 512;
-const ONLY_EVALUATIONS: u64 = 1 << 20;
 
 /// Lower bound of the objective.
 pub const BOUND: Metric = Metric {
@@ -119,28 +113,26 @@ impl Exact {
             return Ok(first);
         }
         let begin = Instant::now();
-        let part = |share: f64| self.budget.time().map(|time| share * time.as_secs_f64());
-        let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
-        let (seed, evaluations) = (self.seed, Some(first_evaluations(ranks, slots)));
         let is_large = problem.movable().len() >= MANY_RANKS
             && (problem.distance().is_tree() || problem.slots() > MOST_SLOTS_OF_TABU);
-        let time_limit_s = part(FIRST_SHARE);
-        let found = match problem.only_maximum() {
-            None if is_large => {
-                let (time_limit_s, evaluations) = (part(ONLY_SHARE), Some(ONLY_EVALUATIONS));
-                let params = AutoParams { seed, evaluations, time_limit_s, ..AutoParams::default() };
-                Auto::new(&params)?.map(problem, &cx.without_state())?
-            }
-            None => {
-                let params = TabuParams { seed, evaluations, time_limit_s, ..TabuParams::default() };
-                Tabu::new(&params)?.map(problem, &cx.without_state())?
-            }
-            Some(_) => {
-                let evaluations = evaluations.map(|all| all.min(FIRST_EVALUATIONS_OF_MAXIMA));
-                let params = AutoParams { seed, evaluations, time_limit_s, ..AutoParams::default() };
-                Auto::new(&params)?.map(problem, &cx.without_state())?
-            }
+        let (phases, is_tabu) = match problem.only_maximum() {
+            Some(_) => (&EXACT_OF_MAXIMUM, false),
+            None if is_large => (&EXACT_OF_MANY, false),
+            None => (&EXACT, true),
         };
+        let mut plan = TimePlan::begin(phases);
+        let [ranks, slots] = [problem.ranks(), problem.slots()].map(|count| count as u64);
+        let (seed, evaluations) = (self.seed, Some(first_evaluations(ranks, slots).min(phases[0].most)));
+        let time_limit_s = self.budget.part(&phases[0]).time().map(|time| time.as_secs_f64());
+        let found = if is_tabu {
+            let params = TabuParams { seed, evaluations, time_limit_s, ..TabuParams::default() };
+            Tabu::new(&params)?.map(problem, &cx.without_state())?
+        } else {
+            let params = AutoParams { seed, evaluations, time_limit_s, ..AutoParams::default() };
+            Auto::new(&params)?.map(problem, &cx.without_state())?
+        };
+        plan.ended(&phases[0]);
+        plan.words(self.budget.time()).iter().for_each(|line| cx.log(line));
         Ok(First::new(found, begin.elapsed().as_secs_f64()))
     }
 
@@ -270,11 +262,11 @@ fn result(slots: Vec<u32>, first: &First, proof: &Proof, bound: f64, is_whole: b
         (NODES.name.to_owned(), proof.nodes as f64),
     ]);
     let (evaluations, convergence) = (first.evaluations, first.convergence());
-    SearchResult { slots, evaluations, convergence, complete: is_proven || is_whole, metrics }
+    SearchResult { slots, evaluations, convergence, complete: is_proven || is_whole, metrics, phases: None }
 }
 
 fn first_evaluations(ranks: u64, slots: u64) -> u64 {
-    [ranks, ranks, ranks, slots].into_iter().fold(FIRST_STEPS, u64::saturating_mul).min(FIRST_EVALUATIONS)
+    [ranks, ranks, ranks, slots].into_iter().fold(FIRST_STEPS, u64::saturating_mul)
 }
 
 #[cfg(test)]
@@ -285,10 +277,10 @@ mod tests {
 
     /// The product overflowed for 32,768 hosts of `hopmap rank-order`.
     #[test]
-    fn evaluations_of_many_ranks_are_limited() {
+    fn evaluations_of_many_ranks_do_not_overflow() {
         assert_eq!(
             [1 << 15, u64::from(u32::MAX)].map(|ranks| first_evaluations(ranks, ranks)),
-            [FIRST_EVALUATIONS; 2]
+            [u64::MAX; 2]
         );
     }
 

@@ -19,10 +19,9 @@ mod multisection;
 
 pub(crate) use multisection::METIS;
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hopmap_islands::{Budget, Meter, Progress};
+use hopmap_islands::{Budget, Meter, Progress, TimePlan};
 use hopmap_model::{Context, ConvergencePoint, Error};
 use hopmap_objective::{Assignment, Problem};
 use hopmap_partition::Effort;
@@ -31,11 +30,10 @@ use crate::error::MapError;
 use crate::mapper::{Mapper, SearchResult, is_flat};
 use crate::moves::descend;
 use crate::params::{HierarchicalParams, LevelChoice, Partitioner};
+use crate::plan::{HIERARCHICAL, LOCAL_SEARCH, PARTITIONS};
 use grid::Grid;
 use multisection::{Multisection, Tree};
 
-/// Fraction of the time limit reserved for local search.
-const DESCENT_SHARE: f64 = 0.2;
 /// Expected time of the construction per rank, on two cores.
 const CONSTRUCTION: Duration = Duration::from_micros(15);
 /// Default evaluations of local search per rank: it exchanges groups of different levels, which partitions
@@ -97,7 +95,7 @@ impl Hierarchical {
 
 impl Mapper for Hierarchical {
     fn map(&self, problem: &Problem, cx: &Context<'_>) -> Result<SearchResult, Error> {
-        let begin = Instant::now();
+        let (begin, mut plan) = (Instant::now(), TimePlan::begin(HIERARCHICAL));
         if !problem.distance().is_tree() {
             let problem = "the machine is not a tree: its costs are a matrix";
             let help = "use `map/auto`, which supports any costs, or a machine with levels";
@@ -129,10 +127,13 @@ impl Mapper for Hierarchical {
             self.begin_again(problem, &tree, begin, seconds, &mut best, cx)?;
         }
         cx.log(format_args!("the best start is {}", best.name));
+        plan.ended(&PARTITIONS);
         let found = self.refine(problem, &best.slots, begin, cx)?;
+        plan.ended(&LOCAL_SEARCH);
         // A result cut short by the time limit is complete; one cut short by a deadline is partial.
         let is_cut_short = is_hurried && self.params.time_limit_s.is_none();
-        Ok(SearchResult { complete: found.complete && !is_cut_short, ..found })
+        let phases = plan.words(self.end(begin).map(|end| end - begin));
+        Ok(SearchResult { complete: found.complete && !is_cut_short, phases, ..found })
     }
 }
 
@@ -209,7 +210,7 @@ impl Hierarchical {
         let mut last = begin.elapsed().as_secs_f64();
         for turn in 1.. {
             let before = begin.elapsed().as_secs_f64();
-            if cx.should_stop() || before + 2.5 * last > (1.0 - DESCENT_SHARE) * seconds {
+            if cx.should_stop() || before + 2.5 * last > PARTITIONS.share * seconds {
                 break;
             }
             best.offer(problem, PARTITION, self.multisection(turn).place(problem, tree)?);
@@ -246,12 +247,7 @@ impl Hierarchical {
         if assignment.cost() < before {
             convergence.push(point(meter.spent(), assignment.cost()));
         }
-        Ok(SearchResult {
-            slots: assignment.slots().to_vec(),
-            evaluations: meter.spent(),
-            convergence,
-            complete: !meter.interrupted(),
-            metrics: BTreeMap::new(),
-        })
+        let found = SearchResult::at_once(assignment.slots().to_vec());
+        Ok(SearchResult { evaluations: meter.spent(), convergence, complete: !meter.interrupted(), ..found })
     }
 }

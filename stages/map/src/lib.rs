@@ -25,6 +25,7 @@ mod makespan;
 mod mapper;
 mod moves;
 mod params;
+mod plan;
 mod predicted_time;
 mod stage;
 mod starts;

@@ -20,7 +20,7 @@ mod clusters;
 mod neighbourhood;
 mod tabu;
 
-use hopmap_islands::{Budget, SearchResult as Found};
+use hopmap_islands::{Budget, SearchResult as Found, TimePlan};
 use hopmap_model::{
     Context, ConvergencePoint, CostModel, DelayModel, Edge, Error, Levels, NetworkSpeed, SystemGraph,
     TaskDag, TaskGraph, Weight, WeightChoice,
@@ -33,12 +33,11 @@ use crate::error::ProgramError;
 use crate::hierarchical::Hierarchical;
 use crate::mapper::{Mapper, SearchResult};
 use crate::params::{HierarchicalParams, ProblemParams};
+use crate::plan::{CANDIDATE, MAKESPAN_PLAN};
 use clusters::clusters;
 
 /// Evaluations per rank of the search for each candidate, which take a microsecond or less.
 const CANDIDATE_EVALUATIONS: u64 = 1 << 11;
-/// Share of a time limit for the search for each candidate.
-const CANDIDATE_SHARE: f64 = 0.03;
 /// Default nodes and messages of all passes together, and the least and largest number of evaluations.
 const WORK: u64 = 4_000_000_000;
 const EVALUATIONS: [u64; 2] = [4_000, 400_000];
@@ -102,7 +101,8 @@ impl<'a> Makespan<'a> {
         let in_turn = self.problem.in_order(&round_robin(self.system));
         let mut found = vec![("rank order", self.problem.linear()), ("turns of hosts", in_turn)];
         let most = CANDIDATE_EVALUATIONS * self.replay.ranks() as u64;
-        let time_limit_s = budget.time().map(|time| CANDIDATE_SHARE * time.as_secs_f64());
+        TimePlan::begin(MAKESPAN_PLAN).words(budget.time()).iter().for_each(|line| cx.log(line));
+        let time_limit_s = budget.part(&CANDIDATE).time().map(|time| time.as_secs_f64());
         let auto = Auto::with_budget(seed, Budget::new(Some(most), time_limit_s, 1)?);
         let partition_only = Some(true);
         let params =
@@ -231,6 +231,7 @@ impl<'a> Makespan<'a> {
             complete: found.complete,
             metrics: metrics.into(),
             slots: found.best.solution,
+            phases: None,
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use hopmap_islands::{Budget, Meter, Point, Progress};
+use hopmap_islands::{Budget, DESCENT, Meter, Point, Progress, TimePlan};
 use hopmap_model::{Context, ConvergencePoint, Error, OutOfRange};
 use hopmap_objective::{Assignment, Problem};
 
 use crate::moves::{descend, movable};
+use crate::plan::FINAL_SEARCH;
 
 /// A mapping algorithm.
 pub trait Mapper {
@@ -33,13 +34,16 @@ pub struct SearchResult {
     pub complete: bool,
     /// Metrics specific to this mapper, by name.
     pub metrics: BTreeMap<String, f64>,
+    /// What its phases may take of a time limit, and took.
+    pub phases: Option<String>,
 }
 
 impl SearchResult {
     /// A mapping found without search.
     #[must_use]
     pub fn at_once(slots: Vec<u32>) -> Self {
-        Self { slots, evaluations: 0, convergence: Vec::new(), complete: true, metrics: BTreeMap::new() }
+        let (convergence, metrics) = (Vec::new(), BTreeMap::new());
+        Self { slots, evaluations: 0, convergence, complete: true, metrics, phases: None }
     }
 
     /// Converts the result of islands to the units of the problem.
@@ -55,14 +59,10 @@ impl SearchResult {
             convergence: found.convergence.into_iter().map(point).collect(),
             complete: found.complete,
             metrics: found.counts.into_iter().map(|(name, count)| (name, count as f64)).collect(),
+            phases: None,
         }
     }
 }
-
-/// Fraction of the time limit reserved for the final local search.
-const DESCENT_SHARE: f64 = 0.1;
-/// Evaluation limit of the final local search.
-const DESCENT_EVALUATIONS: u64 = 1 << 22;
 
 /// Metrics of rare events: exchanges after which solvers continue, complete generations, and children that
 /// annealing accepted.
@@ -88,23 +88,20 @@ pub(crate) struct FinalSearch {
     descends: bool,
     /// Whether to return the linear mapping if the search found nothing better.
     falls_back: bool,
-    time: Option<Duration>,
+    limit: Option<Duration>,
 }
 
 impl FinalSearch {
-    /// The final search and the budget of the main search; local search takes a tenth of a time limit.
+    /// The final search and the budget of the main search.
     pub(crate) fn new(
         evaluations: Option<u64>,
         time_limit_s: Option<f64>,
         islands: u32,
         [descends, falls_back]: [bool; 2],
     ) -> Result<(Self, Budget), OutOfRange> {
-        let time = time_limit_s.and_then(|limit| Duration::try_from_secs_f64(DESCENT_SHARE * limit).ok());
-        let share = if descends { 1.0 - DESCENT_SHARE } else { 1.0 };
-        // Errors name the time limit as it was given.
-        Budget::new(evaluations, time_limit_s, islands)?;
-        let budget = Budget::new(evaluations, time_limit_s.map(|limit| share * limit), islands)?;
-        Ok((Self { descends, falls_back, time }, budget))
+        let budget = Budget::new(evaluations, time_limit_s, islands)?;
+        let (limit, time) = (budget.time(), budget.part(&DESCENT).time().filter(|_| descends));
+        Ok((Self { descends, falls_back, limit }, budget.after(0, time.unwrap_or_default())))
     }
 
     /// Runs the final local search if requested and converts the result to the units of the problem. All
@@ -128,8 +125,9 @@ impl FinalSearch {
         }
         if self.descends && found.complete {
             let progress = Progress::new(None);
-            let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
-            let mut meter = Meter::new(DESCENT_EVALUATIONS, [deadline; 2], *cx, &progress);
+            let deadline =
+                self.limit.and_then(|limit| Instant::now().checked_add(limit.mul_f64(DESCENT.share)));
+            let mut meter = Meter::new(DESCENT.most, [deadline; 2], *cx, &progress);
             let mut assignment = Assignment::new(problem, &found.best.solution)?;
             descend(&mut assignment, || meter.take());
             found.evaluations += meter.spent();
@@ -139,7 +137,8 @@ impl FinalSearch {
             }
             found.complete &= !meter.interrupted();
         }
-        Ok(SearchResult::of_islands(found, problem))
+        let phases = TimePlan::begin(FINAL_SEARCH).words(self.limit);
+        Ok(SearchResult { phases, ..SearchResult::of_islands(found, problem) })
     }
 }
 

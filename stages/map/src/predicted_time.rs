@@ -5,7 +5,7 @@
 //! 1. The candidates are the mappings of the input `mappings`, the linear and the round-robin mapping, and those of
 //!    `map/auto` for every objective that the machine and the parameters allow. With a number of evaluations, each
 //!    search has the budget of a stage with that objective alone, and so the same result; of a time limit, all of
-//!    them share [`SEARCH_SHARE`].
+//!    them share that of [`CANDIDATES`].
 //! 2. The program is replayed under every candidate, as by `predict/time`. The fastest one wins, and of those that are
 //!    equally fast but for rounding ([`SAME`]) that of the least F.
 //! 3. Exchanges of ranks improve it: a batch of [`BATCH`] exchanges is replayed, and the best one is made if it
@@ -22,7 +22,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hopmap_islands::{Budget, time_limit};
+use hopmap_islands::{Budget, TimePlan, time_limit};
 use hopmap_model::{
     Context, ConvergencePoint, Error, Mapping, Paths, Prediction, Program, SystemGraph, TaskGraph, Weight,
     seed_stream,
@@ -38,10 +38,9 @@ use crate::borders::{Border, Bordered};
 use crate::error::ProgramError;
 use crate::mapper::SearchResult;
 use crate::params::{AutoParams, ProblemParams, kind};
+use crate::plan::{CANDIDATES, EXCHANGES, PREDICTED_TIME};
 use exchanges::Exchanges;
 
-/// Share of a time limit for the searches of the candidates.
-const SEARCH_SHARE: f64 = 0.4;
 /// Run times that are closer, relative to each other, are equal: they are sums of many values.
 const SAME: f64 = 1e-9;
 /// Exchanges replayed at a time.
@@ -117,13 +116,16 @@ impl PredictedTime<'_> {
         if program != graph {
             return Err(ProgramError::OtherProgram { program, graph }.into());
         }
-        let end = time_limit(self.params.time_limit_s)?.and_then(|time| Instant::now().checked_add(time));
+        let limit = time_limit(self.params.time_limit_s)?;
+        let end = limit.and_then(|time| Instant::now().checked_add(time));
+        let mut plan = TimePlan::begin(PREDICTED_TIME);
         let should_stop = || self.cx.should_stop() || end.is_some_and(|end| Instant::now() >= end);
         let problem = self.problem(&Objective::F, self.weight)?;
         // What cannot be predicted is an error before the searches.
         let linear = Candidate { name: "linear".to_owned(), slots: problem.linear() };
         let judged = self.judge(&problem, linear.slots.clone(), &should_stop)?;
         let (found, mut result) = self.candidates(&problem)?;
+        plan.ended(&CANDIDATES);
         let others = found.into_par_iter().map(|candidate| {
             let judged = self.judge(&problem, candidate.slots.clone(), &should_stop)?;
             Ok::<_, Error>((candidate, judged))
@@ -141,6 +143,8 @@ impl PredictedTime<'_> {
             }
             None => self.cx.log("warning: stopped before a candidate was replayed: the mapping is that of F"),
         }
+        plan.ended(&EXCHANGES);
+        plan.words(limit).iter().for_each(|line| self.cx.log(line));
         result.complete &= !self.cx.should_stop();
         result.slots = self.slots_of_ranks(&result.slots).into_owned();
         Ok(result)
@@ -258,7 +262,7 @@ impl PredictedTime<'_> {
     /// The search of one of several candidates.
     fn auto(&self, searches: usize) -> Result<Auto, Error> {
         let AutoParams { seed, evaluations, time_limit_s, islands, .. } = *self.params;
-        let time_limit_s = time_limit_s.map(|limit| SEARCH_SHARE * limit / searches as f64);
+        let time_limit_s = time_limit_s.map(|limit| CANDIDATES.share * limit / searches as f64);
         Ok(Auto::with_budget(seed, Budget::new(evaluations, time_limit_s, islands)?))
     }
 

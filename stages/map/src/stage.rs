@@ -481,6 +481,7 @@ fn place(
             }
             Some(blocks) => place_blocks(mapper, params, blocks, graph, system, weight, cx)?,
         };
+        found.phases.iter().for_each(|line| cx.log(line));
         Ok((found, weight))
     })
 }

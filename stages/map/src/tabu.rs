@@ -1,6 +1,6 @@
 //! Robust tabu search (Taillard 1991): islands, search and tabu list.
 
-use hopmap_islands::{Budget, Candidate, Counts, Island, Meter, Save};
+use hopmap_islands::{Budget, Candidate, Counts, Island, Meter, Save, TimePlan};
 use hopmap_model::{Context, ConvergencePoint, Error, OutOfRange, seed_stream};
 use hopmap_objective::{Assignment, Deltas, Distance, ObjectiveError, Problem};
 use hopmap_random::{Pcg64, Rng, SeedableRng};
@@ -11,6 +11,7 @@ use crate::error::MapError;
 use crate::mapper::{Mapper, SearchResult};
 use crate::moves::{Incumbent, descend};
 use crate::params::{TabuParams, kind};
+use crate::plan::FINAL_SEARCH;
 
 /// The default budget, and its minimum in steps per rank.
 const DEFAULT_EVALUATIONS: u64 = 1 << 25;
@@ -109,7 +110,8 @@ impl Mapper for Tabu {
         }
         let default = DEFAULT_EVALUATIONS.max(DEFAULT_STEPS * problem.ranks() as u64 * pairs);
         let found = self.budget.search(default, cx, |island, meter| self.search(problem, island, meter))?;
-        Ok(SearchResult::of_islands(found, problem))
+        let phases = TimePlan::begin(FINAL_SEARCH).words(self.budget.time());
+        Ok(SearchResult { phases, ..SearchResult::of_islands(found, problem) })
     }
 }
 

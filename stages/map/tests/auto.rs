@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use hopmap_map::{
     Auto, AutoParams, AutoStage, LinearParams, LinearStage, Mapper, RandomParams, RandomStage,
@@ -12,10 +13,12 @@ use hopmap_model::{
     Context, CostModel, Mapping, Matrix, Observer, Outcome, Stage, SystemGraph, TaskGraph, Weight,
 };
 use hopmap_objective::{EVALUATIONS, METRICS, Problem};
-use hopmap_test_support::Impatient;
+use hopmap_test_support::{Impatient, soak};
 use proptest::prelude::*;
 
-use crate::common::{Silent, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree};
+use crate::common::{
+    Listener, Silent, anneal, double_sums, exhaustive, graph, grid, inputs, mapping, run, tree,
+};
 
 fn linear(graph: &TaskGraph, system: &SystemGraph) -> Mapping {
     run::<LinearStage>(LinearParams::default(), graph, system)
@@ -188,10 +191,18 @@ fn a_problem_without_structure_is_no_worse_than_with_tabu_search_alone() {
 #[test]
 fn a_search_with_a_time_limit_is_marked_and_ends() {
     let (graph, system) = (grid(4, 4), tree(&[2, 2, 4]));
-    let params = AutoParams { time_limit_s: Some(0.05), ..AutoParams::default() };
-    let outcome = AutoStage::run(params, inputs(&graph, &system), &Context::detached()).unwrap();
+    let (begin, limit) = (Instant::now(), if soak() { 1.0 } else { 0.0625 });
+    let params = AutoParams { time_limit_s: Some(limit), ..AutoParams::default() };
+    let observer = Listener::default();
+    let outcome = AutoStage::run(params, inputs(&graph, &system), &Context::new(1, None, &observer)).unwrap();
     let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
     assert!(outputs.is_timed() && mapping(&outputs).complete);
+    assert!(!soak() || begin.elapsed().as_secs_f64() < 1.5 * limit, "{:?}", begin.elapsed());
+    let plan = observer.lines.lock().unwrap().pop().unwrap();
+    assert!(
+        plan.starts_with(&format!("time limit {limit} s, at most: clusters 15 % of the limit, ")),
+        "{plan}"
+    );
 }
 
 #[test]

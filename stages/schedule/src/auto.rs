@@ -7,7 +7,7 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use hopmap_islands::{Candidate, Counts, Evolution, Exchange, Meter};
+use hopmap_islands::{Candidate, Counts, Evolution, Exchange, Meter, Phase, TimePlan};
 use hopmap_model::{Context, Error, seed_stream};
 use hopmap_random::{Pcg64, Rng, SeedableRng, index_below};
 use serde::{Deserialize, Serialize};
@@ -27,11 +27,13 @@ const MOST_EVALUATIONS: u64 = 1 << 21;
 const FEWEST_EVALUATIONS: u64 = 1 << 10;
 /// Default number of epochs of a search.
 const EPOCHS: u64 = 32;
-/// The epoch after which the first island attempts a proof, and the fraction of its budget for it.
+/// The epoch after which the first island attempts a proof.
 const PROOF_EPOCH: u64 = 1;
-const PROOF_SHARE: u64 = 4;
-/// The fraction of its budget that it spends before.
-const FIRST_EPOCH: u64 = 8;
+/// What an island spends its time on.
+const PLAN: &[Phase] = &[FIRST_EPOCH, PROOF, CYCLE];
+const FIRST_EPOCH: Phase = Phase::new("first epoch", 0.125, "the rest");
+const PROOF: Phase = Phase::new("proof on the first island", 0.25, "the rest");
+const CYCLE: Phase = Phase::new("cycle", 1.0 / 3.0, "the rest");
 /// Number of elite plans of an island.
 const ELITES: usize = 8;
 /// Initial and final temperature of a cycle, relative to the mean execution time.
@@ -43,8 +45,7 @@ const EQUALLY_LONG: u64 = 4;
 const MOST_DOUBLINGS: u64 = 4;
 /// Minimum proposals per task of a hot cycle; shorter cycles start cold and stay near their initial plan.
 const WORTH_HEAT: u64 = 100;
-/// The fraction of the remaining budget that a cycle may use, and its minimum number of proposals.
-const SHARE: u64 = 3;
+/// Minimum number of proposals of a cycle.
 const SHORTEST: u64 = 1024;
 
 /// Chooses the search strategy by itself.
@@ -86,6 +87,7 @@ impl Scheduler for AutoParams {
                 complete: true,
             });
         }
+        TimePlan::begin(PLAN).words(budget.time()).iter().for_each(|line| cx.log(line));
         let budget = budget.after(0, begin.elapsed());
         let default = default_evaluations(problem.tasks());
         let found = with_costs!(problem, |costs| {
@@ -122,10 +124,10 @@ struct Islands<'g, C> {
 impl<C: Costs> Islands<'_, C> {
     /// Branch and bound on a fraction of the remaining budget; a node counts as an evaluation.
     fn prove(&self, island: &mut Island, meter: &mut Meter<'_>) {
-        let time = meter.time_left().map(|time| time / PROOF_SHARE as u32);
+        let time = meter.time_left().map(|time| time.mul_f64(PROOF.share));
         let end = time.map(|time: Duration| Instant::now() + time);
         let stop = || self.cx.should_stop() || end.is_some_and(|end| Instant::now() >= end);
-        let nodes = if time.is_some() { meter.left() } else { meter.left() / PROOF_SHARE };
+        let nodes = if time.is_some() { meter.left() } else { PROOF.of(meter.left()) };
         let found = exact::search(self.context.costs.problem(), &island.best.solution, nodes, stop);
         island.bound = island.bound.max(found.lower_bound);
         island.receive(Candidate { cost: found.makespan, solution: found.best });
@@ -157,7 +159,7 @@ impl<C: Costs> Evolution for Islands<'_, C> {
             self.prove(island, meter);
         }
         // With a small budget, the first epoch leaves most of it to the proof and later epochs.
-        let first = if epoch < PROOF_EPOCH { meter.left() / FIRST_EPOCH } else { u64::MAX };
+        let first = if epoch < PROOF_EPOCH { FIRST_EPOCH.of(meter.left()) } else { u64::MAX };
         let end = meter.spent().saturating_add(self.epoch.min(first.max(1)));
         Ok(island.anneal(&self.context, end, meter) && !island.is_done())
     }
@@ -302,7 +304,7 @@ fn new_cycle<C: Costs>(
 ) -> Cycle {
     let tasks = context.costs.problem().tasks() as u64;
     let wanted = (FIRST_CYCLE * tasks) << (number / EQUALLY_LONG).min(MOST_DOUBLINGS);
-    let length = wanted.min((meter.outlook() / SHARE).max(SHORTEST));
+    let length = wanted.min(CYCLE.of(meter.outlook()).max(SHORTEST));
     let hot = if length >= WORTH_HEAT * tasks { HOT } else { COLD };
     Cycle::new(start, [hot * context.unit, COLD * context.unit], length)
 }

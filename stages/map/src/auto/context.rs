@@ -126,11 +126,7 @@ impl<'p> SearchContext<'p> {
     }
 
     /// Starts from mappings, unless none is better than the start so far.
-    pub(super) fn set_given_starts(
-        &mut self,
-        starts: Vec<Vec<u32>>,
-        differ: bool,
-    ) -> Result<(), ObjectiveError> {
+    pub(super) fn give_starts(&mut self, starts: Vec<Vec<u32>>, differ: bool) -> Result<(), ObjectiveError> {
         let Some(best) = starts.iter().min_by_key(|start| self.problem.cost(start)) else { return Ok(()) };
         if self.is_better(best) {
             let warm = self.find_warm(best)?;
@@ -142,7 +138,7 @@ impl<'p> SearchContext<'p> {
     /// Starts of an island.
     pub(super) fn given_starts(&self, island: u32) -> Option<&GivenStarts> {
         let each = UNSEEDED_ISLAND[usize::from(self.movable.len() >= MANY_RANKS)];
-        self.given_starts.as_ref().filter(|given_starts| !given_starts.differ || island % each != each - 1)
+        self.given_starts.as_ref().filter(|given| !given.differ || island % each != each - 1)
     }
 
     /// Finds the temperature at which about a quarter of all proposals are accepted and change the cost by
@@ -227,11 +223,11 @@ mod tests {
         let problem = dense(size, |a, b| u64::from(a.abs_diff(b) == 1), |a, b| a.abs_diff(b) as f64);
         let mut context = SearchContext::new(&problem, 4, None, || problem.linear()).unwrap().unwrap();
         let worse = problem.random([7; 32]);
-        context.set_given_starts(vec![worse.clone()], true).unwrap();
+        context.give_starts(vec![worse.clone()], true).unwrap();
         assert!(context.given_starts(0).is_none());
         context.start = problem.random([8; 32]);
         let linear = problem.linear();
-        context.set_given_starts(vec![worse, linear.clone()], true).unwrap();
+        context.give_starts(vec![worse, linear.clone()], true).unwrap();
         assert_eq!(context.given_starts(2).unwrap().of(1).next(), Some(&linear));
         assert!(context.given_starts(3).is_none());
     }

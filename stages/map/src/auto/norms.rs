@@ -13,13 +13,12 @@ use serde::{Deserialize, Serialize};
 use super::context::SearchContext;
 use super::population::StepOutcome;
 use crate::moves::{Incumbent, sweep_within};
+use crate::plan::NORMS;
 
 /// Exponents of the stages, as powers of two. Every island omits one of the first two: stencils on trees need
 /// the sum, random programs do better without it. The stages of an island are equally long.
 const DOUBLINGS: [u32; 4] = [0, 1, 3, 5];
 const STAGES: [[usize; 3]; 2] = [[0, 2, 3], [1, 2, 3]];
-/// Fraction of the budget of an island for the chain; the rest searches the maximum itself.
-const SHARE: f64 = 0.7;
 /// Temperature at the end of the chain, in units of that at its start.
 const COLD: f64 = 1e-3;
 
@@ -64,8 +63,35 @@ impl Chain {
     ) -> Result<StepOutcome, ObjectiveError> {
         loop {
             self.update_progress(meter);
-            let stage = Stage::new(context, &self.stages, self.progress);
-            let outcome = self.run_stage(context, stage, random, end, meter, incumbent)?;
+            let last = self.stages.len() - 1;
+            let end_of = |stage: usize| (stage + 1) as f64 / (last + 1) as f64;
+            let stage = (0..last).find(|&stage| self.progress < end_of(stage)).unwrap_or(last);
+            let norm = &context.norms[self.stages[stage]];
+            let mut assignment = Assignment::new(norm.problem, &self.slots)?;
+            let mut best = Incumbent::new(assignment.cost(), self.slots.clone());
+            let outcome = loop {
+                self.update_progress(meter);
+                if self.progress >= 1.0 {
+                    break Some(StepOutcome::Finished);
+                } else if self.progress >= end_of(stage) {
+                    break None;
+                } else if meter.spent() >= end {
+                    break Some(StepOutcome::Unfinished);
+                }
+                let temperature = self.warmth * norm.hot * libm::pow(COLD, self.progress);
+                let before = best.best.cost;
+                let (ranks, acceptance) = (&norm.movable, &context.acceptance);
+                let swept =
+                    sweep_within(meter, &mut assignment, ranks, temperature, acceptance, random, &mut best);
+                if stage == last && best.best.cost < before {
+                    incumbent.offer(context.problem, &best.best.solution);
+                    meter.record(incumbent.best.cost);
+                }
+                if swept.is_none() {
+                    break Some(StepOutcome::Stopped);
+                }
+            };
+            self.slots.copy_from_slice(assignment.slots());
             incumbent.offer(context.problem, &self.slots);
             if let Some(outcome) = outcome {
                 return Ok(outcome);
@@ -73,66 +99,11 @@ impl Chain {
         }
     }
 
-    /// Sweeps until the end of a stage, which has none.
-    fn run_stage(
-        &mut self,
-        context: &SearchContext<'_>,
-        Stage { norm, is_last, end: stage_end }: Stage<'_>,
-        random: &mut Pcg64,
-        end: u64,
-        meter: &mut Meter<'_>,
-        incumbent: &mut Incumbent,
-    ) -> Result<Option<StepOutcome>, ObjectiveError> {
-        let mut assignment = Assignment::new(norm.problem, &self.slots)?;
-        let mut best = Incumbent::new(assignment.cost(), self.slots.clone());
-        let outcome = loop {
-            self.update_progress(meter);
-            if self.progress >= 1.0 {
-                break Some(StepOutcome::Finished);
-            } else if self.progress >= stage_end {
-                break None;
-            } else if meter.spent() >= end {
-                break Some(StepOutcome::Unfinished);
-            }
-            let temperature = self.warmth * norm.hot * libm::pow(COLD, self.progress);
-            let before = best.best.cost;
-            let (ranks, acceptance) = (&norm.movable, &context.acceptance);
-            let swept =
-                sweep_within(meter, &mut assignment, ranks, temperature, acceptance, random, &mut best);
-            if is_last && best.best.cost < before {
-                incumbent.offer(context.problem, &best.best.solution);
-                meter.record(incumbent.best.cost);
-            }
-            if swept.is_none() {
-                break Some(StepOutcome::Stopped);
-            }
-        };
-        self.slots.copy_from_slice(assignment.slots());
-        Ok(outcome)
-    }
-
     /// Updates the progress, unless the speed of a search that was resumed is not known yet.
     fn update_progress(&mut self, meter: &Meter<'_>) {
         let (spent, outlook) = (meter.spent() as f64, meter.outlook() as f64);
         if outlook > 0.0 {
-            self.progress = spent / (SHARE * (spent + outlook));
+            self.progress = spent / (NORMS.share * (spent + outlook));
         }
-    }
-}
-
-/// A stage of a chain.
-struct Stage<'c> {
-    norm: &'c SearchContext<'c>,
-    is_last: bool,
-    /// The fraction of the chain at which it ends.
-    end: f64,
-}
-
-impl<'c> Stage<'c> {
-    fn new(context: &'c SearchContext<'_>, stages: &[usize], progress: f64) -> Self {
-        let last = stages.len() - 1;
-        let end_of = |number: usize| (number + 1) as f64 / (last + 1) as f64;
-        let number = (0..last).find(|&number| progress < end_of(number)).unwrap_or(last);
-        Self { norm: &context.norms[stages[number]], is_last: number == last, end: end_of(number) }
     }
 }

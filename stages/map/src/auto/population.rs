@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::context::SearchContext;
 use crate::moves::{Incumbent, descend, sweep_within};
+use crate::plan::{EXPLORATION, POPULATION};
 use crate::tabu::SearchState;
 
 /// Minimum effective fraction of the population after a step, which limits the step.
@@ -18,8 +19,6 @@ const SHORTEST_STEP: f64 = 0.002;
 const FROZEN: f64 = 0.002;
 /// Lowest temperature, in units of the smallest possible change.
 const COLDEST: f64 = 0.1;
-/// Evaluations of the final tabu search as a fraction of those of annealing.
-const EXPLORING_SHARE: u64 = 4;
 /// Bisection steps for the length of a step.
 const HALVINGS: usize = 30;
 
@@ -131,7 +130,7 @@ impl<'p> Population<'p> {
             return;
         }
         let annealed = self.steps * self.sweeps * ranks * self.placed().len() as u64;
-        let end = meter.spent().saturating_add(annealed / EXPLORING_SHARE);
+        let end = meter.spent().saturating_add(EXPLORATION.of(annealed));
         let Some(best) = self.placed().iter().min_by_key(|member| member.cost()).cloned() else { return };
         let mut seed = [0; 32];
         random.fill_bytes(&mut seed);
@@ -275,9 +274,6 @@ const EXPECTED_RANKS: f64 = 100.0;
 /// Work of a population in multiples of the previous one, and of the last one at most. An interrupted search
 /// has the result of the previous population; a larger population is better than several small ones.
 const GROWTH: u64 = 8;
-/// Maximum planned fraction of the budget of a population or cycle, as the number of steps and the speed are
-/// estimates.
-pub(super) const SAFE: f64 = 0.9;
 
 /// Evaluations of an island without limits.
 pub(super) fn default_evaluations(movable: u64) -> u64 {
@@ -312,7 +308,7 @@ impl Plan {
 
     /// Plans the next population for the remaining evaluations; `None` if they are too few.
     pub(super) fn next(&mut self, ranks: u64, left: u64) -> Option<Size> {
-        let affordable = (left as f64 * SAFE / (ranks * self.steps) as f64) as u64;
+        let affordable = (left as f64 * POPULATION.share / (ranks * self.steps) as f64) as u64;
         if affordable < FIRST_WORK / 2 {
             return None;
         }
