@@ -24,7 +24,7 @@ use crate::source::Problems;
 use crate::verdict::{self, AcceptedMetrics, GateStatus, Judged, Verdict};
 
 /// What to judge gates by.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct GateArguments {
     /// Baseline of the gates [default: NAME.accepted.json next to the pipeline file].
     #[arg(long, value_name = "FILE")]

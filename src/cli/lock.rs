@@ -73,7 +73,7 @@ fn said(written: bool, lock: &Lock, place: &Path, output: Output) {
 }
 
 /// What `run` does with a lock file.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[expect(clippy::option_option, reason = "given or not, with a file or without")]
 pub(crate) struct LockArguments {
     /// Write the lock file after a complete run [default of FILE: next to the pipeline file].

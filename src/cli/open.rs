@@ -25,7 +25,7 @@ use crate::source::Source;
 const MOST_BYTES: u64 = 64 << 20;
 
 /// A pipeline and its parameters.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct PipelineArguments {
     /// Pipeline file, or the name of a bundled pipeline such as `place`.
     pub(crate) pipeline: String,
@@ -35,7 +35,7 @@ pub(crate) struct PipelineArguments {
 }
 
 /// Where results are kept.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub(crate) struct StoreArguments {
     /// Folder of the store [default: .hopmap next to the pipeline file or in a folder above].
     #[arg(long, value_name = "DIR")]
@@ -132,11 +132,6 @@ impl StoreArguments {
         })
     }
 
-    /// The store that is named, as seen from the working directory.
-    pub(crate) fn named(&self, working: &Path) -> Option<String> {
-        self.store.as_ref().map(|store| working.join(store).to_string_lossy().into_owned())
-    }
-
     /// Whether a store is named.
     pub(crate) fn is_named(&self) -> bool {
         self.store.is_some()
@@ -193,7 +188,7 @@ fn normal(path: &Path) -> PathBuf {
 }
 
 /// How long to wait.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct WaitArguments {
     /// Wait up to TIME, such as 10m, while another process has locked the store [default: exit at once, with status 75].
     #[arg(long, value_name = "TIME", value_parser = duration)]

@@ -17,7 +17,8 @@ use serde::Serialize;
 use super::named::is_in_store;
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result, errors};
-use super::written;
+use super::run::Request;
+use super::written::{self, PipelineFile};
 use crate::rank_order::RankOrderFile;
 use hosts::{Hosts, check_slots};
 
@@ -165,19 +166,15 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let _lock = written::lock(&out)?;
     let lines = hosts[..job.hosts].iter().map(|host| format!("{host}:{gpus}\n"));
     let text: String = std::iter::once("# hosts in their present order\n".to_owned()).chain(lines).collect();
-    let file = out.join(PIPELINE);
     let pipeline = RankOrderFile { is_slurm, ..pipeline(arguments, &hosts, &job, &working) };
-    written::write(&file, &pipeline.text())?;
+    let file = PipelineFile::write(out.join(PIPELINE), &pipeline.text(), &arguments.store)?;
     let own: Vec<_> = RESULTS.map(|name| (name, None)).into_iter().chain([(PRESENT, Some(&*text))]).collect();
-    written::save(&file, &arguments.store, &own)?;
-    let store = arguments.store.named(&working);
-    let options: Vec<&str> =
-        store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
+    file.save(&own)?;
     let quiet = Output::new(false, !output.is_talkative());
-    let exit = written::run(&file, &options, None, quiet)?;
+    let exit = file.run(&Request { no_report: true, ..Request::default() }, quiet)?;
     if exit != Exit::Done {
         // The run has said on standard error what failed.
-        output.json(&errors(&[NoAnswer { path: shown(&file) }.into()]));
+        output.json(&errors(&[NoAnswer { path: shown(file.path()) }.into()]));
     }
     if exit == Exit::Done {
         conclude(arguments, &file, job.hosts, &pipeline, output)?;
@@ -326,15 +323,14 @@ struct GroupLevel {
 /// Says what came out.
 fn conclude(
     arguments: &Arguments,
-    file: &Path,
+    file: &PipelineFile<'_>,
     hosts: usize,
     pipeline: &RankOrderFile,
     output: Output,
 ) -> Result<()> {
-    let store = &arguments.store;
-    let mapping = |cell: &str| written::newest::<Mapping>(file, store, cell);
-    let seconds = |cell: &str| written::newest::<Prediction>(file, store, cell);
-    let groups = |cell: &str| written::newest::<Metrics>(file, store, cell);
+    let mapping = |cell: &str| file.newest::<Mapping>(cell);
+    let seconds = |cell: &str| file.newest::<Prediction>(cell);
+    let groups = |cell: &str| file.newest::<Metrics>(cell);
     let (Some(present), Some(cheapest), Some(better)) =
         (mapping("present")?, mapping("cheapest")?, mapping(pipeline.better())?)
     else {
@@ -348,7 +344,7 @@ fn conclude(
     let (Some(now), Some(then)) = (groups("groups-present")?, groups(&of("groups"))?) else {
         return Ok(());
     };
-    let Some(machine) = written::newest::<SystemGraph>(file, store, "machine")? else { return Ok(()) };
+    let Some(machine) = file.newest::<SystemGraph>("machine")? else { return Ok(()) };
     let over_best = |mapping: &Mapping| {
         let [cost, least] =
             [mapping, &cheapest].map(|mapping| mapping.metrics.get("F").copied().unwrap_or(0.0));
@@ -374,7 +370,10 @@ fn conclude(
         better: order,
     };
     output.json(&answer);
-    answer.sentences(&file.with_file_name(pipeline.hosts_file())).iter().for_each(|line| output.line(line));
+    answer
+        .sentences(&file.path().with_file_name(pipeline.hosts_file()))
+        .iter()
+        .for_each(|line| output.line(line));
     Ok(())
 }
 

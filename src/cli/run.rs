@@ -28,13 +28,13 @@ use crate::archive::ImportedProject;
 use crate::engine::{
     self, Limits, RunReport, Settled, State, Store, StoreError, Writer, check_saves, missing_programs,
 };
-use crate::lock::{Lock, Request};
+use crate::lock::{self, Lock};
 use crate::pipeline::{Cell, Pipeline, bytes};
 use crate::report;
 use crate::source::Problems;
 
 /// Arguments of `run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
   hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     memory: Option<u64>,
     /// Time limit of the whole run: searches then return their best solution so far.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
-    pub(super) deadline: Option<Duration>,
+    deadline: Option<Duration>,
     /// Search no placement that cannot gain this much of the run time, such as 2%, as a stage predict/bound knows it.
     #[arg(long, value_name = "GAIN", value_parser = gain, allow_hyphen_values = true)]
     worth: Option<f64>,
@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
     allow_programs: bool,
     /// Whether hopmap wrote the pipeline for this call: the user has typed its commands.
     #[arg(skip)]
-    pub(super) is_own: bool,
+    is_own: bool,
     #[command(flatten)]
     wait: WaitArguments,
     #[command(flatten)]
@@ -101,6 +101,29 @@ pub(super) fn gain(text: &str) -> Result<f64, String> {
         text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |text| (text.trim_end(), 0.01));
     let gain = number.parse::<f64>().map(|number| number * unit);
     gain.ok().filter(|gain| (0.0..=1.0).contains(gain)).ok_or_else(|| "give 2% or 0.02".to_owned())
+}
+
+/// How another command runs the pipeline that it wrote.
+#[derive(Debug, Default)]
+pub(super) struct Request {
+    /// Time of the whole run.
+    pub(super) deadline: Option<Duration>,
+    /// Gain below which no placement is searched.
+    pub(super) worth: Option<f64>,
+    /// Whether there is no HTML report.
+    pub(super) no_report: bool,
+}
+
+/// Runs a pipeline that hopmap wrote for this call.
+pub(super) fn own(
+    pipeline: PipelineArguments,
+    store: StoreArguments,
+    &Request { deadline, worth, no_report }: &Request,
+    output: Output,
+) -> Result {
+    let arguments =
+        Arguments { pipeline, store, deadline, worth, no_report, is_own: true, ..Default::default() };
+    main(&arguments, output)
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
@@ -161,7 +184,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         engine::ended_otherwise(folder, report.seconds, report.exit_code())?;
     }
     if let Some(folder) = &report.folder {
-        Request { jobs: Some(limits.jobs), ..request.clone() }.write(folder).map_err(StoreError::from)?;
+        lock::Request { jobs: Some(limits.jobs), ..request.clone() }
+            .write(folder)
+            .map_err(StoreError::from)?;
     }
     if let Some(count) = arguments.keep_runs {
         engine::keep_runs(&store, &writer, count as usize)?;
@@ -195,7 +220,7 @@ fn has_bound(pipeline: &Pipeline) -> bool {
 /// What a run was asked for.
 struct Asked<'a> {
     arguments: &'a Arguments,
-    request: Request,
+    request: lock::Request,
     pipeline: Pipeline,
     locked: Option<Lock>,
 }

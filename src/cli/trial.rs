@@ -14,8 +14,8 @@ use super::hosts::{HostArguments, Hosts};
 use super::job::End;
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
-use super::run::{gain, some_time};
-use super::written;
+use super::run::{Request, gain, some_time};
+use super::written::{self, PipelineFile};
 use crate::pipeline::{is_name, literal};
 
 /// The pipeline file in the folder of the results, its stage that measures, and its other stages.
@@ -95,13 +95,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let text = pipeline(arguments, &placements, &working, output)?;
     let out = working.join(&arguments.out);
     let _lock = written::lock(&out)?;
-    let file = out.join(FILE);
-    written::write(&file, &text)?;
-    let store = arguments.store.named(&working);
-    let options: Vec<&str> = store.iter().flat_map(|store| ["--store", store.as_str()]).collect();
-    let exit = written::run(&file, &options, end.map(End::left), output)?;
-    let found = written::newest_or_partial::<Trials>(&file, &arguments.store, STAGE)?;
-    let Some((trials, is_partial)) = found else { return Ok(exit) };
+    let file = PipelineFile::write(out.join(FILE), &text, &arguments.store)?;
+    let exit = file.run(&Request { deadline: end.map(End::left), ..Request::default() }, output)?;
+    let Some((trials, is_partial)) = file.newest_or_partial::<Trials>(STAGE)? else { return Ok(exit) };
     said(&trials, arguments.allow_failures).iter().for_each(|line| output.line(line));
     if exit == Exit::Done && is_partial && end.is_some_and(|end| end.is_of_job) {
         output.line("stopped early, because the job ends; the same command goes on in another job");

@@ -21,7 +21,8 @@ use hopmap_trials::{best, comparison, fails, gain as gain_of, rival};
 use super::job::End;
 use super::open::working_directory;
 use super::output::{Output, Result};
-use super::written;
+use super::run::Request;
+use super::written::{self, PipelineFile};
 use crate::engine::SHARE_OF_EXPERIMENTS;
 use crate::tune::{CHOOSE, TuneFile};
 pub(crate) use arguments::Arguments;
@@ -96,20 +97,16 @@ fn tune(
     if shares {
         output.note("the recorded ranks shared processors, which the bound leaves out: it ends nothing");
     }
-    let file = out.join(PIPELINE);
-    written::write(&file, &text)?;
+    let file = PipelineFile::write(out.join(PIPELINE), &text, &arguments.store)?;
     if let Some(hosts) = &hosts {
-        written::save(&file, &arguments.store, &[(RECORDED_HOSTS, Some(hosts))])?;
+        file.save(&[(RECORDED_HOSTS, Some(hosts))])?;
     }
-    let (worth, store) = (arguments.worth.to_string(), arguments.store.named(&working_directory()?));
     // The bound is on the whole run: a printed time of a part of it may gain more.
     let is_whole = arguments.time_after.is_none();
     let is_bounded = is_default_known && is_whole && tune.is_predictable && !shares && !arguments.force;
-    let worth = if is_bounded { vec!["--worth", &worth] } else { Vec::new() };
-    let store = store.iter().flat_map(|store| ["--store", store.as_str()]);
-    let options: Vec<&str> = worth.into_iter().chain(store).collect();
-    let exit = written::run(&file, &options, end.map(End::left), output)?;
-    let trials = written::newest_or_partial::<Trials>(&file, &arguments.store, "trial")?;
+    let worth = is_bounded.then_some(arguments.worth);
+    let exit = file.run(&Request { deadline: end.map(End::left), worth, no_report: false }, output)?;
+    let trials = file.newest_or_partial::<Trials>("trial")?;
     let is_partial = trials.as_ref().is_some_and(|(_, is_partial)| *is_partial);
     conclude(arguments, &file, (&tune, is_bounded), trials.map(|(trials, _)| trials), output)?;
     match exit {
@@ -153,9 +150,8 @@ fn check(arguments: &Arguments, place: &Place, out: &Path, prepare: Option<Strin
     if out.join(RECORDING).exists() {
         return Ok(());
     }
-    let file = out.join(PIPELINE);
-    written::write(&file, &tune_file(arguments, place, None, None, prepare, None)?.text())?;
-    written::check(&file)
+    let text = tune_file(arguments, place, None, None, prepare, None)?.text();
+    PipelineFile::write(out.join(PIPELINE), &text, &arguments.store).map(drop)
 }
 
 /// Whether predictions of the recorded program may end the work: not those of one that cannot be replayed, for which the error says why,
@@ -167,14 +163,13 @@ fn can_be_replayed(
     end: Option<End>,
     output: Output,
 ) -> Result<bool> {
-    let (file, store) = (out.join(PROGRAM), arguments.store.named(&working_directory()?));
-    written::write(&file, &tune.program_text())?;
-    let options: Vec<&str> =
-        store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
-    match written::run(&file, &options, end.map(End::left), Output::new(false, true))? {
+    let file = PipelineFile::write(out.join(PROGRAM), &tune.program_text(), &arguments.store)?;
+    let request = Request { deadline: end.map(End::left), no_report: true, worth: None };
+    match file.run(&request, Output::new(false, true))? {
         Exit::Done => {
-            let program = written::newest_record(&file, &arguments.store, ("program", Program::KIND))?;
-            let Some((_, record, _)) = program else { return Ok(false) };
+            let Some((_, record, _)) = file.newest_record("program", Program::KIND)? else {
+                return Ok(false);
+            };
             let is_exact = !record.metrics.contains_key(APPROXIMATE);
             if !is_exact {
                 output.line("threads call MPI at the same time, or some communication is not replayed: candidates are compared by runs, without bound and predictions");
@@ -228,20 +223,19 @@ fn say_what_fits(arguments: &Arguments, recording: &Recording, end: Option<End>,
 /// Says what came out, in one sentence.
 fn conclude(
     arguments: &Arguments,
-    file: &Path,
+    file: &PipelineFile<'_>,
     (tune, is_bounded): (&TuneFile, bool),
     trials: Option<Trials>,
     output: Output,
 ) -> Result<()> {
-    let bound = written::newest::<Metrics>(file, &arguments.store, "bound")?;
+    let bound = file.newest::<Metrics>("bound")?;
     let most = bound.and_then(|bound| bound.summary.get(MOST_GAIN).copied());
     if let Some(most) = most.filter(|most| is_bounded && *most < arguments.worth) {
         output.line(format!("no placement gains more than {:.1} %: leave it", 100.0 * most));
         return Ok(());
     }
     let predicted = |cell: &str| -> Result<Option<f64>> {
-        Ok(written::newest::<Prediction>(file, &arguments.store, cell)?
-            .map(|prediction| prediction.seconds()))
+        Ok(file.newest::<Prediction>(cell)?.map(|prediction| prediction.seconds()))
     };
     let Some(trials) = trials else {
         output.line("nothing was measured: the default placement stays");
@@ -290,18 +284,18 @@ fn conclude(
 }
 
 /// Writes the launch file of the best placement of a trial that was stopped early.
-fn leave_best(arguments: &Arguments, file: &Path, output: Output) -> Result<()> {
-    let Some(trials) = written::newest::<Trials>(file, &arguments.store, "trial")? else { return Ok(()) };
+fn leave_best(arguments: &Arguments, file: &PipelineFile<'_>, output: Output) -> Result<()> {
+    let Some(trials) = file.newest::<Trials>("trial")? else { return Ok(()) };
     let Some(best) =
         best(&trials, arguments.allow_failures).filter(|best| trials.mappings.first() != Some(best))
     else {
         output.line("stopped early: no placement is faster for certain so far; the same command goes on");
         return Ok(());
     };
-    let mapping = written::artifact::<Mapping>(file, &arguments.store, &best.digest)?;
+    let mapping = file.artifact::<Mapping>(&best.digest)?;
     let launch = launch_file(&mapping, &best.digest, arguments.launch, false).map_err(Failure::failed)?;
-    let path = file.with_file_name(BEST_SO_FAR);
-    written::save(file, &arguments.store, &[(BEST_SO_FAR, Some(&launch.text))])?;
+    let path = file.path().with_file_name(BEST_SO_FAR);
+    file.save(&[(BEST_SO_FAR, Some(&launch.text))])?;
     let command = start_command(&launch.command, &shown(&path));
     output.line(format!("stopped early: the best placement so far is `{command}`; the same command goes on"));
     Ok(())

@@ -2,9 +2,7 @@
 //! they replace nothing but what they wrote and nobody has changed.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use clap::{Args as _, FromArgMatches as _};
 use hopmap_artifact::{Codec, Folder};
 use hopmap_command::{Exit, Failure, holder, shown};
 use hopmap_durable::{DurableError, Lock, replace_file};
@@ -48,85 +46,101 @@ pub(crate) fn lock(folder: &Path) -> Result<Lock> {
     })
 }
 
-/// Writes a pipeline file. One that was edited, or that hopmap did not write, is not replaced.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    let digits = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
-    let is_own = |there: &[u8]| {
-        let there = std::str::from_utf8(there).ok().and_then(|there| there.strip_prefix(FIRST_LINE));
-        there.and_then(|there| there.split_once("\n\n")).is_some_and(|(found, text)| found == digits(text))
-    };
-    let text = format!("{FIRST_LINE}{}\n\n{text}", digits(text));
-    match std::fs::read(path) {
-        Ok(there) if there == text.as_bytes() => return Ok(()),
-        Ok(there) if is_own(&there) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        _ => return Err(Failure::usage(NotWritten { path: shown(path) })),
+/// A pipeline file in the folder of a command's results, and the store that has them.
+pub(crate) struct PipelineFile<'a> {
+    path: PathBuf,
+    store: &'a StoreArguments,
+}
+
+impl<'a> PipelineFile<'a> {
+    /// Writes the file, and checks it and the parameters of its stages. One that was edited, or that hopmap did not write, is not replaced.
+    pub(crate) fn write(path: PathBuf, text: &str, store: &'a StoreArguments) -> Result<Self> {
+        let digits = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
+        let is_own = |there: &[u8]| {
+            let there = std::str::from_utf8(there).ok().and_then(|there| there.strip_prefix(FIRST_LINE));
+            there
+                .and_then(|there| there.split_once("\n\n"))
+                .is_some_and(|(found, text)| found == digits(text))
+        };
+        let text = format!("{FIRST_LINE}{}\n\n{text}", digits(text));
+        let is_there = match std::fs::read(&path) {
+            Ok(there) if there == text.as_bytes() => true,
+            Ok(there) if is_own(&there) => false,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+            _ => return Err(Failure::usage(NotWritten { path: shown(&path) })),
+        };
+        if !is_there {
+            replace_file(&path, text.as_bytes()).map_err(Report::from)?;
+        }
+        let file = Self { path, store };
+        file.arguments().open()?;
+        Ok(file)
     }
-    Ok(replace_file(path, text.as_bytes()).map_err(Report::from)?)
-}
 
-/// Writes files beside a pipeline file, or removes those without a text, by the rule of its `save`.
-pub(crate) fn save(path: &Path, store: &StoreArguments, files: &[(&str, Option<&str>)]) -> Result<()> {
-    let arguments = PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new());
-    let pipeline = arguments.open()?;
-    let root = store.root(&arguments)?;
-    let mut writer = Writer::open(&root, &holder(&pipeline.name))?;
-    let mut store = Store::load(&root)?;
-    let files: Vec<_> = files.iter().map(|(name, text)| (path.with_file_name(name), *text)).collect();
-    Ok(engine::save_texts(&files, &pipeline, &mut store, &mut writer)?)
-}
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
 
-/// Checks a pipeline file, and the parameters of its stages.
-pub(crate) fn check(path: &Path) -> Result<()> {
-    PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new()).open().map(drop)
-}
+    fn arguments(&self) -> PipelineArguments {
+        PipelineArguments::new(self.path.to_string_lossy().into_owned(), Vec::new())
+    }
 
-/// Runs a pipeline file as `hopmap run` with these options does, until a deadline if there is one.
-pub(crate) fn run(path: &Path, options: &[&str], deadline: Option<Duration>, output: Output) -> Result {
-    let command = run::Arguments::augment_args(clap::Command::new("run").no_binary_name(true));
-    let words = options.iter().copied().map(Into::into).chain(["--".into(), path.as_os_str().to_owned()]);
-    let arguments = command.try_get_matches_from(words.collect::<Vec<std::ffi::OsString>>());
-    let arguments = arguments.and_then(|matches| run::Arguments::from_arg_matches(&matches));
-    let mut arguments = arguments.map_err(|error| Failure::usage(Report::msg(error.to_string())))?;
-    (arguments.is_own, arguments.deadline) = (true, deadline);
-    run::main(&arguments, output)
-}
+    fn open(&self) -> Result<(Pipeline, Store)> {
+        let arguments = self.arguments();
+        Ok((arguments.open()?, Store::load(&self.store.root(&arguments)?)?))
+    }
 
-/// The newest artifact of a kind that a cell gave; that of a run that was stopped early is one, too.
-pub(crate) fn newest<A: Codec>(path: &Path, store: &StoreArguments, cell: &str) -> Result<Option<A>> {
-    Ok(newest_or_partial(path, store, cell)?.map(|(artifact, _)| artifact))
-}
+    /// Runs it as `hopmap run` does.
+    pub(crate) fn run(&self, request: &run::Request, output: Output) -> Result {
+        run::own(self.arguments(), self.store.clone(), request, output)
+    }
 
-/// The same, and whether it is of a run that was stopped early.
-pub(crate) fn newest_or_partial<A: Codec>(
-    path: &Path,
-    store: &StoreArguments,
-    cell: &str,
-) -> Result<Option<(A, bool)>> {
-    let newest = newest_record(path, store, (cell, A::KIND))?;
-    Ok(newest.and_then(|(folder, _, is_partial)| Some((Folder::read(&folder).ok()?, is_partial))))
-}
+    /// Writes files beside it, or removes those without a text, by the rule of its `save`.
+    pub(crate) fn save(&self, files: &[(&str, Option<&str>)]) -> Result<()> {
+        let (pipeline, mut store) = self.open()?;
+        let mut writer = Writer::open(store.root(), &holder(&pipeline.name))?;
+        let files: Vec<_> =
+            files.iter().map(|(name, text)| (self.path.with_file_name(name), *text)).collect();
+        Ok(engine::save_texts(&files, &pipeline, &mut store, &mut writer)?)
+    }
 
-/// The folder and the record of the newest artifact of a kind that a cell gave, and whether it is of a run that was stopped early.
-pub(crate) fn newest_record(
-    path: &Path,
-    store: &StoreArguments,
-    (cell, kind): (&str, &str),
-) -> Result<Option<(PathBuf, OutputRecord, bool)>> {
-    let arguments = PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new());
-    let (pipeline, mut store) = (arguments.open()?, Store::load(&store.root(&arguments)?)?);
-    // What was observed by the run is what its results depend on.
-    store.trust_observations();
-    let planned = engine::plan(&pipeline, &mut store);
-    let key = pipeline.cells.iter().position(|other| other.id == cell);
-    let key = match key.and_then(|cell| planned.cells[cell].key.clone()) {
-        Some(key) => Some(key),
-        // Behind a search that was stopped early, and would go on, nothing is planned: what the last run gave counts.
-        None => key_of_last_run(&pipeline, &store, cell)?,
-    };
-    let Some((outputs, is_partial)) = key.and_then(|key| store.newest(&key)) else { return Ok(None) };
-    let record = outputs.values().find(|record| record.kind == kind).cloned();
-    Ok(record.map(|record| (store.artifact(&record.digest), record, is_partial)))
+    /// The newest artifact of a kind that a cell gave; that of a run that was stopped early is one, too.
+    pub(crate) fn newest<A: Codec>(&self, cell: &str) -> Result<Option<A>> {
+        Ok(self.newest_or_partial(cell)?.map(|(artifact, _)| artifact))
+    }
+
+    /// The same, and whether it is of a run that was stopped early.
+    pub(crate) fn newest_or_partial<A: Codec>(&self, cell: &str) -> Result<Option<(A, bool)>> {
+        let newest = self.newest_record(cell, A::KIND)?;
+        Ok(newest.and_then(|(folder, _, is_partial)| Some((Folder::read(&folder).ok()?, is_partial))))
+    }
+
+    /// The folder and the record of the newest artifact of a kind that a cell gave, and whether it is of a run that was stopped early.
+    pub(crate) fn newest_record(
+        &self,
+        cell: &str,
+        kind: &str,
+    ) -> Result<Option<(PathBuf, OutputRecord, bool)>> {
+        let (pipeline, mut store) = self.open()?;
+        // What was observed by the run is what its results depend on.
+        store.trust_observations();
+        let planned = engine::plan(&pipeline, &mut store);
+        let key = pipeline.cells.iter().position(|other| other.id == cell);
+        let key = match key.and_then(|cell| planned.cells[cell].key.clone()) {
+            Some(key) => Some(key),
+            // Behind a search that was stopped early, and would go on, nothing is planned: what the last run gave counts.
+            None => key_of_last_run(&pipeline, &store, cell)?,
+        };
+        let Some((outputs, is_partial)) = key.and_then(|key| store.newest(&key)) else { return Ok(None) };
+        let record = outputs.values().find(|record| record.kind == kind).cloned();
+        Ok(record.map(|record| (store.artifact(&record.digest), record, is_partial)))
+    }
+
+    /// An artifact in its store, by its digest.
+    pub(crate) fn artifact<A: Codec>(&self, digest: &str) -> Result<A> {
+        let (_, store) = self.open()?;
+        Folder::read(&store.artifact(digest)).map_err(Failure::failed)
+    }
 }
 
 /// The key of a cell in the last run of its pipeline.
@@ -136,11 +150,4 @@ fn key_of_last_run(pipeline: &Pipeline, store: &Store, cell: &str) -> Result<Opt
     let last = runs.iter().rev().find(|run| run.is_of(&id));
     let event = last.and_then(|run| run.stages.iter().rev().find(|event| event.cell == cell));
     Ok(event.and_then(|event| event.key.clone()))
-}
-
-/// An artifact in the store of a pipeline file, by its digest.
-pub(crate) fn artifact<A: Codec>(path: &Path, store: &StoreArguments, digest: &str) -> Result<A> {
-    let arguments = PipelineArguments::new(path.to_string_lossy().into_owned(), Vec::new());
-    let store = Store::load(&store.root(&arguments)?)?;
-    Folder::read(&store.artifact(digest)).map_err(Failure::failed)
 }

@@ -12,10 +12,11 @@ use super::arguments::Arguments;
 use super::file::{MACHINE, tune_file};
 use super::place::{Place, command_line};
 use super::step::{OutOfTime, keep, usage};
+use crate::cli::exec;
 use crate::cli::job::End;
-use crate::cli::open::working_directory;
 use crate::cli::output::{Output, Result};
-use crate::cli::{exec, written};
+use crate::cli::run::Request;
+use crate::cli::written::PipelineFile;
 use crate::pipeline::literal;
 use crate::tune::{MachineSource, TuneFile};
 
@@ -72,12 +73,10 @@ pub(super) fn machine(
 
 /// The machine of a pipeline that consists of nothing else. What its stages remark is heard.
 fn evaluated(arguments: &Arguments, out: &Path, tune: &TuneFile, output: Output) -> Result<SystemGraph> {
-    let (file, store) = (out.join(PIPELINE), arguments.store.named(&working_directory()?));
-    written::write(&file, &tune.machine_text())?;
-    let options: Vec<&str> =
-        store.iter().flat_map(|store| ["--store", store.as_str()]).chain(["--no-report"]).collect();
-    let exit = written::run(&file, &options, None, Output::new(false, !output.is_talkative()))?;
-    match written::newest::<SystemGraph>(&file, &arguments.store, "machine")? {
+    let file = PipelineFile::write(out.join(PIPELINE), &tune.machine_text(), &arguments.store)?;
+    let request = Request { no_report: true, ..Request::default() };
+    let exit = file.run(&request, Output::new(false, !output.is_talkative()))?;
+    match file.newest::<SystemGraph>("machine")? {
         Some(system) if exit == Exit::Done => Ok(system),
         _ => Err(Failure::new(if exit == Exit::Done { Exit::Failed } else { exit }, [])),
     }
