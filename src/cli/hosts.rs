@@ -17,26 +17,52 @@ use super::output::{Output, Result};
 pub(super) struct HostArguments {
     /// Hosts, such as node[1-8], or with the slots of each: a:8,b:4 [default: those of the Slurm, LSF, Grid Engine or PBS job].
     #[arg(long, value_name = "LIST")]
-    pub(super) hosts: Option<String>,
+    hosts: Option<String>,
     /// Host file of a launcher or batch system: host lists, `node1 slots=8`, a line for every slot.
     #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
-    pub(super) hosts_file: Option<PathBuf>,
+    hosts_file: Option<PathBuf>,
+}
+
+/// Options that name hosts and their slots, and say how many ranks run there.
+#[derive(Debug, Args)]
+pub(super) struct AllocationArguments {
+    #[command(flatten)]
+    hosts: HostArguments,
     /// Slots of each host: a number, or a list such as 8,4,4 [default: those of the hosts file, or the tasks per node of the job].
     #[arg(long, value_name = "COUNT", value_parser = slots)]
     slots: Option<Slots>,
+    /// Number of ranks [default: one for every slot].
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    ranks: Option<u32>,
 }
 
 fn slots(text: &str) -> std::result::Result<Slots, String> {
     text.parse().and_then(|slots: Slots| if slots.is_empty() { Err(SLOTS.to_owned()) } else { Ok(slots) })
 }
 
-impl HostArguments {
-    /// The hosts and their slots. None where nothing names hosts.
-    pub(super) fn hosts(&self, output: Output) -> Result<Option<Hosts>> {
-        let named = named(self.hosts.as_deref(), self.hosts_file.as_deref(), output)?;
-        let slots = self.slots.clone().unwrap_or_default();
-        named.map(|named| Hosts::new(named, &slots, self.hosts.is_some())).transpose()
+impl AllocationArguments {
+    /// The hosts that are named, else those of a mapping, else those of the job; and as many ranks as are given, as the mapping has, or
+    /// as there are slots.
+    pub(super) fn allocation(&self, mapping: Option<&Mapping>, output: Output) -> Result<Allocation> {
+        let is_named = self.hosts.hosts.is_some() || self.hosts.hosts_file.is_some();
+        let hosts = match mapping.filter(|_| !is_named) {
+            Some(mapping) => Hosts::of_mapping(mapping),
+            None => {
+                let slots = self.slots.clone().unwrap_or_default();
+                Hosts::new(self.hosts.named(output)?, &slots, self.hosts.hosts.is_some())?
+            }
+        };
+        let ranks = self.ranks.or(mapping.map(|mapping| mapping.ranks.len() as u32));
+        let ranks = ranks.map_or(hosts.slots(), u64::from);
+        hosts.check_room(ranks, "give fewer --ranks, more --slots or more hosts")?;
+        Ok(Allocation { hosts, ranks: u32::try_from(ranks).unwrap_or(u32::MAX) })
     }
+}
+
+/// Hosts, and the number of ranks that run on their slots.
+pub(super) struct Allocation {
+    pub(super) hosts: Hosts,
+    pub(super) ranks: u32,
 }
 
 /// Hosts as they are named.
@@ -49,8 +75,14 @@ pub(super) struct NamedHosts {
     pub(super) job: Option<BatchJob>,
 }
 
-/// The hosts of a list or a file, or those of the job; none where nothing names hosts.
-pub(super) fn named(list: Option<&str>, file: Option<&Path>, output: Output) -> Result<Option<NamedHosts>> {
+impl HostArguments {
+    /// The hosts of the list or the file, or those of the job.
+    pub(super) fn named(&self, output: Output) -> Result<NamedHosts> {
+        named(self.hosts.as_deref(), self.hosts_file.as_deref(), output)
+    }
+}
+
+fn named(list: Option<&str>, file: Option<&Path>, output: Output) -> Result<NamedHosts> {
     let named = match (list, file, BatchJob::of_environment()) {
         (Some(list), ..) => {
             let place = format!("hosts `{list}`");
@@ -72,7 +104,12 @@ pub(super) fn named(list: Option<&str>, file: Option<&Path>, output: Output) -> 
             NamedHosts { place, hosts, job: Some(job) }
         }
         (None, None, Some(Err(error))) => return refuse(error.to_string(), error.help),
-        (None, None, None) => return Ok(None),
+        (None, None, None) => {
+            return refuse(
+                "no hosts are given, and this is not a batch job",
+                "name them in their order with --hosts, such as 'node[1-8]', or with --hosts-file; or start hopmap in a job",
+            );
+        }
     };
     let (place, hosts) = (&named.place, &named.hosts);
     let all: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
@@ -81,7 +118,7 @@ pub(super) fn named(list: Option<&str>, file: Option<&Path>, output: Output) -> 
     }
     match hosts.is_empty() {
         true => refuse(format!("{place}: no hosts are given"), "for example node[1-8] or a,b,c"),
-        false => Ok(Some(named)),
+        false => Ok(named),
     }
 }
 
@@ -131,6 +168,15 @@ impl Hosts {
         Self { hosts, is_job: false }
     }
 
+    /// Refuses more ranks than there are slots.
+    pub(super) fn check_room(&self, ranks: u64, help: &str) -> Result<()> {
+        let (slots, hosts) = (self.slots(), self.hosts.len());
+        match ranks > slots {
+            true => refuse(format!("{ranks} ranks do not fit into {slots} slots of {hosts} hosts"), help),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn names(&self) -> Vec<String> {
         self.hosts.iter().map(|(name, _)| name.clone()).collect()
     }
@@ -166,7 +212,7 @@ mod tests {
 
     fn hosts(list: &str, count: &str) -> Option<Hosts> {
         let slots = if count.is_empty() { Slots::default() } else { slots(count).ok()? };
-        Hosts::new(named(Some(list), None, Output::new(false, true)).ok()??, &slots, true).ok()
+        Hosts::new(named(Some(list), None, Output::new(false, true)).ok()?, &slots, true).ok()
     }
 
     #[test]

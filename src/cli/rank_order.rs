@@ -14,13 +14,14 @@ use hopmap_model::{Mapping, Metrics, Prediction, SystemGraph};
 use miette::Diagnostic;
 use serde::Serialize;
 
+use super::hosts::{HostArguments, Hosts};
 use super::named::is_in_store;
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result, errors};
 use super::run::Request;
 use super::written::{self, PipelineFile};
 use crate::rank_order::RankOrderFile;
-use hosts::{Hosts, check_slots};
+use hosts::{check_slots, hosts};
 
 /// Names in the folder of the results.
 const PIPELINE: &str = "rank-order.toml";
@@ -56,6 +57,7 @@ struct NoAnswer {
 #[derive(Debug, Args)]
 #[command(
     allow_negative_numbers = true,
+    mut_arg("hosts", |hosts| hosts.help("Hosts in their present order, such as node[7,66,70,8]; those beyond the job are spares [default: those of the batch job]")),
     after_help = "\
 Frameworks such as Megatron-LM fix the groups of a rank, and torchrun starts the GPUs of a host as consecutive ranks. So the order of \
 the hosts is all that is left to choose. The cost is that of the bytes between hosts times the links that they pass: up to 16 \
@@ -77,12 +79,8 @@ pub(crate) struct Arguments {
     /// imported first: `hopmap exec topology/import -p path=FILE -p 'leave_out=["storage-*"]' --out network`.
     #[arg(long, value_name = "FILE")]
     topology: PathBuf,
-    /// Hosts in their present order, such as node[7,66,70,8]; those beyond the job are spares [default: those of the Slurm job].
-    #[arg(long, value_name = "LIST")]
-    hosts: Option<String>,
-    /// File with the hosts in their present order: a host list in every line, or a host file such as `node7 slots=8`.
-    #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
-    hosts_file: Option<PathBuf>,
+    #[command(flatten)]
+    hosts: HostArguments,
     /// Ranks on each host, at most 1024, and 262144 on all hosts [default: the slots in --hosts-file, the GPUs or tasks of the job, or 8].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     gpus: Option<u32>,
@@ -159,14 +157,13 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     if is_in_store(&out.join(PIPELINE)) {
         return refuse(format!("{} is in a store", shown(&out)), "name another folder with -o");
     }
-    let Hosts { names: hosts, gpus, is_slurm } =
-        Hosts::new(arguments.hosts.as_deref(), arguments.hosts_file.as_deref(), arguments.gpus, output)?;
-    let job = Job::new(arguments, &hosts, gpus)?;
-    check_slots(&working.join(&arguments.topology), &hosts, gpus)?;
+    let hosts = hosts(arguments.hosts.named(output)?, arguments.gpus, output)?;
+    let job = Job::new(arguments, &hosts)?;
+    check_slots(&working.join(&arguments.topology), &hosts)?;
     let _lock = written::lock(&out)?;
-    let lines = hosts[..job.hosts].iter().map(|host| format!("{host}:{gpus}\n"));
+    let lines = hosts.hosts[..job.hosts].iter().map(|(host, gpus)| format!("{host}:{gpus}\n"));
     let text: String = std::iter::once("# hosts in their present order\n".to_owned()).chain(lines).collect();
-    let pipeline = RankOrderFile { is_slurm, ..pipeline(arguments, &hosts, &job, &working) };
+    let pipeline = pipeline(arguments, &hosts, &job, &working);
     let file = PipelineFile::write(out.join(PIPELINE), &pipeline.text(), &arguments.store)?;
     let own: Vec<_> = RESULTS.map(|name| (name, None)).into_iter().chain([(PRESENT, Some(&*text))]).collect();
     file.save(&own)?;
@@ -192,11 +189,11 @@ struct Job {
 }
 
 impl Job {
-    fn new(arguments: &Arguments, hosts: &[String], gpus: u32) -> Result<Self> {
+    fn new(arguments: &Arguments, hosts: &Hosts) -> Result<Self> {
         let &Arguments { tp, cp, ep, pp, .. } = arguments;
-        let all = hosts.len() as u64 * u64::from(gpus);
+        let (count, gpus, all) = (hosts.hosts.len(), hosts.most(), hosts.slots());
         if gpus > MOST_GPUS || all > MOST_RANKS {
-            let problem = format!("{gpus} ranks on each of {} hosts are too many", hosts.len());
+            let problem = format!("{gpus} ranks on each of {count} hosts are too many");
             let help = format!("at most {MOST_GPUS} ranks on a host and {MOST_RANKS} in all can be ordered");
             return refuse(problem, help);
         }
@@ -206,8 +203,7 @@ impl Job {
             None if all.is_multiple_of(replica) => all / replica,
             None => {
                 let problem = format!(
-                    "{all} GPUs on {} hosts are not divisible by tp {tp} × cp {cp} × pp {pp} = {replica}",
-                    hosts.len()
+                    "{all} GPUs on {count} hosts are not divisible by tp {tp} × cp {cp} × pp {pp} = {replica}"
                 );
                 return refuse(problem, "give --dp, and the hosts that are left over are spares");
             }
@@ -223,22 +219,16 @@ impl Job {
                 "there is nothing to order: check the sizes and --bytes",
             );
         }
-        if ranks == 0 || ranks > all || !ranks.is_multiple_of(u64::from(gpus)) {
-            let problem = match ranks > all {
-                true => format!(
-                    "{ranks} ranks need {} hosts with {gpus} GPUs each, of which {} are given",
-                    ranks.div_ceil(u64::from(gpus)),
-                    hosts.len()
-                ),
-                false => format!("{ranks} ranks do not fill whole hosts with {gpus} GPUs each"),
-            };
-            return refuse(problem, "change the sizes of the groups, --gpus or the hosts");
+        let help = "change the sizes of the groups, --gpus or the hosts";
+        hosts.check_room(ranks, help)?;
+        if ranks == 0 || !ranks.is_multiple_of(u64::from(gpus)) {
+            return refuse(format!("{ranks} ranks do not fill whole hosts with {gpus} GPUs each"), help);
         }
         Ok(Self { dp: dp as u32, gpus, hosts: (ranks / u64::from(gpus)) as usize })
     }
 }
 
-fn pipeline(arguments: &Arguments, hosts: &[String], job: &Job, working: &Path) -> RankOrderFile {
+fn pipeline(arguments: &Arguments, hosts: &Hosts, job: &Job, working: &Path) -> RankOrderFile {
     let path = working.join(&arguments.topology);
     let uses = if Folder::open(&path).is_ok() { "stored/system-graph" } else { "topology/import" };
     let &Arguments { tp, cp, ep, pp, etp, .. } = arguments;
@@ -255,8 +245,8 @@ fn pipeline(arguments: &Arguments, hosts: &[String], job: &Job, working: &Path) 
     };
     RankOrderFile {
         topology: (uses, path.to_string_lossy().into_owned()),
-        hosts: host_list::compress(hosts),
-        host_count: hosts.len(),
+        hosts: host_list::compress(hosts.names()),
+        host_count: hosts.hosts.len(),
         gpus: job.gpus,
         sizes: sizes.chain(etp.map(|etp| ("etp", etp))).collect(),
         order: arguments.order.clone(),
@@ -265,7 +255,7 @@ fn pipeline(arguments: &Arguments, hosts: &[String], job: &Job, working: &Path) 
         link: (arguments.latency, arguments.bandwidth.clone()),
         inside: arguments.inside,
         present: PRESENT.to_owned(),
-        is_slurm: false,
+        is_slurm: hosts.is_job,
     }
 }
 

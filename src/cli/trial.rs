@@ -10,7 +10,7 @@ use hopmap_command::{Exit, Failure, refuse};
 use hopmap_model::{Mapping, Trials};
 use hopmap_trials::{comparisons, fails, rival, summary};
 
-use super::hosts::{HostArguments, Hosts};
+use super::hosts::{Allocation, AllocationArguments};
 use super::job::End;
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
@@ -31,7 +31,9 @@ const KNOWN: [&str; 3] = ["linear", "round-robin", "random"];
 
 /// Arguments of `trial`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    mut_arg("ranks", |ranks| ranks.help("Number of ranks of placements by name [default: that of the first mapping, or one for every slot]")),
+    after_help = "\
 A PLACEMENT is the folder of a mapping, NAME=FOLDER, or one of linear, round-robin and random on the hosts of --hosts, on those \
 of the first mapping, or on those of the job. The first placement is the baseline. Of several others, the best one is chosen, and measured again against \
 the baseline. DIR gets the pipeline file trial.toml: to change more, copy it, and use `hopmap run`.
@@ -39,7 +41,8 @@ the baseline. DIR gets the pipeline file trial.toml: to change more, copy it, an
 Examples:
   hopmap trial --hosts 'node[1-4]' --slots 4 linear round-robin -- ./app input.txt
   hopmap trial --deadline 10m --precision 2% linear placed=out/mapping -- ./app input.txt
-  hopmap trial --launch slurm --time-after 'Loop time of' linear a=out/a b=out/b -- lmp -in in.melt")]
+  hopmap trial --launch slurm --time-after 'Loop time of' linear a=out/a b=out/b -- lmp -in in.melt"
+)]
 pub(crate) struct Arguments {
     /// Placements: at least two.
     #[arg(required = true, value_name = "PLACEMENT")]
@@ -48,10 +51,7 @@ pub(crate) struct Arguments {
     #[arg(required = true, last = true, value_name = "PROGRAM")]
     program: Vec<String>,
     #[command(flatten)]
-    hosts: HostArguments,
-    /// Number of ranks of placements by name [default: that of the first mapping, or one for every slot].
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    ranks: Option<u32>,
+    allocation: AllocationArguments,
     /// Launcher of the program's MPI, such as open-mpi-4, open-mpi-5, open-mpi-hosts, mpich or slurm.
     #[arg(long, value_name = "NAME", default_value = "open-mpi-4")]
     launch: String,
@@ -250,26 +250,7 @@ fn machine(arguments: &Arguments, placements: &[Placement], output: Output) -> R
         Source::Folder(_, mapping) => Some(mapping),
         Source::Known(_) => None,
     });
-    let is_named = arguments.hosts.hosts.is_some() || arguments.hosts.hosts_file.is_some();
-    let hosts = match first.filter(|_| !is_named) {
-        Some(mapping) => Some(Hosts::of_mapping(mapping)),
-        None => arguments.hosts.hosts(output)?,
-    };
-    let Some(hosts) = hosts else {
-        return refuse(
-            "no hosts are given, and this is not a batch job",
-            "give them with --hosts 'node[1-4]' --slots 4",
-        );
-    };
-    let all = hosts.slots();
-    let ranks = arguments.ranks.or(first.map(|mapping| mapping.ranks.len() as u32));
-    let ranks = ranks.map_or(all, u64::from);
-    if ranks > all {
-        return refuse(
-            format!("{ranks} ranks do not fit into {all} slots"),
-            "give fewer --ranks or more hosts",
-        );
-    }
+    let Allocation { hosts, ranks } = arguments.allocation.allocation(first, output)?;
     let names: Vec<String> = hosts.names().iter().map(|host| literal(host)).collect();
     let (names, slots) = (names.join(", "), hosts.slots_text());
     Ok(format!(

@@ -4,8 +4,8 @@
 mod arguments;
 mod file;
 mod kept;
+mod launcher;
 mod machine;
-mod place;
 mod recording;
 mod step;
 
@@ -18,6 +18,7 @@ use hopmap_mpi_environment::LauncherKind;
 use hopmap_recording::Recording;
 use hopmap_trials::{best, comparison, fails, gain as gain_of, rival};
 
+use super::hosts::Allocation;
 use super::job::End;
 use super::open::working_directory;
 use super::output::{Output, Result};
@@ -28,8 +29,8 @@ use crate::tune::{CHOOSE, TuneFile};
 pub(crate) use arguments::Arguments;
 use file::{runs_time, tune_file};
 use kept::Kept;
+use launcher::check_cores;
 use machine::{Machine, is_to_measure, machine, objectives};
-use place::{Place, check_cores};
 use recording::{RECORDING, launched_s, record, recorded_hosts, run_time};
 use step::OutOfTime;
 
@@ -44,36 +45,36 @@ const LEAST_PAIRS: u64 = 6;
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let end = End::new(arguments.deadline);
     let out = working_directory()?.join(&arguments.out);
-    let place = Place::of(arguments, output)?;
+    let allocation = arguments.allocation.allocation(None, output)?;
     let _lock = written::lock(&out)?;
     let kept = Kept::new(&arguments.keep, &out)?;
     let restores = kept.as_ref().map(Kept::command).into_iter().chain(arguments.prepare.clone());
     let prepare = restores.reduce(|restore, own| format!("{restore} || exit\n{own}"));
-    check(arguments, &place, &out, prepare.clone())?;
+    check(arguments, &allocation, &out, prepare.clone())?;
     // A machine that is known, or a single host, may end all before the program has run.
-    let is_one = place.hosts.hosts.len() == 1 && !arguments.force;
+    let is_one = allocation.hosts.hosts.len() == 1 && !arguments.force;
     let is_early = is_one || !is_to_measure(arguments, &out);
-    let early = if is_early { Some(machine(arguments, &place, &out, end, output)?) } else { None };
+    let early = if is_early { Some(machine(arguments, &allocation, &out, end, output)?) } else { None };
     if let Some(Machine { nothing_to_place: Some(reason), .. }) = early.as_ref().filter(|_| !arguments.force)
     {
         output.line(reason);
         return Ok(Exit::Done);
     }
     kept.as_ref().map_or(Ok(()), Kept::put_aside)?;
-    let exit = tune(arguments, &place, early, prepare, (&out, end), output);
+    let exit = tune(arguments, &allocation, early, prepare, (&out, end), output);
     kept.as_ref().map_or(Ok(()), |kept| kept.restore().and_then(|()| kept.note_left()))?;
     exit
 }
 
 fn tune(
     arguments: &Arguments,
-    place: &Place,
+    allocation: &Allocation,
     early: Option<Machine>,
     prepare: Option<String>,
     (out, end): (&Path, Option<End>),
     output: Output,
 ) -> Result {
-    let exit = record(arguments, place, prepare.as_deref(), out, end, output)?;
+    let exit = record(arguments, allocation, prepare.as_deref(), out, end, output)?;
     if exit != Exit::Done {
         output.line("the recorded run failed: nothing is tuned");
         return Ok(exit);
@@ -81,12 +82,13 @@ fn tune(
     let recording = Recording::read(&out.join(RECORDING)).map_err(Failure::failed)?;
     let machine = match early {
         Some(machine) => machine,
-        None => machine(arguments, place, out, end, output)?,
+        None => machine(arguments, allocation, out, end, output)?,
     };
     say_what_fits(arguments, &recording, end, output);
-    let hosts = recorded_hosts(&recording, place, output);
+    let hosts = recorded_hosts(&recording, allocation, output);
     let recorded_hosts = hosts.as_ref().map(|_| RECORDED_HOSTS.to_owned());
-    let mut tune = tune_file(arguments, place, Some(&recording), recorded_hosts, prepare, launched_s(out))?;
+    let mut tune =
+        tune_file(arguments, allocation, Some(&recording), recorded_hosts, prepare, launched_s(out))?;
     (tune.machine, tune.objectives) = (machine.source, objectives(arguments, &machine.system, output)?);
     if !can_be_replayed(arguments, &tune, out, end, output)? {
         without_predictions(&mut tune)?;
@@ -121,7 +123,7 @@ fn tune(
 }
 
 /// Checks options before the program is recorded, which may take long: as a pipeline file, but for what a recording is needed for.
-fn check(arguments: &Arguments, place: &Place, out: &Path, prepare: Option<String>) -> Result<()> {
+fn check(arguments: &Arguments, allocation: &Allocation, out: &Path, prepare: Option<String>) -> Result<()> {
     if let Some(path) = arguments.topology.as_ref().filter(|path| !path.exists()) {
         return refuse(format!("`--topology {}` does not exist", shown(path)), "check the path");
     }
@@ -146,11 +148,11 @@ fn check(arguments: &Arguments, place: &Place, out: &Path, prepare: Option<Strin
             format!("give the program without it, and its options with --launcher '{launcher} …'"),
         );
     }
-    check_cores(arguments, place)?;
+    check_cores(arguments, allocation)?;
     if out.join(RECORDING).exists() {
         return Ok(());
     }
-    let text = tune_file(arguments, place, None, None, prepare, None)?.text();
+    let text = tune_file(arguments, allocation, None, None, prepare, None)?.text();
     PipelineFile::write(out.join(PIPELINE), &text, &arguments.store).map(drop)
 }
 

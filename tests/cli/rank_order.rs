@@ -286,10 +286,7 @@ fn what_is_no_job_is_one_message() {
             &["--hosts", "node[0-7]", "--tp", "8", "--pp", "3"],
             "64 GPUs on 8 hosts are not divisible by tp 8 × cp 1 × pp 3 = 24",
         ),
-        (
-            &["--hosts", "node[0-7]", "--tp", "8", "--dp", "9"],
-            "72 ranks need 9 hosts with 8 GPUs each, of which 8 are given",
-        ),
+        (&["--hosts", "node[0-7]", "--tp", "8", "--dp", "9"], "72 ranks do not fit into 64 slots of 8 hosts"),
         (&["--hosts", "node[0-7]", "--tp", "-8"], "invalid value '-8'"),
         // Memory grew with the square of the ranks of a host: 6.4 GB for 20,000.
         (

@@ -9,100 +9,74 @@ use hopmap_formats::host_list::{help_on_name, is_host_name};
 use hopmap_formats::host_names::HostNames;
 use hopmap_model::SystemGraph;
 
-use crate::cli::hosts::{NamedHosts, named};
+use crate::cli::hosts::{Hosts, NamedHosts};
 use crate::cli::output::{Output, Result};
 
 /// GPUs of a host, if nothing says how many.
 const USUAL_GPUS: u32 = 8;
 
-/// Hosts in their present order.
-pub(super) struct Hosts {
-    pub(super) names: Vec<String>,
-    /// Ranks on each of them.
-    pub(super) gpus: u32,
-    /// Whether they are those of a Slurm job.
-    pub(super) is_slurm: bool,
+/// The hosts of a list or a file, whose slots are the ranks of each, or those of the job with its GPUs or tasks.
+pub(super) fn hosts(named: NamedHosts, gpus: Option<u32>, output: Output) -> Result<Hosts> {
+    let NamedHosts { place, hosts, job } = named;
+    let slots = match &job {
+        Some(job) => slots_of_job(job, &place, gpus, output)?,
+        None => slots(&place, &hosts, gpus)?,
+    };
+    if let Some((name, _)) = hosts.iter().find(|(name, _)| !is_host_name(name)) {
+        return refuse(format!("{place}: `{}` is not a host name", name.escape_debug()), help_on_name(name));
+    }
+    let gpus = gpus.or(slots).unwrap_or(USUAL_GPUS);
+    let hosts = hosts.into_iter().map(|(name, _)| (name, gpus)).collect();
+    Ok(Hosts { hosts, is_job: job.as_ref().is_some_and(BatchJob::is_slurm) })
 }
 
-impl Hosts {
-    /// The hosts of a list or a file, whose slots are the ranks of each, or those of the job with its GPUs or tasks.
-    pub(super) fn new(
-        list: Option<&str>,
-        file: Option<&Path>,
-        gpus: Option<u32>,
-        output: Output,
-    ) -> Result<Self> {
-        let Some(NamedHosts { place, hosts, job }) = named(list, file, output)? else {
-            return refuse(
-                "no hosts are given, and this is not a batch job",
-                "name them in their present order: --hosts 'node[7,66,70,8]', or --hosts-file FILE",
-            );
-        };
-        let is_slurm = job.as_ref().is_some_and(BatchJob::is_slurm);
-        let slots = match &job {
-            Some(job) => Self::of_job(job, &place, gpus, output)?,
-            None => Self::slots(&place, &hosts, gpus)?,
-        };
-        let names: Vec<String> = hosts.into_iter().map(|(name, _)| name).collect();
-        match names.iter().find(|name| !is_host_name(name)) {
-            Some(name) => {
-                refuse(format!("{place}: `{}` is not a host name", name.escape_debug()), help_on_name(name))
-            }
-            None => Ok(Self { names, gpus: gpus.or(slots).unwrap_or(USUAL_GPUS), is_slurm }),
-        }
+/// The GPUs of every host of a job, or else its tasks, of which there often is one for a host. What contradicts is said.
+fn slots_of_job(job: &BatchJob, place: &str, given: Option<u32>, output: Output) -> Result<Option<u32>> {
+    let mut known = job.gpus.clone();
+    if job.has_tasks() && job.hosts.iter().any(|(_, tasks)| tasks.is_some_and(|tasks| tasks > 1)) {
+        let fewest = || Ok(job.hosts.iter().filter_map(|(_, tasks)| *tasks).min());
+        let tasks = given.map_or_else(|| slots(place, &job.hosts, None), |_| fewest())?;
+        known.extend(tasks.map(|tasks| (job.slots_of, tasks)));
     }
-
-    /// The GPUs of every host of a job, or else its tasks, of which there often is one for a host. What contradicts is said.
-    fn of_job(job: &BatchJob, place: &str, given: Option<u32>, output: Output) -> Result<Option<u32>> {
-        let mut known = job.gpus.clone();
-        if job.has_tasks() && job.hosts.iter().any(|(_, tasks)| tasks.is_some_and(|tasks| tasks > 1)) {
-            let fewest = || Ok(job.hosts.iter().filter_map(|(_, tasks)| *tasks).min());
-            let tasks = given.map_or_else(|| Self::slots(place, &job.hosts, None), |_| fewest())?;
-            known.extend(tasks.map(|tasks| (job.slots_of, tasks)));
-        }
-        let Some((variable, ranks)) = given.map(|given| ("--gpus", given)).or(known.first().copied()) else {
-            return Ok(None);
-        };
-        let others = known.iter().filter(|(_, other)| *other != ranks);
-        let but: String = others.map(|(name, other)| format!(", but {name} says {other}")).collect();
-        if given.is_none() || !but.is_empty() {
-            output.note(format_args!("ranks on every host: {ranks}, as {variable} says{but}"));
-        }
-        Ok(Some(ranks))
+    let Some((variable, ranks)) = given.map(|given| ("--gpus", given)).or(known.first().copied()) else {
+        return Ok(None);
+    };
+    let others = known.iter().filter(|(_, other)| *other != ranks);
+    let but = others.map(|(name, other)| format!(", but {name} says {other}")).collect::<Vec<_>>().concat();
+    if given.is_none() || !but.is_empty() {
+        output.note(format_args!("ranks on every host: {ranks}, as {variable} says{but}"));
     }
+    Ok(Some(ranks))
+}
 
-    /// The slots of every host, which have to suffice for the ranks if their number is given.
-    fn slots(place: &str, hosts: &[(String, Option<u32>)], gpus: Option<u32>) -> Result<Option<u32>> {
-        let known = |slots: Option<u32>| slots.unwrap_or(1);
-        let Some((first, slots)) = hosts.iter().min_by_key(|(_, slots)| known(*slots)) else {
-            return Ok(None);
-        };
-        let other = hosts.iter().find(|(_, other)| other != slots);
-        match (slots, gpus, other) {
-            (_, None, Some((other, of_other))) => refuse(
-                format!(
-                    "{place}: `{first}` has {} slots, but `{other}` has {}",
-                    known(*slots),
-                    known(*of_other)
-                ),
-                format!("every host of a job has as many ranks: give --gpus {}", known(*slots)),
-            ),
-            (Some(slots), Some(gpus), _) if *slots < gpus => refuse(
-                format!("{place} gives `{first}` {slots} slots, but --gpus is {gpus}"),
-                "omit --gpus to take the slots, or list the hosts without them",
-            ),
-            _ => Ok(*slots),
-        }
+/// The slots of every host, which have to suffice for the ranks if their number is given.
+fn slots(place: &str, hosts: &[(String, Option<u32>)], gpus: Option<u32>) -> Result<Option<u32>> {
+    let known = |slots: Option<u32>| slots.unwrap_or(1);
+    let Some((first, slots)) = hosts.iter().min_by_key(|(_, slots)| known(*slots)) else {
+        return Ok(None);
+    };
+    let other = hosts.iter().find(|(_, other)| other != slots);
+    match (slots, gpus, other) {
+        (_, None, Some((other, of_other))) => refuse(
+            format!("{place}: `{first}` has {} slots, but `{other}` has {}", known(*slots), known(*of_other)),
+            format!("every host of a job has as many ranks: give --gpus {}", known(*slots)),
+        ),
+        (Some(slots), Some(gpus), _) if *slots < gpus => refuse(
+            format!("{place} gives `{first}` {slots} slots, but --gpus is {gpus}"),
+            "omit --gpus to take the slots, or list the hosts without them",
+        ),
+        _ => Ok(*slots),
     }
 }
 
 /// Checks that the hosts of a stored topology have a slot for every rank. Imported ones get as many.
-pub(super) fn check_slots(topology: &Path, hosts: &[String], gpus: u32) -> Result<()> {
+pub(super) fn check_slots(topology: &Path, hosts: &Hosts) -> Result<()> {
     let Ok(system) = Folder::read::<SystemGraph>(topology) else { return Ok(()) };
     let known: Vec<(&str, u32)> =
         system.hosts().map(|(node, _, slots)| (system.nodes[node as usize].name.as_str(), slots)).collect();
     let names: HostNames = known.iter().map(|(name, _)| *name).collect();
-    let found = hosts.iter().filter_map(|host| names.find(host)).map(|index| known[index]);
+    let gpus = hosts.most();
+    let found = hosts.hosts.iter().filter_map(|(host, _)| names.find(host)).map(|index| known[index]);
     match found.into_iter().find(|(_, slots)| *slots < gpus) {
         None => Ok(()),
         Some((host, slots)) => refuse(
@@ -134,7 +108,7 @@ mod tests {
             let find =
                 |name: &str| all.iter().find(|(known, _)| *known == name).map(|known| known.1.to_owned());
             let job = BatchJob::of(find).unwrap().unwrap();
-            let ranks = Hosts::of_job(&job, "the list", given, Output::new(false, true));
+            let ranks = slots_of_job(&job, "the list", given, Output::new(false, true));
             assert_eq!(ranks.ok(), expected, "{variables:?}");
         }
     }

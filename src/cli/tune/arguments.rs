@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use hopmap_launchers::Launch;
 
-use crate::cli::hosts::HostArguments;
+use crate::cli::hosts::AllocationArguments;
 use crate::cli::open::StoreArguments;
 use crate::cli::run::{gain, some_time};
 
@@ -23,10 +23,7 @@ Examples:
   hopmap tune --launch slurm --time-after 'Loop time of' -- lmp -in in.melt")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    pub(super) hosts: HostArguments,
-    /// Number of ranks [default: one for every slot].
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) ranks: Option<u32>,
+    pub(super) allocation: AllocationArguments,
     /// Launcher of the program's MPI: open-mpi-4, open-mpi-5, open-mpi-hosts, mpich, intel-mpi, slurm, cray-slurm or cray-pals.
     #[arg(long, default_value = "open-mpi-4", value_parser = launch)]
     pub(super) launch: Launch,

@@ -7,8 +7,9 @@ use hopmap_formats::host_list;
 use hopmap_recording::Recording;
 
 use super::arguments::Arguments;
-use super::place::{Place, command_line};
+use super::launcher::command_line;
 use super::recording::{fits, run_time};
+use crate::cli::hosts::Allocation;
 use crate::cli::open::working_directory;
 use crate::cli::output::Result;
 use crate::engine::SHARE_OF_EXPERIMENTS;
@@ -32,7 +33,7 @@ pub(super) fn runs_time(arguments: &Arguments, recording: &Recording) -> Option<
 /// `launched_s` are the seconds from the start of the launcher of the recorded run to its end, if they are known.
 pub(super) fn tune_file(
     arguments: &Arguments,
-    place: &Place,
+    allocation: &Allocation,
     recording: Option<&Recording>,
     recorded_hosts: Option<String>,
     prepare: Option<String>,
@@ -66,11 +67,11 @@ pub(super) fn tune_file(
         folder: working_directory()?.to_string_lossy().into_owned(),
         launch: arguments.launch,
         launcher: arguments.launcher.clone(),
-        hosts: host_list::compress(place.hosts.names()),
-        slots: place.hosts.slots_text(),
+        hosts: host_list::compress(allocation.hosts.names()),
+        slots: allocation.hosts.slots_text(),
         machine,
         is_default_known: recorded_hosts.is_some()
-            && recording.is_some_and(|recording| fits(recording, &place.hosts)),
+            && recording.is_some_and(|recording| fits(recording, &allocation.hosts)),
         recorded_hosts,
         is_predictable: true,
         objectives: arguments.objectives.clone(),

@@ -10,9 +10,10 @@ use hopmap_model::{Link, SystemGraph};
 
 use super::arguments::Arguments;
 use super::file::{MACHINE, tune_file};
-use super::place::{Place, command_line};
+use super::launcher::{command_line, launcher};
 use super::step::{OutOfTime, keep, usage};
 use crate::cli::exec;
+use crate::cli::hosts::Allocation;
 use crate::cli::job::End;
 use crate::cli::output::{Output, Result};
 use crate::cli::run::Request;
@@ -34,22 +35,22 @@ pub(super) struct Machine {
 /// The machine, measured unless it is given or has been measured; with the slots of this call, if its file has none.
 pub(super) fn machine(
     arguments: &Arguments,
-    place: &Place,
+    allocation: &Allocation,
     out: &Path,
     end: Option<End>,
     output: Output,
 ) -> Result<Machine> {
-    let exit = measure_machine(arguments, place, out, end, output)?;
+    let exit = measure_machine(arguments, allocation, out, end, output)?;
     if exit != Exit::Done {
         return Err(Failure::new(exit, []));
     }
-    let mut tune = tune_file(arguments, place, None, None, None, None)?;
+    let mut tune = tune_file(arguments, allocation, None, None, None, None)?;
     let mut system = evaluated(arguments, out, &tune, output)?;
-    let ranks = place.ranks as usize;
+    let ranks = allocation.ranks as usize;
     if let MachineSource::File { slots: slots @ None, uses: "topology/import", .. } = &mut tune.machine
         && system.slots.len() < ranks
     {
-        *slots = Some(place.hosts.most());
+        *slots = Some(allocation.hosts.most());
         system = evaluated(arguments, out, &tune, output)?;
     }
     if system.slots.len() < ranks {
@@ -67,7 +68,7 @@ pub(super) fn machine(
             "give --latency and --bandwidth of its links, or leave --topology out to measure the machine",
         );
     }
-    let nothing_to_place = nothing_to_place(&system, place);
+    let nothing_to_place = nothing_to_place(&system, allocation);
     Ok(Machine { source: tune.machine, system, nothing_to_place })
 }
 
@@ -83,8 +84,8 @@ fn evaluated(arguments: &Arguments, out: &Path, tune: &TuneFile, output: Output)
 }
 
 /// Why no placement differs from another, if so: one rank, or a host whose slots are all equally far apart.
-fn nothing_to_place(system: &SystemGraph, place: &Place) -> Option<String> {
-    if place.ranks < 2 {
+fn nothing_to_place(system: &SystemGraph, allocation: &Allocation) -> Option<String> {
+    if allocation.ranks < 2 {
         return Some("one rank: there is nothing to place".to_owned());
     }
     let (costs, slots) = (system.costs(), system.slots.len() as u32);
@@ -130,7 +131,7 @@ pub(super) fn is_to_measure(arguments: &Arguments, out: &Path) -> bool {
 /// Measures the machine, unless it is given or measured.
 fn measure_machine(
     arguments: &Arguments,
-    place: &Place,
+    allocation: &Allocation,
     out: &Path,
     end: Option<End>,
     output: Output,
@@ -142,7 +143,7 @@ fn measure_machine(
     let staging = Staging::beside(&machine).map_err(Failure::failed)?;
     let unfinished = staging.path().join(MACHINE);
     let (launcher, folder) =
-        (command_line(place.launcher(arguments)?.iter()), unfinished.to_string_lossy().into_owned());
+        (command_line(launcher(arguments, allocation)?.iter()), unfinished.to_string_lossy().into_owned());
     output.note(format!(
         "measuring the machine: hopmap exec topology/probe --launcher {} -p calibrate=true",
         shell_word(&launcher)

@@ -10,15 +10,16 @@ use std::time::Instant;
 
 use hopmap_command::{Exit, Failure, shown};
 use hopmap_durable::{DurableError, Staging, replace_file};
+use hopmap_formats::host_names::short;
 use hopmap_process::{Cause, Limits, RunError, on_path, run};
 use hopmap_recording::{DESCRIPTION, Description, Recording};
 use miette::{Diagnostic, Report};
 use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
-use super::place::{Place, command_line, short};
+use super::launcher::{command_line, launcher};
 use super::step::{OutOfTime, keep, run_command};
-use crate::cli::hosts::Hosts;
+use crate::cli::hosts::{Allocation, Hosts};
 use crate::cli::job::End;
 use crate::cli::open::{on_interrupt, working_directory};
 use crate::cli::output::{Output, Result};
@@ -55,7 +56,7 @@ struct NotPrepared {
 /// Records the program, unless that is done. A recording that was interrupted does not count.
 pub(super) fn record(
     arguments: &Arguments,
-    place: &Place,
+    allocation: &Allocation,
     prepare: Option<&str>,
     out: &Path,
     end: Option<End>,
@@ -67,7 +68,7 @@ pub(super) fn record(
         arguments.program.iter().map(|word| word.replace(TRIAL_WORD, &folder_of_run)).collect();
     if recording.exists() {
         let description = Description::read(&recording.join(DESCRIPTION)).map_err(Failure::failed)?;
-        let launcher = place.launcher(arguments)?;
+        let launcher = launcher(arguments, allocation)?;
         let known = Origin::read(&recording);
         let now = Origin::of(arguments)?;
         let which = match known {
@@ -90,7 +91,7 @@ pub(super) fn record(
         let folder = shlex::try_quote(&folder_of_run).unwrap_or_default();
         run_prepare(&command.replace(TRIAL_WORD, &folder), end)?;
     }
-    let launcher = place.launcher(arguments)?;
+    let launcher = launcher(arguments, allocation)?;
     output.note(format!("recording {}", command_line(launcher.iter().chain(&program))));
     let staging = Staging::beside(&recording).map_err(Failure::failed)?;
     let unfinished = staging.path().join(RECORDING);
@@ -192,10 +193,14 @@ pub(super) fn run_time(recording: &Recording) -> Option<f64> {
 }
 
 /// The host of every recorded rank for `map/import`, if all are hosts of this call.
-pub(super) fn recorded_hosts(recording: &Recording, place: &Place, output: Output) -> Option<String> {
+pub(super) fn recorded_hosts(
+    recording: &Recording,
+    allocation: &Allocation,
+    output: Output,
+) -> Option<String> {
     let host_of = |host: &Option<String>| {
         let host = short(host.as_deref()?);
-        let known = place.hosts.hosts.iter().find(|(known, _)| short(known) == host);
+        let known = allocation.hosts.hosts.iter().find(|(known, _)| short(known) == host);
         known.map(|(known, _)| known.as_str())
     };
     let hosts: Option<Vec<&str>> = recording.processes.iter().map(|process| host_of(&process.host)).collect();

@@ -1,0 +1,61 @@
+//! The launcher of the ranks of `hopmap tune`.
+
+use hopmap_command::refuse;
+use hopmap_formats::host_names::short;
+use hopmap_launchers::{Launch, default_options};
+
+use super::arguments::Arguments;
+use crate::cli::hosts::Allocation;
+use crate::cli::output::Result;
+
+/// Rejects more slots on this host than it has cores where the launcher binds every rank to a core: it would end without a word.
+pub(super) fn check_cores(arguments: &Arguments, allocation: &Allocation) -> Result<()> {
+    // A batch system gives no more slots than cores, and may have bound this process to few of them.
+    let binds = matches!(arguments.launch, Launch::OpenMpi4 | Launch::OpenMpi5) && !allocation.hosts.is_job;
+    let cores = std::thread::available_parallelism().map_or(u32::MAX, |cores| cores.get() as u32);
+    let own = hopmap_mpi_environment::host_name();
+    let is_own = |name: &str| name == "localhost" || short(name) == short(&own);
+    match allocation.hosts.hosts.iter().find(|(name, slots)| binds && *slots > cores && is_own(name)) {
+        None => Ok(()),
+        Some((name, slots)) => refuse(
+            format!(
+                "`{name}` has {cores} cores, too few for {slots} slots: the rank files of Open MPI bind every rank to a core"
+            ),
+            format!("give --slots {cores}, or --launch open-mpi-hosts, which does not bind them"),
+        ),
+    }
+}
+
+/// The launcher and its options, under its default placement.
+pub(super) fn launcher(arguments: &Arguments, allocation: &Allocation) -> Result<Vec<String>> {
+    let hosts = if allocation.hosts.is_job { &[] } else { &allocation.hosts.hosts[..] };
+    let mut words = match &arguments.launcher {
+        None => vec![arguments.launch.program().to_owned()],
+        Some(text) => match shlex::split(text).filter(|words| !words.is_empty()) {
+            Some(words) => words,
+            None => {
+                return refuse(format!("`--launcher {text}` is not a command"), "quotes must be closed");
+            }
+        },
+    };
+    match default_options(arguments.launch, allocation.ranks, hosts) {
+        Some(options) => words.extend(options),
+        None => {
+            let launcher = arguments.launch.program();
+            return refuse(
+                format!(
+                    "`{launcher}` takes one number of ranks for all named hosts, and these have different numbers of slots"
+                ),
+                "start hopmap in a job of these hosts, or give as many --slots of each",
+            );
+        }
+    }
+    Ok(words)
+}
+
+pub(super) fn command_line<'a>(words: impl Iterator<Item = &'a String>) -> String {
+    words
+        .map(|word| shlex::try_quote(word).map_or_else(|_| word.clone(), Into::into))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
