@@ -1,11 +1,11 @@
 //! The stages, commands and artifact kinds of this build. The only file that lists them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use hopmap_artifact::{ArtifactError, Codec, Folder};
-use hopmap_command::CommandEntry;
+use hopmap_command::{CommandEntry, ParsedCommand};
 use hopmap_model::{
     Artifact, Context, Direction, Error, InputPath, Inputs, Library, Mapping, Measurements, OutOfRange,
     Outcome, Port, Stage, SystemGraph, TaskGraph, Value,
@@ -85,6 +85,12 @@ pub static COMMANDS: &[CommandEntry] = &[
         },
     ),
 ];
+
+/// The command `record` for every call of a program; `command` begins with its launcher.
+#[must_use]
+pub fn recorder(out: PathBuf, mpicc: Option<String>, command: Vec<String>) -> Box<dyn ParsedCommand> {
+    Box::new(hopmap_record::RecordCommand::of_events(out, mpicc, command))
+}
 
 /// All artifact kinds.
 pub static KINDS: &[KindEntry] = &entries! { KindEntry:

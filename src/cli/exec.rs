@@ -57,38 +57,60 @@ pub(crate) struct Arguments {
     /// Start the stage as MPI ranks with this command, such as "mpirun -n 4"; --jobs then sets the cores of each rank [default: 1].
     #[arg(long, value_name = "COMMAND")]
     launcher: Option<String>,
+}
+
+/// A stage to run.
+pub(super) struct Request<'a> {
+    pub(super) kind: &'a str,
+    /// Ports and artifacts.
+    pub(super) inputs: Vec<(String, String)>,
+    /// Names and values, in TOML or else as text.
+    pub(super) parameters: Vec<(String, String)>,
+    /// Folder of the artifact.
+    pub(super) out: &'a Path,
+    /// Cores.
+    pub(super) jobs: Option<u16>,
+    /// What starts the stage as MPI ranks.
+    pub(super) launcher: Option<&'a str>,
     /// When the stage has to deliver what it has.
-    #[arg(skip)]
     pub(super) end: Option<Instant>,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
-    let entry = find(&arguments.kind)?;
+    let Arguments { kind, inputs, parameters, out, jobs, launcher } = arguments;
+    let (inputs, parameters) = (pairs(inputs, "--in")?, pairs(parameters, "-p")?);
+    let launcher = launcher.as_deref();
+    run(&Request { kind, inputs, parameters, out, jobs: *jobs, launcher, end: None }, output)
+}
+
+/// Runs a stage.
+pub(super) fn run(request: &Request<'_>, output: Output) -> Result {
+    let entry = find(request.kind)?;
     let working = working_directory()?;
-    let inputs = inputs(entry, &arguments.inputs, &working)?;
-    let source = Source::new("-p", assignments(entry, &pairs(&arguments.parameters, "-p")?));
+    let inputs = inputs(entry, &request.inputs, &working)?;
+    let source = Source::new("-p", assignments(entry, &request.parameters));
     let folders = Folders::new(&working, &working);
-    let launcher = launcher(entry, arguments.launcher.as_deref())?;
-    let (configured, warnings) = configure_alone(&arguments.kind, entry, &source, &folders)?;
+    let launcher = launcher(entry, request.launcher)?;
+    let (configured, warnings) = configure_alone(request.kind, entry, &source, &folders)?;
     for warning in warnings {
         output.note(format!("warning: {} ({})", warning.message, warning.help.unwrap_or_default()));
     }
     consent::ask_for_files(&configured.commands(), inputs.iter().map(|input| input.path.as_path()))?;
-    let out = working.join(&arguments.out);
+    let out = working.join(request.out);
     check_place(entry, &out)?;
     let cancelled = on_interrupt()?;
     let observer = Notes { output, cancelled: &cancelled };
-    let place = Place {
-        end: arguments.end,
+    let place = Destination {
+        end: request.end,
         entry,
         out: &out,
         several: entry.ports(Direction::Out).count() > 1,
         output,
     };
     let is_feasible = match &launcher {
-        None => run_here(configured, &inputs, arguments.jobs, &place, &observer)?,
+        None => run_here(configured, &inputs, request.jobs, &place, &observer)?,
         Some(launcher) => {
-            let threads = arguments.jobs.map_or(1, usize::from);
+            let threads = request.jobs.map_or(1, usize::from);
             let launch =
                 Launch { launcher, entry, configured: &*configured, inputs, files: &[], threads, retries: 0 };
             run_launched(&launch, &place, &observer)?
@@ -129,7 +151,7 @@ fn run_here(
     configured: Box<dyn Configured>,
     inputs: &[TaskInput],
     jobs: Option<u16>,
-    place: &Place<'_>,
+    place: &Destination<'_>,
     observer: &Notes<'_>,
 ) -> Result<bool> {
     let jobs = jobs.map_or_else(all_cores, usize::from);
@@ -155,7 +177,7 @@ fn run_here(
 }
 
 /// Runs the stage as the processes that a launcher starts; returns whether a solution exists.
-fn run_launched(launch: &Launch<'_>, place: &Place<'_>, observer: &Notes<'_>) -> Result<bool> {
+fn run_launched(launch: &Launch<'_>, place: &Destination<'_>, observer: &Notes<'_>) -> Result<bool> {
     let work = Staging::new(place.scratch()).map_err(Report::new)?;
     let cx = Context::new(launch.threads, place.end, observer);
     let Launched { done, outputs } = engine::launch(launch, work.path(), &cx)?;
@@ -168,7 +190,7 @@ fn run_launched(launch: &Launch<'_>, place: &Place<'_>, observer: &Notes<'_>) ->
 }
 
 /// Where the outputs go.
-struct Place<'a> {
+struct Destination<'a> {
     /// When the stage has to deliver what it has.
     end: Option<Instant>,
     entry: &'static StageEntry,
@@ -177,7 +199,7 @@ struct Place<'a> {
     output: Output,
 }
 
-impl Place<'_> {
+impl Destination<'_> {
     /// A folder next to the result, so that large files are not copied.
     fn scratch(&self) -> &Path {
         self.out.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(self.out)
@@ -206,13 +228,13 @@ impl Place<'_> {
     }
 }
 
-fn inputs(entry: &'static StageEntry, given: &[String], working: &Path) -> Result<Vec<TaskInput>> {
+fn inputs(entry: &'static StageEntry, given: &[(String, String)], working: &Path) -> Result<Vec<TaskInput>> {
     let mut inputs = Vec::new();
     let mut connected: Vec<&str> = Vec::new();
-    for (name, path) in pairs(given, "--in")? {
+    for (name, path) in given {
         let known: Vec<&str> = entry.ports(Direction::In).map(|port| port.name).collect();
-        let Some(port) = entry.port(Direction::In, &name) else {
-            let help = match closest(&name, &known) {
+        let Some(port) = entry.port(Direction::In, name) else {
+            let help = match closest(name, &known) {
                 Some(meant) => format!("did you mean `{meant}`? inputs: {}", known.join(", ")),
                 None => format!("inputs: {}", known.join(", ")),
             };

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use clap::{Args as _, FromArgMatches as _};
 use hopmap_command::{Exit, Failure, refuse};
 use hopmap_durable::Staging;
 use hopmap_launchers::shell_word;
@@ -11,7 +10,7 @@ use hopmap_model::{Link, SystemGraph};
 use super::arguments::Arguments;
 use super::file::{MACHINE, tune_file};
 use super::launcher::{command_line, launcher};
-use super::step::{OutOfTime, keep, usage};
+use super::step::{OutOfTime, keep};
 use crate::cli::exec;
 use crate::cli::hosts::Allocation;
 use crate::cli::job::End;
@@ -142,22 +141,24 @@ fn measure_machine(
     }
     let staging = Staging::beside(&machine).map_err(Failure::failed)?;
     let unfinished = staging.path().join(MACHINE);
-    let (launcher, folder) =
-        (command_line(launcher(arguments, allocation)?.iter()), unfinished.to_string_lossy().into_owned());
+    let launcher = command_line(launcher(arguments, allocation)?.iter());
     output.note(format!(
         "measuring the machine: hopmap exec topology/probe --launcher {} -p calibrate=true",
         shell_word(&launcher)
     ));
+    let calibrate = Some(("calibrate".to_owned(), "true".to_owned()));
     // Quoted, or a name such as 1 would be a number.
-    let mpicc = arguments.mpicc.as_ref().map(|mpicc| format!("mpicc={}", literal(mpicc)));
-    let words = ["exec", "topology/probe", "--launcher", &launcher, "-p", "calibrate=true", "-o", &folder];
-    let words = words.into_iter().chain(mpicc.iter().flat_map(|mpicc| ["-p", mpicc]));
-    let probe = exec::Arguments::augment_args(clap::Command::new("exec")).try_get_matches_from(words);
-    let mut probe = probe
-        .and_then(|matches| exec::Arguments::from_arg_matches(&matches))
-        .map_err(|error| usage(&error))?;
-    probe.end = end.map(|end| end.at);
-    let measured = exec::main(&probe, Output::new(false, true));
+    let mpicc = arguments.mpicc.as_deref().map(|mpicc| ("mpicc".to_owned(), literal(mpicc)));
+    let probe = exec::Request {
+        kind: "topology/probe",
+        inputs: Vec::new(),
+        parameters: calibrate.into_iter().chain(mpicc).collect(),
+        out: &unfinished,
+        jobs: None,
+        launcher: Some(&launcher),
+        end: end.map(|end| end.at),
+    };
+    let measured = exec::run(&probe, Output::new(false, true));
     // What it has by then is a machine, too, but not all of it.
     OutOfTime::check(end, "the measurement of the machine")?;
     keep(measured, &unfinished, &machine)

@@ -23,6 +23,7 @@ use crate::cli::hosts::{Allocation, Hosts};
 use crate::cli::job::End;
 use crate::cli::open::{on_interrupt, working_directory};
 use crate::cli::output::{Output, Result};
+use crate::registry::recorder;
 
 /// Its folder in that of the results.
 pub(super) const RECORDING: &str = "recording";
@@ -95,13 +96,10 @@ pub(super) fn record(
     output.note(format!("recording {}", command_line(launcher.iter().chain(&program))));
     let staging = Staging::beside(&recording).map_err(Failure::failed)?;
     let unfinished = staging.path().join(RECORDING);
-    let folder = unfinished.to_string_lossy().into_owned();
-    let mut words = vec!["hopmap", "record", "--events", "-o", &folder];
-    words.extend(arguments.mpicc.iter().flat_map(|mpicc| ["--mpicc", mpicc]));
-    words.push("--");
-    words.extend(launcher.iter().chain(&program).map(String::as_str));
+    let words = launcher.into_iter().chain(program).collect();
+    let command = recorder(unfinished.clone(), arguments.mpicc.clone(), words);
     let begin = Instant::now();
-    let recorded = run_command(&words, end, output);
+    let recorded = run_command(&*command, end, output);
     if !matches!(recorded, Ok(Exit::Done)) {
         OutOfTime::check(end, "the recorded run")?;
     }

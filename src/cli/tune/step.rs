@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hopmap_command::{CommandEntry, Exit, Failure, Mistake, refuse, shown};
+use hopmap_command::{Exit, Failure, ParsedCommand, refuse, shown};
 use hopmap_durable::adopt_folder;
 use hopmap_model::Context;
 use miette::Diagnostic;
@@ -11,7 +11,6 @@ use crate::cli::exec;
 use crate::cli::job::End;
 use crate::cli::open::on_interrupt;
 use crate::cli::output::{Output, Result};
-use crate::registry::COMMANDS;
 
 /// The time was over before anything could be compared.
 #[derive(Debug, thiserror::Error, Diagnostic)]
@@ -36,20 +35,10 @@ impl OutOfTime {
     }
 }
 
-/// A command of the registry, with `hopmap` as the first word.
-pub(super) fn run_command(words: &[&str], end: Option<End>, output: Output) -> Result {
-    let hopmap = clap::Command::new("hopmap").subcommands(COMMANDS.iter().map(CommandEntry::definition));
-    let matches = hopmap.try_get_matches_from(words);
-    let command = matches
-        .and_then(|mut matches| CommandEntry::parse(COMMANDS, &mut matches))
-        .map_err(|error| usage(&error))?;
+pub(super) fn run_command(command: &dyn ParsedCommand, end: Option<End>, output: Output) -> Result {
     let cancelled = on_interrupt()?;
     let observer = exec::Notes { output, cancelled: &cancelled };
     Ok(command.run(&Context::new(1, end.map(|end| end.at), &observer), &mut std::io::sink())?.exit)
-}
-
-pub(super) fn usage(error: &clap::Error) -> Failure {
-    Mistake::new(error.to_string(), "`hopmap tune --help` lists the options").into()
 }
 
 /// Gives what a command has finished its name, unless somebody else has taken it meanwhile.

@@ -102,6 +102,13 @@ impl Command for RecordCommand {
 }
 
 impl RecordCommand {
+    /// Records every call, as `--events` does. `command` begins with a launcher.
+    #[must_use]
+    pub fn of_events(out: PathBuf, mpicc: Option<String>, command: Vec<String>) -> Self {
+        let (method, inside, cache, no_times) = (Method::Auto, false, None, false);
+        Self { out, method, inside, mpicc, cache, no_times, events: true, command }
+    }
+
     /// Executes the program in place of this process.
     fn inside(&self, cx: &Context<'_>, rank: Option<Rank>) -> Result<Answer, Failure> {
         let program = Program::find(&self.command[0]);
