@@ -126,7 +126,7 @@ enum Command {
     /// Measure a program under several placements.
     Trial(trial::Arguments),
     /// Find a faster placement of a program, and measure its gain.
-    Tune(tune::Arguments),
+    Tune(Box<tune::Arguments>),
     /// Say what the order of a training job's hosts costs, and find the best one.
     RankOrder(rank_order::Arguments),
     #[command(flatten)]

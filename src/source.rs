@@ -6,6 +6,7 @@ use std::fmt::{self, Display};
 use std::ops::Range;
 use std::sync::Arc;
 
+use hopmap_command::Mistake;
 use hopmap_model::InternalError;
 use hopmap_text::closest;
 use miette::{Diagnostic, LabeledSpan, NamedSource, Report, SourceCode};
@@ -213,6 +214,28 @@ pub struct LocatedProblem {
 }
 
 impl LocatedProblem {
+    /// The text that has it.
+    pub(crate) fn text(&self) -> &str {
+        self.source.text()
+    }
+
+    /// Its place in the text.
+    pub(crate) fn span(&self) -> &Range<usize> {
+        &self.problem.span
+    }
+
+    /// The same as a mistake in options of a command: in one, or in the values of several together.
+    pub(crate) fn mistake(&self, options: &[String]) -> Mistake {
+        let Problem { message, label, help, .. } = &self.problem;
+        let label = Some(label).filter(|_| !self.problem.is_unlabelled()).cloned();
+        let (message, together) = match options {
+            [option] => (format!("{option}: {message}"), None),
+            several => (message.clone(), Some(format!("check {}", several.join(", ")))),
+        };
+        let help: Vec<String> = label.into_iter().chain(help.clone()).chain(together).collect();
+        Mistake::new(message, if help.is_empty() { "see --help".to_owned() } else { help.join("; ") })
+    }
+
     /// File, line, problem and help in one line of text.
     #[must_use]
     pub fn one_line(&self) -> String {

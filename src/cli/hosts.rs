@@ -191,13 +191,10 @@ impl Hosts {
         self.hosts.iter().map(|(_, slots)| *slots).max().unwrap_or_default()
     }
 
-    /// The parameter with the slots of each: one number if all have as many.
-    pub(super) fn slots_text(&self) -> String {
-        let slots: Vec<String> = self.hosts.iter().map(|(_, slots)| slots.to_string()).collect();
-        match self.are_equal() {
-            true => slots[0].clone(),
-            false => format!("[{}]", slots.join(", ")),
-        }
+    /// The slots of each as a parameter: one number if all have as many.
+    pub(super) fn slots_of_each(&self) -> toml::Value {
+        let slots: Vec<u32> = self.hosts.iter().map(|(_, slots)| *slots).collect();
+        if self.are_equal() { slots[0].into() } else { slots.into() }
     }
 
     /// Whether all hosts have as many slots.
@@ -220,13 +217,13 @@ mod tests {
         let equal = hosts("n[1-2],m", "3").unwrap();
         assert_eq!(equal.names(), ["n1", "n2", "m"]);
         assert_eq!(
-            (equal.slots(), equal.most(), equal.slots_text(), equal.is_job),
-            (9, 3, "3".to_owned(), false)
+            (equal.slots(), equal.most(), equal.slots_of_each(), equal.is_job),
+            (9, 3, 3.into(), false)
         );
         for (list, slots) in [("n[1-2],m", "4,1,2"), ("n1:4,n2:1 m:2", ""), ("n1 4 n2 1 m 2", "")] {
             let uneven = hosts(list, slots).unwrap();
             assert_eq!((uneven.slots(), uneven.most(), uneven.are_equal()), (7, 4, false));
-            assert_eq!(uneven.slots_text(), "[4, 1, 2]");
+            assert_eq!(uneven.slots_of_each(), vec![4, 1, 2].into());
         }
         for (list, slots) in [
             ("n[1-", "1"),
@@ -252,7 +249,9 @@ mod tests {
             };
             let job = BatchJob::of(variable).unwrap().unwrap();
             let named = NamedHosts { place: String::new(), hosts: job.hosts.clone(), job: Some(job) };
-            Hosts::new(named, &slots.parse().unwrap(), false).ok().map(|hosts| hosts.slots_text())
+            Hosts::new(named, &slots.parse().unwrap(), false)
+                .ok()
+                .map(|hosts| hosts.slots_of_each().to_string())
         };
         assert_eq!(["", "2", "3,1"].map(|slots| job(slots).unwrap()), ["[4, 2]", "2", "[3, 1]"]);
         assert_eq!(job("4"), None);

@@ -1,12 +1,12 @@
 //! `hopmap rank-order`: what the present order of a training job's hosts costs, and a better one. It writes a pipeline file and runs
 //! it.
 
+mod arguments;
+mod file;
 mod hosts;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
-use hopmap_artifact::Folder;
 use hopmap_command::{Exit, refuse, shown};
 use hopmap_formats::host_list;
 use hopmap_launchers::shell_word;
@@ -14,18 +14,17 @@ use hopmap_model::{Mapping, Metrics, Prediction, SystemGraph};
 use miette::Diagnostic;
 use serde::Serialize;
 
-use super::hosts::{HostArguments, Hosts};
 use super::named::is_in_store;
-use super::open::{StoreArguments, working_directory};
+use super::open::working_directory;
 use super::output::{Output, Result, errors};
 use super::run::Request;
 use super::written::{self, PipelineFile};
-use crate::rank_order::RankOrderFile;
+pub(crate) use arguments::Arguments;
+use file::{Job, PRESENT};
 use hosts::{check_slots, hosts};
 
 /// Names in the folder of the results.
 const PIPELINE: &str = "rank-order.toml";
-const PRESENT: &str = "present.hosts";
 /// Results, which must not stay from another job if this one fails.
 const RESULTS: [&str; 4] = ["node-ranks", "slurm-hosts", "groups-present.csv", "groups-better.csv"];
 /// Kinds of groups in sentences, by their names in metrics.
@@ -37,9 +36,6 @@ const KINDS: [(&str, &str); 6] = [
     ("dp", "data-parallel"),
     ("edp", "expert-data-parallel"),
 ];
-/// Ranks of a host and of all hosts at most: no host has as many accelerators, and no job. More take gigabytes of memory.
-const MOST_GPUS: u32 = 1024;
-const MOST_RANKS: u64 = 1 << 18;
 /// Hosts of an order that is printed at most.
 const MOST_LISTED: usize = 64;
 /// Costs closer than this are equal: they are sums of many values.
@@ -53,104 +49,6 @@ struct NoAnswer {
     path: String,
 }
 
-/// Arguments of `rank-order`.
-#[derive(Debug, Args)]
-#[command(
-    allow_negative_numbers = true,
-    mut_arg("hosts", |hosts| hosts.help("Hosts in their present order, such as node[7,66,70,8]; those beyond the job are spares [default: those of the batch job]")),
-    after_help = "\
-Frameworks such as Megatron-LM fix the groups of a rank, and torchrun starts the GPUs of a host as consecutive ranks. So the order of \
-the hosts is all that is left to choose. The cost is that of the bytes between hosts times the links that they pass: up to 16 \
-hosts, without spares and borders, its optimum is proven. The better order is the one with the shortest predicted communication that was found, and of equally fast ones the one that costs least. DIR gets the pipeline file \
-rank-order.toml, the groups with their hosts (groups-present.csv, groups-better.csv), and the better order: a node rank and its \
-host in every line of node-ranks, or, with the hosts of a Slurm job, the hosts for srun in slurm-hosts.
-
-Without --model and --bytes, the model is an example that fits the groups: the answer then depends on its proportions.
-
-Examples:
-  hopmap rank-order --topology topograph.json --hosts 'node[7,66,70,8]' --tp 8 --pp 2
-  scontrol show topology > fabric; hopmap rank-order --topology fabric --tp 8 --pp 8 --ep 16   # in a Slurm job
-  hopmap rank-order --topology topology.conf --hosts 'node[1-64]' --tp 8 --ep 16 --model layers=64,hidden=8192,experts=64,top_k=4
-  hopmap rank-order --topology labels.csv --tp 8 --ep 4 --pp 2 --borders ep=1   # no expert group crosses a leaf or NVLink domain
-  hopmap rank-order --topology labels.csv --hosts-file hosts --tp 8 --bytes dp=20000000000 --bandwidth 400e9,200e9"
-)]
-pub(crate) struct Arguments {
-    /// Topology of the network: any file that topology/import reads, or the folder of a stored topology. A file that needs parameters is
-    /// imported first: `hopmap exec topology/import -p path=FILE -p 'leave_out=["storage-*"]' --out network`.
-    #[arg(long, value_name = "FILE")]
-    topology: PathBuf,
-    #[command(flatten)]
-    hosts: HostArguments,
-    /// Ranks on each host, at most 1024, and 262144 on all hosts [default: the slots in --hosts-file, the GPUs or tasks of the job, or 8].
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    gpus: Option<u32>,
-    /// Tensor-parallel ranks.
-    #[arg(long, value_name = "SIZE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    tp: u32,
-    /// Context-parallel ranks.
-    #[arg(long, value_name = "SIZE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    cp: u32,
-    /// Expert-parallel ranks.
-    #[arg(long, value_name = "SIZE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    ep: u32,
-    /// Stages of the pipeline.
-    #[arg(long, value_name = "SIZE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pp: u32,
-    /// Data-parallel ranks [default: as many as fill the hosts].
-    #[arg(long, value_name = "SIZE", value_parser = clap::value_parser!(u32).range(1..))]
-    dp: Option<u32>,
-    /// Tensor-parallel ranks of each expert [default: --tp].
-    #[arg(long, value_name = "SIZE", value_parser = clap::value_parser!(u32).range(1..))]
-    etp: Option<u32>,
-    /// Order in which ranks are numbered, fastest first, as in Megatron-LM.
-    #[arg(long, value_name = "ORDER", default_value = "tp-cp-ep-dp-pp")]
-    order: String,
-    /// Size of the model: keys of `model` of the stage instance/parallel.
-    #[arg(long, value_name = "KEY=VALUE,…", value_delimiter = ',', value_parser = pair, conflicts_with = "bytes")]
-    model: Vec<(String, String)>,
-    /// Bytes of each kind of group in a step: keys of `bytes` of the stage instance/parallel.
-    #[arg(long, value_name = "KIND=BYTES,…", value_delimiter = ',', value_parser = pair)]
-    bytes: Vec<(String, String)>,
-    /// Groups that must not cross switches of a level, such as ep=1: those that hosts are linked to, leaf switches or
-    /// accelerator domains or their sub-domains.
-    #[arg(long, value_name = "KIND=LEVEL,…", value_delimiter = ',', value_parser = pair)]
-    borders: Vec<(String, String)>,
-    /// Bytes per second of links whose bandwidth the topology lacks: those of hosts first, then level by level.
-    #[arg(long, value_name = "RATES", value_delimiter = ',', default_value = "400e9", value_parser = positive)]
-    bandwidth: Vec<f64>,
-    /// Seconds of a message on a link whose latency the topology lacks.
-    #[arg(long, value_name = "SECONDS", default_value = "1e-6", value_parser = positive)]
-    latency: f64,
-    /// Bytes per second of all GPUs of a host together, inside it.
-    #[arg(long, value_name = "RATE", default_value = "3.6e12", value_parser = positive)]
-    inside: f64,
-    /// Write everything to this folder.
-    #[arg(short, long, value_name = "DIR", default_value = "rank-order")]
-    out: PathBuf,
-    #[command(flatten)]
-    store: StoreArguments,
-}
-
-fn positive(text: &str) -> std::result::Result<f64, String> {
-    let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| "give a number above 0".to_owned())
-}
-
-/// A key and a value that is a number or a boolean.
-fn pair(text: &str) -> std::result::Result<(String, String), String> {
-    let help = "give a key and a whole number, such as layers=96 or dp=1e9";
-    let (key, value) = text.split_once('=').ok_or(help)?;
-    let is_key = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    let whole =
-        value.parse().ok().filter(|number: &f64| *number >= 0.0 && *number < 1e15 && number.fract() == 0.0);
-    let value = match whole {
-        Some(number) => format!("{number:.0}"),
-        None if value.parse::<bool>().is_ok() => value.to_owned(),
-        None => return Err(help.to_owned()),
-    };
-    if is_key { Ok((key.to_owned(), value)) } else { Err(help.to_owned()) }
-}
-
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let working = working_directory()?;
     let out = working.join(&arguments.out);
@@ -158,14 +56,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         return refuse(format!("{} is in a store", shown(&out)), "name another folder with -o");
     }
     let hosts = hosts(arguments.hosts.named(output)?, arguments.gpus, output)?;
-    let job = Job::new(arguments, &hosts)?;
-    check_slots(&working.join(&arguments.topology), &hosts)?;
+    let job = Job::new(arguments, hosts)?;
+    check_slots(&working.join(&arguments.topology), &job.hosts)?;
     let _lock = written::lock(&out)?;
-    let lines = hosts.hosts[..job.hosts].iter().map(|(host, gpus)| format!("{host}:{gpus}\n"));
-    let text: String = std::iter::once("# hosts in their present order\n".to_owned()).chain(lines).collect();
-    let pipeline = pipeline(arguments, &hosts, &job, &working);
-    let file = PipelineFile::write(out.join(PIPELINE), &pipeline.text(), &arguments.store)?;
-    let own: Vec<_> = RESULTS.map(|name| (name, None)).into_iter().chain([(PRESENT, Some(&*text))]).collect();
+    let pipeline = job.pipeline(arguments)?;
+    let file = PipelineFile::write(out.join(PIPELINE), &pipeline, &arguments.store)?;
+    let present = job.present();
+    let own: Vec<_> =
+        RESULTS.map(|name| (name, None)).into_iter().chain([(PRESENT, Some(&*present))]).collect();
     file.save(&own)?;
     let quiet = Output::new(false, !output.is_talkative());
     let exit = file.run(&Request { no_report: true, ..Request::default() }, quiet)?;
@@ -174,105 +72,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         output.json(&errors(&[NoAnswer { path: shown(file.path()) }.into()]));
     }
     if exit == Exit::Done {
-        conclude(arguments, &file, job.hosts, &pipeline, output)?;
+        conclude(arguments, &file, &job, output)?;
     }
     Ok(exit)
-}
-
-/// Sizes of the job.
-struct Job {
-    dp: u32,
-    /// Ranks on each host.
-    gpus: u32,
-    /// Hosts that it needs; the others are spares.
-    hosts: usize,
-}
-
-impl Job {
-    fn new(arguments: &Arguments, hosts: &Hosts) -> Result<Self> {
-        let &Arguments { tp, cp, ep, pp, .. } = arguments;
-        let (count, gpus, all) = (hosts.hosts.len(), hosts.most(), hosts.slots());
-        if gpus > MOST_GPUS || all > MOST_RANKS {
-            let problem = format!("{gpus} ranks on each of {count} hosts are too many");
-            let help = format!("at most {MOST_GPUS} ranks on a host and {MOST_RANKS} in all can be ordered");
-            return refuse(problem, help);
-        }
-        let replica = [tp, cp, pp].iter().fold(1u64, |all, &size| all.saturating_mul(u64::from(size)));
-        let dp = match arguments.dp {
-            Some(dp) => u64::from(dp),
-            None if all.is_multiple_of(replica) => all / replica,
-            None => {
-                let problem = format!(
-                    "{all} GPUs on {count} hosts are not divisible by tp {tp} × cp {cp} × pp {pp} = {replica}"
-                );
-                return refuse(problem, "give --dp, and the hosts that are left over are spares");
-            }
-        };
-        let ranks = replica.saturating_mul(dp);
-        let sizes = [("tp", tp), ("cp", cp), ("ep", ep), ("pp", pp), ("dp", dp as u32)];
-        let has_groups = sizes.iter().any(|&(_, size)| size > 1);
-        let is_silent =
-            |(kind, bytes): &(String, String)| bytes == "0" || sizes.contains(&(kind.as_str(), 1));
-        if !has_groups || (!arguments.bytes.is_empty() && arguments.bytes.iter().all(is_silent)) {
-            return refuse(
-                "no groups of several ranks communicate",
-                "there is nothing to order: check the sizes and --bytes",
-            );
-        }
-        let help = "change the sizes of the groups, --gpus or the hosts";
-        hosts.check_room(ranks, help)?;
-        if ranks == 0 || !ranks.is_multiple_of(u64::from(gpus)) {
-            return refuse(format!("{ranks} ranks do not fill whole hosts with {gpus} GPUs each"), help);
-        }
-        Ok(Self { dp: dp as u32, gpus, hosts: (ranks / u64::from(gpus)) as usize })
-    }
-}
-
-fn pipeline(arguments: &Arguments, hosts: &Hosts, job: &Job, working: &Path) -> RankOrderFile {
-    let path = working.join(&arguments.topology);
-    let uses = if Folder::open(&path).is_ok() { "stored/system-graph" } else { "topology/import" };
-    let &Arguments { tp, cp, ep, pp, etp, .. } = arguments;
-    let sizes = [("tp", tp), ("cp", cp), ("ep", ep), ("dp", job.dp), ("pp", pp)].into_iter();
-    let traffic = match (&arguments.bytes[..], &arguments.model[..]) {
-        ([], []) => ("model", example_model(arguments)),
-        ([], given) => {
-            let mut model = example_model(arguments);
-            model.retain(|(key, _)| given.iter().all(|(other, _)| other != key));
-            model.extend(given.iter().cloned());
-            ("model", model)
-        }
-        (given, _) => ("bytes", given.to_vec()),
-    };
-    RankOrderFile {
-        topology: (uses, path.to_string_lossy().into_owned()),
-        hosts: host_list::compress(hosts.names()),
-        host_count: hosts.hosts.len(),
-        gpus: job.gpus,
-        sizes: sizes.chain(etp.map(|etp| ("etp", etp))).collect(),
-        order: arguments.order.clone(),
-        traffic,
-        borders: arguments.borders.clone(),
-        link: (arguments.latency, arguments.bandwidth.clone()),
-        inside: arguments.inside,
-        present: PRESENT.to_owned(),
-        is_slurm: hosts.is_job,
-    }
-}
-
-/// A model of common proportions that the groups can divide.
-fn example_model(arguments: &Arguments) -> Vec<(String, String)> {
-    let pp = u64::from(arguments.pp);
-    let mut model = vec![
-        ("layers", 64u64.next_multiple_of(pp)),
-        ("hidden", 8192),
-        ("sequence", 4096),
-        ("micro_batches", 4 * pp),
-        ("zero", 1),
-    ];
-    if arguments.ep > 1 {
-        model.extend([("experts", u64::from(arguments.ep)), ("top_k", 2), ("feed_forward", 8192)]);
-    }
-    model.into_iter().map(|(key, value)| (key.to_owned(), value.to_string())).collect()
 }
 
 /// What the answer is, also as JSON.
@@ -311,22 +113,16 @@ struct GroupLevel {
 }
 
 /// Says what came out.
-fn conclude(
-    arguments: &Arguments,
-    file: &PipelineFile<'_>,
-    hosts: usize,
-    pipeline: &RankOrderFile,
-    output: Output,
-) -> Result<()> {
+fn conclude(arguments: &Arguments, file: &PipelineFile<'_>, job: &Job, output: Output) -> Result<()> {
     let mapping = |cell: &str| file.newest::<Mapping>(cell);
     let seconds = |cell: &str| file.newest::<Prediction>(cell);
     let groups = |cell: &str| file.newest::<Metrics>(cell);
     let (Some(present), Some(cheapest), Some(better)) =
-        (mapping("present")?, mapping("cheapest")?, mapping(pipeline.better())?)
+        (mapping("present")?, mapping("cheapest")?, mapping(job.better())?)
     else {
         return Ok(());
     };
-    let of = |stage: &str| format!("{stage}-{}", pipeline.better());
+    let of = |stage: &str| format!("{stage}-{}", job.better());
     let (Some(seconds), Some(better_seconds)) = (seconds("predicted-present")?, seconds(&of("predicted"))?)
     else {
         return Ok(());
@@ -343,9 +139,12 @@ fn conclude(
     let value = |name: &str| cheapest.metrics.get(name).copied();
     let crossings = crossings(&now, &then, &machine.level_names());
     let is_border = |found: &GroupLevel| {
-        arguments.borders.iter().any(|(kind, level)| *kind == found.kind && *level == found.level.to_string())
+        arguments
+            .borders
+            .iter()
+            .any(|(kind, level)| *kind == found.kind && level.as_integer() == i64::try_from(found.level).ok())
     };
-    let [listed, order] = [&present, &better].map(|mapping| order(mapping, hosts));
+    let [listed, order] = [&present, &better].map(|mapping| order(mapping, job.needed));
     let answer = Answer {
         cost_over_best: over_best(&present),
         better_cost_over_best: over_best(&better),
@@ -360,10 +159,7 @@ fn conclude(
         better: order,
     };
     output.json(&answer);
-    answer
-        .sentences(&file.path().with_file_name(pipeline.hosts_file()))
-        .iter()
-        .for_each(|line| output.line(line));
+    answer.sentences(&file.path().with_file_name(job.hosts_file())).iter().for_each(|line| output.line(line));
     Ok(())
 }
 
@@ -463,21 +259,5 @@ impl GroupLevel {
         let better =
             if is_better { format!(", {better_crossing} in the better order") } else { String::new() };
         format!("  {crossing} of {groups} {kind} groups cross {switches}{better}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_have_numbers() {
-        assert_eq!(pair("layers=96"), Ok(("layers".to_owned(), "96".to_owned())));
-        assert_eq!(pair("dp=1e9"), Ok(("dp".to_owned(), "1000000000".to_owned())));
-        assert_eq!(pair("sequence_parallel=false"), Ok(("sequence_parallel".to_owned(), "false".to_owned())));
-        for wrong in ["layers", "layers=", "=3", "layers=many", "a b=3", "dp=-1"] {
-            assert!(pair(wrong).is_err(), "{wrong}");
-        }
-        assert!(positive("-1").is_err() && positive("fast").is_err() && positive("50e9").is_ok());
     }
 }

@@ -1,14 +1,15 @@
 //! `hopmap trial`: a program under several placements, as a pipeline that it writes and runs.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use hopmap_artifact::Folder;
 use hopmap_command::{Exit, Failure, refuse};
+use hopmap_launchers::Launch;
 use hopmap_model::{Mapping, Trials};
 use hopmap_trials::{comparisons, fails, rival, summary};
+use serde_json::json;
 
 use super::hosts::{Allocation, AllocationArguments};
 use super::job::End;
@@ -16,7 +17,8 @@ use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
 use super::run::{Request, gain, some_time};
 use super::written::{self, PipelineFile};
-use crate::pipeline::{is_name, literal};
+use crate::pipeline::is_name;
+use crate::pipeline_text::{PipelineText, StageText, Value, path_text};
 
 /// The pipeline file in the folder of the results, its stage that measures, and its other stages.
 const FILE: &str = "trial.toml";
@@ -52,28 +54,14 @@ pub(crate) struct Arguments {
     program: Vec<String>,
     #[command(flatten)]
     allocation: AllocationArguments,
-    /// Launcher of the program's MPI, such as open-mpi-4, open-mpi-5, open-mpi-hosts, mpich or slurm.
-    #[arg(long, value_name = "NAME", default_value = "open-mpi-4")]
-    launch: String,
-    /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.
-    #[arg(long, value_name = "COMMAND")]
-    launcher: Option<String>,
-    /// Measure until half the width of the interval is at most this.
-    #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "1%")]
-    precision: f64,
+    #[command(flatten)]
+    measurement: MeasurementArguments,
     /// Most runs of a placement [default: 96].
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(6..))]
     runs: Option<u32>,
     /// Time of the whole trial: no runs are started that would not fit [default: until the Slurm job ends].
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
-    /// Take the run time from the standard output: the time after the last occurrence of this text, such as 12.5 (seconds), 12 ms,
-    /// 1:02:03 or 1m 2.5s [default: the time of the launcher].
-    #[arg(long, value_name = "TEXT")]
-    time_after: Option<String>,
-    /// Also name a winner if more than 5 % of the runs of a placement failed. A failed run loses against one that ended.
-    #[arg(long)]
-    allow_failures: bool,
     /// Record every run, for the time inside MPI.
     #[arg(long)]
     record: bool,
@@ -87,25 +75,73 @@ pub(crate) struct Arguments {
     store: StoreArguments,
 }
 
+/// How runs of a program are started, timed and judged.
+#[derive(Debug, Args)]
+pub(super) struct MeasurementArguments {
+    /// Launcher of the program's MPI: open-mpi-4, open-mpi-5, open-mpi-hosts, mpich, intel-mpi, slurm, cray-slurm or cray-pals.
+    #[arg(long, value_name = "NAME", default_value = "open-mpi-4", value_parser = launch)]
+    pub(super) launch: Launch,
+    /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) launcher: Option<String>,
+    /// Measure until half the width of the interval of the gain is at most this, if time allows.
+    #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "1%")]
+    pub(super) precision: f64,
+    /// Take the run time from the standard output: the time after the last occurrence of this text, such as 12.5 (seconds), 12 ms,
+    /// 1:02:03 or 1m 2.5s [default: the time of the launcher].
+    #[arg(long, value_name = "TEXT")]
+    pub(super) time_after: Option<String>,
+    /// Also name a winner if more than 5 % of the runs of a placement failed. A failed run loses against one that ended.
+    #[arg(long)]
+    pub(super) allow_failures: bool,
+}
+
+fn launch(text: &str) -> std::result::Result<Launch, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}
+
+impl MeasurementArguments {
+    /// The name of the launcher in a pipeline.
+    pub(super) fn launch_name(&self) -> String {
+        // Variants without fields always have a name.
+        serde_json::from_value(json!(self.launch)).unwrap_or_default()
+    }
+
+    /// The stage that measures mappings in this folder.
+    pub(super) fn trial(&self, mappings: Value) -> Result<StageText> {
+        Ok(StageText::new(STAGE, "run/trial")
+            .need("mappings", mappings)
+            .with("folder", path_text(&working_directory()?))
+            .given("--launcher", "launcher", self.launcher.as_deref())
+            .given("--time-after", "time_after", self.time_after.as_deref()))
+    }
+
+    /// The stage of the mapping to use.
+    pub(super) fn best(&self, name: &str, mappings: Value) -> StageText {
+        let allow_failures = self.allow_failures.then_some(true);
+        let best = StageText::new(name, "run/best").need("trials", STAGE).need("mappings", mappings);
+        best.given("--allow-failures", "allow_failures", allow_failures)
+    }
+}
+
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     // The deadline ends the trial as planned, by `time_s`.
     let end = End::new(None);
-    let working = working_directory()?;
     let placements = placements(&arguments.placements)?;
-    let text = pipeline(arguments, &placements, &working, output)?;
-    let out = working.join(&arguments.out);
+    let text = pipeline(arguments, &placements, output)?;
+    let out = working_directory()?.join(&arguments.out);
     let _lock = written::lock(&out)?;
     let file = PipelineFile::write(out.join(FILE), &text, &arguments.store)?;
     let exit = file.run(&Request { deadline: end.map(End::left), ..Request::default() }, output)?;
     let Some((trials, is_partial)) = file.newest_or_partial::<Trials>(STAGE)? else { return Ok(exit) };
-    said(&trials, arguments.allow_failures).iter().for_each(|line| output.line(line));
+    said(&trials, arguments.measurement.allow_failures).iter().for_each(|line| output.line(line));
     if exit == Exit::Done && is_partial && end.is_some_and(|end| end.is_of_job) {
         output.line("stopped early, because the job ends; the same command goes on in another job");
         return Ok(Exit::Interrupted);
     }
     let compared = [trials.mappings.first(), rival(&trials)];
     let fails = compared.iter().flatten().any(|mapping| fails(&trials, &mapping.name));
-    Ok(if exit == Exit::Done && fails && !arguments.allow_failures { Exit::Failed } else { exit })
+    Ok(if exit == Exit::Done && fails && !arguments.measurement.allow_failures { Exit::Failed } else { exit })
 }
 
 /// What the trial shows.
@@ -176,86 +212,52 @@ fn checked_name(name: &str) -> Result<String> {
 }
 
 /// The pipeline: mappings, the trial, and the mapping to use.
-fn pipeline(
-    arguments: &Arguments,
-    placements: &[Placement],
-    working: &Path,
-    output: Output,
-) -> Result<String> {
-    let mut text = "name = \"trial\"\n".to_owned();
-    let uses_hosts = placements.iter().any(|placement| matches!(placement.source, Source::Known(_)));
-    if uses_hosts {
-        text += &machine(arguments, placements, output)?;
-    }
-    for Placement { name, source } in placements {
-        let stage = match source {
-            Source::Folder(folder, _) => {
-                format!(
-                    "uses = \"stored/mapping\"\nwith = {{ path = {} }}\n",
-                    literal(&folder.to_string_lossy())
-                )
-            }
-            Source::Known(known) => format!(
-                "uses  = \"map/{known}\"\nneeds = {{ task-graph = \"{RANKS}\", system = \"{HOSTS}\" }}\n"
-            ),
-        };
-        write!(text, "\n[stages.{name}]\n{stage}").ok();
-    }
-    let names: Vec<String> = placements.iter().map(|placement| literal(&placement.name)).collect();
-    let names = names.join(", ");
-    let parameters = parameters(arguments, placements.len(), working)?;
-    write!(
-        text,
-        "\n[stages.{STAGE}]\nuses  = \"run/trial\"\nneeds = {{ mappings = [{names}] }}\n\n[stages.{STAGE}.with]\n{parameters}"
-    )
-    .ok();
-    let allowed = if arguments.allow_failures { "with  = { allow_failures = true }\n" } else { "" };
-    write!(
-        text,
-        "\n[stages.{BEST}]\nuses  = \"run/best\"\nneeds = {{ trials = \"{STAGE}\", mappings = [{names}] }}\n\
-         {allowed}save  = {{ mapping = \"best\" }}\n"
-    )
-    .ok();
-    Ok(text)
-}
-
-/// The parameters of the trial.
-fn parameters(arguments: &Arguments, placements: usize, working: &Path) -> Result<String> {
+fn pipeline(arguments: &Arguments, placements: &[Placement], output: Output) -> Result<PipelineText> {
     let Ok(program) = shlex::try_join(arguments.program.iter().map(String::as_str)) else {
         return refuse("the program has a NUL in its arguments", "leave it out");
     };
-    let mut parameters = vec![
-        ("program", literal(&program)),
-        ("folder", literal(&working.to_string_lossy())),
-        ("launch", literal(&arguments.launch)),
-        ("precision", toml::Value::from(arguments.precision).to_string()),
-    ];
-    let text = |text: &Option<String>| text.as_deref().map(literal);
-    let optional = [
-        ("launcher", text(&arguments.launcher)),
-        ("time_after", text(&arguments.time_after)),
-        ("runs", arguments.runs.map(|runs| runs.to_string())),
-        ("time_s", arguments.deadline.map(|time| toml::Value::from(time.as_secs_f64()).to_string())),
-        ("choose", (placements > 2).then(|| CHOOSE.to_string())),
-        ("record", arguments.record.then(|| "true".to_owned())),
-        ("repetition", (arguments.repetition > 0).then(|| arguments.repetition.to_string())),
-    ];
-    parameters.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
-    Ok(parameters.into_iter().fold(String::new(), |text, (name, value)| text + name + " = " + &value + "\n"))
+    let names: Vec<&str> = placements.iter().map(|placement| placement.name.as_str()).collect();
+    let is_known = |placement: &Placement| matches!(placement.source, Source::Known(_));
+    let mut stages = match placements.iter().any(is_known) {
+        true => machine(arguments, placements, output)?.to_vec(),
+        false => Vec::new(),
+    };
+    stages.extend(placements.iter().map(|Placement { name, source }| match source {
+        Source::Folder(folder, _) => {
+            StageText::new(name, "stored/mapping").given("PLACEMENT", "path", Some(path_text(folder)))
+        }
+        Source::Known(known) => {
+            StageText::new(name, &format!("map/{known}")).need("task-graph", RANKS).need("system", HOSTS)
+        }
+    }));
+    let measurement = &arguments.measurement;
+    let trial = measurement
+        .trial(names.clone().into())?
+        .given("PROGRAM", "program", Some(program))
+        .given("--launch", "launch", Some(measurement.launch_name()))
+        .given("--precision", "precision", Some(measurement.precision))
+        .given("--runs", "runs", arguments.runs)
+        .given("--deadline", "time_s", arguments.deadline.map(|time| time.as_secs_f64()))
+        .given("PLACEMENT", "choose", (names.len() > 2).then_some(CHOOSE))
+        .given("--record", "record", arguments.record.then_some(true))
+        .given("--repetition", "repetition", Some(arguments.repetition).filter(|number| *number > 0));
+    stages.extend([trial, measurement.best(BEST, names.into()).save("mapping", "best")]);
+    let description = "The run times of a program under several placements";
+    Ok(PipelineText { name: "trial", description, stages, ..PipelineText::default() })
 }
 
 /// Stages of the hosts and the ranks of placements by name.
-fn machine(arguments: &Arguments, placements: &[Placement], output: Output) -> Result<String> {
+fn machine(arguments: &Arguments, placements: &[Placement], output: Output) -> Result<[StageText; 2]> {
     let first = placements.iter().find_map(|placement| match &placement.source {
         Source::Folder(_, mapping) => Some(mapping),
         Source::Known(_) => None,
     });
     let Allocation { hosts, ranks } = arguments.allocation.allocation(first, output)?;
-    let names: Vec<String> = hosts.names().iter().map(|host| literal(host)).collect();
-    let (names, slots) = (names.join(", "), hosts.slots_text());
-    Ok(format!(
-        "\n[stages.{HOSTS}]\nuses = \"topology/synthetic\"\nwith = {{ hosts = [{names}], slots = {slots} }}\n\n\
-         # These placements depend on the number of ranks alone.\n\
-         [stages.{RANKS}]\nuses = \"instance/stencil\"\nwith = {{ shape = \"1x{ranks}\" }}\n",
-    ))
+    let machine = StageText::new(HOSTS, "topology/synthetic")
+        .given("--hosts", "hosts", Some(hosts.names()))
+        .given("--slots", "slots", Some(hosts.slots_of_each()));
+    let ranks = StageText::new(RANKS, "instance/stencil")
+        .comment("These placements depend on the number of ranks alone.")
+        .given("--ranks", "shape", Some(format!("1x{ranks}")));
+    Ok([machine, ranks])
 }

@@ -25,9 +25,8 @@ use super::output::{Output, Result};
 use super::run::Request;
 use super::written::{self, PipelineFile};
 use crate::engine::SHARE_OF_EXPERIMENTS;
-use crate::tune::{CHOOSE, TuneFile};
 pub(crate) use arguments::Arguments;
-use file::{runs_time, tune_file};
+use file::{CHOOSE, RECORDED_HOSTS, TuneFile, runs_time};
 use kept::Kept;
 use launcher::check_cores;
 use machine::{Machine, is_to_measure, machine, objectives};
@@ -37,7 +36,6 @@ use step::OutOfTime;
 /// Names in the folder of the results.
 const PIPELINE: &str = "tune.toml";
 const PROGRAM: &str = "program.toml";
-const RECORDED_HOSTS: &str = "default.hosts";
 const BEST_SO_FAR: &str = "best-so-far";
 /// Pairs of runs that an interval needs.
 const LEAST_PAIRS: u64 = 6;
@@ -50,7 +48,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let kept = Kept::new(&arguments.keep, &out)?;
     let restores = kept.as_ref().map(Kept::command).into_iter().chain(arguments.prepare.clone());
     let prepare = restores.reduce(|restore, own| format!("{restore} || exit\n{own}"));
-    check(arguments, &allocation, &out, prepare.clone())?;
+    check(arguments, &allocation, &out, prepare.as_deref())?;
     // A machine that is known, or a single host, may end all before the program has run.
     let is_one = allocation.hosts.hosts.len() == 1 && !arguments.force;
     let is_early = is_one || !is_to_measure(arguments, &out);
@@ -61,7 +59,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         return Ok(Exit::Done);
     }
     kept.as_ref().map_or(Ok(()), Kept::put_aside)?;
-    let exit = tune(arguments, &allocation, early, prepare, (&out, end), output);
+    let exit = tune(arguments, &allocation, early, prepare.as_deref(), (&out, end), output);
     kept.as_ref().map_or(Ok(()), |kept| kept.restore().and_then(|()| kept.note_left()))?;
     exit
 }
@@ -70,11 +68,11 @@ fn tune(
     arguments: &Arguments,
     allocation: &Allocation,
     early: Option<Machine>,
-    prepare: Option<String>,
+    prepare: Option<&str>,
     (out, end): (&Path, Option<End>),
     output: Output,
 ) -> Result {
-    let exit = record(arguments, allocation, prepare.as_deref(), out, end, output)?;
+    let exit = record(arguments, allocation, prepare, out, end, output)?;
     if exit != Exit::Done {
         output.line("the recorded run failed: nothing is tuned");
         return Ok(exit);
@@ -86,26 +84,24 @@ fn tune(
     };
     say_what_fits(arguments, &recording, end, output);
     let hosts = recorded_hosts(&recording, allocation, output);
-    let recorded_hosts = hosts.as_ref().map(|_| RECORDED_HOSTS.to_owned());
-    let mut tune =
-        tune_file(arguments, allocation, Some(&recording), recorded_hosts, prepare, launched_s(out))?;
-    (tune.machine, tune.objectives) = (machine.source, objectives(arguments, &machine.system, output)?);
-    if !can_be_replayed(arguments, &tune, out, end, output)? {
-        without_predictions(&mut tune)?;
+    let tune = TuneFile::new(arguments, allocation, prepare);
+    let mut tune = tune.with_recording(&recording, hosts.is_some(), launched_s(out));
+    (tune.slots, tune.objectives) = (machine.slots, objectives(arguments, &machine.system, output)?);
+    if !can_be_replayed(arguments, out, end, output)? {
+        without_predictions(&mut tune, arguments.best)?;
     }
     OutOfTime::check(end, "the reading of the recording")?;
-    let (text, is_default_known) = (tune.text(), tune.is_default_known);
     let shares = recording.shares_processors();
     if shares {
         output.note("the recorded ranks shared processors, which the bound leaves out: it ends nothing");
     }
-    let file = PipelineFile::write(out.join(PIPELINE), &text, &arguments.store)?;
+    let file = PipelineFile::write(out.join(PIPELINE), &tune.pipeline()?, &arguments.store)?;
     if let Some(hosts) = &hosts {
         file.save(&[(RECORDED_HOSTS, Some(hosts))])?;
     }
     // The bound is on the whole run: a printed time of a part of it may gain more.
-    let is_whole = arguments.time_after.is_none();
-    let is_bounded = is_default_known && is_whole && tune.is_predictable && !shares && !arguments.force;
+    let is_whole = arguments.measurement.time_after.is_none();
+    let is_bounded = tune.is_default_known && is_whole && tune.is_predictable && !shares && !arguments.force;
     let worth = is_bounded.then_some(arguments.worth);
     let exit = file.run(&Request { deadline: end.map(End::left), worth, no_report: false }, output)?;
     let trials = file.newest_or_partial::<Trials>("trial")?;
@@ -123,7 +119,7 @@ fn tune(
 }
 
 /// Checks options before the program is recorded, which may take long: as a pipeline file, but for what a recording is needed for.
-fn check(arguments: &Arguments, allocation: &Allocation, out: &Path, prepare: Option<String>) -> Result<()> {
+fn check(arguments: &Arguments, allocation: &Allocation, out: &Path, prepare: Option<&str>) -> Result<()> {
     if let Some(path) = arguments.topology.as_ref().filter(|path| !path.exists()) {
         return refuse(format!("`--topology {}` does not exist", shown(path)), "check the path");
     }
@@ -134,8 +130,7 @@ fn check(arguments: &Arguments, allocation: &Allocation, out: &Path, prepare: Op
             "add --shape, such as tree:2x4x2, or --topology; without them, the machine is measured",
         );
     }
-    let is_list = |text: &String| text.starts_with('[');
-    if arguments.topology.is_some() && arguments.latency.as_ref().is_some_and(is_list) {
+    if arguments.topology.is_some() && arguments.latency.as_ref().is_some_and(toml::Value::is_array) {
         return refuse(
             "`--latency` is one number with `--topology`",
             "give the latency of links that have none",
@@ -152,20 +147,14 @@ fn check(arguments: &Arguments, allocation: &Allocation, out: &Path, prepare: Op
     if out.join(RECORDING).exists() {
         return Ok(());
     }
-    let text = tune_file(arguments, allocation, None, None, prepare, None)?.text();
-    PipelineFile::write(out.join(PIPELINE), &text, &arguments.store).map(drop)
+    let pipeline = TuneFile::new(arguments, allocation, prepare).pipeline()?;
+    PipelineFile::write(out.join(PIPELINE), &pipeline, &arguments.store).map(drop)
 }
 
 /// Whether predictions of the recorded program may end the work: not those of one that cannot be replayed, for which the error says why,
 /// nor of one whose threads call MPI at the same time, or whose communication is in part left out.
-fn can_be_replayed(
-    arguments: &Arguments,
-    tune: &TuneFile,
-    out: &Path,
-    end: Option<End>,
-    output: Output,
-) -> Result<bool> {
-    let file = PipelineFile::write(out.join(PROGRAM), &tune.program_text(), &arguments.store)?;
+fn can_be_replayed(arguments: &Arguments, out: &Path, end: Option<End>, output: Output) -> Result<bool> {
+    let file = PipelineFile::write(out.join(PROGRAM), &TuneFile::program_pipeline(), &arguments.store)?;
     let request = Request { deadline: end.map(End::left), no_report: true, worth: None };
     match file.run(&request, Output::new(false, true))? {
         Exit::Done => {
@@ -188,10 +177,10 @@ fn can_be_replayed(
 }
 
 /// Takes as many candidates as run, since nothing chooses among them.
-fn without_predictions(tune: &mut TuneFile) -> Result<()> {
+fn without_predictions(tune: &mut TuneFile<'_>, best: u32) -> Result<()> {
     tune.is_predictable = false;
     tune.objectives.retain(|name| name != "predicted-time");
-    tune.objectives.truncate(tune.best as usize);
+    tune.objectives.truncate(best as usize);
     match tune.objectives.is_empty() {
         true => refuse("`predicted-time` needs a program that can be replayed", "add F to --objectives"),
         false => Ok(()),
@@ -226,7 +215,7 @@ fn say_what_fits(arguments: &Arguments, recording: &Recording, end: Option<End>,
 fn conclude(
     arguments: &Arguments,
     file: &PipelineFile<'_>,
-    (tune, is_bounded): (&TuneFile, bool),
+    (tune, is_bounded): (&TuneFile<'_>, bool),
     trials: Option<Trials>,
     output: Output,
 ) -> Result<()> {
@@ -254,12 +243,12 @@ fn conclude(
         return Ok(());
     };
     let names = ("the default placement", "placed");
-    let Some(mut sentence) = comparison(&trials, chosen, names, arguments.allow_failures) else {
+    let Some(mut sentence) = comparison(&trials, chosen, names, arguments.measurement.allow_failures) else {
         output.line("no candidate ran to its end as well as the default placement: the launch file is the default placement");
         return Ok(());
     };
     let (default_fails, fails) = match trials.mappings.first() {
-        Some(default) if !arguments.allow_failures => {
+        Some(default) if !arguments.measurement.allow_failures => {
             (fails(&trials, &default.name), fails(&trials, &default.name) || fails(&trials, &chosen.name))
         }
         _ => (false, false),
@@ -274,7 +263,7 @@ fn conclude(
         let candidate = chosen.name.strip_prefix("placed").unwrap_or_default();
         let placed = predicted(&format!("predicted{candidate}"))?;
         if let (Some(default), Some(placed)) = (predicted("predicted-default")?, placed) {
-            let of = if arguments.time_after.is_some() { " of the whole run" } else { "" };
+            let of = if arguments.measurement.time_after.is_some() { " of the whole run" } else { "" };
             sentence.push_str(&format!(", predicted {:.1} %{of}", 100.0 * (1.0 - placed / default)));
         }
         if gain_of(&trials, &chosen.name).is_none_or(|gain| gain.interval.is_none()) {
@@ -288,14 +277,15 @@ fn conclude(
 /// Writes the launch file of the best placement of a trial that was stopped early.
 fn leave_best(arguments: &Arguments, file: &PipelineFile<'_>, output: Output) -> Result<()> {
     let Some(trials) = file.newest::<Trials>("trial")? else { return Ok(()) };
-    let Some(best) =
-        best(&trials, arguments.allow_failures).filter(|best| trials.mappings.first() != Some(best))
+    let Some(best) = best(&trials, arguments.measurement.allow_failures)
+        .filter(|best| trials.mappings.first() != Some(best))
     else {
         output.line("stopped early: no placement is faster for certain so far; the same command goes on");
         return Ok(());
     };
     let mapping = file.artifact::<Mapping>(&best.digest)?;
-    let launch = launch_file(&mapping, &best.digest, arguments.launch, false).map_err(Failure::failed)?;
+    let launch =
+        launch_file(&mapping, &best.digest, arguments.measurement.launch, false).map_err(Failure::failed)?;
     let path = file.path().with_file_name(BEST_SO_FAR);
     file.save(&[(BEST_SO_FAR, Some(&launch.text))])?;
     let command = start_command(&launch.command, &shown(&path));

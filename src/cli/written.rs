@@ -9,11 +9,13 @@ use hopmap_durable::{DurableError, Lock, replace_file};
 use hopmap_launchers::shell_word;
 use miette::{Diagnostic, Report};
 
-use super::open::{PipelineArguments, StoreArguments};
+use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::{Output, Result};
 use super::run;
 use crate::engine::{self, OutputRecord, PipelineId, Store, Writer};
 use crate::pipeline::Pipeline;
+use crate::pipeline_text::PipelineText;
+use crate::source::Source;
 
 /// The first line of such a file, before the digits of its text.
 const FIRST_LINE: &str = "# Written by hopmap, which replaces it unless it was edited: ";
@@ -53,8 +55,9 @@ pub(crate) struct PipelineFile<'a> {
 }
 
 impl<'a> PipelineFile<'a> {
-    /// Writes the file, and checks it and the parameters of its stages. One that was edited, or that hopmap did not write, is not replaced.
-    pub(crate) fn write(path: PathBuf, text: &str, store: &'a StoreArguments) -> Result<Self> {
+    /// Checks a pipeline and the parameters of its stages, and writes its file. One that was edited, or that hopmap did not write, is not
+    /// replaced.
+    pub(crate) fn write(path: PathBuf, pipeline: &PipelineText, store: &'a StoreArguments) -> Result<Self> {
         let digits = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
         let is_own = |there: &[u8]| {
             let there = std::str::from_utf8(there).ok().and_then(|there| there.strip_prefix(FIRST_LINE));
@@ -62,19 +65,21 @@ impl<'a> PipelineFile<'a> {
                 .and_then(|there| there.split_once("\n\n"))
                 .is_some_and(|(found, text)| found == digits(text))
         };
-        let text = format!("{FIRST_LINE}{}\n\n{text}", digits(text));
+        let text = pipeline.to_string();
+        let text = format!("{FIRST_LINE}{}\n\n{text}", digits(&text));
         let is_there = match std::fs::read(&path) {
             Ok(there) if there == text.as_bytes() => true,
             Ok(there) if is_own(&there) => false,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
             _ => return Err(Failure::usage(NotWritten { path: shown(&path) })),
         };
+        let (working, folder) = (working_directory()?, path.parent().unwrap_or(&path));
+        let source = Source::new(path.to_string_lossy(), text.clone());
+        Pipeline::parse(source, folder, &working, &[]).map_err(|problems| pipeline.in_options(problems))?;
         if !is_there {
             replace_file(&path, text.as_bytes()).map_err(Report::from)?;
         }
-        let file = Self { path, store };
-        file.arguments().open()?;
-        Ok(file)
+        Ok(Self { path, store })
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -10,6 +10,8 @@ use miette::{Diagnostic, NamedSource, SourceSpan};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use crate::toml_line::{inline, key, quoted};
+
 /// The version of the file that is written and read.
 pub(super) const FORMAT: u32 = 1;
 /// No such file is larger.
@@ -316,34 +318,6 @@ fn strange_digest(cell: &LockedCell) -> Option<&str> {
     let digests = cell.outputs.values().chain(cell.files.iter().map(|file| &file.blake3));
     let is_strange = |digest: &&String| digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_hexdigit());
     digests.into_iter().find(is_strange).map(String::as_str)
-}
-
-/// A key as written.
-fn key(name: &str) -> String {
-    let is_bare = !name.is_empty()
-        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_');
-    if is_bare { name.to_owned() } else { quoted(name) }
-}
-
-/// A text in one line, whatever is in it: what JSON escapes TOML escapes alike.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
-}
-
-/// A value in one line.
-fn inline(value: &Value) -> String {
-    match value {
-        Value::String(text) => quoted(text),
-        Value::Array(values) => {
-            format!("[{}]", values.iter().map(inline).collect::<Vec<_>>().join(", "))
-        }
-        Value::Table(table) if table.is_empty() => "{}".to_owned(),
-        Value::Table(table) => {
-            let pairs = table.iter().map(|(name, value)| format!("{} = {}", key(name), inline(value)));
-            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
-        }
-        value => value.to_string(),
-    }
 }
 
 /// A lock file that cannot be used.

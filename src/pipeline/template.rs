@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value as Json};
 
 use crate::source::{Entry, Node, NodeValue, Problem, Sink};
+use crate::toml_line::inline;
 
 /// A text that may hold references.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,10 +110,17 @@ impl Reference {
     }
 }
 
-/// A text as a value of a pipeline file, of which nothing is a reference.
+/// A value of a pipeline file, of which nothing is a reference.
 #[must_use]
-pub fn literal(text: &str) -> String {
-    without_references(&toml::Value::from(text).to_string())
+pub fn literal(value: &toml::Value) -> String {
+    match value {
+        // `toml` writes 1e-6 as 0.000001.
+        toml::Value::Float(number) => format!("{number:?}"),
+        toml::Value::Array(values) => {
+            format!("[{}]", values.iter().map(literal).collect::<Vec<_>>().join(", "))
+        }
+        value => without_references(&inline(value)),
+    }
 }
 
 /// A value in TOML as a pipeline file has it, of which nothing is a reference.
@@ -413,7 +421,7 @@ mod tests {
         #[test]
         fn a_literal_text_is_read_as_it_is(parts in prop::collection::vec("(\\$|\\{|\\}|\\$\\{params.n\\}|\"|'|\\\\|\n|[ -~])", 0..12)) {
             let text = parts.concat();
-            let file: toml::Table = format!("value = {}", literal(&text)).parse().unwrap();
+            let file: toml::Table = format!("value = {}", literal(&text.as_str().into())).parse().unwrap();
             let read = resolve(file["value"].as_str().unwrap());
             prop_assert_eq!(read.unwrap().value, Json::from(text));
         }

@@ -318,6 +318,33 @@ fn what_is_no_job_is_one_message() {
     }
 }
 
+/// Errors were at a line of the file that the command had written.
+#[test]
+fn a_wrong_value_names_its_option_and_no_line_of_the_pipeline() {
+    let sandbox = Sandbox::new();
+    sandbox.write("labels.csv", labels(8));
+    for (option, value) in [
+        ("--gpus", "0"),
+        ("--cp", "0"),
+        ("--ep", "3"),
+        ("--etp", "3"),
+        ("--order", "tp-xp"),
+        ("--model", "layer=3"),
+        ("--model", "layers=3,layers=4"),
+        ("--bytes", "xp=3"),
+        ("--borders", "dp=many"),
+        ("--bandwidth", "fast"),
+        ("--latency", "-1"),
+        ("--inside", "1e-20"),
+    ] {
+        let words =
+            ["rank-order", "--topology", "labels.csv", "--hosts", "node[0-7]", "--tp", "4", option, value];
+        let seen = sandbox.seen(&words);
+        assert!(seen.contains(option) && !seen.contains(".toml"), "{option}:\n{seen}");
+        assert!(seen.ends_with("[exit code 2]\n"), "{option}:\n{seen}");
+    }
+}
+
 /// The command fails with one message, which has this text.
 fn assert_refused(sandbox: &Sandbox, options: &[&str], expected: &str) {
     let words = [&["rank-order"], options].concat();

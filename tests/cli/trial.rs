@@ -594,12 +594,34 @@ fn what_is_no_placement_is_one_message() {
         ("linear random", "no hosts are given"),
         ("--hosts a --slots 1 -n 2 linear random", "2 ranks do not fit into 1 slots"),
         ("--hosts a --slots 1 linear random", "trial/trial.toml is not a pipeline that hopmap wrote"),
-        ("--hosts a --slots 2 --launch none --out other linear random", "found `none`"),
+        ("--hosts a --slots 2 --launch none --out other linear random", "unknown variant `none`"),
     ] {
         let arguments: Vec<&str> =
             ["trial"].into_iter().chain(words.split(' ')).chain(["--", "./app"]).collect();
         let seen = sandbox.seen(&arguments);
         assert!(seen.contains(expected), "{expected}:\n{seen}");
+    }
+}
+
+/// Errors were at a line of the file that the command had written.
+#[test]
+fn a_wrong_value_names_its_option_and_no_line_of_the_pipeline() {
+    let sandbox = Sandbox::new();
+    for (option, value) in [
+        ("--slots", "0"),
+        ("--ranks", "0"),
+        ("--launch", "none"),
+        ("--launcher", "'x"),
+        ("--precision", "0"),
+        ("--runs", "20000"),
+        ("--deadline", "40years"),
+        ("--time-after", " "),
+        ("--repetition", "x"),
+    ] {
+        let words = ["trial", "--hosts", "a:2,b:2", option, value, "linear", "random", "--", "./app"];
+        let seen = sandbox.seen(&words);
+        assert!(seen.contains(option) && !seen.contains(".toml"), "{option}:\n{seen}");
+        assert!(seen.ends_with("[exit code 2]\n"), "{option}:\n{seen}");
     }
 }
 

@@ -281,6 +281,35 @@ fn what_cannot_be_tuned_is_one_message() {
     }
 }
 
+/// A wrong `--shape` was reported at a line of tune.toml.
+#[test]
+fn a_wrong_value_names_its_option_and_no_line_of_the_pipeline() {
+    let sandbox = Sandbox::new();
+    let given = [("--shape", "tree:2x2"), ("--latency", "1e-6"), ("--bandwidth", "1e9")];
+    for (option, value) in [
+        ("--slots", "0"),
+        ("--ranks", "0"),
+        ("--launch", "none"),
+        ("--launcher", "'x"),
+        ("--topology", "none"),
+        ("--shape", "cube"),
+        ("--latency", "[1e-6, 2e-6, 3e-6]"),
+        ("--bandwidth", "fast"),
+        ("--objectives", "G"),
+        ("--best", "20000"),
+        ("--precision", "0"),
+        ("--deadline", "0s"),
+        ("--time-after", " "),
+    ] {
+        let others = given.iter().filter(|(other, _)| *other != option && option != "--topology");
+        let others: Vec<&str> = others.flat_map(|(other, value)| [*other, *value]).collect();
+        let words = [&["tune", "--hosts", "n[1-2]:2", option, value][..], &others, &["--", "./app"]].concat();
+        let seen = sandbox.seen(&words);
+        assert!(seen.contains(option) && !seen.contains(".toml"), "{option}:\n{seen}");
+        assert!(seen.ends_with("[exit code 2]\n"), "{option}:\n{seen}");
+    }
+}
+
 /// Failed after the recording, because the default objectives need links.
 #[test]
 fn one_host_with_one_level_ends_before_the_program_runs() {

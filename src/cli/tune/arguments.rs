@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hopmap_launchers::Launch;
+use toml::Value;
 
 use crate::cli::hosts::AllocationArguments;
 use crate::cli::open::StoreArguments;
 use crate::cli::run::{gain, some_time};
+use crate::cli::trial::MeasurementArguments;
 
 /// Arguments of `tune`.
 #[derive(Debug, Args)]
@@ -24,12 +25,8 @@ Examples:
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) allocation: AllocationArguments,
-    /// Launcher of the program's MPI: open-mpi-4, open-mpi-5, open-mpi-hosts, mpich, intel-mpi, slurm, cray-slurm or cray-pals.
-    #[arg(long, default_value = "open-mpi-4", value_parser = launch)]
-    pub(super) launch: Launch,
-    /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.
-    #[arg(long, value_name = "COMMAND")]
-    pub(super) launcher: Option<String>,
+    #[command(flatten)]
+    pub(super) measurement: MeasurementArguments,
     /// Compiler of the recorder and the prober: that of the program's MPI, if the program is a script [default: that of the program's
     /// library, and that of the launcher].
     #[arg(long, value_name = "COMMAND")]
@@ -46,17 +43,10 @@ pub(crate) struct Arguments {
     /// Latency in seconds of the links of --shape, or of those of --topology that have none: a number, or for --shape a list by
     /// level such as [2e-6, 5e-6].
     #[arg(long, value_name = "SECONDS", value_parser = numbers)]
-    pub(super) latency: Option<String>,
+    pub(super) latency: Option<Value>,
     /// Bandwidth of these links in bytes per second: a number, or a list by level.
     #[arg(long, value_name = "RATE", value_parser = numbers)]
-    pub(super) bandwidth: Option<String>,
-    /// Take the run time from the standard output: the time after the last occurrence of this text, such as 12.5 (seconds), 12 ms,
-    /// 1:02:03 or 1m 2.5s [default: the time of the launcher].
-    #[arg(long, value_name = "TEXT")]
-    pub(super) time_after: Option<String>,
-    /// Also name a winner if more than 5 % of the runs of a placement failed. A failed run loses against one that ended.
-    #[arg(long)]
-    pub(super) allow_failures: bool,
+    pub(super) bandwidth: Option<Value>,
     /// Run this shell command before every run, as to restore its inputs.
     #[arg(long, value_name = "COMMAND")]
     pub(super) prepare: Option<String>,
@@ -84,9 +74,6 @@ pub(crate) struct Arguments {
     /// Number of candidates that run: those with the shortest predicted time.
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) best: u32,
-    /// Measure until the interval of the gain is this narrow, if time allows.
-    #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "1%")]
-    pub(super) precision: f64,
     #[command(flatten)]
     pub(super) store: StoreArguments,
     /// The program and its arguments, without the launcher.
@@ -94,18 +81,16 @@ pub(crate) struct Arguments {
     pub(super) program: Vec<String>,
 }
 
-fn launch(text: &str) -> std::result::Result<Launch, String> {
-    serde_json::from_value(text.into()).map_err(|error| error.to_string())
-}
-
-/// A number, or a list of numbers, as TOML.
-fn numbers(text: &str) -> std::result::Result<String, String> {
-    let is_number =
-        |text: &str| text.trim().parse::<f64>().is_ok_and(|number| number.is_finite() && number > 0.0);
-    let list = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    match list.split(',').all(is_number) {
-        true => Ok(text.trim().to_owned()),
-        false => Err("give a number above 0 such as 2e-6, or a list such as [2e-6, 5e-6]".to_owned()),
+/// A number, or a list of numbers.
+fn numbers(text: &str) -> std::result::Result<Value, String> {
+    let number =
+        |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    let list = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let numbers: Option<Vec<f64>> = list.unwrap_or(text).split(',').map(number).collect();
+    match numbers.as_deref() {
+        Some([number]) if list.is_none() => Ok((*number).into()),
+        Some(numbers) => Ok(numbers.to_vec().into()),
+        None => Err("give a number above 0 such as 2e-6, or a list such as [2e-6, 5e-6]".to_owned()),
     }
 }
 
@@ -115,8 +100,9 @@ mod tests {
 
     #[test]
     fn rates_are_numbers_or_lists() {
-        assert_eq!(numbers("2e-6"), Ok("2e-6".to_owned()));
-        assert_eq!(numbers("[1e9, 5e8]"), Ok("[1e9, 5e8]".to_owned()));
+        assert_eq!(numbers("2e-6"), Ok(2e-6.into()));
+        assert_eq!(numbers("[1e9, 5e8]"), Ok(vec![1e9, 5e8].into()));
+        assert_eq!((numbers("1e9,5e8"), numbers("[1e9]")), (numbers("[1e9, 5e8]"), Ok(vec![1e9].into())));
         assert!(numbers("fast").is_err() && numbers("-1").is_err() && numbers("[]").is_err());
     }
 }

@@ -11,7 +11,8 @@ use crate::cli::output::Result;
 /// Rejects more slots on this host than it has cores where the launcher binds every rank to a core: it would end without a word.
 pub(super) fn check_cores(arguments: &Arguments, allocation: &Allocation) -> Result<()> {
     // A batch system gives no more slots than cores, and may have bound this process to few of them.
-    let binds = matches!(arguments.launch, Launch::OpenMpi4 | Launch::OpenMpi5) && !allocation.hosts.is_job;
+    let binds = matches!(arguments.measurement.launch, Launch::OpenMpi4 | Launch::OpenMpi5)
+        && !allocation.hosts.is_job;
     let cores = std::thread::available_parallelism().map_or(u32::MAX, |cores| cores.get() as u32);
     let own = hopmap_mpi_environment::host_name();
     let is_own = |name: &str| name == "localhost" || short(name) == short(&own);
@@ -29,8 +30,8 @@ pub(super) fn check_cores(arguments: &Arguments, allocation: &Allocation) -> Res
 /// The launcher and its options, under its default placement.
 pub(super) fn launcher(arguments: &Arguments, allocation: &Allocation) -> Result<Vec<String>> {
     let hosts = if allocation.hosts.is_job { &[] } else { &allocation.hosts.hosts[..] };
-    let mut words = match &arguments.launcher {
-        None => vec![arguments.launch.program().to_owned()],
+    let mut words = match &arguments.measurement.launcher {
+        None => vec![arguments.measurement.launch.program().to_owned()],
         Some(text) => match shlex::split(text).filter(|words| !words.is_empty()) {
             Some(words) => words,
             None => {
@@ -38,10 +39,10 @@ pub(super) fn launcher(arguments: &Arguments, allocation: &Allocation) -> Result
             }
         },
     };
-    match default_options(arguments.launch, allocation.ranks, hosts) {
+    match default_options(arguments.measurement.launch, allocation.ranks, hosts) {
         Some(options) => words.extend(options),
         None => {
-            let launcher = arguments.launch.program();
+            let launcher = arguments.measurement.launch.program();
             return refuse(
                 format!(
                     "`{launcher}` takes one number of ranks for all named hosts, and these have different numbers of slots"

@@ -8,7 +8,7 @@ use hopmap_launchers::shell_word;
 use hopmap_model::{Link, SystemGraph};
 
 use super::arguments::Arguments;
-use super::file::{MACHINE, tune_file};
+use super::file::{MACHINE, TuneFile};
 use super::launcher::{command_line, launcher};
 use super::step::{OutOfTime, keep};
 use crate::cli::exec;
@@ -18,14 +18,14 @@ use crate::cli::output::{Output, Result};
 use crate::cli::run::Request;
 use crate::cli::written::PipelineFile;
 use crate::pipeline::literal;
-use crate::tune::{MachineSource, TuneFile};
 
 /// The file of a pipeline that consists of the machine.
 const PIPELINE: &str = "machine.toml";
 
 /// The machine on which ranks are placed.
 pub(super) struct Machine {
-    pub(super) source: MachineSource,
+    /// Slots of each host, where its file has none.
+    pub(super) slots: Option<u32>,
     pub(super) system: SystemGraph,
     /// Why all placements are alike, if they are.
     pub(super) nothing_to_place: Option<String>,
@@ -43,13 +43,11 @@ pub(super) fn machine(
     if exit != Exit::Done {
         return Err(Failure::new(exit, []));
     }
-    let mut tune = tune_file(arguments, allocation, None, None, None, None)?;
+    let mut tune = TuneFile::new(arguments, allocation, None);
     let mut system = evaluated(arguments, out, &tune, output)?;
     let ranks = allocation.ranks as usize;
-    if let MachineSource::File { slots: slots @ None, uses: "topology/import", .. } = &mut tune.machine
-        && system.slots.len() < ranks
-    {
-        *slots = Some(allocation.hosts.most());
+    if arguments.topology.is_some() && system.slots.len() < ranks {
+        tune.slots = Some(allocation.hosts.most());
         system = evaluated(arguments, out, &tune, output)?;
     }
     if system.slots.len() < ranks {
@@ -68,12 +66,12 @@ pub(super) fn machine(
         );
     }
     let nothing_to_place = nothing_to_place(&system, allocation);
-    Ok(Machine { source: tune.machine, system, nothing_to_place })
+    Ok(Machine { slots: tune.slots, system, nothing_to_place })
 }
 
 /// The machine of a pipeline that consists of nothing else. What its stages remark is heard.
-fn evaluated(arguments: &Arguments, out: &Path, tune: &TuneFile, output: Output) -> Result<SystemGraph> {
-    let file = PipelineFile::write(out.join(PIPELINE), &tune.machine_text(), &arguments.store)?;
+fn evaluated(arguments: &Arguments, out: &Path, tune: &TuneFile<'_>, output: Output) -> Result<SystemGraph> {
+    let file = PipelineFile::write(out.join(PIPELINE), &tune.machine_pipeline()?, &arguments.store)?;
     let request = Request { no_report: true, ..Request::default() };
     let exit = file.run(&request, Output::new(false, !output.is_talkative()))?;
     match file.newest::<SystemGraph>("machine")? {
@@ -148,7 +146,7 @@ fn measure_machine(
     ));
     let calibrate = Some(("calibrate".to_owned(), "true".to_owned()));
     // Quoted, or a name such as 1 would be a number.
-    let mpicc = arguments.mpicc.as_deref().map(|mpicc| ("mpicc".to_owned(), literal(mpicc)));
+    let mpicc = arguments.mpicc.as_deref().map(|mpicc| ("mpicc".to_owned(), literal(&mpicc.into())));
     let probe = exec::Request {
         kind: "topology/probe",
         inputs: Vec::new(),
