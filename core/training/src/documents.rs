@@ -75,11 +75,3 @@ fn is_foreign(text: &[u8]) -> bool {
         Some(_) => serde_json::from_slice::<IgnoredAny>(text).is_err(),
     }
 }
-
-/// The text from the first document on; all of it if there is none.
-pub(crate) fn from_first(text: &str) -> &str {
-    let lines = text.split_inclusive('\n');
-    let before = lines.take_while(|line| line.trim().is_empty() || is_foreign(line.as_bytes()));
-    let rest = &text[before.map(str::len).sum::<usize>()..];
-    if rest.is_empty() { text } else { rest }
-}

@@ -76,10 +76,7 @@ struct Communicator {
 /// Whether a file begins with a record, in a line or indented.
 fn recognises(head: &str) -> bool {
     let has = |key| head.contains(key);
-    head.trim_start().starts_with('{')
-        && has("\"header\"")
-        && (has("\"coll_perf\"") || has("\"p2p_perf\""))
-        && !kineto::recognises(head)
+    has("\"header\"") && (has("\"coll_perf\"") || has("\"p2p_perf\"")) && !kineto::recognises(head)
 }
 
 /// Operations of a process, as recorded: communicator, number, what, and bytes.

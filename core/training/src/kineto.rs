@@ -132,8 +132,7 @@ struct File {
 
 /// Whether a file begins like a trace.
 pub(crate) fn recognises(head: &str) -> bool {
-    head.trim_start().starts_with('{')
-        && (head.contains("\"traceEvents\"") || head.contains("\"schemaVersion\""))
+    head.contains("\"traceEvents\"") || head.contains("\"schemaVersion\"")
 }
 
 /// Reads the traces of all ranks.

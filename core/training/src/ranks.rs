@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use hopmap_model::{Context, InputPath};
 use hopmap_text::{head, without_foreign};
 
-use crate::documents::from_first;
 use crate::error::{NAME_RANKS, RECORD_ALL, TrainingError, entries};
 
 /// In place of an ending: files whose names end in `_` and the rank, if a folder has none with another ending. PyTorch
@@ -185,8 +184,7 @@ fn is_begun(file: &Path, like: fn(&str) -> bool) -> bool {
 }
 
 fn is_like(head: &[u8], like: fn(&str) -> bool) -> bool {
-    let text = String::from_utf8_lossy(head);
-    like(from_first(&without_foreign(text.trim_start_matches('\u{feff}'))))
+    like(&without_foreign(String::from_utf8_lossy(head).trim_start_matches('\u{feff}')))
 }
 
 #[cfg(test)]

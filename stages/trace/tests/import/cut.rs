@@ -165,7 +165,7 @@ fn a_prefix_of_every_line_is_named_with_the_way_out() {
         (" 0: ", "a label with a colon"),
     ] {
         for (format, text) in texts().into_iter().filter(|(format, _)| *format != "dense-matrix") {
-            let lines: String = text.lines().map(|line| format!("{prefix}{line}\n")).collect();
+            let lines: String = text.lines().flat_map(|line| [prefix, line, "\n"]).collect();
             let files = Files::one(lines);
             let (problem, help) = files.auto().result.unwrap_err();
             assert_eq!(problem, format!("`trace` has {what} before every line, and is `{format}` without"));
