@@ -6,6 +6,8 @@ use std::fs;
 
 use hopmap_trace::Format;
 
+use super::flight_recorder::flight_recorder;
+use super::kineto::kineto;
 use super::paraver::{HEADER, RECORDS};
 use super::simgrid::{INDEX, TAGGED};
 use super::{Files, clog2, import_path, ipm, record, tau, training};
@@ -44,8 +46,8 @@ fn samples() -> Vec<Sample> {
         sample("openmpi-monitoring", record::profiles(), b"0129 \t\n,EISRC#", Format::OpenmpiMonitoring),
         sample("tau", tau::sample(), b"0129 \n\"=#.e", Format::Tau),
         sample("chakra", training::chakra(), &[0, 1, 7, 8, 0x12, 0x48, 0x52, 0x80, 0xff], Format::Chakra),
-        sample("kineto", training::kineto(), b"0129\"{}[]:,.-e", Format::Kineto),
-        sample("flight-recorder", training::flight_recorder(), b"0129\"{}[]:,.-e", Format::FlightRecorder),
+        sample("kineto", kineto(), b"0129\"{}[]:,.-e", Format::Kineto),
+        sample("flight-recorder", flight_recorder(), b"0129\"{}[]:,.-e", Format::FlightRecorder),
         sample("nccl-inspector", training::inspector(), b"0129\"{}[]:,\n", Format::NcclInspector),
         sample("simgrid", Files::one(TAGGED), b"0129 \n#.e-", Format::Simgrid),
         sample("simgrid index", Files::new(&INDEX), b"0129 \n#.e-", Format::Simgrid),

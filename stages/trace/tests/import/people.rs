@@ -7,6 +7,8 @@ use hopmap_test_support::{given_data, with_foreign_lines};
 use hopmap_trace::{Format, ImportParams};
 use proptest::prelude::*;
 
+use super::flight_recorder::flight_recorder;
+use super::kineto::kineto;
 use super::{Files, Read, clog2, import, record, tau, training};
 use crate::support::Listener;
 
@@ -144,8 +146,8 @@ const TEXTS: [fn() -> Files; 14] = [
     || Files::one("a b c d\n0 1 2 3\n1 0 2 3\n1 2 0 3\n1 2 3 0\n"),
     || Files::one(super::ipm::sample()),
     || Files::new(&super::simgrid::INDEX),
-    training::kineto,
-    training::flight_recorder,
+    kineto,
+    flight_recorder,
     training::inspector,
     training::chakra,
     tau::sample,
@@ -192,7 +194,7 @@ proptest! {
         behind in prop::collection::vec(0..PRINTED.len(), 1..4),
         in_line in any::<bool>(),
     ) {
-        let files = [training::chakra, training::kineto, training::flight_recorder, training::inspector][sample]();
+        let files = [training::chakra, kineto, flight_recorder, training::inspector][sample]();
         let whole = files.auto();
         let names: Vec<&String> = files.names.iter().filter(|name| !name.contains(".et")).collect();
         let path = files.path(names[file.index(names.len())]);
@@ -214,7 +216,7 @@ proptest! {
 #[test]
 fn a_second_document_is_refused() {
     for behind in ["}", ", \"a\": 1}", "{}", "[1, 2]", "[", "12", "\"a\""] {
-        let files = training::flight_recorder();
+        let files = flight_recorder();
         let path = files.path(&files.names[0]);
         let json = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, json.trim_end().to_owned() + behind).unwrap();

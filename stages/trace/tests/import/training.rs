@@ -1,11 +1,10 @@
 //! Traces of training jobs, with messages computed by hand.
 
-use std::time::Duration;
+use hopmap_trace::Format;
 
-use hopmap_model::{Action, Context, InputPath, Inputs, Outcome, Program, Stage};
-use hopmap_test_support::has_little_memory;
-use hopmap_trace::{Format, ProgramParams, ProgramStage};
-
+use super::flight_recorder::{dump, entry, flight_recorder};
+use super::jobs::{program, refused, shown, sums};
+use super::kineto::{kineto, kineto_rank};
 use super::{Files, packed};
 
 /// A field of a protobuf message: its number with a varint, or with bytes.
@@ -104,16 +103,6 @@ pub(crate) fn chakra() -> Files {
     chakra_of(&chakra_ranks(), GROUPS)
 }
 
-/// Bytes of every pair.
-fn sums(files: &Files) -> Vec<(u32, u32, u64)> {
-    files
-        .auto()
-        .pairs()
-        .into_iter()
-        .map(|(source, destination, _, bytes)| (source, destination, bytes))
-        .collect()
-}
-
 #[test]
 fn collectives_of_chakra_follow_nccl() {
     // The allreduce of two sends its vector both ways; the ring of the allgather three blocks to the next.
@@ -154,34 +143,6 @@ fn a_microbenchmark_moves_what_its_operation_needs() {
     }
 }
 
-/// The operations of a rank in short.
-fn shown(program: &Program, rank: u32) -> Vec<String> {
-    let show = |action: Action| match action {
-        Action::Compute { seconds } => format!("compute {:.0}", seconds * 1e6),
-        Action::Isend { envelope, bytes, .. } => {
-            format!("isend {bytes} to {}", program.envelopes[envelope as usize].peer)
-        }
-        Action::Irecv { envelope, bytes, .. } => {
-            format!("irecv {bytes} from {}", program.envelopes[envelope as usize].peer)
-        }
-        Action::Wait { .. } => "wait".into(),
-        Action::Collective { collective, bytes } => {
-            format!("{} {bytes}", program.collectives[collective as usize].operation.name())
-        }
-        other => format!("{other:?}"),
-    };
-    program.of_rank(rank).iter().map(|operation| show(operation.action())).collect()
-}
-
-fn program(files: &Files) -> miette::Result<Program> {
-    let params = ProgramParams::new(Some(InputPath::new(files.trace())));
-    ProgramStage::check(&params)?;
-    let Outcome::Done(outputs) = ProgramStage::run(params, Inputs::new(), &Context::detached())? else {
-        panic!("a program has no part")
-    };
-    Ok(outputs.get("program").unwrap().downcast_ref::<Program>().unwrap().clone())
-}
-
 #[test]
 fn overlap_with_computation_is_kept() {
     let program = program(&chakra()).unwrap();
@@ -203,87 +164,6 @@ fn overlap_with_computation_is_kept() {
             "allgather 10"
         ]
     );
-}
-
-fn event(name: &str, category: &str, (begin, length): (u32, u32), arguments: &str) -> String {
-    format!(
-        "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":\"{name}\",\"pid\":1,\"tid\":7,\"ts\":{begin}.5,\"dur\":{length},\"args\":{{{arguments}}}}}"
-    )
-}
-
-fn communication(name: &str, elements: u32, ranks: &str, more: &str) -> String {
-    format!(
-        "\"Collective name\":\"{name}\",\"In msg nelems\":{elements},\"Out msg nelems\":{elements},\"dtype\":\"BFloat16\",\
-         \"Group size\":2,\"Process Group Name\":\"5\",\"Process Group Ranks\":\"{ranks}\",\"In split size\":\"[]\"{more}"
-    )
-}
-
-/// Two ranks: computation of 100 µs, an allreduce of 1000 bytes of which 30 µs overlap with computation, and a message.
-fn kineto_rank(rank: u32) -> String {
-    let peer = 1 - rank;
-    let (direction, ends) = match rank {
-        0 => ("send", "\"Dst Rank\":1"),
-        _ => ("recv", "\"Src Rank\":0"),
-    };
-    let reduce = communication("allreduce", 500, "[0, 1]", "");
-    let message = communication(direction, 32, "[]", &format!(",{ends}"));
-    let events = [
-        event("record_param_comms", "cpu_op", (1000, 5), &reduce),
-        event("gemm", "kernel", (1000, 100), "\"stream\":7"),
-        event("ncclDevKernel_AllReduce", "kernel", (1100, 60), &reduce),
-        event("gemm", "kernel", (1100, 30), "\"stream\":7"),
-        event("gemm", "kernel", (1160, 10), "\"stream\":7"),
-        event("ncclDevKernel_SendRecv", "kernel", (1170, 20), &message),
-        event("wait", "user_annotation", (1200, 1), &format!("\"External id\":{peer}")),
-    ];
-    format!(
-        "{{\"schemaVersion\":1,\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\":{rank},\"world_size\":2}},\"traceEvents\":[{}]}}",
-        events.join(",")
-    )
-}
-
-pub(crate) fn kineto() -> Files {
-    Files::new(&[("a.pt.trace.json", kineto_rank(0)), ("b.pt.trace.json", kineto_rank(1))])
-}
-
-#[test]
-fn kernels_of_pytorch_are_a_program() {
-    assert_eq!(sums(&kineto()), [(0, 1, 1064), (1, 0, 1000)]);
-    let read = kineto().auto();
-    assert!((read.graph().duration_s.unwrap() - 190e-6).abs() < 1e-9);
-    let program = program(&kineto()).unwrap();
-    assert_eq!(program.recorded, Some(Duration::from_micros(190)));
-    let expected =
-        ["compute 100", "irecv 1000 from 1", "isend 1000 to 1", "compute 30", "wait", "wait", "compute 10"];
-    assert_eq!(shown(&program, 0)[..7], expected);
-    assert_eq!(shown(&program, 0)[7..], ["isend 64 to 1", "wait"]);
-    assert_eq!(shown(&program, 1)[7..], ["irecv 64 from 0", "wait"]);
-}
-
-/// Once an abbreviated group without members was taken for the group of all ranks.
-#[test]
-fn abbreviated_groups_need_the_list_of_members() {
-    let abbreviated = [0, 1].map(|rank| kineto_rank(rank).replace("[0, 1]", "[0, ..."));
-    let [first, second] = abbreviated.clone();
-    let problem = refused(&Files::new(&[("a.json", first), ("b.json", second)]));
-    assert!(problem.contains("a list of ranks is abbreviated"), "{problem}");
-    let configured = "\"world_size\":2,\"pg_config\":[{\"pg_name\":\"5\",\"ranks\":[0,1]}]";
-    let [first, second] = abbreviated.map(|text| text.replace("\"world_size\":2", configured));
-    assert_eq!(sums(&Files::new(&[("a.json", first), ("b.json", second)])), sums(&kineto()));
-}
-
-/// Once 17 GB were reserved for ranks that have no trace.
-#[test]
-fn a_job_of_more_ranks_than_files_is_refused_in_little_memory() {
-    if has_little_memory() {
-        let [first, second] =
-            [0, 1].map(|rank| kineto_rank(rank).replace("\"world_size\":2", "\"world_size\":4294967295"));
-        let problem = refused(&Files::new(&[("a.json", first), ("b.json", second)]));
-        assert!(
-            problem.contains("has no trace of rank 2 and 4294967292 others, of 4294967295 ranks"),
-            "{problem}"
-        );
-    }
 }
 
 /// Once tags that differ by 2^32 were the same.
@@ -341,106 +221,6 @@ fn copies_of_logs_are_refused() {
     assert!(problem.contains(" twice for process "), "{problem}");
 }
 
-/// Once one trace above the folders of the ranks was the job.
-#[test]
-fn a_trace_above_the_folders_of_the_ranks_is_named() {
-    let ranks = [0, 1].map(kineto_rank);
-    let folders = [("0/a.json", &ranks[0]), ("1/a.json", &ranks[1])];
-    let read = Files::new(&[folders[0], folders[1], ("old.json", &ranks[1])]).auto();
-    assert_eq!(read.pairs(), kineto().auto().pairs());
-    assert!(read.log.iter().any(|line| line.contains("skipped: 1, the first `old.json`")), "{:?}", read.log);
-    let old = [("old/0.json", &ranks[1]), ("old/1.json", &ranks[0])];
-    let read = Files::new(&[("0.json", &ranks[0]), ("1.json", &ranks[1]), old[0], old[1]]).auto();
-    assert_eq!(read.pairs(), kineto().auto().pairs());
-    assert!(
-        read.log.iter().any(|line| line.contains("skipped: 2, the first `old/0.json`")),
-        "{:?}",
-        read.log
-    );
-}
-
-fn entry(number: u32, name: &str, sizes: &str) -> String {
-    format!(
-        "{{\"collective_seq_id\":{number},\"input_dtypes\":[\"Float\"],\"input_sizes\":[{sizes}],\"process_group\":[\"0\",\"default_pg\"],\
-         \"profiling_name\":\"{name}\",\"time_created_ns\":{number}000}}"
-    )
-}
-
-fn dump(entries: &[String]) -> String {
-    let groups = "{\"0\":{\"desc\":\"default_pg\",\"name\":\"0\",\"ranks\":\"[0, 1, 2]\"}}";
-    format!("{{\"entries\":[{}],\"pg_config\":{groups},\"version\":\"2.4\"}}", entries.join(","))
-}
-
-/// Three ranks of which the first has forgotten the first operation.
-pub(crate) fn flight_recorder() -> Files {
-    let entries = [entry(1, "nccl:all_reduce", "[9]"), entry(2, "nccl:reduce_scatter", "[3, 100]")];
-    let all = dump(&entries);
-    Files::new(&[
-        ("nccl_trace_rank_0.json", dump(&entries[1..])),
-        ("nccl_trace_rank_1.json", all.clone()),
-        ("nccl_trace_rank_2.json", all),
-    ])
-}
-
-#[test]
-fn dumps_begin_with_the_first_operation_that_all_ranks_have() {
-    // A ring of 1200 bytes: each rank passes two thirds on.
-    assert_eq!(sums(&flight_recorder()), [(0, 1, 800), (1, 2, 800), (2, 0, 800)]);
-}
-
-/// Once an operation that no rank had kept was lost without a word.
-#[test]
-fn operations_that_no_rank_kept_are_said() {
-    let lost = |numbers: &[u32], status: &str| {
-        let entries: Vec<String> = numbers
-            .iter()
-            .map(|number| entry(*number, "nccl:all_reduce", "[9]").replacen('{', "{\"pg_id\":7,", 1))
-            .collect();
-        let all = dump(&entries).replacen('{', &format!("{{\"pg_status\":{{\"7\":{{{status}}}}},"), 1);
-        let log = Files::new(&["r0.json", "r1.json", "r2.json"].map(|name| (name, &all))).auto().log;
-        let warning = log.iter().find_map(|line| line.split_once(" collective operations are not in"));
-        warning.and_then(|(numbers, _)| numbers.rsplit(": ").next().map(str::to_owned))
-    };
-    assert_eq!(lost(&[1, 2, 3], "\"last_enqueued_collective\":\"3\""), None);
-    assert_eq!(lost(&[1, 2], "\"last_enqueued_collective\":\"3\"").as_deref(), Some("1 of 3"));
-    assert_eq!(lost(&[1, 3], "\"last_completed_collective\":3").as_deref(), Some("1 of 3"));
-    assert_eq!(lost(&[3, 4], "").as_deref(), Some("2 of 4"));
-    assert!(lost(&[1], "\"last_enqueued_collective\":18446744073709551615").is_some());
-    // Only messages were kept, or nothing: then no entry says whose number it is.
-    let nothing = |entries: &[String]| {
-        let all = dump(entries).replacen('{', "{\"pg_status\":{\"7\":{\"last_enqueued_collective\":3}},", 1);
-        Files::new(&["r0.json", "r1.json", "r2.json"].map(|name| (name, &all))).auto().log.concat()
-    };
-    assert!(nothing(&[]).contains("at least 3 of 3 collective operations are not in"), "{}", nothing(&[]));
-    // Ranks number groups differently: once these were 4 of one group.
-    let status = |last: &str| dump(&[]).replacen('{', &format!("{{\"pg_status\":{{{last}}},"), 1);
-    let of = |number: u32, last: u32| format!("\"{number}\":{{\"last_enqueued_collective\":{last}}}");
-    let dumps = [of(0, 3) + "," + &of(1, 2), of(0, 4), of(1, 4)].map(|last| status(&last));
-    let read = Files::new(&[("r0.json", &dumps[0]), ("r1.json", &dumps[1]), ("r2.json", &dumps[2])]).auto();
-    assert!(read.log.concat().contains("at least 5 of 5 collective operations are not in"), "{:?}", read.log);
-}
-
-/// Once messages that neither end had kept were lost without a word. Collective operations have the last number, too.
-#[test]
-fn messages_that_no_rank_kept_are_said() {
-    // A batch has one number.
-    for (kept, last, lost) in
-        [(&[][..], 0, 0), (&[1], 1, 0), (&[1, 1, 2], 2, 0), (&[2, 4], 4, 4), (&[1], 3, 4), (&[], 2, 4)]
-    {
-        let dumps = ["nccl:send 0->1", "nccl:recv 1<-0"].map(|name| {
-            let calls = kept.iter().map(|number| (name, *number)).chain([("nccl:all_reduce", last)]);
-            let numbered = |(name, number)| {
-                entry(1, name, "[9]").replacen('{', &format!("{{\"p2p_seq_id\":{number},"), 1)
-            };
-            dump(&calls.map(numbered).collect::<Vec<_>>()).replace("[0, 1, 2]", "[0, 1]")
-        });
-        let log = Files::new(&[("r0.json", &dumps[0]), ("r1.json", &dumps[1])]).auto().log.concat();
-        let said = format!("at least {lost} sends and receives are not in the traces of their ranks");
-        assert_eq!(log.contains("sends and receives"), lost > 0, "{log}");
-        assert!(lost == 0 || log.contains(&said), "{log}");
-    }
-}
-
 /// Once a folder was of an unknown format, and a number such as `inf` an error.
 #[test]
 fn other_files_are_named_and_nearly_valid_records_read() {
@@ -460,34 +240,6 @@ fn other_files_are_named_and_nearly_valid_records_read() {
     let read = files.auto();
     assert_eq!(read.pairs(), whole.pairs());
     assert!(read.log[1].starts_with("warning: invalid JSON in 1 file;"), "{:?}", read.log);
-}
-
-/// Once only names with an ending were read; the number in a host name is not a rank.
-#[test]
-fn dumps_may_end_in_the_rank_after_a_host() {
-    let all = dump(&[entry(1, "nccl:all_reduce", "[300]")]);
-    let names = ["d_node07_0", "d_node07_1", "d_node02_2"];
-    let expected = sums(&Files::new(&["r0.json", "r1.json", "r2.json"].map(|name| (name, &all))));
-    assert_eq!(sums(&Files::new(&names.map(|name| (name, &all)))), expected);
-    // Pickles beside the JSON that they were converted to.
-    let converted = names.map(|name| (format!("{name}.json"), all.as_bytes()));
-    let mut files: Vec<(&str, &[u8])> = names.map(|name| (name, &b"\x80\x02}q"[..])).to_vec();
-    files.extend(converted.iter().map(|(name, text)| (name.as_str(), *text)));
-    assert_eq!(sums(&Files::new(&files)), expected);
-}
-
-/// Once the time in the names was the rank.
-#[test]
-fn profiles_without_a_rank_are_refused() {
-    let anonymous = |rank: u32| kineto_rank(rank).replace("\"distributedInfo\"", "\"other\"");
-    let names = ["n_4711.172300000.pt.trace.json", "n_4712.172300001.pt.trace.json"];
-    let files = Files::new(&[(names[0], anonymous(0)), (names[1], anonymous(1))]);
-    let (problem, help) = files.auto().result.unwrap_err();
-    assert!(problem.contains(names[0]) && problem.contains("has no `distributedInfo`"), "{problem}");
-    assert!(help.contains("init_process_group"), "{help}");
-    let of_ranks =
-        Files::new(&[("rank0.172300000.pt.trace.json", anonymous(0)), ("rank1.json", anonymous(1))]);
-    assert_eq!(sums(&of_ranks), sums(&kineto()));
 }
 
 fn record(process: u32, communicator: &str, rank: u32, size: u32, what: &str) -> String {
@@ -563,11 +315,6 @@ fn consecutive_ranks_share_hosts_if_the_trace_names_none() {
     };
     assert_eq!(hosts(&chakra()), ["host0", "host0", "host1", "host1"]);
     assert_eq!(hosts(&inspector()), ["n1", "n1", "n0", "n0"]);
-}
-
-/// The message of the error.
-fn refused(files: &Files) -> String {
-    files.auto().result.unwrap_err().0
 }
 
 #[test]
@@ -684,61 +431,6 @@ fn phases_add_up_to_the_matrix() {
     }
 }
 
-/// An all-to-all of three ranks: elements that each passes and gets, and split sizes.
-fn exchange(ranks: [(u32, u32, &str); 3]) -> Files {
-    let text = |rank: usize, (sent, received, splits): (u32, u32, &str)| {
-        let arguments = format!(
-            "\"Collective name\":\"all_to_allv\",\"In msg nelems\":{sent},\"Out msg nelems\":{received},\"dtype\":\"BFloat16\",\
-             \"Process Group Name\":\"5\",\"Process Group Ranks\":\"[0, 1, 2]\",\"In split size\":\"{splits}\""
-        );
-        let event = event("ncclDevKernel_SendRecv", "kernel", (10, 5), &arguments);
-        format!(
-            "{{\"schemaVersion\":1,\"distributedInfo\":{{\"rank\":{rank},\"world_size\":3}},\"traceEvents\":[{event}]}}"
-        )
-    };
-    let texts: Vec<String> = ranks.into_iter().enumerate().map(|(rank, of)| text(rank, of)).collect();
-    Files::new(&[("0.json", &texts[0]), ("1.json", &texts[1]), ("2.json", &texts[2])])
-}
-
-/// Once every pair counted the mean, and even splits on one rank contradicted uneven ones on another.
-#[test]
-fn uneven_exchanges_count_what_every_pair_passes() {
-    // Rows of 10 elements of 2 bytes.
-    let listed = exchange([(80, 80, "[1, 2, 5]"), (80, 90, "[4, 4, 0]"), (90, 80, "[3, 3, 3]")]);
-    assert_eq!(sums(&listed), [(0, 1, 40), (0, 2, 100), (1, 0, 80), (2, 0, 60), (2, 1, 60)]);
-    let kept = listed.read(|params| params.collectives = hopmap_trace::Collectives::Keep);
-    let calls = &kept.graph().collectives.calls;
-    assert_eq!((calls.len(), calls[0].operation.name(), calls[0].calls), (1, "alltoallv", 1));
-    // A half to the first rank, a quarter to the others.
-    let abbreviated = exchange([(60, 120, "[1, ..., 5]"), (120, 60, "[2, ..., 4]"), (60, 60, "[1, ..., 2]")]);
-    let expected = [(0, 1, 30), (0, 2, 30), (1, 0, 120), (1, 2, 60), (2, 0, 60), (2, 1, 30)];
-    assert_eq!(sums(&abbreviated), expected);
-    let other = exchange([(80, 80, "[1, 2]"), (80, 80, "[]"), (80, 80, "[]")]);
-    assert!(refused(&other).contains("has 2 split sizes in a group of 3 ranks"), "{}", refused(&other));
-}
-
-#[test]
-fn dumps_have_the_sizes_of_exchanges() {
-    let dumped = |inputs: [&str; 3], outputs: [&str; 3]| {
-        let one = |rank: usize| {
-            let kinds = inputs[rank].matches('[').map(|_| "\"Byte\"").collect::<Vec<_>>().join(",");
-            let sizes = format!(
-                "\"input_dtypes\":[{kinds}],\"output_dtypes\":[\"Byte\"],\"output_sizes\":[{}]",
-                outputs[rank]
-            );
-            dump(&[entry(4, "nccl:all_to_all", inputs[rank]).replace("\"input_dtypes\":[\"Float\"]", &sizes)])
-        };
-        let texts = [0, 1, 2].map(one);
-        Files::new(&[("r0.json", &texts[0]), ("r1.json", &texts[1]), ("r2.json", &texts[2])])
-    };
-    // A tensor per member.
-    let tensors = dumped(["[1],[2],[3]", "[4],[5],[6]", "[7],[8],[9]"], ["[12]", "[15]", "[18]"]);
-    assert_eq!(sums(&tensors), [(0, 1, 2), (0, 2, 3), (1, 0, 4), (1, 2, 6), (2, 0, 7), (2, 1, 8)]);
-    // One tensor, with a half of everything for the last rank.
-    let totals = dumped(["[8]", "[16]", "[8]"], ["[8]", "[8]", "[16]"]);
-    assert_eq!(sums(&totals), [(0, 1, 2), (0, 2, 4), (1, 0, 4), (1, 2, 8), (2, 0, 2), (2, 1, 2)]);
-}
-
 #[test]
 fn every_rank_sends_its_own_total_if_nothing_else_is_known() {
     let of = |operation: u64, sizes: [u64; 3]| {
@@ -812,23 +504,4 @@ fn hints_fit_the_problem() {
         chakra().read(|params| params.ranks_per_host = std::num::NonZeroU32::new(3)).result.unwrap_err();
     assert!(problem.contains("has 4 ranks, which do not fill hosts of 3"), "{problem}");
     assert!(help.contains("`ranks_per_host`"), "{help}");
-}
-
-/// Once the format of a folder was unknown if its pickles were of another protocol or behind another file.
-#[test]
-fn folders_of_pickles_are_to_be_converted() {
-    for pickle in [&b"\x80\x02}q\x00"[..], b"\x80\x04\x95\x10\x00"] {
-        let files = Files::new(&[("README", &b"dumps"[..]), ("nccl_trace_rank_0", pickle)]);
-        let (problem, help) = files.auto().result.unwrap_err();
-        assert!(problem.contains("is a pickle of Python"), "{problem}");
-        assert!(help.contains("json.dump(pickle.load("), "{help}");
-    }
-    // What was converted may begin with long lists of ranks.
-    let ranks = (0..20_000).map(|rank| rank.to_string()).collect::<Vec<_>>().join(",");
-    let converted = format!(
-        "{{\"version\":\"2.4\",\"pg_config\":{{\"1\":{{\"ranks\":\"[{ranks}]\"}}}},\"entries\":[{}]}}",
-        entry(1, "nccl:all_reduce", "[8]")
-    );
-    let files = Files::new(&[("r0.json", converted)]);
-    assert!(files.auto().log.contains(&"format: flight-recorder".to_owned()));
 }
