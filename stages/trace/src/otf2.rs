@@ -11,6 +11,7 @@ use crate::error::TraceError;
 
 mod accumulator;
 mod archive_files;
+mod archive_reader;
 mod cancelled;
 mod collectives;
 mod communicators;
@@ -22,7 +23,6 @@ mod local_definitions;
 mod moments;
 mod native;
 mod processes;
-mod program;
 mod program_dag;
 mod read;
 mod record;

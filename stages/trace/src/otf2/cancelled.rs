@@ -7,12 +7,12 @@ use std::collections::{HashMap, HashSet};
 
 use hopmap_model::Context;
 
-use super::program::Program;
+use super::archive_reader::ArchiveReader;
 use super::visitor::{BadEvent, Event, Message, Visitor};
 use crate::archive::on_threads;
 use crate::error::TraceError;
 
-impl Program {
+impl ArchiveReader {
     /// The events of a location that are cancelled sends; none if only libotf2 may know all of its events. `None` if
     /// interrupted.
     fn cancelled(

@@ -9,8 +9,8 @@ use arrow_array::{ArrayRef, Float64Array, StringArray, UInt32Array, UInt64Array}
 use hopmap_artifact::{ArtifactError, Codec, TableWriter};
 use hopmap_model::{Context, Error, Events};
 
+use super::archive_reader::{ArchiveReader, EventReader, Overview, read_by, warn};
 use super::communicators::{Communicators, NoReceiver, is_proc_null};
-use super::program::{Overview, Program, Way, read_by, warn};
 use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{Access, BadEvent, Event, Message, Visitor};
 use crate::archive::{log_count, warn_of_silence};
@@ -25,34 +25,34 @@ const TABLE: &str = "messages.parquet";
 
 /// Lists the messages of an archive by location, in order of ids.
 pub(crate) fn list(params: &EventsParams, cx: &Context<'_>) -> Result<Events, Error> {
-    let program = Program::open(params.path.path(), !params.allow_truncated, cx)?;
+    let archive = ArchiveReader::open(params.path.path(), !params.allow_truncated, cx)?;
     let request = &params.request();
     let mut marks = Marks::new(request);
-    let regions = program.definitions.region_kinds(&mut marks);
+    let regions = archive.definitions.region_kinds(&mut marks);
     marks.check()?;
-    let selection = program.selection(request)?;
+    let selection = archive.selection(request)?;
     let listed = Listed {
         regions: &regions,
-        communicators: &program.communicators,
+        communicators: &archive.communicators,
         selection: selection.as_ref(),
-        ranked: program.processes.ranked,
+        ranked: archive.processes.ranked,
     };
-    let start = program.begin()?;
+    let start = archive.begin()?;
     let scratch = cx.scratch();
     let folder = tempfile::Builder::new().prefix(".hopmap-events-").tempdir_in(&scratch);
     let folder = folder.map_err(|source| ArtifactError::Io { action: "write", path: scratch, source })?;
     let table = folder.path().join(TABLE);
-    let (rows, overview, skipped) = read_by(params.reader, cx, |way| {
-        let names = names(&program, start);
+    let (rows, overview, skipped) = read_by(params.reader, cx, |event_reader| {
+        let names = names(&archive, start);
         let writer = Mutex::new(Writer { table: MessageWriter::create(&table, names)?, failure: None });
-        let listed = visit(&program, listed, way, &writer, cx);
+        let listed = visit(&archive, listed, event_reader, &writer, cx);
         let Writer { table, failure } = writer.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Reason for an early end, if writing failed.
         failure.map_or(Ok(()), Err)?;
         let (overview, skipped) = listed?;
         Ok((table.table.close()?, overview, skipped))
     })?;
-    report(&program, &overview, rows, skipped, cx);
+    report(&archive, &overview, rows, skipped, cx);
     Ok(Events::new(table, rows).kept_by(folder))
 }
 
@@ -76,20 +76,20 @@ impl Writer {
 
 /// Lists all locations in sequence.
 fn visit(
-    program: &Program,
+    archive: &ArchiveReader,
     listed: Listed<'_>,
-    way: Way,
+    event_reader: EventReader,
     writer: &Mutex<Writer>,
     cx: &Context<'_>,
 ) -> Result<(Overview, Skipped), TraceError> {
     let give = |rows: &mut Rows| writer.lock().unwrap_or_else(PoisonError::into_inner).take(rows);
     // Rows are written while events are read, so that cancelled sends have to be known before.
-    let cancelled = program.all_cancelled(&cx.with_threads(1))?;
+    let cancelled = archive.all_cancelled(&cx.with_threads(1))?;
     let visitor = |location| {
-        let rank = program.processes.rank(location);
+        let rank = archive.processes.rank(location);
         Listing { cancelled: cancelled.get(&location), ..Listing::new(listed, rank, give) }
     };
-    let locations = program.visit(way, &cx.with_threads(1), visitor, |visited, mut listing| {
+    let locations = archive.visit(event_reader, &cx.with_threads(1), visitor, |visited, mut listing| {
         listing.finish();
         Ok((visited, listing.skipped))
     })?;
@@ -102,24 +102,24 @@ fn visit(
 }
 
 /// Names for the numbers in rows.
-fn names(program: &Program, start: u64) -> Names {
-    let definitions = &program.definitions;
+fn names(archive: &ArchiveReader, start: u64) -> Names {
+    let definitions = &archive.definitions;
     // EZTrace gives all communicators an empty name.
     let text = |id: &u32| definitions.strings.get(id).filter(|text| !text.is_empty()).cloned();
     let communicators = definitions.communicator_names.iter();
     let regions = definitions.regions.iter();
     Names {
-        clock: (start, program.ticks_per_second),
+        clock: (start, archive.ticks_per_second),
         communicators: communicators.filter_map(|(id, name)| Some((*id, text(name)?))).collect(),
         regions: regions.filter_map(|(id, region)| Some((*id, text(&region.name)?))).collect(),
     }
 }
 
 /// Logs what was read and what is missing.
-fn report(program: &Program, overview: &Overview, rows: u64, skipped: Skipped, cx: &Context<'_>) {
+fn report(archive: &ArchiveReader, overview: &Overview, rows: u64, skipped: Skipped, cx: &Context<'_>) {
     cx.log(format_args!(
         "{} processes, {} locations, {} events, {rows} messages",
-        program.processes.list.len(),
+        archive.processes.list.len(),
         overview.locations,
         overview.events,
     ));

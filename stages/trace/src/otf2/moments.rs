@@ -8,9 +8,9 @@ use std::path::Path;
 use hopmap_collectives::Convention;
 use hopmap_model::{Context, to_u32};
 
+use super::archive_reader::{ArchiveReader, Overview, Visited, read_by, warn};
 use super::collectives::operation;
 use super::communicators::{Communicators, is_proc_null};
-use super::program::{Overview, Program, Visited, read_by, warn};
 use super::record_schema::OTF2_UNDEFINED_UINT64;
 use super::visitor::{BadEvent, Collective, Event, Message, Through, Visitor};
 use crate::call_stack::{Nested, OpenRegions};
@@ -63,36 +63,36 @@ type Followings = (Visited, Vec<Moment>, Vec<(u64, u64)>, Skipped);
 impl Recorded {
     /// Reads the moments of an archive, and logs what is ignored.
     pub(super) fn read(path: &Path, purpose: Purpose, cx: &Context<'_>) -> Result<Self, TraceError> {
-        let program = Program::open(path, !purpose.allow_truncated, cx)?;
-        let Some(ticks_per_second) = program.ticks_per_second else {
+        let archive = ArchiveReader::open(path, !purpose.allow_truncated, cx)?;
+        let Some(ticks_per_second) = archive.ticks_per_second else {
             let problem = "does not define its clock resolution, so times of computation are unknown";
             let help = "record the trace again with a tool that writes clock properties, such as Score-P";
             return Err(TraceError::of(path, problem, help));
         };
         let everything = Select::default();
         let request = Request { select: &everything, phases: None, sizes: false };
-        let regions = program.definitions.region_kinds(&mut Marks::new(&request));
-        let (numbers, groups) = groups(&program);
+        let regions = archive.definitions.region_kinds(&mut Marks::new(&request));
+        let (numbers, groups) = groups(&archive);
         let followed = Followed {
             regions: &regions,
-            communicators: &program.communicators,
+            communicators: &archive.communicators,
             groups: &numbers,
-            ranked: program.processes.ranked,
-            in_turns: purpose.in_turns && program.processes.have_threads(),
+            ranked: archive.processes.ranked,
+            in_turns: purpose.in_turns && archive.processes.have_threads(),
         };
-        let followings = read_by(purpose.reader, cx, |way| {
-            let visitor = |location| Moments::new(followed, program.processes.rank(location));
-            program.visit(way, cx, visitor, |visited, mut moments| {
-                let main = program.processes.is_main(visited.location);
+        let followings = read_by(purpose.reader, cx, |event_reader| {
+            let visitor = |location| Moments::new(followed, archive.processes.rank(location));
+            archive.visit(event_reader, cx, visitor, |visited, mut moments| {
+                let main = archive.processes.is_main(visited.location);
                 moments.finish(visited.span.unwrap_or_default(), main);
                 Ok((visited, moments.recorded, moments.calls, moments.skipped))
             })
         })?;
-        report(&program, &followings, purpose.into, ticks_per_second, cx);
+        report(&archive, &followings, purpose.into, ticks_per_second, cx);
         let spans = || followings.iter().filter_map(|(visited, ..)| visited.span);
         let longest = spans().map(|(first, last)| last.saturating_sub(first)).max().unwrap_or(0);
         let ends = || followings.iter().filter_map(|(visited, ..)| Some((visited, visited.span?.1)));
-        let rank = |visited: &Visited| program.processes.rank(visited.location);
+        let rank = |visited: &Visited| archive.processes.rank(visited.location);
         let communicator = |(through, number)| match through {
             Through::Communicator(id) => Some((id, number)),
             Through::Window(_) => None,
@@ -105,15 +105,15 @@ impl Recorded {
                 .filter(|(visited, _)| visited.is_cut())
                 .filter_map(|(visited, end)| Some((rank(visited)?, end)))
                 .collect(),
-            ranks: by_rank(&program, followings).map_err(|rank| {
+            ranks: by_rank(&archive, followings).map_err(|rank| {
                 let problem = format!("has calls of several threads of rank {rank} at the same time: their order cannot be known");
                 let help = "only programs whose threads call MPI one after the other can be predicted; search with objectives that need no program, such as F, and measure with `hopmap trial`";
                 TraceError::of(path, problem, help)
             })?,
             groups,
             communicators: numbers.into_iter().filter_map(communicator).collect(),
-            members: members(&program),
-            convention: Convention::of_creator(&program.anchor.creator),
+            members: members(&archive),
+            convention: Convention::of_creator(&archive.anchor.creator),
             ticks_per_second,
         })
     }
@@ -137,13 +137,13 @@ impl Purpose {
 
 /// The groups of processes that can take part in collective operations: the number of each by its
 /// communicator or window, and its ranks.
-fn groups(program: &Program) -> (HashMap<Through, u32>, Vec<Vec<u32>>) {
-    let definitions = &program.definitions;
+fn groups(archive: &ArchiveReader) -> (HashMap<Through, u32>, Vec<Vec<u32>>) {
+    let definitions = &archive.definitions;
     let communicators = definitions.communicators.keys().map(|id| Through::Communicator(*id));
     let windows = definitions.windows.keys().map(|id| Through::Window(*id));
     let (mut numbers, mut groups) = (HashMap::new(), Vec::new());
     for through in communicators.chain(windows) {
-        if let Some(members) = program.communicators.members(through) {
+        if let Some(members) = archive.communicators.members(through) {
             numbers.insert(through, to_u32(groups.len()));
             groups.push(members.to_vec());
         }
@@ -151,18 +151,18 @@ fn groups(program: &Program) -> (HashMap<Through, u32>, Vec<Vec<u32>>) {
     (numbers, groups)
 }
 
-fn members(program: &Program) -> Members {
-    let ids = program.definitions.communicators.keys();
-    let of = |&id: &u32| Some((id, program.communicators.members(Through::Communicator(id))?.to_vec()));
+fn members(archive: &ArchiveReader) -> Members {
+    let ids = archive.definitions.communicators.keys();
+    let of = |&id: &u32| Some((id, archive.communicators.members(Through::Communicator(id))?.to_vec()));
     ids.filter_map(of).collect()
 }
 
 /// The moments of every rank in order, merged over its locations. Fails with a rank whose calls overlap.
-fn by_rank(program: &Program, followings: Vec<Followings>) -> Result<Vec<Vec<Moment>>, u32> {
+fn by_rank(archive: &ArchiveReader, followings: Vec<Followings>) -> Result<Vec<Vec<Moment>>, u32> {
     let mut locations: BTreeMap<u32, Vec<Vec<Moment>>> = BTreeMap::new();
     let mut calls: BTreeMap<u32, Vec<Vec<(u64, u64)>>> = BTreeMap::new();
     for (visited, moments, of_location, _) in followings {
-        if let Some(rank) = program.processes.rank(visited.location).filter(|_| !moments.is_empty()) {
+        if let Some(rank) = archive.processes.rank(visited.location).filter(|_| !moments.is_empty()) {
             locations.entry(rank).or_default().push(moments);
             calls.entry(rank).or_default().push(of_location);
         }
@@ -171,7 +171,7 @@ fn by_rank(program: &Program, followings: Vec<Followings>) -> Result<Vec<Vec<Mom
         return Err(rank);
     }
     let of_rank = |rank| merge(locations.remove(&rank).unwrap_or_default());
-    Ok((0..to_u32(program.processes.list.len())).map(of_rank).collect())
+    Ok((0..to_u32(archive.processes.list.len())).map(of_rank).collect())
 }
 
 /// Whether calls of different locations are at the same time.
@@ -208,10 +208,16 @@ fn merge(mut locations: Vec<Vec<Moment>>) -> Vec<Moment> {
 }
 
 /// Logs what was read and what is ignored.
-fn report(program: &Program, followings: &[Followings], into: &str, ticks_per_second: f64, cx: &Context<'_>) {
+fn report(
+    archive: &ArchiveReader,
+    followings: &[Followings],
+    into: &str,
+    ticks_per_second: f64,
+    cx: &Context<'_>,
+) {
     let mut overview = Overview::default();
     followings.iter().for_each(|(visited, ..)| overview.add(visited));
-    let (processes, locations, events) = (program.processes.list.len(), overview.locations, overview.events);
+    let (processes, locations, events) = (archive.processes.list.len(), overview.locations, overview.events);
     cx.log(format_args!("{processes} processes, {locations} locations, {events} events"));
     let sum = |of: fn(&Skipped) -> u64| followings.iter().map(|(.., skipped)| of(skipped)).sum::<u64>();
     let left_out = |what: &str, count| warn(cx, &format!("{what}, which are not in {into}"), count);

@@ -7,9 +7,9 @@ use hopmap_collectives::Convention;
 use hopmap_model::{CollectiveTable, Context, Edge, Error, TaskGraph};
 
 use super::accumulator::{Accumulator, Question, RemoteTraffic, Total, Traffic};
+use super::archive_reader::{ArchiveReader, Overview, Visited, read_by, warn};
 use super::collectives::{CollectiveAccumulator, CollectiveCounts, Expanded, Expansion};
 use super::communicators::NoReceiver;
-use super::program::{Overview, Program, Visited, read_by, warn};
 use crate::archive::log_count;
 use crate::call_stack::{Activity, CallStack};
 use crate::error::TraceError;
@@ -30,20 +30,20 @@ pub(crate) struct Options<'a> {
 
 /// Reads an archive: messages and bytes per ordered pair of processes, counted at the sender.
 pub(crate) fn read(path: &Path, options: Options<'_>, cx: &Context<'_>) -> Result<TaskGraph, Error> {
-    let program = Program::open(path, options.complete, cx)?;
+    let archive = ArchiveReader::open(path, options.complete, cx)?;
     let request = options.request;
     let mut marks = Marks::new(&request);
-    let regions = program.definitions.region_kinds(&mut marks);
+    let regions = archive.definitions.region_kinds(&mut marks);
     marks.check()?;
-    let selection = program.selection(&request)?;
+    let selection = archive.selection(&request)?;
     let question = Question { selection: selection.as_ref(), collectives: options.collectives };
-    let counting = Counting { program: &program, regions, question };
-    let records = read_by(options.reader, cx, |way| {
+    let counting = Counting { archive: &archive, regions, question };
+    let records = read_by(options.reader, cx, |event_reader| {
         let close = |visited, accumulator| counting.record(visited, accumulator, cx);
-        program.visit(way, cx, |_| counting.accumulator(), close)
+        archive.visit(event_reader, cx, |_| counting.accumulator(), close)
     })?;
-    report(&program, &records, options.collectives, cx);
-    assemble(&program, &request, (question, options.algorithms), records, cx)
+    report(&archive, &records, options.collectives, cx);
+    assemble(&archive, &request, (question, options.algorithms), records, cx)
 }
 
 /// Messages of one class between a process and another.
@@ -81,7 +81,7 @@ struct Record {
 
 /// Shared input of all locations.
 struct Counting<'a> {
-    program: &'a Program,
+    archive: &'a ArchiveReader,
     regions: HashMap<u32, RegionKind>,
     question: Question<'a>,
 }
@@ -100,7 +100,7 @@ impl Counting<'_> {
         let (location, span) = (visited.location, visited.span);
         let mut cancelled = 0;
         if accumulator.cancellations > 0 {
-            let sends = self.program.visit_cancelled(location, self.accumulator(), cx)?;
+            let sends = self.archive.visit_cancelled(location, self.accumulator(), cx)?;
             cancelled = accumulator.remove(&sends);
         }
         let messages = accumulator.traffic.iter().map(|traffic| traffic.total.messages).sum();
@@ -111,7 +111,7 @@ impl Counting<'_> {
             fetched: Vec::new(),
             collectives: CollectiveAccumulator::default(),
             messages,
-            without_process: if self.program.processes.rank(location).is_some() { 0 } else { messages },
+            without_process: if self.archive.processes.rank(location).is_some() { 0 } else { messages },
             to_proc_null: accumulator.to_proc_null,
             cancelled,
             accesses: 0,
@@ -126,13 +126,13 @@ impl Counting<'_> {
 
     /// The receivers of the messages of a location.
     fn receivers(&self, location: u64, accumulator: &Accumulator<'_>) -> Result<Vec<Part>, TraceError> {
-        let bad = |event, what: String| self.program.bad_event(location, event, what);
-        if let Some(first) = accumulator.traffic.first().filter(|_| !self.program.processes.ranked) {
+        let bad = |event, what: String| self.archive.bad_event(location, event, what);
+        if let Some(first) = accumulator.traffic.first().filter(|_| !self.archive.processes.ranked) {
             return Err(bad(first.first_event, "it sends, but the archive does not define MPI ranks".into()));
         }
-        let Some(sender) = self.program.processes.rank(location) else { return Ok(Vec::new()) };
+        let Some(sender) = self.archive.processes.rank(location) else { return Ok(Vec::new()) };
         let part = |traffic: &Traffic| {
-            let peer = self.program.communicators.receiver(traffic.communicator, sender, traffic.receiver);
+            let peer = self.archive.communicators.receiver(traffic.communicator, sender, traffic.receiver);
             let peer = peer.map_err(|reason| bad(traffic.first_event, reason.to_string()))?;
             Ok(Part { peer, class: traffic.class, total: traffic.total })
         };
@@ -142,13 +142,13 @@ impl Counting<'_> {
     /// Adds accesses of a location to remote memory.
     fn add_remote(&self, accumulator: &Accumulator<'_>, record: &mut Record) -> Result<(), TraceError> {
         let location = record.visited.location;
-        let bad = |event, what: String| self.program.bad_event(location, event, what);
+        let bad = |event, what: String| self.archive.bad_event(location, event, what);
         for &RemoteTraffic { window, remote, class, put, got, first_event } in &accumulator.remote {
             let wrong = |reason: NoReceiver| bad(first_event, reason.to_string());
             let accesses = put.messages + got.messages;
             record.accesses += accesses;
-            let rank = self.program.processes.rank(location);
-            let communicator = self.program.communicators.of_window(window).map_err(wrong)?;
+            let rank = self.archive.processes.rank(location);
+            let communicator = self.archive.communicators.of_window(window).map_err(wrong)?;
             let (Some(rank), Some(communicator)) = (rank, communicator) else {
                 record.within_process += accesses;
                 continue;
@@ -156,7 +156,7 @@ impl Counting<'_> {
             if self.question.selection.is_some_and(|selection| !selection.counts_communicator(communicator)) {
                 continue;
             }
-            let peer = self.program.communicators.receiver(communicator, rank, remote).map_err(wrong)?;
+            let peer = self.archive.communicators.receiver(communicator, rank, remote).map_err(wrong)?;
             for (total, parts) in [(put, &mut record.sent), (got, &mut record.fetched)] {
                 if total.messages > 0 {
                     parts.push(Part { peer, class, total });
@@ -168,13 +168,13 @@ impl Counting<'_> {
 }
 
 /// Logs what was read and what is missing.
-fn report(program: &Program, records: &[Record], collectives: Collectives, cx: &Context<'_>) {
+fn report(archive: &ArchiveReader, records: &[Record], collectives: Collectives, cx: &Context<'_>) {
     let mut overview = Overview::default();
     records.iter().for_each(|record| overview.add(&record.visited));
     let sum = |of: fn(&Record) -> u64| records.iter().map(of).fold(0, u64::saturating_add);
     cx.log(format_args!(
         "{} processes, {} locations, {} events, {} messages",
-        program.processes.list.len(),
+        archive.processes.list.len(),
         overview.locations,
         overview.events,
         sum(|record| record.messages),
@@ -231,26 +231,26 @@ fn report_expanded(expanded: Expanded, are_messages: bool, cx: &Context<'_>) {
 
 /// Combines the collective operations of all processes, and adds the messages of their algorithms, if any.
 fn expand(
-    program: &Program,
+    archive: &ArchiveReader,
     (selection, algorithms): (Option<&Selection>, Option<Algorithms>),
     accumulators: Vec<(u32, CollectiveAccumulator)>,
     classes: &mut MessageClasses,
     cx: &Context<'_>,
 ) -> Result<CollectiveTable, Overflow> {
-    let convention = Convention::of_creator(&program.anchor.creator);
-    let expansion = Expansion { communicators: &program.communicators, convention, selection, algorithms };
+    let convention = Convention::of_creator(&archive.anchor.creator);
+    let expansion = Expansion { communicators: &archive.communicators, convention, selection, algorithms };
     let mut counts = CollectiveCounts::default();
     let expanded = expansion.expand(accumulators, &mut counts, |class, edge| classes.add(class, edge))?;
     report_expanded(expanded, algorithms.is_some(), cx);
     let message =
         "collective operations with blocks of different lengths, which are kept with the mean length";
     log_count(cx, message, counts.uneven());
-    Ok(counts.into_table(&program.communicators))
+    Ok(counts.into_table(&archive.communicators))
 }
 
 /// Combines the records of all locations.
 fn assemble(
-    program: &Program,
+    archive: &ArchiveReader,
     request: &Request<'_>,
     (question, algorithms): (Question<'_>, Algorithms),
     records: Vec<Record>,
@@ -264,15 +264,15 @@ fn assemble(
         selection.check_length(duration.unwrap_or(0))?;
     }
     let overflow = |_: Overflow| {
-        let anchor = program.files.anchor().display();
+        let anchor = archive.files.anchor().display();
         TraceError::refused(format!("the messages or bytes of all pairs in `{anchor}` exceed 64 bits"), "")
     };
     let mut classes = MessageClasses::new(request, records.iter().map(|record| record.sent.len()).sum());
     let mut accumulators = Vec::new();
-    let mut work = vec![Work::default(); program.processes.list.len()];
+    let mut work = vec![Work::default(); archive.processes.list.len()];
     // Records are freed as soon as they are in the matrix.
     for record in records {
-        let Some(rank) = program.processes.rank(record.visited.location) else { continue };
+        let Some(rank) = archive.processes.rank(record.visited.location) else { continue };
         for part in record.sent {
             classes.add(part.class, edge(rank, part.peer, part)).map_err(overflow)?;
         }
@@ -282,7 +282,7 @@ fn assemble(
         if question.collectives != Collectives::Ignore {
             accumulators.push((rank, record.collectives));
         }
-        if let Some(span) = record.visited.span.filter(|_| program.processes.is_main(record.visited.location))
+        if let Some(span) = record.visited.span.filter(|_| archive.processes.is_main(record.visited.location))
         {
             let activity = record.activity;
             let communicating = selection.is_none().then_some((activity.communication, activity.collective));
@@ -293,13 +293,13 @@ fn assemble(
     if question.collectives != Collectives::Ignore {
         let algorithms = (question.collectives == Collectives::Expand).then_some(algorithms);
         collectives =
-            expand(program, (selection, algorithms), accumulators, &mut classes, cx).map_err(overflow)?;
+            expand(archive, (selection, algorithms), accumulators, &mut classes, cx).map_err(overflow)?;
     }
-    let hosts = program.processes.list.iter().map(|process| process.host.clone());
-    let ticks = (duration, program.ticks_per_second);
+    let hosts = archive.processes.list.iter().map(|process| process.host.clone());
+    let ticks = (duration, archive.ticks_per_second);
     let graph = classes.into_graph((request, selection), (hosts, &work), ticks);
     // EZTrace leaves the creator empty.
-    if program.anchor.creator.is_empty() {
+    if archive.anchor.creator.is_empty() {
         let to_itself = graph.edges.iter().filter(|edge| edge.source == edge.destination);
         let message =
             "messages from ranks to themselves (EZTrace also records those on intercommunicators like this)";

@@ -130,8 +130,8 @@ fn archives_and_profiles_of_score_p_are_named_for_what_they_are() {
         (parts.path("t/0.evt"), "is a part of an OTF2 archive", "t.otf2`"),
     ] {
         for format in [Format::Auto, Format::Otf2] {
-            let (found, way) = read_by(path.clone(), |params| params.format = format).result.unwrap_err();
-            assert!(found.contains(problem) && way.contains(help), "{found} {way}");
+            let (found, hint) = read_by(path.clone(), |params| params.format = format).result.unwrap_err();
+            assert!(found.contains(problem) && hint.contains(help), "{found} {hint}");
         }
     }
 }

@@ -27,9 +27,9 @@ use crate::error::of_location;
 use crate::params::Reader;
 use crate::selection::{Request, Selection};
 
-/// The definitions of an archive.
+/// An open archive: its definitions, and where its events are.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(super) struct ArchiveReader {
     pub(super) files: ArchiveFiles,
     pub(super) anchor: Anchor,
     pub(super) definitions: Definitions,
@@ -59,7 +59,7 @@ pub(super) struct Visited {
 
 /// The reader of events. libotf2 also reads the definitions and must agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum EventReader {
     Native,
     Library,
 }
@@ -69,18 +69,18 @@ pub(super) enum Way {
 pub(super) fn read_by<T>(
     reader: Reader,
     cx: &Context<'_>,
-    mut read: impl FnMut(Way) -> Result<T, TraceError>,
+    mut read: impl FnMut(EventReader) -> Result<T, TraceError>,
 ) -> Result<T, TraceError> {
-    match read(if reader == Reader::Libotf2 { Way::Library } else { Way::Native }) {
+    match read(if reader == Reader::Libotf2 { EventReader::Library } else { EventReader::Native }) {
         Err(unknown @ TraceError::Unknown { .. }) if reader == Reader::Auto && LIBOTF2.is_built => {
             cx.log(format_args!("{unknown}: reading with libotf2"));
-            read(Way::Library)
+            read(EventReader::Library)
         }
         other => other,
     }
 }
 
-impl Program {
+impl ArchiveReader {
     /// Opens an archive and reads its definitions. With `complete`, truncated events are an error.
     pub(super) fn open(path: &Path, complete: bool, cx: &Context<'_>) -> Result<Self, TraceError> {
         let files = ArchiveFiles::find(path)?;
@@ -144,12 +144,12 @@ impl Program {
     /// many threads as the context allows; locations are taken in order of their ids.
     pub(super) fn visit<V: Visitor, T: Send>(
         &self,
-        way: Way,
+        event_reader: EventReader,
         cx: &Context<'_>,
         visitor: impl Fn(u64) -> V + Sync,
         close: impl Fn(Visited, V) -> Result<T, TraceError> + Sync,
     ) -> Result<Vec<T>, TraceError> {
-        if way == Way::Library {
+        if event_reader == EventReader::Library {
             return visit_through_library(self, cx, visitor, close);
         }
         let ids: Vec<u64> = self.locations.iter().copied().collect();
@@ -311,28 +311,28 @@ fn ticks_per_second(definitions: &Definitions, cx: &Context<'_>) -> Option<f64> 
     ticks.map(|ticks| ticks as f64)
 }
 
-/// [`Program::visit`] through libotf2, for files that were validated before.
+/// [`ArchiveReader::visit`] through libotf2, for files that were validated before.
 #[cfg(feature = "libotf2")]
 fn visit_through_library<V: Visitor, T: Send>(
-    program: &Program,
+    archive: &ArchiveReader,
     cx: &Context<'_>,
     visitor: impl Fn(u64) -> V + Sync,
     close: impl Fn(Visited, V) -> Result<T, TraceError> + Sync,
 ) -> Result<Vec<T>, TraceError> {
     // libotf2 opens special files as well, and would block on a pipe.
-    for file in program.files.list()? {
+    for file in archive.files.list()? {
         let path = file.path();
         open_input(path).map_err(|source| TraceError::unreadable(path, source))?;
     }
-    let failed = |message: String| of_library(program.files.anchor(), None, &message);
-    let mut archive = Archive::open(program.files.anchor()).map_err(failed)?;
-    check_definitions(program, &mut archive)?;
-    let readers = archive.locations(&program.locations).map_err(failed)?;
+    let failed = |message: String| of_library(archive.files.anchor(), None, &message);
+    let mut library = Archive::open(archive.files.anchor()).map_err(failed)?;
+    check_definitions(archive, &mut library)?;
+    let readers = library.locations(&archive.locations).map_err(failed)?;
     let readers: Vec<Mutex<LocationReader<'_>>> = readers.into_iter().map(Mutex::new).collect();
     on_threads((readers.len(), "locations"), cx, |index, buffer| {
         let mut reader = readers[index].lock().unwrap_or_else(PoisonError::into_inner);
         let mut visitor = visitor(reader.id());
-        let visited = visit_location_through_library(program, &mut reader, &mut visitor, buffer, cx)?;
+        let visited = visit_location_through_library(archive, &mut reader, &mut visitor, buffer, cx)?;
         visited.map(|visited| close(visited, visitor)).transpose()
     })
 }
@@ -340,14 +340,14 @@ fn visit_through_library<V: Visitor, T: Send>(
 /// Reads the definitions, which libotf2 needs for calling contexts in events, and checks that they agree
 /// with those of the native reader.
 #[cfg(feature = "libotf2")]
-fn check_definitions(program: &Program, archive: &mut Archive) -> Result<(), TraceError> {
-    let failed = |message: String| of_library(&program.files.definitions(), None, &message);
-    let (definitions, read) = archive.definitions().map_err(failed)?;
-    let there = program.anchor.definitions;
+fn check_definitions(archive: &ArchiveReader, library: &mut Archive) -> Result<(), TraceError> {
+    let failed = |message: String| of_library(&archive.files.definitions(), None, &message);
+    let (definitions, read) = library.definitions().map_err(failed)?;
+    let there = archive.anchor.definitions;
     if read != there {
         return Err(failed(format!("it read only {read} of {there} definitions")));
     }
-    if definitions != program.definitions {
+    if definitions != archive.definitions {
         return Err(failed("its definitions differ from those of the native reader".into()));
     }
     Ok(())
@@ -356,27 +356,27 @@ fn check_definitions(program: &Program, archive: &mut Archive) -> Result<(), Tra
 /// Visits one location; `None` if interrupted.
 #[cfg(feature = "libotf2")]
 fn visit_location_through_library<V: Visitor>(
-    program: &Program,
+    archive: &ArchiveReader,
     reader: &mut LocationReader<'_>,
     visitor: &mut V,
     buffer: &mut Vec<u8>,
     cx: &Context<'_>,
 ) -> Result<Option<Visited>, TraceError> {
     let location = reader.id();
-    let path = program.files.events_of(location);
-    let file = structure::check::check_events(&path, program.anchor.event_chunk, location, buffer)?;
-    let own = program.files.definitions_of(location);
+    let path = archive.files.events_of(location);
+    let file = structure::check::check_events(&path, archive.anchor.event_chunk, location, buffer)?;
+    let own = archive.files.definitions_of(location);
     let defined = own.exists();
     let mut clock = ClockOffsets::default();
-    let chunk = program.anchor.definition_chunk;
+    let chunk = archive.anchor.definition_chunk;
     // EZTrace writes files without definitions.
     if defined && structure::check::check_local_definitions(&own, chunk, location)? > 0 {
         let definitions = reader.definitions();
         clock = definitions.map_err(|message| of_library(&own, Some(location), &message))?;
     }
-    let ended = reader.events(visitor, &program.definitions.calling_contexts, || cx.should_stop());
+    let ended = reader.events(visitor, &archive.definitions.calling_contexts, || cx.should_stop());
     let ended = ended.map_err(|message| of_library(&path, Some(location), &message))?;
-    program.check(location, visitor)?;
+    archive.check(location, visitor)?;
     match ended {
         ReadStatus::Early => Ok(None),
         ReadStatus::Complete(read) if read != file.events => {
@@ -396,7 +396,7 @@ fn of_library(path: &Path, location: Option<u64>, message: &str) -> TraceError {
 /// Reports that libotf2 is missing.
 #[cfg(not(feature = "libotf2"))]
 fn visit_through_library<V: Visitor, T: Send>(
-    _: &Program,
+    _: &ArchiveReader,
     _: &Context<'_>,
     _: impl Fn(u64) -> V + Sync,
     _: impl Fn(Visited, V) -> Result<T, TraceError> + Sync,
