@@ -19,7 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 const OF_CHUNK: usize = 12;
 const OF_BLOCK: usize = 16;
 /// Size of the cache of decoded blocks, in bytes.
-const KEPT: usize = 32 << 20;
+const BLOCK_CACHE_BYTES: usize = 32 << 20;
 type Place = (u8, u64);
 type Id = (u32, u32);
 
@@ -227,7 +227,7 @@ impl Store {
         let start = now();
         codec::decode(block.codec, &block.payload, &block.lengths, &bases, &mut bytes)?;
         self.decoding += now() - start;
-        if self.kept_bytes > KEPT {
+        if self.kept_bytes > BLOCK_CACHE_BYTES {
             self.kept.clear();
             self.kept_bytes = 0;
         }

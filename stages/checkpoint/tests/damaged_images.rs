@@ -40,8 +40,8 @@ fn one(seed: u64) {
     } else {
         damage(&mut bytes, &mut random, TELLING);
     }
-    let way = if bytes.starts_with(&page_map()[..4]) { 2 } else { random.next() as u8 };
-    images::anything(&[&[way, random.next() as u8], bytes.as_slice()].concat());
+    let method = if bytes.starts_with(&page_map()[..4]) { 2 } else { random.next() as u8 };
+    images::anything(&[&[method, random.next() as u8], bytes.as_slice()].concat());
     let intact = images::cut_all(&sample, None).unwrap().earlier();
     match images::cut_all(&bytes, Some(&intact)) {
         Ok(_) => {}

@@ -209,7 +209,7 @@ thread_local! {
 }
 
 /// Maximum size of the scratch memory that a thread keeps.
-const KEPT: usize = 1 << 20;
+const MAX_SCRATCH_BYTES: usize = 1 << 20;
 
 /// Fills `bytes`, and returns the rest of the payload.
 fn decode_words<'p, W: Word>(
@@ -222,7 +222,7 @@ fn decode_words<'p, W: Word>(
         space.resize(bytes.len(), 0);
     }
     let decoded = decode_words_in::<W>(payload, beneath, bytes, &mut space);
-    if space.len() <= KEPT {
+    if space.len() <= MAX_SCRATCH_BYTES {
         PLANES.set(space);
     }
     decoded

@@ -62,16 +62,16 @@ pub struct Added {
 }
 
 /// Bytes of input per round.
-const ROUND: usize = 4 << 20;
+const ROUND_BYTES: usize = 4 << 20;
 
 /// Maximum number of files per round.
 const PIPELINES: usize = 2;
 
 /// Number of long blocks that are encoded together.
-const TOGETHER: usize = 4;
+const LONG_BLOCKS_PER_BATCH: usize = 4;
 
 /// Size of the cache of decoded bases, in bytes.
-const KEPT: usize = 16 << 20;
+const BASE_CACHE_BYTES: usize = 16 << 20;
 
 impl Store {
     /// Adds a checkpoint; it is on disk when this returns.
@@ -181,7 +181,7 @@ impl<'a> Session<'a> {
             number,
             index,
             intact: HashMap::new(),
-            blocks: Blocks::new(store, KEPT),
+            blocks: Blocks::new(store, BASE_CACHE_BYTES),
             writer: PackWriter::create(temporary.to_owned(), number)?,
             earlier,
             whole,
@@ -370,7 +370,7 @@ impl<'a> Session<'a> {
             return Err(CheckpointError::Interrupted);
         }
         let busy = pipelines.iter().filter(|pipeline| !pipeline.is_idle()).count().max(1);
-        pipelines.par_iter_mut().try_for_each(|pipeline| pipeline.cut(ROUND / busy))?;
+        pipelines.par_iter_mut().try_for_each(|pipeline| pipeline.cut(ROUND_BYTES / busy))?;
         let mut jobs = Vec::new();
         for (place, pipeline) in pipelines.iter_mut().enumerate() {
             self.take(place, pipeline, &mut jobs);
@@ -484,7 +484,7 @@ impl<'a> Session<'a> {
         let (mut jobs, long): (Vec<Job>, Vec<Job>) =
             jobs.into_iter().partition(|job| job.base_depth.is_some());
         self.waiting.extend(long);
-        if all || self.waiting.len() >= TOGETHER {
+        if all || self.waiting.len() >= LONG_BLOCKS_PER_BATCH {
             jobs.append(&mut self.waiting);
         }
         let done = jobs.into_par_iter().map(|job| pipeline::encode(self.store, &self.blocks, job));

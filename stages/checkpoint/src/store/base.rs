@@ -40,18 +40,18 @@ pub(crate) struct Candidates {
 
 /// The possible bases of a chunk whose previous version is `last`.
 pub(crate) fn candidates(store: &Store, last: ChunkId, deepest: u8) -> Result<Candidates, CheckpointError> {
-    let (depth, base) = look(store, last)?;
+    let (depth, base) = depth_and_base(store, last)?;
     let allowed = (depth < deepest).then_some(last);
     let kept = base.or(allowed);
     let root = match kept {
-        Some(kept) => look(store, kept)?.1.or(Some(kept)),
+        Some(kept) => depth_and_base(store, kept)?.1.or(Some(kept)),
         None => None,
     };
     Ok(Candidates { last: Some(last), previous: allowed.or(kept), kept, root })
 }
 
 /// The depth of a chunk, and its base.
-fn look(store: &Store, id: ChunkId) -> Result<(u8, Option<ChunkId>), CheckpointError> {
+fn depth_and_base(store: &Store, id: ChunkId) -> Result<(u8, Option<ChunkId>), CheckpointError> {
     let pack = store.pack(id.pack)?;
     let entry = pack.block(id.block).ok_or_else(|| pack.damaged_block(id.block, "it is missing"))?;
     Ok((entry.depth, entry.bases.get(usize::from(id.chunk)).copied().flatten()))

@@ -171,7 +171,7 @@ fn refuse_too_much(folder: &Path, manifest: &Manifest) -> Result<(), CheckpointE
 }
 
 /// Size of the cache of decoded blocks, in bytes.
-const KEPT: usize = 24 << 20;
+const BLOCK_CACHE_BYTES: usize = 24 << 20;
 
 /// Maximum number of workers: each needs memory for a portion, and two or three are as fast as most disks.
 const MOST_WORKERS: usize = 8;
@@ -225,7 +225,7 @@ impl<'r, F: Iterator<Item = Result<Output<'r>, CheckpointError>> + Send> Restori
     fn new(store: &'r Store, files: F, cx: &'r Context<'r>) -> Self {
         Self {
             store,
-            blocks: Blocks::new(store, KEPT).with_open_files(),
+            blocks: Blocks::new(store, BLOCK_CACHE_BYTES).with_open_files(),
             cx,
             tasks: Mutex::new(Tasks { files, current: None, turn: 0 }),
             progress: Mutex::default(),

@@ -138,13 +138,13 @@ pub(crate) fn cut_all(bytes: &[u8], earlier: Option<&Arc<Earlier>>) -> Result<Cu
 /// Any bytes: the first two select whether they are read as a page map, or cut twice as a file, the second
 /// time with the first result as the earlier version.
 pub(crate) fn anything(data: &[u8]) {
-    let Some((&[way, size], bytes)) = data.split_first_chunk() else { return };
-    if way & 2 != 0 {
+    let Some((&[method, size], bytes)) = data.split_first_chunk() else { return };
+    if method & 2 != 0 {
         return page_map(bytes);
     }
     let amount = 1 << (usize::from(size) % 20);
-    let page_map = (way & 1 != 0).then(|| PageMap { runs: vec![(0x1000, u64::from(size)), (1 << 40, 3)] });
-    let source = || Box::new(Slow { bytes, step: usize::from(way) });
+    let page_map = (method & 1 != 0).then(|| PageMap { runs: vec![(0x1000, u64::from(size)), (1 << 40, 3)] });
+    let source = || Box::new(Slow { bytes, step: usize::from(method) });
     let first = cut(bytes, None, page_map.clone(), amount, source());
     match first {
         Ok(first) => {

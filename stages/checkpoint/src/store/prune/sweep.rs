@@ -29,7 +29,7 @@ use crate::error::CheckpointError;
 const PORTION: u64 = 8 << 20;
 
 /// Size of the cache of decoded bases, in bytes.
-const KEPT: usize = 24 << 20;
+const BASE_CACHE_BYTES: usize = 24 << 20;
 
 /// Minimum gain for rewriting a pack, in bytes: the block size of most file systems.
 const LEAST: u64 = 4096;
@@ -133,7 +133,7 @@ impl<'a> Sweep<'a> {
     /// Performs the pass.
     pub(super) fn carry_out(mut self, pruned: &mut Pruned, cx: &Context<'_>) -> Result<(), CheckpointError> {
         let numbers = self.store.pack_numbers()?;
-        let blocks = Blocks::new(self.store, KEPT);
+        let blocks = Blocks::new(self.store, BASE_CACHE_BYTES);
         for (done, &number) in numbers.iter().rev().enumerate() {
             if cx.should_stop() {
                 pruned.notes.push("interrupted: some packs still have unneeded data".to_owned());

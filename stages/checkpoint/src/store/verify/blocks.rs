@@ -16,7 +16,7 @@ use crate::error::CheckpointError;
 const PORTION: u64 = 4 << 20;
 
 /// Size of the cache of decoded bases, in bytes.
-const KEPT: usize = 24 << 20;
+const BASE_CACHE_BYTES: usize = 24 << 20;
 
 /// The result for a block: an error, or the part of its chunk hashes that packs do not store.
 type Seen = (u32, Result<Vec<[u8; 4]>, String>);
@@ -26,7 +26,7 @@ impl Verifier<'_> {
     pub(super) fn check_blocks(&mut self, cx: &Context<'_>) -> Result<(), CheckpointError> {
         let needed: Vec<(u32, BTreeSet<u32>)> =
             self.live.packs().map(|(pack, blocks)| (pack, blocks.clone())).collect();
-        let decoded = Blocks::new(self.store, KEPT);
+        let decoded = Blocks::new(self.store, BASE_CACHE_BYTES);
         for (done, (number, blocks)) in needed.iter().enumerate() {
             cx.progress(done as u64, needed.len() as u64);
             match self.store.pack(*number) {
