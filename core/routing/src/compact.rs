@@ -22,7 +22,7 @@ use crate::problem::{Plan, Problem};
 use crate::solver::Solver;
 use constraints::{star, switches_needed};
 use model::{Input, Meaning, Model, Window, switches_of};
-use shape::{NO_WAY, Shape, Symmetry};
+use shape::{Shape, Symmetry, UNREACHABLE};
 
 /// Maximum number of constraints. Larger programs take gigabytes, and no solver finishes them.
 const MOST_CONSTRAINTS: usize = 2_000_000;
@@ -204,8 +204,8 @@ impl<'a> Steps<'a> {
                 return Ok(Step { bound, proven: solution.proven });
             };
             let plan = model.plan(values);
-            let ways = plan.routes.iter().map(|route| route.links.as_slice());
-            let cycle = network::cycle(self.problem().system.links.len(), ways);
+            let paths = plan.routes.iter().map(|route| route.links.as_slice());
+            let cycle = network::cycle(self.problem().system.links.len(), paths);
             if self.problem().rules.deadlock_free && !cycle.is_empty() {
                 model.forbid(&cycle);
                 self.cycles.push(cycle);
@@ -259,7 +259,7 @@ fn least_arcs(shape: &Shape<'_>, commodity: usize) -> usize {
 /// Lower bound of the longest route.
 fn least_length(shape: &Shape<'_>) -> usize {
     let arcs = (0..shape.commodities.len()).map(|commodity| least_arcs(shape, commodity));
-    let Some(arcs) = arcs.max().filter(|arcs| *arcs < NO_WAY) else { return 0 };
+    let Some(arcs) = arcs.max().filter(|arcs| *arcs < UNREACHABLE) else { return 0 };
     let mut least = if shape.exclusive || arcs > 0 { arcs + 2 } else { 0 };
     let fits = |party: usize, length: usize| {
         shape.parties[party].places.iter().any(|&place| star(shape, party, place, length).is_some())
@@ -279,7 +279,7 @@ fn rest(shape: &Shape<'_>) -> f64 {
     if !shape.exclusive {
         return 0.0;
     }
-    let finite = |arcs: usize| if arcs < NO_WAY { arcs as f64 } else { 0.0 };
+    let finite = |arcs: usize| if arcs < UNREACHABLE { arcs as f64 } else { 0.0 };
     let hops: f64 = (0..shape.commodities.len())
         .map(|number| {
             (2.0 + finite(least_arcs(shape, number))) * shape.commodities[number].flows.len() as f64
@@ -289,7 +289,7 @@ fn rest(shape: &Shape<'_>) -> f64 {
         shape.parties[party].places.iter().map(|&place| what(place)).min().unwrap_or_default() as f64
     };
     let stars: f64 = (0..shape.parties.len())
-        .map(|party| best(party, &|place| star(shape, party, place, NO_WAY).unwrap_or_default()) / 2.0)
+        .map(|party| best(party, &|place| star(shape, party, place, UNREACHABLE).unwrap_or_default()) / 2.0)
         .sum();
     let is_mixed = (0..shape.switches.len()).any(|switch| shape.is_two(switch));
     let entries: f64 = (0..shape.parties.len())
@@ -307,7 +307,7 @@ struct Layout {
     /// The place of every party.
     places: Vec<usize>,
     /// The arcs of every commodity, in order.
-    ways: Vec<Vec<usize>>,
+    paths: Vec<Vec<usize>>,
     /// Whether the ends of each commodity are on different hosts.
     outside: Vec<bool>,
     longest: usize,
@@ -331,18 +331,18 @@ impl Layout {
                 .find(|&place| shape.places[place].hosts.contains(&host))
         };
         let places: Vec<usize> = (0..shape.parties.len()).map(place).collect::<Option<_>>()?;
-        let way = |commodity: &shape::Commodity| -> Option<Vec<usize>> {
+        let path = |commodity: &shape::Commodity| -> Option<Vec<usize>> {
             let links = &plan.routes.get(*commodity.flows.first()?)?.links;
             Some(links.iter().filter_map(|link| arc_of.get(link).copied()).collect())
         };
-        let ways = shape.commodities.iter().map(way).collect::<Option<_>>()?;
+        let paths = shape.commodities.iter().map(path).collect::<Option<_>>()?;
         let outside = shape.commodities.iter().map(|it| host(it.source) != host(it.destination)).collect();
-        Some(Self { places, ways, outside, longest: plan.longest() })
+        Some(Self { places, paths, outside, longest: plan.longest() })
     }
 
     /// The meaning of a variable.
     fn value(&self, shape: &Shape<'_>, meaning: Meaning) -> f64 {
-        let takes = |commodity: usize, arc: usize| self.ways[commodity].contains(&arc);
+        let takes = |commodity: usize, arc: usize| self.paths[commodity].contains(&arc);
         let ends = |commodity: usize| shape.commodities[commodity].ends().map(|party| self.places[party]);
         // Destinations are parties that are alone on their hosts, otherwise places.
         let is_for = |commodity: usize, destination: usize| match shape.exclusive {
@@ -351,7 +351,7 @@ impl Layout {
         };
         let any = |holds: &dyn Fn(usize) -> bool| (0..shape.commodities.len()).any(holds);
         let goes_on = |commodity: usize, arc: usize, next: usize| {
-            self.ways[commodity].windows(2).any(|pair| pair == [arc, next])
+            self.paths[commodity].windows(2).any(|pair| pair == [arc, next])
         };
         let is_so = match meaning {
             Meaning::Longest => return self.longest as f64,
@@ -368,11 +368,11 @@ impl Layout {
                 if !is_for(it, destination) {
                     return false;
                 }
-                let way = &self.ways[it];
+                let path = &self.paths[it];
                 match (input, output) {
                     (Input::Arc(arc), Some(next)) => goes_on(it, arc, next),
-                    (Input::Arc(arc), None) => way.last() == Some(&arc),
-                    (Input::Host(place), next) => ends(it)[0] == place && way.first().copied() == next,
+                    (Input::Arc(arc), None) => path.last() == Some(&arc),
+                    (Input::Host(place), next) => ends(it)[0] == place && path.first().copied() == next,
                 }
             }),
         };
@@ -409,36 +409,36 @@ impl Model<'_> {
         for (number, commodity) in shape.commodities.iter().enumerate() {
             for &flow in &commodity.flows {
                 let ends = [routes[flow].source, routes[flow].destination];
-                routes[flow].links = self.way(number, ends, &is_set);
+                routes[flow].links = self.path(number, ends, &is_set);
             }
         }
         Plan { hosts, routes }
     }
 
     /// The links of a commodity between two hosts.
-    fn way(&self, commodity: usize, ends: [u32; 2], is_set: &dyn Fn(usize) -> bool) -> Vec<u32> {
+    fn path(&self, commodity: usize, ends: [u32; 2], is_set: &dyn Fn(usize) -> bool) -> Vec<u32> {
         let ([source, destination], shape) = (ends, self.shape);
         if source == destination {
             return Vec::new();
         }
         let network = &shape.problem.network;
         let links = &shape.problem.system.links;
-        let mut way: Vec<u32> = network.leaving(source).first().copied().into_iter().collect();
-        let Some(first) = way.first() else { return way };
+        let mut path: Vec<u32> = network.leaving(source).first().copied().into_iter().collect();
+        let Some(first) = path.first() else { return path };
         let mut node = links[*first as usize].destination;
-        while way.len() <= shape.arcs.len() + 1 {
+        while path.len() <= shape.arcs.len() + 1 {
             let arcs = &self.takes[commodity];
             let next = arcs
                 .iter()
                 .find(|(arc, variable)| shape.switches[shape.arcs[**arc].from] == node && is_set(**variable));
             let Some((&arc, _)) = next else { break };
-            way.push(shape.arcs[arc].link);
+            path.push(shape.arcs[arc].link);
             node = shape.switches[shape.arcs[arc].to];
         }
         let last =
             network.leaving(node).iter().find(|&&link| links[link as usize].destination == destination);
-        way.extend(last);
-        way
+        path.extend(last);
+        path
     }
 }
 

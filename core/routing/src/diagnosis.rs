@@ -60,16 +60,16 @@ pub fn diagnose(
     stop: &StopCondition<'_>,
 ) -> Result<Diagnosis> {
     let mut changed = Changed::of(problem);
-    let mut facts = at_most(facts::lacking(problem, &mut changed));
+    let mut facts = at_most(facts::unmet_demands(problem, &mut changed));
     let lacks = !facts.is_empty();
     let asked = changed.problem(problem)?;
-    let mut ways = Reachability::of(&asked);
-    let unconnected = at_most(ways.unconnected());
+    let mut reachability = Reachability::of(&asked);
+    let unconnected = at_most(reachability.unconnected());
     let can_be_cured = unconnected.is_empty();
     facts.extend(at_most(facts::too_weak(&asked)));
     facts.extend(unconnected);
-    facts.extend(at_most(ways.alone()));
-    facts.extend(at_most(ways.together()));
+    facts.extend(at_most(reachability.infeasible_streams()));
+    facts.extend(at_most(reachability.bottlenecks()));
     let seeker = Seeker {
         most_nodes: Some(MOST_NODES),
         most_questions: MOST_QUESTIONS[usize::from(!remedies::is_small(&asked))],

@@ -163,24 +163,24 @@ pub fn cycle_of(waits: &[BTreeSet<u32>]) -> Vec<u32> {
         if state[first as usize] != State::New {
             continue;
         }
-        let mut way = vec![(first, waits[first as usize].iter())];
-        state[first as usize] = State::OnTheWay;
-        while let Some((link, next)) = way.last_mut() {
+        let mut path = vec![(first, waits[first as usize].iter())];
+        state[first as usize] = State::OnPath;
+        while let Some((link, next)) = path.last_mut() {
             let link = *link;
             match next.next() {
                 None => {
                     state[link as usize] = State::Done;
-                    way.pop();
+                    path.pop();
                 }
                 Some(&after) => match state[after as usize] {
                     State::Done => {}
                     State::New => {
-                        state[after as usize] = State::OnTheWay;
-                        way.push((after, waits[after as usize].iter()));
+                        state[after as usize] = State::OnPath;
+                        path.push((after, waits[after as usize].iter()));
                     }
-                    State::OnTheWay => {
-                        let begin = way.iter().position(|(link, _)| *link == after).unwrap_or_default();
-                        return way[begin..].iter().map(|(link, _)| *link).collect();
+                    State::OnPath => {
+                        let begin = path.iter().position(|(link, _)| *link == after).unwrap_or_default();
+                        return path[begin..].iter().map(|(link, _)| *link).collect();
                     }
                 },
             }
@@ -192,7 +192,7 @@ pub fn cycle_of(waits: &[BTreeSet<u32>]) -> Vec<u32> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     New,
-    OnTheWay,
+    OnPath,
     Done,
 }
 

@@ -401,8 +401,8 @@ pub(crate) fn solve(
             return Ok(SearchResult { plan: None, bound, proven, nodes });
         };
         let plan = formulation.plan(values);
-        let ways = plan.routes.iter().map(|route| route.links.as_slice());
-        let cycle = network::cycle(problem.system.links.len(), ways);
+        let paths = plan.routes.iter().map(|route| route.links.as_slice());
+        let cycle = network::cycle(problem.system.links.len(), paths);
         if !problem.rules.deadlock_free || cycle.is_empty() {
             return Ok(SearchResult { plan: Some(plan), bound, proven, nodes });
         }

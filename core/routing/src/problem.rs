@@ -208,9 +208,9 @@ impl<'a> Problem<'a> {
     /// Whether routes arrive, keep all rules and fit into tables. Does not check the mapping.
     #[must_use]
     pub fn keeps_rules(&self, routes: &[Route]) -> bool {
-        let ways = || routes.iter().map(|route| route.links.as_slice());
+        let paths = || routes.iter().map(|route| route.links.as_slice());
         let max_hops = self.rules.max_hops.map_or(usize::MAX, |most| most as usize);
-        let deadlocks = || !network::cycle(self.system.links.len(), ways()).is_empty();
+        let deadlocks = || !network::cycle(self.system.links.len(), paths()).is_empty();
         routes.iter().all(|route| self.arrives(route) && route.links.len() <= max_hops)
             && self.fits_links(routes)
             && network::tables(self.system, routes).check().is_ok()

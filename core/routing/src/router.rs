@@ -114,7 +114,7 @@ const TRY: (u64, u64) = (8, 400);
 /// Limit of examined links of a search without proof.
 const WORK: u64 = 25_000_000;
 /// Limit of examined links while the plan of the first bound is improved.
-const SHAKING: u64 = 1_500_000;
+const PERTURBATION_WORK: u64 = 1_500_000;
 /// Limit of open nodes of a search without proof.
 const OPEN: usize = 100_000;
 
@@ -170,13 +170,13 @@ impl<'m, 'a> Branch<'m, 'a> {
     }
 
     /// Keeps a plan if it satisfies all rules and is better.
-    fn offer(&mut self, ways: &[Vec<u32>]) {
+    fn offer(&mut self, paths: &[Vec<u32>]) {
         let problem = self.model.problem;
-        let flows = problem.flows.iter().zip(ways);
-        let routes = flows.map(|(flow, way)| problem.route(flow, self.model.hosts, way.clone())).collect();
+        let flows = problem.flows.iter().zip(paths);
+        let routes = flows.map(|(flow, path)| problem.route(flow, self.model.hosts, path.clone())).collect();
         let plan = Plan { hosts: self.model.hosts.to_vec(), routes };
         let cost = problem.cost(&plan);
-        let are_simple = ways.iter().all(|way| self.model.is_simple(way));
+        let are_simple = paths.iter().all(|path| self.model.is_simple(path));
         if cost < self.cost && are_simple && problem.keeps_rules(&plan.routes) {
             self.cost = cost;
             self.best = Some(plan);
@@ -191,11 +191,11 @@ impl<'m, 'a> Branch<'m, 'a> {
     }
 
     /// Improves the best plan under the prices of links, if its longest route is within the limit.
-    fn shake(&mut self, max_hops: u32, prices: &Prices) {
+    fn perturb(&mut self, max_hops: u32, prices: &Prices) {
         let Some((mut routing_state, longest)) = self.routing_state() else { return };
         if longest <= max_hops {
-            let limits = (max_hops, SHAKING);
-            improve::shake(self.model, &mut self.trees, &mut routing_state, limits, prices, self.stop);
+            let limits = (max_hops, PERTURBATION_WORK);
+            improve::perturb(self.model, &mut self.trees, &mut routing_state, limits, prices, self.stop);
             self.offer(&routing_state.by_flow(self.model));
         }
     }
@@ -266,7 +266,7 @@ impl<'m, 'a> Branch<'m, 'a> {
             return Vec::new();
         }
         if node.depth == 0 {
-            self.shake(max_hops, &node.prices);
+            self.perturb(max_hops, &node.prices);
         }
         let (stale, children) = self.divide(&node, &lower, max_hops);
         let trees = Rc::new(lower.trees);
@@ -318,8 +318,8 @@ impl<'m, 'a> Branch<'m, 'a> {
 
     /// Derives routes from the trees of a bound.
     fn attempt(&mut self, trees: &mut Trees, lower: &Lower, (max_hops, prices): (u32, &Prices)) {
-        let ways = lower.trees.iter().map(|tree| tree.ways.clone()).collect();
-        let mut routing_state = RoutingState::new(self.model, ways);
+        let paths = lower.trees.iter().map(|tree| tree.paths.clone()).collect();
+        let mut routing_state = RoutingState::new(self.model, paths);
         if improve::repair(self.model, trees, &mut routing_state, max_hops, prices) {
             improve::descend(self.model, trees, &mut routing_state, max_hops, self.stop);
             self.offer(&routing_state.by_flow(self.model));
@@ -334,16 +334,17 @@ impl<'m, 'a> Branch<'m, 'a> {
             Violation::Entry(group, pair) => return (Stale::One(group), choices.both(group, pair)),
             Violation::Hopeless => return (Stale::All, Vec::new()),
         }
-        let ways = RoutingState::new(self.model, lower.trees.iter().map(|tree| tree.ways.clone()).collect());
-        let ways = ways.by_flow(self.model);
+        let paths =
+            RoutingState::new(self.model, lower.trees.iter().map(|tree| tree.paths.clone()).collect());
+        let paths = paths.by_flow(self.model);
         if self.model.problem.rules.deadlock_free {
-            let cycle = network::cycle(self.model.fabric.head.len(), ways.iter().map(Vec::as_slice));
+            let cycle = network::cycle(self.model.fabric.head.len(), paths.iter().map(Vec::as_slice));
             if !cycle.is_empty() {
                 let pair = |at: usize| (cycle[at], cycle[(at + 1) % cycle.len()]);
                 return (Stale::All, (0..cycle.len()).map(|at| choices.without(pair(at))).collect());
             }
         }
-        self.offer(&ways);
+        self.offer(&paths);
         match choices.any() {
             Some((group, pair)) => (Stale::One(group), choices.both(group, pair)),
             None => (Stale::All, Vec::new()),
@@ -372,11 +373,11 @@ impl Choices<'_, '_, '_> {
     /// The links before and at every position of the routes to a destination; the first one has no predecessor.
     fn pairs(&self, group: usize) -> impl Iterator<Item = (usize, (u32, u32))> + '_ {
         self.model.groups[group].iter().flat_map(move |&part| {
-            let pairs = |way: &Vec<u32>| -> Vec<(usize, (u32, u32))> {
-                let before = std::iter::once(u32::MAX).chain(way.iter().copied());
-                before.zip(way.iter().copied()).map(|pair| (part, pair)).collect()
+            let pairs = |path: &Vec<u32>| -> Vec<(usize, (u32, u32))> {
+                let before = std::iter::once(u32::MAX).chain(path.iter().copied());
+                before.zip(path.iter().copied()).map(|pair| (part, pair)).collect()
             };
-            self.lower.trees[part].ways.iter().flat_map(pairs).collect::<Vec<_>>()
+            self.lower.trees[part].paths.iter().flat_map(pairs).collect::<Vec<_>>()
         })
     }
 
@@ -413,12 +414,12 @@ impl Choices<'_, '_, '_> {
 
     fn violation(&self) -> Violation {
         for (group, parts) in self.model.groups.iter().enumerate() {
-            let ways = || parts.iter().flat_map(|&part| &self.lower.trees[part].ways);
-            let contradiction = improve::contradiction(self.model, ways());
+            let paths = || parts.iter().flat_map(|&part| &self.lower.trees[part].paths);
+            let contradiction = improve::contradiction(self.model, paths());
             if let Some(pair) = contradiction {
                 return Violation::Entry(group, pair);
             }
-            if ways().any(|way| !self.model.is_simple(way)) {
+            if paths().any(|path| !self.model.is_simple(path)) {
                 return match self.open(group, |_| false) {
                     Some(pair) => Violation::Entry(group, pair),
                     None => Violation::Hopeless,
@@ -437,10 +438,10 @@ impl Choices<'_, '_, '_> {
         let crosses = |link: u32| self.model.fabric.is_at(link, place);
         let mut groups: Vec<(f64, usize)> = Vec::new();
         for (group, parts) in self.model.groups.iter().enumerate() {
-            let ways = parts
+            let paths = parts
                 .iter()
-                .flat_map(|&part| self.model.parts[part].ends.iter().zip(&self.lower.trees[part].ways));
-            let crossing = ways.filter(|(_, way)| way.iter().any(|&link| crosses(link)));
+                .flat_map(|&part| self.model.parts[part].ends.iter().zip(&self.lower.trees[part].paths));
+            let crossing = paths.filter(|(_, path)| path.iter().any(|&link| crosses(link)));
             let load: f64 = crossing.map(|(end, _)| end.bandwidth).sum();
             if load > 0.0 {
                 groups.push((load, group));

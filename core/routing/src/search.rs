@@ -153,8 +153,8 @@ impl Solver<'_, '_> {
 
     /// Anneals for longer and longer routes, briefly until a solution is found, then at full length.
     fn anneal(&mut self, lengths: &[Lengths]) {
-        let ways = ShortestPaths::new(self.model);
-        let annealer = Annealer::new(self.model, &ways);
+        let shortest = ShortestPaths::new(self.model);
+        let annealer = Annealer::new(self.model, &shortest);
         if annealer.starts.is_empty() {
             return;
         }
@@ -198,8 +198,8 @@ impl Solver<'_, '_> {
         let moves = self.model.moves(hosts);
         let lengths = Lengths { most: FAR, least: 0 };
         let found = paths::route(self.model, hosts, lengths, self.cost() - moves, STEPS);
-        if let Some((_, ways)) = found.best {
-            self.take(hosts, ways);
+        if let Some((_, paths)) = found.best {
+            self.take(hosts, paths);
         } else if !found.is_complete {
             let quick = quick.route(hosts, self.stop);
             if quick.keeps_rules {
@@ -209,13 +209,13 @@ impl Solver<'_, '_> {
     }
 
     fn take_from(&mut self, tree: &mut Tree<'_, '_>) {
-        if let Some((hosts, ways)) = tree.incumbent.plan.take() {
-            self.take(&hosts, ways);
+        if let Some((hosts, paths)) = tree.incumbent.plan.take() {
+            self.take(&hosts, paths);
         }
     }
 
-    fn take(&mut self, hosts: &[u32], ways: Vec<Vec<u32>>) {
-        let flows = self.problem.flows.iter().zip(ways);
+    fn take(&mut self, hosts: &[u32], paths: Vec<Vec<u32>>) {
+        let flows = self.problem.flows.iter().zip(paths);
         let routes: Vec<Route> = flows.map(|(flow, links)| self.problem.route(flow, hosts, links)).collect();
         if self.problem.keeps_rules(&routes) {
             self.keep(Plan { hosts: hosts.to_vec(), routes });

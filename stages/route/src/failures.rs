@@ -395,7 +395,7 @@ fn why_not(problem: &Problem<'_>, must: &BTreeSet<usize>, hosts: &[u32]) -> Opti
 #[derive(Debug, Clone, Default)]
 struct Reference {
     /// Source, destination and links of every stream that has a route.
-    ways: BTreeMap<u32, (u32, u32, Vec<u32>)>,
+    routes: BTreeMap<u32, (u32, u32, Vec<u32>)>,
     entries: BTreeSet<TableEntry>,
 }
 
@@ -425,22 +425,22 @@ impl Reference {
 
     /// Built from routes, and from the tables that they need unless tables are given.
     fn new(system: &SystemGraph, routes: &[Route], tables: Option<&Tables>) -> Self {
-        let mut ways = BTreeMap::new();
+        let mut of_streams = BTreeMap::new();
         for route in routes {
-            let way = (route.source, route.destination, route.links.clone());
-            ways.extend(route.streams.iter().map(|&stream| (stream, way.clone())));
+            let path = (route.source, route.destination, route.links.clone());
+            of_streams.extend(route.streams.iter().map(|&stream| (stream, path.clone())));
         }
         let entries = match tables {
             Some(tables) => tables.entries.iter().copied().collect(),
             None => network::tables(system, routes).entries.into_iter().collect(),
         };
-        Self { ways, entries }
+        Self { routes: of_streams, entries }
     }
 
     /// Number of streams between the same hosts that are rerouted.
     fn rerouted(&self, routes: &[Route]) -> u32 {
         let differs = |route: &Route, stream: &u32| {
-            self.ways.get(stream).is_some_and(|(source, destination, links)| {
+            self.routes.get(stream).is_some_and(|(source, destination, links)| {
                 (*source, *destination) == (route.source, route.destination) && *links != route.links
             })
         };
@@ -455,11 +455,11 @@ impl Reference {
 
     /// The plan with these routes, if every flow has one and all rules are kept.
     fn plan(&self, problem: &Problem<'_>, hosts: &[u32]) -> Option<Plan> {
-        let way = |stream: &u32| self.ways.get(stream);
+        let given = |stream: &u32| self.routes.get(stream);
         let route = |flow: &hopmap_routing::problem::Flow| {
             let ends = problem.ends(flow, hosts);
-            let first = way(flow.streams.first()?)?;
-            let same = |stream: &u32| way(stream).is_some_and(|other| other == first);
+            let first = given(flow.streams.first()?)?;
+            let same = |stream: &u32| given(stream).is_some_and(|other| other == first);
             let is_whole = (first.0, first.1) == ends && flow.streams.iter().all(same);
             is_whole.then(|| problem.route(flow, hosts, first.2.clone()))
         };

@@ -51,7 +51,7 @@ fn routed(system: &SystemGraph, random: &mut Random, per_port: bool) -> (Routes,
             for _ in 0..200 {
                 let mut new = Vec::new();
                 let mut link = system.links.iter().find(|link| link.source == source).unwrap();
-                let mut way = vec![source, link.destination];
+                let mut path = vec![source, link.destination];
                 while link.destination != destination {
                     let switch = link.destination;
                     let key = (switch, link.destination_port.filter(|_| per_port), destination);
@@ -60,17 +60,17 @@ fn routed(system: &SystemGraph, random: &mut Random, per_port: bool) -> (Routes,
                         .iter()
                         .filter(|next| next.source == switch)
                         .filter(|next| next.destination == destination || !is_host(next.destination))
-                        .filter(|next| !way.contains(&next.destination))
+                        .filter(|next| !path.contains(&next.destination))
                         .filter(|next| entries.get(&key).is_none_or(|&port| next.source_port == Some(port)))
                         .collect();
                     let Some(&next) = leaving.get(random.below(leaving.len())) else { break };
                     new.push((key, next.source_port.unwrap()));
-                    way.push(next.destination);
+                    path.push(next.destination);
                     link = next;
                 }
                 if link.destination == destination {
                     entries.extend(new);
-                    routes.insert((name(source), name(destination)), way.into_iter().map(name).collect());
+                    routes.insert((name(source), name(destination)), path.into_iter().map(name).collect());
                     break;
                 }
             }
@@ -109,15 +109,15 @@ fn walked(system: &SystemGraph, routes: &Routes, forward: Forward<'_>) -> Routes
     let name = |node: u32| system.nodes[node as usize].name.as_str();
     let walk = |(source, destination): &(String, String)| {
         let mut link = system.links.iter().find(|link| name(link.source) == source)?;
-        let mut way = vec![source.clone(), name(link.destination).to_owned()];
-        while name(link.destination) != destination && way.len() <= system.nodes.len() {
+        let mut path = vec![source.clone(), name(link.destination).to_owned()];
+        while name(link.destination) != destination && path.len() <= system.nodes.len() {
             let switch = link.destination;
             let port = forward(name(switch), link.destination_port?, destination)?;
             link =
                 system.links.iter().find(|link| (link.source, link.source_port) == (switch, Some(port)))?;
-            way.push(name(link.destination).to_owned());
+            path.push(name(link.destination).to_owned());
         }
-        Some(((source.clone(), destination.clone()), way))
+        Some(((source.clone(), destination.clone()), path))
     };
     routes.keys().filter_map(walk).collect()
 }

@@ -41,7 +41,7 @@ fn checked(answer: &Answer, goal: Goal) -> f64 {
 }
 
 /// Two paths from A to C, a narrow one and a wide one through B.
-const WAYS: &str = r#"
+const PATHS: &str = r#"
 hosts     = [{ name = "h1", performance = 4 }, { name = "h2", performance = 8 }, { name = "h3", performance = 2 }]
 switches  = [{ name = "A", type = 1 }, { name = "B", type = 1 }, { name = "C", type = 1 }]
 links     = [
@@ -55,7 +55,7 @@ mapping   = { P1 = "h1", P2 = "h1", P3 = "h3" }
 
 #[test]
 fn bandwidth_slack_precedes_short_routes() {
-    let instance = Instance::parse(WAYS.as_bytes(), Path::new("ways")).unwrap();
+    let instance = Instance::parse(PATHS.as_bytes(), Path::new("ways")).unwrap();
     let plain = reached(&instance, Goal::Objective, Method::Auto, Rules::from(WEIGHTS)).unwrap();
     assert_eq!((metric(&plain, "longest"), metric(&plain, "least_bandwidth_slack")), (3.0, 2.0));
     let slack = reached(&instance, Goal::BandwidthSlack, Method::Auto, Rules::from(WEIGHTS)).unwrap();
@@ -75,7 +75,7 @@ fn bandwidth_slack_precedes_short_routes() {
 
 #[test]
 fn a_machine_without_streams_is_completely_free() {
-    let text = WAYS.replace(r#"streams   = [{ from = "P1", to = "P3", bandwidth = 8 }]"#, "streams = []");
+    let text = PATHS.replace(r#"streams   = [{ from = "P1", to = "P3", bandwidth = 8 }]"#, "streams = []");
     let instance = Instance::parse(text.as_bytes(), Path::new("ways")).unwrap();
     for (goal, value) in GOALS.into_iter().zip([1.0, 0.0, 0.0]) {
         let answer = reached(&instance, goal, Method::Auto, Rules::from(WEIGHTS)).unwrap();

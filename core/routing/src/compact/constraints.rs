@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::model::{Input, Meaning, Model, Sum, switches_of};
-use super::shape::{NO_WAY, Shape};
+use super::shape::{Shape, UNREACHABLE};
 use crate::linear::{Domain, Sense};
 
 impl Model<'_> {
@@ -332,7 +332,7 @@ impl Model<'_> {
     /// The total length of the routes of a party is at least the sum with all partners as near as possible.
     fn stars(&mut self) {
         let shape = self.shape;
-        let most = self.window.most.unwrap_or(NO_WAY);
+        let most = self.window.most.unwrap_or(UNREACHABLE);
         for party in 0..shape.parties.len() {
             let mut sum = Sum::default();
             for (number, own) in shape.commodities.iter().enumerate() {
@@ -403,9 +403,9 @@ pub(super) fn star(shape: &Shape<'_>, party: usize, place: usize, most: usize) -
         }
         let distance = match (shape.places[place].switch, other.switch) {
             (Some(from), Some(to)) => shape.distances[from][to].min(shape.distances[to][from]),
-            _ => NO_WAY,
+            _ => UNREACHABLE,
         };
-        if distance + 2 <= most && distance < NO_WAY {
+        if distance + 2 <= most && distance < UNREACHABLE {
             seats.push((distance + 2, hosts * seat));
         }
     }

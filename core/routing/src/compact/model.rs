@@ -245,15 +245,16 @@ impl<'a> Model<'a> {
     /// Arcs of commodities: (15), (4) and (5).
     fn routes(&mut self) {
         let shape = self.shape;
-        let most = self.window.most.map_or(super::shape::NO_WAY, |most| most.saturating_sub(2));
+        let most = self.window.most.map_or(super::shape::UNREACHABLE, |most| most.saturating_sub(2));
         for (commodity, own) in shape.commodities.iter().enumerate() {
             let [before, after] = own.ends().map(|party| switches_of(shape, party));
             for (arc, ends) in shape.arcs.iter().enumerate() {
                 let there = before.iter().map(|&from| shape.distances[from][ends.from]).min();
                 let on = after.iter().map(|&to| shape.distances[ends.to][to]).min();
-                let length = there.unwrap_or(super::shape::NO_WAY) + 1 + on.unwrap_or(super::shape::NO_WAY);
+                let length =
+                    there.unwrap_or(super::shape::UNREACHABLE) + 1 + on.unwrap_or(super::shape::UNREACHABLE);
                 let is_wide = own.bandwidth <= ends.capacity * (1.0 + TOLERANCE);
-                if is_wide && length <= most && length < super::shape::NO_WAY {
+                if is_wide && length <= most && length < super::shape::UNREACHABLE {
                     let variable = self.variable(Meaning::Takes { commodity, arc }, Domain::Binary);
                     self.takes[commodity].insert(arc, variable);
                 }

@@ -8,7 +8,7 @@ use hopmap_model::{LinkState, NodeKind};
 use crate::problem::{Problem, TOLERANCE, devices_of};
 
 /// Distance between switches that are not connected.
-pub(super) const NO_WAY: usize = usize::MAX / 4;
+pub(super) const UNREACHABLE: usize = usize::MAX / 4;
 
 /// A problem in which every relevant host has one cable, to a switch.
 #[derive(Debug, Clone)]
@@ -199,9 +199,9 @@ impl<'a> Shape<'a> {
                     let hosts = self.places.iter().filter(|place| place.switch == Some(switch)).count();
                     turns(switch) + hosts * self.leaving[switch].len()
                 };
-                let ways = arcs + two().map(inputs).sum::<usize>();
+                let steps = arcs + two().map(inputs).sum::<usize>();
                 // Every destination can be on every host.
-                commodities.saturating_mul(self.places.len()).saturating_mul(ways)
+                commodities.saturating_mul(self.places.len()).saturating_mul(steps)
             }
         };
         // Not constraints, but the work to generate cuts.
@@ -253,13 +253,13 @@ fn arcs(problem: &Problem<'_>, index: &BTreeMap<u32, usize>) -> Vec<Arc> {
 
 fn distances(switches: usize, arcs: &[Arc], leaving: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let from = |first: usize| {
-        let mut distances = vec![NO_WAY; switches];
+        let mut distances = vec![UNREACHABLE; switches];
         distances[first] = 0;
         let mut queue = std::collections::VecDeque::from([first]);
         while let Some(switch) = queue.pop_front() {
             for &arc in &leaving[switch] {
                 let to = arcs[arc].to;
-                if distances[to] == NO_WAY {
+                if distances[to] == UNREACHABLE {
                     distances[to] = distances[switch] + 1;
                     queue.push_back(to);
                 }
@@ -401,7 +401,7 @@ pub(super) struct Symmetry {
 }
 
 /// The properties of a switch apart from its arcs: its type and its hosts.
-type Look = (bool, Vec<(Option<u64>, Option<u64>, usize, Vec<usize>, Vec<u64>)>);
+type Signature = (bool, Vec<(Option<u64>, Option<u64>, usize, Vec<usize>, Vec<u64>)>);
 
 impl Symmetry {
     /// The symmetries of a shape.
@@ -417,7 +417,7 @@ impl Symmetry {
         let mut kept: Vec<usize> = Vec::new();
         let mut tries = MOST_TRIES;
         for switch in 0..shape.switches.len() {
-            if !kept.iter().any(|&other| machine.looks_the_same(other, switch, &mut tries)) {
+            if !kept.iter().any(|&other| machine.is_like(other, switch, &mut tries)) {
                 kept.push(switch);
             }
         }
@@ -430,7 +430,7 @@ impl Symmetry {
 
 /// The switches of a machine and the arcs between them.
 struct Machine {
-    looks: Vec<Look>,
+    signatures: Vec<Signature>,
     /// Capacities of the arcs between two switches, sorted.
     arcs: BTreeMap<(usize, usize), Vec<u64>>,
     /// Switches in an order in which each is adjacent to an earlier one if possible.
@@ -448,24 +448,24 @@ impl Machine {
         }
         arcs.values_mut().for_each(|own| own.sort_unstable());
         Self {
-            looks: (0..shape.switches.len()).map(|switch| look(shape, switch)).collect(),
+            signatures: (0..shape.switches.len()).map(|switch| signature(shape, switch)).collect(),
             arcs,
             neighbours,
         }
     }
 
     /// Whether an automorphism maps one switch to another. False if the search takes too long.
-    fn looks_the_same(&self, first: usize, second: usize, tries: &mut usize) -> bool {
+    fn is_like(&self, first: usize, second: usize, tries: &mut usize) -> bool {
         let order = self.order(first);
-        let mut image = vec![None; self.looks.len()];
+        let mut image = vec![None; self.signatures.len()];
         self.extends(&order, 0, Some(second), &mut image, tries)
     }
 
     /// All switches in breadth-first order from one of them, then the remaining ones.
     fn order(&self, first: usize) -> Vec<usize> {
-        let mut order = Vec::with_capacity(self.looks.len());
-        let mut is_in = vec![false; self.looks.len()];
-        for start in std::iter::once(first).chain(0..self.looks.len()) {
+        let mut order = Vec::with_capacity(self.signatures.len());
+        let mut is_in = vec![false; self.signatures.len()];
+        for start in std::iter::once(first).chain(0..self.signatures.len()) {
             let mut next = order.len();
             if !is_in[start] {
                 is_in[start] = true;
@@ -496,14 +496,16 @@ impl Machine {
         let Some(&switch) = order.get(at) else { return true };
         let candidates: Vec<usize> = match forced {
             Some(forced) => vec![forced],
-            None => (0..self.looks.len()).filter(|other| !image.contains(&Some(*other))).collect(),
+            None => (0..self.signatures.len()).filter(|other| !image.contains(&Some(*other))).collect(),
         };
         for other in candidates {
             if *tries == 0 {
                 return false;
             }
             *tries -= 1;
-            if self.looks[switch] == self.looks[other] && self.fits(&order[..at], switch, other, image) {
+            if self.signatures[switch] == self.signatures[other]
+                && self.fits(&order[..at], switch, other, image)
+            {
                 image[switch] = Some(other);
                 if self.extends(order, at + 1, None, image, tries) {
                     return true;
@@ -525,7 +527,7 @@ impl Machine {
     }
 }
 
-fn look(shape: &Shape<'_>, switch: usize) -> Look {
+fn signature(shape: &Shape<'_>, switch: usize) -> Signature {
     let problem = shape.problem;
     let homes = problem.home.as_ref().filter(|home| home.cost > 0.0);
     let hosts = |(number, place): (usize, &Place)| {
@@ -545,7 +547,7 @@ fn look(shape: &Shape<'_>, switch: usize) -> Look {
         (bits(place.sends), bits(place.receives), place.hosts.len(), held, room)
     };
     let here = shape.places.iter().enumerate().filter(|(_, place)| place.switch == Some(switch));
-    let mut looks: Vec<_> = here.map(hosts).collect();
-    looks.sort_unstable();
-    (shape.is_two(switch), looks)
+    let mut signatures: Vec<_> = here.map(hosts).collect();
+    signatures.sort_unstable();
+    (shape.is_two(switch), signatures)
 }

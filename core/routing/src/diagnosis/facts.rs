@@ -14,7 +14,7 @@ use crate::problem::{Flow, Plan, Problem, Rules, TOLERANCE, devices_of};
 use crate::quantity::{amount, rate};
 
 /// Missing capabilities, devices and hosts; removes these demands from `changed`.
-pub(super) fn lacking(problem: &Problem<'_>, changed: &mut Changed) -> Vec<Cause> {
+pub(super) fn unmet_demands(problem: &Problem<'_>, changed: &mut Changed) -> Vec<Cause> {
     let mut causes = Vec::new();
     for (process, demand) in changed.graph.demands.processes.iter_mut().enumerate() {
         let own = problem.mapped.as_ref().map(|hosts| &problem.system.nodes[hosts[process] as usize]);
@@ -196,7 +196,7 @@ const MOST_NODES: usize = 4096;
 const MOST_NAMES: usize = 6;
 
 /// A host or switch whose incoming or outgoing links have too little bandwidth in total.
-struct Crowd {
+struct Bottleneck {
     node: u32,
     is_in: bool,
     links: Vec<u32>,
@@ -260,7 +260,7 @@ impl<'a> Reachability<'a> {
     }
 
     /// Streams that no path can carry, each considered alone.
-    pub(super) fn alone(&mut self) -> Vec<Cause> {
+    pub(super) fn infeasible_streams(&mut self) -> Vec<Cause> {
         let rules = self.problem.rules;
         let mut causes = Vec::new();
         for flow in &self.problem.flows {
@@ -292,8 +292,8 @@ impl<'a> Reachability<'a> {
 
     /// Bottlenecks: hosts, and switches with the hosts attached only to them, whose links cannot carry the streams that must
     /// cross them.
-    pub(super) fn together(&self) -> Vec<Cause> {
-        self.crowds().into_iter().map(|crowd| self.crowded(&crowd)).collect()
+    pub(super) fn bottlenecks(&self) -> Vec<Cause> {
+        self.overloaded().into_iter().map(|bottleneck| self.describe(&bottleneck)).collect()
     }
 
     /// Lower bound of the excess of some link, for all routes.
@@ -306,14 +306,15 @@ impl<'a> Reachability<'a> {
             }
         }
         // The excess of a bottleneck is that of its links together.
-        let of_links = |crowd: &Crowd| (crowd.needed - crowd.there) / crowd.links.len() as f64;
-        self.crowds().iter().map(of_links).fold(least, f64::max)
+        let of_links =
+            |bottleneck: &Bottleneck| (bottleneck.needed - bottleneck.there) / bottleneck.links.len() as f64;
+        self.overloaded().iter().map(of_links).fold(least, f64::max)
     }
 
     /// Bottlenecks whose links carry too little in total.
-    fn crowds(&self) -> Vec<Crowd> {
+    fn overloaded(&self) -> Vec<Bottleneck> {
         let problem = self.problem;
-        let mut crowds = Vec::new();
+        let mut overloaded = Vec::new();
         for (node, inside) in places(problem) {
             for is_in in [true, false] {
                 let crosses = |from: u32, to: u32| match is_in {
@@ -335,21 +336,21 @@ impl<'a> Reachability<'a> {
                 // Bottlenecks without any link are reported as unconnected.
                 if !links.is_empty() && needed > there * (1.0 + TOLERANCE) {
                     let hosts = flows.iter().map(|&((from, to), _)| if is_in { to } else { from }).collect();
-                    crowds.push(Crowd { node, is_in, links, hosts, there, needed });
+                    overloaded.push(Bottleneck { node, is_in, links, hosts, there, needed });
                 }
             }
         }
-        crowds
+        overloaded
     }
 
-    fn crowded(&self, crowd: &Crowd) -> Cause {
+    fn describe(&self, bottleneck: &Bottleneck) -> Cause {
         let problem = self.problem;
         let of_node = |node: u32| problem.system.nodes[node as usize].name.as_str();
-        let name = of_node(crowd.node);
-        let (into, of) = if crowd.is_in { ("into", "for") } else { ("out of", "of") };
-        let [there, needed] = [crowd.there, crowd.needed].map(rate);
-        if problem.network.is_host(crowd.node) {
-            let [link] = crowd.links.as_slice() else {
+        let name = of_node(bottleneck.node);
+        let (into, of) = if bottleneck.is_in { ("into", "for") } else { ("out of", "of") };
+        let [there, needed] = [bottleneck.there, bottleneck.needed].map(rate);
+        if problem.network.is_host(bottleneck.node) {
+            let [link] = bottleneck.links.as_slice() else {
                 let words = format!(
                     "the links {into} host {name} carry {there} in total, but the streams {of} it need {needed}"
                 );
@@ -359,16 +360,16 @@ impl<'a> Reachability<'a> {
             let link = problem.network.name_of(*link);
             let words =
                 format!("link {link} carries {there}, but the streams {of} host {name} need {needed}");
-            return short(Part::Link, &link, crowd.there, crowd.needed, words);
+            return short(Part::Link, &link, bottleneck.there, bottleneck.needed, words);
         }
-        let names: Vec<&str> = crowd.hosts.iter().take(MOST_NAMES).map(|&host| of_node(host)).collect();
-        let more = crowd.hosts.len().saturating_sub(MOST_NAMES);
+        let names: Vec<&str> = bottleneck.hosts.iter().take(MOST_NAMES).map(|&host| of_node(host)).collect();
+        let more = bottleneck.hosts.len().saturating_sub(MOST_NAMES);
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
         let words = format!(
             "the links {into} switch {name} carry {there} in total, but the streams {of} {}{rest} need {needed}",
             names.join(", ")
         );
-        short(Part::Switch, name, crowd.there, crowd.needed, words)
+        short(Part::Switch, name, bottleneck.there, bottleneck.needed, words)
     }
 
     /// The pairs of hosts that a flow can connect; none if it can stay inside one host, or if there are too many pairs.
@@ -416,7 +417,7 @@ impl<'a> Reachability<'a> {
 
     fn best(&mut self, (from, to): (u32, u32)) -> Option<Best> {
         let problem = self.problem;
-        self.from.entry(from).or_insert_with(|| ways_from(problem, from))[to as usize]
+        self.from.entry(from).or_insert_with(|| paths_from(problem, from))[to as usize]
     }
 
     /// Describes a flow.
@@ -498,7 +499,7 @@ fn parts(problem: &Problem<'_>) -> Vec<usize> {
 }
 
 /// The best paths from a host to every node, through switches only.
-fn ways_from(problem: &Problem<'_>, from: u32) -> Vec<Option<Best>> {
+fn paths_from(problem: &Problem<'_>, from: u32) -> Vec<Option<Best>> {
     let mut best: Vec<Option<Best>> = vec![None; problem.system.nodes.len()];
     best[from as usize] = Some(Best { hops: 0, width: f64::INFINITY });
     let mut queue = VecDeque::from([from]);
@@ -510,10 +511,10 @@ fn ways_from(problem: &Problem<'_>, from: u32) -> Vec<Option<Best>> {
         for &link in problem.network.leaving(node) {
             let next = problem.system.links[link as usize].destination;
             let width = here.width.min(problem.capacity[link as usize]);
-            let way = Best { hops: here.hops + 1, width };
-            let both = best[next as usize].map_or(way, |known| Best {
-                hops: known.hops.min(way.hops),
-                width: known.width.max(way.width),
+            let candidate = Best { hops: here.hops + 1, width };
+            let both = best[next as usize].map_or(candidate, |known| Best {
+                hops: known.hops.min(candidate.hops),
+                width: known.width.max(candidate.width),
             });
             if best[next as usize] != Some(both) {
                 best[next as usize] = Some(both);

@@ -11,41 +11,41 @@ use crate::problem::TOLERANCE;
 /// Rounds of rerouting while links are overloaded.
 const ROUNDS: usize = 12;
 /// Rounds within which the overload has to decrease.
-const HOPE: usize = 3;
+const MAX_STALLED_ROUNDS: usize = 3;
 /// Rounds of improving the tree of every destination.
-const BETTER: usize = 3;
+const IMPROVEMENT_ROUNDS: usize = 3;
 /// Number of destinations that are rerouted together.
-const TOGETHER: usize = 4;
+const DESTINATIONS_PER_PERTURBATION: usize = 4;
 /// Maximum number of such rerouting attempts.
-const SHAKES: usize = 20_000;
+const MAX_PERTURBATIONS: usize = 20_000;
 /// Maximum number of contradictions of a tree that are repaired one by one.
-const MENDS: usize = 12;
+const MAX_REPAIRS: usize = 12;
 
 /// Routes of all flows, by part and flow, and their loads.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RoutingState {
-    pub ways: Vec<Vec<Vec<u32>>>,
+    pub paths: Vec<Vec<Vec<u32>>>,
     pub loads: Vec<f64>,
 }
 
 impl RoutingState {
-    pub(super) fn new(model: &Model<'_>, ways: Vec<Vec<Vec<u32>>>) -> Self {
+    pub(super) fn new(model: &Model<'_>, paths: Vec<Vec<Vec<u32>>>) -> Self {
         let mut loads = model.fabric.no_loads();
-        for (graph, ways) in model.parts.iter().zip(&ways) {
-            model.load(&mut loads, graph, ways, 1.0);
+        for (graph, paths) in model.parts.iter().zip(&paths) {
+            model.load(&mut loads, graph, paths, 1.0);
         }
-        Self { ways, loads }
+        Self { paths, loads }
     }
 
     /// The route of every flow of the problem.
     pub(super) fn by_flow(&self, model: &Model<'_>) -> Vec<Vec<u32>> {
-        let mut ways = vec![Vec::new(); model.problem.flows.len()];
-        for (graph, of_part) in model.parts.iter().zip(&self.ways) {
-            for (end, way) in graph.ends.iter().zip(of_part) {
-                ways[end.flow as usize].clone_from(way);
+        let mut paths = vec![Vec::new(); model.problem.flows.len()];
+        for (graph, of_part) in model.parts.iter().zip(&self.paths) {
+            for (end, path) in graph.ends.iter().zip(of_part) {
+                paths[end.flow as usize].clone_from(path);
             }
         }
-        ways
+        paths
     }
 
     /// Cost of lengths and entries of a destination.
@@ -53,9 +53,9 @@ impl RoutingState {
         let weights = model.problem.rules.weights;
         let mut entries = std::collections::BTreeSet::new();
         let mut hops = 0;
-        for way in model.groups[group].iter().flat_map(|&part| &self.ways[part]) {
-            hops += way.len();
-            entries.extend(way.iter().take(way.len().saturating_sub(1)).map(|&link| model.state(link)));
+        for path in model.groups[group].iter().flat_map(|&part| &self.paths[part]) {
+            hops += path.len();
+            entries.extend(path.iter().take(path.len().saturating_sub(1)).map(|&link| model.state(link)));
         }
         weights.total_hops * hops as f64 + weights.table_entries * entries.len() as f64
     }
@@ -66,7 +66,7 @@ impl RoutingState {
 
     /// The links of the routes to a destination.
     fn links<'s>(&'s self, model: &'s Model<'_>, group: usize) -> impl Iterator<Item = u32> + 's {
-        model.groups[group].iter().flat_map(|&part| &self.ways[part]).flatten().copied()
+        model.groups[group].iter().flat_map(|&part| &self.paths[part]).flatten().copied()
     }
 
     /// Whether a route to a destination crosses an overloaded link.
@@ -78,36 +78,36 @@ impl RoutingState {
     }
 
     /// The routes of some parts.
-    fn ways_of(&self, parts: &[usize]) -> Vec<Vec<Vec<u32>>> {
-        parts.iter().map(|&part| self.ways[part].clone()).collect()
+    fn paths_of(&self, parts: &[usize]) -> Vec<Vec<Vec<u32>>> {
+        parts.iter().map(|&part| self.paths[part].clone()).collect()
     }
 
     /// Restores the routes of some parts.
-    fn restore(&mut self, model: &Model<'_>, parts: &[usize], ways: Vec<Vec<Vec<u32>>>) {
-        for (&part, ways) in parts.iter().zip(ways) {
-            self.lift(model, part);
-            self.put(model, part, ways);
+    fn restore(&mut self, model: &Model<'_>, parts: &[usize], paths: Vec<Vec<Vec<u32>>>) {
+        for (&part, paths) in parts.iter().zip(paths) {
+            self.unroute(model, part);
+            self.put(model, part, paths);
         }
     }
 
-    fn lift(&mut self, model: &Model<'_>, part: usize) {
-        model.load(&mut self.loads, &model.parts[part], &self.ways[part], -1.0);
-        self.ways[part].clear();
+    fn unroute(&mut self, model: &Model<'_>, part: usize) {
+        model.load(&mut self.loads, &model.parts[part], &self.paths[part], -1.0);
+        self.paths[part].clear();
     }
 
-    fn put(&mut self, model: &Model<'_>, part: usize, ways: Vec<Vec<u32>>) {
-        model.load(&mut self.loads, &model.parts[part], &ways, 1.0);
-        self.ways[part] = ways;
+    fn put(&mut self, model: &Model<'_>, part: usize, paths: Vec<Vec<u32>>) {
+        model.load(&mut self.loads, &model.parts[part], &paths, 1.0);
+        self.paths[part] = paths;
     }
 }
 
 /// A link of a route and its predecessor, if another route to the same destination continues differently from the same table.
 pub(super) fn contradiction<'w>(
     model: &Model<'_>,
-    ways: impl Iterator<Item = &'w Vec<u32>>,
+    paths: impl Iterator<Item = &'w Vec<u32>>,
 ) -> Option<(u32, u32)> {
     let mut known = std::collections::BTreeMap::new();
-    for pair in ways.flat_map(|way| way.windows(2)) {
+    for pair in paths.flat_map(|path| path.windows(2)) {
         if *known.entry(model.state(pair[0])).or_insert(pair[1]) != pair[1] {
             return Some((pair[0], pair[1]));
         }
@@ -128,7 +128,7 @@ pub(super) fn force(model: &Model<'_>, (link, next): (u32, u32), forbidden: &mut
 
 /// Computes the trees of a destination; false and unchanged if there are none. `price` is the cost of a link for a bandwidth, in
 /// addition to the cost of loads.
-fn lay(
+fn route(
     model: &Model<'_>,
     trees: &mut Trees,
     routing_state: &mut RoutingState,
@@ -136,28 +136,29 @@ fn lay(
     price: &dyn Fn(&[f64], u32, f64) -> f64,
 ) -> bool {
     let parts = &model.groups[group];
-    let old = routing_state.ways_of(parts);
-    parts.iter().for_each(|&part| routing_state.lift(model, part));
+    let old = routing_state.paths_of(parts);
+    parts.iter().for_each(|&part| routing_state.unroute(model, part));
     let mut forbidden = Forbidden::default();
-    let mut is_laid = true;
+    let mut is_routed = true;
     for (&part, old) in parts.iter().zip(&old) {
-        let Some(ways) = tree(model, trees, routing_state, (part, max_hops, old), &mut forbidden, price)
+        let Some(paths) = tree(model, trees, routing_state, (part, max_hops, old), &mut forbidden, price)
         else {
-            is_laid = false;
+            is_routed = false;
             break;
         };
         if parts.len() > 1 {
             // Later parts follow the tables so far.
-            ways.iter()
-                .flat_map(|way| way.windows(2))
+            paths
+                .iter()
+                .flat_map(|path| path.windows(2))
                 .for_each(|pair| force(model, (pair[0], pair[1]), &mut forbidden));
         }
-        routing_state.put(model, part, ways);
+        routing_state.put(model, part, paths);
     }
-    if !is_laid {
+    if !is_routed {
         routing_state.restore(model, parts, old);
     }
-    is_laid
+    is_routed
 }
 
 /// A tree of a part that agrees with the tables.
@@ -170,16 +171,16 @@ fn tree(
     price: &dyn Fn(&[f64], u32, f64) -> f64,
 ) -> Option<Vec<Vec<u32>>> {
     let graph = &model.parts[part];
-    for _ in 0..MENDS {
+    for _ in 0..MAX_REPAIRS {
         let hop = model.problem.rules.weights.total_hops;
         let price = |link: u32, bandwidth: f64| price(&routing_state.loads, link, bandwidth);
         let upper = lower::cost(graph, old, (hop, &graph.fixed), price);
         let ask = Ask { hop, fixed: &graph.fixed, max_hops, forbidden, upper };
         let tree = search.cheapest(graph, &ask, price)?;
-        let simple = tree.ways.iter().all(|way| model.is_simple(way));
-        match contradiction(model, tree.ways.iter()) {
+        let simple = tree.paths.iter().all(|path| model.is_simple(path));
+        match contradiction(model, tree.paths.iter()) {
             Some(pair) => force(model, pair, forbidden),
-            None if simple => return Some(tree.ways),
+            None if simple => return Some(tree.paths),
             None => return None,
         }
     }
@@ -221,10 +222,10 @@ pub(super) fn repair(
     for round in 0..ROUNDS {
         let mut is_contested = false;
         for group in 0..model.groups.len() {
-            let ways = model.groups[group].iter().flat_map(|&part| &routing_state.ways[part]);
+            let paths = model.groups[group].iter().flat_map(|&part| &routing_state.paths[part]);
             let is_wrong = round == 0
-                && (contradiction(model, ways.clone()).is_some()
-                    || ways.clone().any(|way| !model.is_simple(way)));
+                && (contradiction(model, paths.clone()).is_some()
+                    || paths.clone().any(|path| !model.is_simple(path)));
             if !is_wrong && !routing_state.is_contested(model, group) {
                 continue;
             }
@@ -235,7 +236,7 @@ pub(super) fn repair(
                 0.3 * prices.of(model, link, bandwidth)
                     + unit * (pressure * overload(model, loads, link, bandwidth) * 10.0 + before)
             };
-            if !lay(model, trees, routing_state, (group, max_hops), &price) && is_wrong {
+            if !route(model, trees, routing_state, (group, max_hops), &price) && is_wrong {
                 return false;
             }
         }
@@ -250,10 +251,10 @@ pub(super) fn repair(
             }
         }
         // No progress over these rounds: give up.
-        if round >= HOPE && excess > 0.7 * worst {
+        if round >= MAX_STALLED_ROUNDS && excess > 0.7 * worst {
             return false;
         }
-        worst = if round % HOPE == 0 { excess } else { worst };
+        worst = if round % MAX_STALLED_ROUNDS == 0 { excess } else { worst };
         pressure *= 2.0;
     }
     false
@@ -268,15 +269,15 @@ pub(super) fn descend(
     stop: &StopCondition<'_>,
 ) {
     let price = |loads: &[f64], link: u32, bandwidth: f64| hard(model, loads, link, bandwidth);
-    for _ in 0..BETTER {
+    for _ in 0..IMPROVEMENT_ROUNDS {
         let mut is_better = false;
         for group in 0..model.groups.len() {
             if stop.is_over(0) {
                 return;
             }
             let before = routing_state.cost(model, group);
-            let old = routing_state.ways_of(&model.groups[group]);
-            let changed = lay(model, trees, routing_state, (group, max_hops), &price);
+            let old = routing_state.paths_of(&model.groups[group]);
+            let changed = route(model, trees, routing_state, (group, max_hops), &price);
             let gain = before - routing_state.cost(model, group);
             // Flows that cross a link separately may overload it together.
             let is_kept = !routing_state.is_contested(model, group) && keeps_order(model, routing_state);
@@ -295,7 +296,7 @@ pub(super) fn descend(
 
 /// Reroutes groups of destinations that share expensive links, in another order and under other prices. Keeps results that cost
 /// no more; ends after a fixed amount of work.
-pub(super) fn shake(
+pub(super) fn perturb(
     model: &Model<'_>,
     trees: &mut Trees,
     routing_state: &mut RoutingState,
@@ -308,7 +309,7 @@ pub(super) fn shake(
     let mut random = Pcg64::from_seed(hopmap_model::seed_stream("route/router", 1, 0));
     let mut below = |bound: usize| random.index(bound);
     let end = trees.work + work;
-    for _ in 0..SHAKES {
+    for _ in 0..MAX_PERTURBATIONS {
         if trees.work > end || dear.is_empty() || stop.is_over(0) {
             return;
         }
@@ -319,16 +320,16 @@ pub(super) fn shake(
         for at in (1..groups.len()).rev() {
             groups.swap(at, below(at + 1));
         }
-        groups.truncate(TOGETHER);
+        groups.truncate(DESTINATIONS_PER_PERTURBATION);
         let part = below(4) as f64 / 2.0;
-        relay(model, trees, routing_state, (&groups, max_hops), &|link, bandwidth| {
+        reroute(model, trees, routing_state, (&groups, max_hops), &|link, bandwidth| {
             part * prices.of(model, link, bandwidth)
         });
     }
 }
 
 /// Reroutes destinations in turn, and each once more; keeps the result if it costs no more than before.
-fn relay(
+fn reroute(
     model: &Model<'_>,
     trees: &mut Trees,
     routing_state: &mut RoutingState,
@@ -340,14 +341,14 @@ fn relay(
     };
     let before = cost(routing_state);
     let parts: Vec<usize> = groups.iter().flat_map(|&group| model.groups[group].iter().copied()).collect();
-    let old = routing_state.ways_of(&parts);
-    parts.iter().for_each(|&part| routing_state.lift(model, part));
+    let old = routing_state.paths_of(&parts);
+    parts.iter().for_each(|&part| routing_state.unroute(model, part));
     let hard = |loads: &[f64], link: u32, bandwidth: f64| hard(model, loads, link, bandwidth);
     let first =
         |loads: &[f64], link: u32, bandwidth: f64| hard(loads, link, bandwidth) + dear(link, bandwidth);
-    let is_laid = groups.iter().all(|&group| lay(model, trees, routing_state, (group, max_hops), &first))
-        && groups.iter().all(|&group| lay(model, trees, routing_state, (group, max_hops), &hard));
-    let is_kept = is_laid
+    let is_routed = groups.iter().all(|&group| route(model, trees, routing_state, (group, max_hops), &first))
+        && groups.iter().all(|&group| route(model, trees, routing_state, (group, max_hops), &hard));
+    let is_kept = is_routed
         && cost(routing_state) <= before + 1e-9 * before.abs()
         && !groups.iter().any(|&group| routing_state.is_contested(model, group))
         && keeps_order(model, routing_state);
@@ -358,6 +359,6 @@ fn relay(
 
 /// Whether no cycle of waiting links exists, if that is required.
 fn keeps_order(model: &Model<'_>, routing_state: &RoutingState) -> bool {
-    let ways = routing_state.ways.iter().flatten().map(Vec::as_slice);
-    !model.problem.rules.deadlock_free || crate::network::cycle(model.fabric.head.len(), ways).is_empty()
+    let paths = routing_state.paths.iter().flatten().map(Vec::as_slice);
+    !model.problem.rules.deadlock_free || crate::network::cycle(model.fabric.head.len(), paths).is_empty()
 }

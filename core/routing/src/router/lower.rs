@@ -129,7 +129,7 @@ fn relax(
 ) -> Option<()> {
     let hop = model.problem.rules.weights.total_hops;
     let uses =
-        |tree: &Tree, place: usize| tree.ways.iter().flatten().any(|&link| model.fabric.is_at(link, place));
+        |tree: &Tree, place: usize| tree.paths.iter().flatten().any(|&link| model.fabric.is_at(link, place));
     now.trees.resize(model.parts.len(), Tree::default());
     now.loads = model.fabric.no_loads();
     now.value = 0.0;
@@ -146,12 +146,12 @@ fn relax(
             let forbidden = &question.forbidden[model.group_of[index]];
             let price = |link: u32, bandwidth: f64| prices.of(model, link, bandwidth);
             let fixed = &model.fixed[index];
-            let upper = cost(graph, &now.trees[index].ways, (hop, fixed), price);
+            let upper = cost(graph, &now.trees[index].paths, (hop, fixed), price);
             let ask = Ask { hop, fixed, max_hops: question.max_hops, forbidden, upper };
             now.trees[index] = search.cheapest(graph, &ask, price)?;
         }
         now.value += now.trees[index].cost;
-        model.load(&mut now.loads, graph, &now.trees[index].ways, 1.0);
+        model.load(&mut now.loads, graph, &now.trees[index].paths, 1.0);
     }
     now.value -= model.places.iter().map(|place| prices.0[place.index]).sum::<f64>() * (1.0 + 1e-9);
     Some(())
@@ -228,7 +228,7 @@ pub(super) struct Forbidden {
 pub(super) struct Tree {
     pub cost: f64,
     /// The links of every flow, by their number in the machine.
-    pub ways: Vec<Vec<u32>>,
+    pub paths: Vec<Vec<u32>>,
 }
 
 /// Finds trees, with reusable buffers.
@@ -284,7 +284,7 @@ impl Trees {
         }
         let all = (1 << flows) - 1;
         let cost = self.cost[all * columns + links];
-        (cost < f64::INFINITY).then(|| Tree { cost, ways: self.ways(graph, all) })
+        (cost < f64::INFINITY).then(|| Tree { cost, paths: self.paths(graph, all) })
     }
 
     /// The cost of every flow alone from every link; and from its source, if all flows reach the destination.
@@ -415,9 +415,9 @@ impl Trees {
     }
 
     /// Reconstructs the route of every flow from the destination.
-    fn ways(&self, graph: &Graph, all: usize) -> Vec<Vec<u32>> {
+    fn paths(&self, graph: &Graph, all: usize) -> Vec<Vec<u32>> {
         let columns = graph.links.len() + 1;
-        let mut ways = vec![Vec::new(); graph.ends.len()];
+        let mut paths = vec![Vec::new(); graph.ends.len()];
         let mut open = vec![(all, columns - 1)];
         while let Some((set, link)) = open.pop() {
             let back = self.back[set * columns + link];
@@ -425,29 +425,29 @@ impl Trees {
                 let part = (back ^ JOINED) as usize;
                 open.extend([(part, link), (set ^ part, link)]);
             } else if back != BEGIN {
-                let members = ways.iter_mut().enumerate().filter(|(flow, _)| set >> flow & 1 == 1);
-                members.for_each(|(_, way)| way.push(graph.links[back as usize]));
+                let members = paths.iter_mut().enumerate().filter(|(flow, _)| set >> flow & 1 == 1);
+                members.for_each(|(_, path)| path.push(graph.links[back as usize]));
                 open.push((set, back as usize));
             }
         }
-        ways.iter_mut().for_each(|way| way.reverse());
-        ways
+        paths.iter_mut().for_each(|path| path.reverse());
+        paths
     }
 }
 
 /// The cost of routes of all flows, where a link costs `price` of its load; infinite without routes.
 pub(super) fn cost(
     graph: &Graph,
-    ways: &[Vec<u32>],
+    paths: &[Vec<u32>],
     (hop, fixed): (f64, &[f64]),
     price: impl Fn(u32, f64) -> f64,
 ) -> f64 {
-    if ways.len() != graph.ends.len() || ways.iter().any(Vec::is_empty) {
+    if paths.len() != graph.ends.len() || paths.iter().any(Vec::is_empty) {
         return f64::INFINITY;
     }
     let mut carried: Vec<(u32, f64)> = Vec::new();
-    for (end, way) in graph.ends.iter().zip(ways) {
-        carried.extend(way.iter().map(|&link| (link, end.bandwidth)));
+    for (end, path) in graph.ends.iter().zip(paths) {
+        carried.extend(path.iter().map(|&link| (link, end.bandwidth)));
     }
     let hops = hop * carried.len() as f64;
     carried.sort_by_key(|&(link, _)| link);

@@ -132,8 +132,8 @@ impl Fabric {
     }
 
     /// Adds a bandwidth to the loads of the links and nodes of a route.
-    pub(super) fn load(&self, loads: &mut [f64], way: &[u32], bandwidth: f64) {
-        for &link in way {
+    pub(super) fn load(&self, loads: &mut [f64], path: &[u32], bandwidth: f64) {
+        for &link in path {
             loads[link as usize] += bandwidth;
             loads[self.place_of_head(link)] += bandwidth;
         }
@@ -382,9 +382,9 @@ impl<'a> Model<'a> {
     }
 
     /// Adds the loads of the flows of a part.
-    pub(super) fn load(&self, loads: &mut [f64], graph: &Graph, ways: &[Vec<u32>], sign: f64) {
-        for (end, way) in graph.ends.iter().zip(ways) {
-            self.fabric.load(loads, way, sign * end.bandwidth);
+    pub(super) fn load(&self, loads: &mut [f64], graph: &Graph, paths: &[Vec<u32>], sign: f64) {
+        for (end, path) in graph.ends.iter().zip(paths) {
+            self.fabric.load(loads, path, sign * end.bandwidth);
         }
     }
 
@@ -395,8 +395,8 @@ impl<'a> Model<'a> {
     }
 
     /// Whether a route passes no node twice.
-    pub(super) fn is_simple(&self, way: &[u32]) -> bool {
-        let tail = |at: usize| self.fabric.tail[way[at] as usize];
-        (0..way.len()).all(|at| (0..at).all(|before| tail(before) != tail(at)))
+    pub(super) fn is_simple(&self, path: &[u32]) -> bool {
+        let tail = |at: usize| self.fabric.tail[path[at] as usize];
+        (0..path.len()).all(|at| (0..at).all(|before| tail(before) != tail(at)))
     }
 }

@@ -21,7 +21,7 @@ const PATIENCE: usize = 4;
 /// Successive limits of the longest route, in hops above the longest shortest path; then unlimited.
 const LONGER: [u32; 2] = [0, 1];
 /// Overload that an unrouted flow counts as.
-const NO_WAY: f64 = 10.0;
+const UNROUTED_PENALTY: f64 = 10.0;
 /// Cost of a hop over the busiest link, in hops: decides between routes that cost the same.
 const SPREAD: f64 = 0.01;
 /// Most flows that are rerouted while cycles are broken one by one.
@@ -46,7 +46,7 @@ pub struct Quick {
 pub struct QuickRouter<'a> {
     problem: &'a Problem<'a>,
     fabric: Fabric,
-    ways: PathSearch,
+    search: PathSearch,
     /// Distances from every node by host, computed on demand.
     hops: Vec<Option<Vec<u32>>>,
     /// Cost of a hop, and of a table entry.
@@ -63,7 +63,7 @@ pub struct QuickRouter<'a> {
 /// The routes of all flows, and their loads.
 #[derive(Debug, Clone, Default)]
 struct RoutingState {
-    ways: Vec<Vec<u32>>,
+    paths: Vec<Vec<u32>>,
     /// By link, and then by node.
     loads: Vec<f64>,
     excess: f64,
@@ -89,7 +89,7 @@ impl<'a> QuickRouter<'a> {
         let hop = weights.total_hops + 1e-3 * if all > 0.0 { all } else { 1.0 };
         Self {
             problem,
-            ways: PathSearch::new(&fabric),
+            search: PathSearch::new(&fabric),
             hops: vec![None; fabric.is_host.len()],
             hop,
             entry: weights.table_entries,
@@ -111,15 +111,15 @@ impl<'a> QuickRouter<'a> {
         if self.problem.rules.deadlock_free {
             best = self.without_cycles(best, most, stop);
         }
-        let routes = self.routes(hosts, &best.ways);
+        let routes = self.routes(hosts, &best.paths);
         let keeps_rules = best.excess <= 0.0 && self.problem.keeps_rules(&routes);
         let excess = if keeps_rules { 0.0 } else { best.excess.max(1e-6) };
         Quick { routes, keeps_rules, excess }
     }
 
-    fn routes(&self, hosts: &[u32], ways: &[Vec<u32>]) -> Vec<Route> {
-        let flows = self.problem.flows.iter().zip(ways);
-        flows.map(|(flow, way)| self.problem.route(flow, hosts, way.clone())).collect()
+    fn routes(&self, hosts: &[u32], paths: &[Vec<u32>]) -> Vec<Route> {
+        let flows = self.problem.flows.iter().zip(paths);
+        flows.map(|(flow, path)| self.problem.route(flow, hosts, path.clone())).collect()
     }
 
     /// Initialises the ends of all flows: grouped by destination, the farthest first.
@@ -186,8 +186,8 @@ impl<'a> QuickRouter<'a> {
         let groups = std::mem::take(&mut self.groups);
         self.history.fill(0.0);
         self.busiest = 0.0;
-        self.routing_state.ways.resize(self.flows.len(), Vec::new());
-        self.routing_state.ways.iter_mut().for_each(Vec::clear);
+        self.routing_state.paths.resize(self.flows.len(), Vec::new());
+        self.routing_state.paths.iter_mut().for_each(Vec::clear);
         self.routing_state.loads.clear();
         self.routing_state.loads.resize(self.history.len(), 0.0);
         let mut options = RoutingOptions { max_hops, pressure: 1.0, bans };
@@ -195,11 +195,11 @@ impl<'a> QuickRouter<'a> {
             if stop.should_stop() {
                 break;
             }
-            self.lay(group, options);
+            self.route_group(group, options);
         }
         let mut idle = 0;
         for _ in 0..ROUNDS {
-            let is_contested = self.look(&groups);
+            let is_contested = self.raise_prices(&groups);
             if self.routing_state.excess < best.excess {
                 best.clone_from(&self.routing_state);
                 idle = 0;
@@ -212,7 +212,7 @@ impl<'a> QuickRouter<'a> {
             options.pressure *= 2.0;
             for group in &groups {
                 if group.iter().any(|&flow| self.is_contested(flow)) {
-                    self.lay(group, options);
+                    self.route_group(group, options);
                 }
             }
         }
@@ -220,7 +220,7 @@ impl<'a> QuickRouter<'a> {
     }
 
     /// Sums the overloads, raises the cost of overloaded links, and returns whether other routes could help.
-    fn look(&mut self, groups: &[Vec<u32>]) -> bool {
+    fn raise_prices(&mut self, groups: &[Vec<u32>]) -> bool {
         let links = self.fabric.head.len();
         let mut is_contested = false;
         self.routing_state.excess = 0.0;
@@ -233,8 +233,8 @@ impl<'a> QuickRouter<'a> {
             }
         }
         let without =
-            groups.iter().flatten().filter(|&&flow| self.routing_state.ways[flow as usize].is_empty());
-        self.routing_state.excess += NO_WAY * without.count() as f64;
+            groups.iter().flatten().filter(|&&flow| self.routing_state.paths[flow as usize].is_empty());
+        self.routing_state.excess += UNROUTED_PENALTY * without.count() as f64;
         is_contested
     }
 
@@ -246,12 +246,12 @@ impl<'a> QuickRouter<'a> {
     }
 
     fn is_contested(&self, flow: u32) -> bool {
-        let way = &self.routing_state.ways[flow as usize];
+        let path = &self.routing_state.paths[flow as usize];
         let is_over = |&link: &u32| {
             (self.over(link as usize, 0.0) > 0.0 && !self.is_only_one(link))
                 || self.over(self.fabric.place_of_head(link), 0.0) > 0.0
         };
-        way.iter().any(is_over) || way.is_empty()
+        path.iter().any(is_over) || path.is_empty()
     }
 
     /// Relative overload of a link or switch with additional bandwidth.
@@ -261,14 +261,14 @@ impl<'a> QuickRouter<'a> {
 
     /// Reroutes all flows to a destination. If one finds no path because of the tables of the others, it comes first in the next
     /// order.
-    fn lay(&mut self, group: &[u32], options: RoutingOptions<'_>) {
+    fn route_group(&mut self, group: &[u32], options: RoutingOptions<'_>) {
         let mut order = group.to_vec();
         for _ in 0..ORDERS.min(group.len()) {
-            group.iter().for_each(|&flow| self.lift(flow));
-            self.ways.clear();
+            group.iter().for_each(|&flow| self.unroute(flow));
+            self.search.clear();
             let mut failed = None;
             for (at, &flow) in order.iter().enumerate() {
-                if !self.lay_one(flow, options) {
+                if !self.route_flow(flow, options) {
                     failed = failed.or(Some(at));
                 }
             }
@@ -280,13 +280,13 @@ impl<'a> QuickRouter<'a> {
     }
 
     /// Removes the route of a flow.
-    fn lift(&mut self, flow: u32) {
+    fn unroute(&mut self, flow: u32) {
         let bandwidth = self.flows[flow as usize].bandwidth;
-        self.fabric.load(&mut self.routing_state.loads, &self.routing_state.ways[flow as usize], -bandwidth);
-        self.routing_state.ways[flow as usize].clear();
+        self.fabric.load(&mut self.routing_state.loads, &self.routing_state.paths[flow as usize], -bandwidth);
+        self.routing_state.paths[flow as usize].clear();
     }
 
-    fn lay_one(&mut self, flow: u32, options: RoutingOptions<'_>) -> bool {
+    fn route_flow(&mut self, flow: u32, options: RoutingOptions<'_>) -> bool {
         let End { source, destination, bandwidth, .. } = self.flows[flow as usize];
         let Some(hops) = self.hops[destination as usize].as_deref() else { return false };
         let (hop, entry) = (self.hop, self.entry);
@@ -310,16 +310,16 @@ impl<'a> QuickRouter<'a> {
             let share = (loads[link as usize] + bandwidth) / busiest;
             hop * (1.0 + SPREAD * share * share * share) + whole * (contested + before)
         };
-        if !self.ways.find(fabric, &query, price) {
+        if !self.search.find(fabric, &query, price) {
             return false;
         }
-        let path = std::mem::take(&mut self.ways.path);
-        self.ways.enter(&self.fabric, &path);
+        let path = std::mem::take(&mut self.search.path);
+        self.search.enter(&self.fabric, &path);
         self.fabric.load(&mut self.routing_state.loads, &path, bandwidth);
         let loads = path.iter().map(|&link| self.routing_state.loads[link as usize]);
         self.busiest = loads.fold(self.busiest, f64::max);
-        self.routing_state.ways[flow as usize].clone_from(&path);
-        self.ways.path = path;
+        self.routing_state.paths[flow as usize].clone_from(&path);
+        self.search.path = path;
         true
     }
 
@@ -327,7 +327,7 @@ impl<'a> QuickRouter<'a> {
     fn without_cycles(&mut self, first: RoutingState, most: u32, stop: &StopCondition<'_>) -> RoutingState {
         let links = self.fabric.head.len();
         let cycle = |routing_state: &RoutingState| {
-            network::cycle(links, routing_state.ways.iter().map(Vec::as_slice))
+            network::cycle(links, routing_state.paths.iter().map(Vec::as_slice))
         };
         if cycle(&first).is_empty() {
             return first;
@@ -345,10 +345,10 @@ impl<'a> QuickRouter<'a> {
                 best = routing_state;
                 break;
             }
-            if routing_state.excess >= NO_WAY {
+            if routing_state.excess >= UNROUTED_PENALTY {
                 break;
             }
-            let (link, next) = rarest(&cycle, &routing_state.ways);
+            let (link, next) = rarest(&cycle, &routing_state.paths);
             bans[link as usize].push(next);
             routing_state = self.free(most, &bans, stop);
         }
@@ -542,11 +542,11 @@ impl PathSearch {
 const ROOTS: usize = 3;
 
 /// The first pair of consecutive links in a cycle that the fewest routes use.
-pub(super) fn rarest(cycle: &[u32], ways: &[Vec<u32>]) -> (u32, u32) {
+pub(super) fn rarest(cycle: &[u32], paths: &[Vec<u32>]) -> (u32, u32) {
     let pair = |at: usize| (cycle[at], cycle[(at + 1) % cycle.len()]);
     let mut taken: BTreeMap<(u32, u32), usize> = (0..cycle.len()).map(|at| (pair(at), 0)).collect();
-    for way in ways {
-        for link in way.windows(2) {
+    for path in paths {
+        for link in path.windows(2) {
             taken.entry((link[0], link[1])).and_modify(|count| *count += 1);
         }
     }

@@ -24,7 +24,7 @@ const MOST_STARTS: u64 = 60;
 /// Data shared by all islands.
 pub(super) struct Annealer<'m, 'a> {
     model: &'m Model<'a>,
-    ways: &'m ShortestPaths,
+    shortest: &'m ShortestPaths,
     /// Hosts near each class.
     near: Vec<Vec<u32>>,
     /// Initial mappings.
@@ -32,7 +32,7 @@ pub(super) struct Annealer<'m, 'a> {
 }
 
 impl<'m, 'a> Annealer<'m, 'a> {
-    pub(super) fn new(model: &'m Model<'a>, ways: &'m ShortestPaths) -> Self {
+    pub(super) fn new(model: &'m Model<'a>, shortest: &'m ShortestPaths) -> Self {
         let near = |class: usize| {
             let mut others: Vec<usize> = (0..model.classes.len()).collect();
             others.sort_by_key(|&other| if other == class { 0 } else { model.distance(0, class, other) });
@@ -41,7 +41,7 @@ impl<'m, 'a> Annealer<'m, 'a> {
             hosts.take(least).collect()
         };
         let near = (0..model.classes.len()).map(near).collect();
-        let mut own = Self { near, model, ways, starts: Vec::new() };
+        let mut own = Self { near, model, shortest, starts: Vec::new() };
         own.starts = (0..ISLANDS).filter_map(|island| own.start(island)).collect();
         own
     }
@@ -102,7 +102,7 @@ impl<'m, 'a> Annealer<'m, 'a> {
     ) -> Vec<(f64, Vec<u32>)> {
         let start = &self.starts[(island % ISLANDS) as usize % self.starts.len()];
         let mut random = stream(island);
-        let mut state = Estimate::new(self.model, self.ways, aim, start);
+        let mut state = Estimate::new(self.model, self.shortest, aim, start);
         let free: Vec<usize> = (0..self.model.processes)
             .filter(|&process| self.model.problem.allowed[process].len() > 1)
             .collect();
@@ -177,7 +177,7 @@ type Move = [(usize, u32); 2];
 /// Maximum number of classes between which shortest paths are stored.
 const MOST_CLASSES: usize = 256;
 /// Number of hops that an undeliverable stream counts as.
-const NO_WAY: f64 = 1000.0;
+const UNROUTED_PENALTY: f64 = 1000.0;
 
 /// Shortest paths between classes: links between switches, with the fraction of a stream on each.
 pub(super) struct ShortestPaths {
@@ -200,7 +200,7 @@ pub(super) struct Aim {
 /// A mapping with its cost, updated incrementally.
 pub(super) struct Estimate<'m, 'a> {
     model: &'m Model<'a>,
-    ways: &'m ShortestPaths,
+    shortest: &'m ShortestPaths,
     aim: Aim,
     pub(super) hosts: Vec<u32>,
     /// Processes on every node.
@@ -298,7 +298,7 @@ fn excess(load: f64, capacity: f64) -> f64 {
 
 impl<'m, 'a> Estimate<'m, 'a> {
     /// The estimate of a mapping.
-    pub(super) fn new(model: &'m Model<'a>, ways: &'m ShortestPaths, aim: Aim, hosts: &[u32]) -> Self {
+    pub(super) fn new(model: &'m Model<'a>, shortest: &'m ShortestPaths, aim: Aim, hosts: &[u32]) -> Self {
         let nodes = model.problem.system.nodes.len();
         let resources = model.needs.first().map_or(0, Vec::len);
         let mut own = Self {
@@ -320,7 +320,7 @@ impl<'m, 'a> Estimate<'m, 'a> {
             beyond: 0.0,
             moves: 0.0,
             model,
-            ways,
+            shortest,
             aim,
         };
         for (process, &host) in hosts.iter().enumerate() {
@@ -409,7 +409,7 @@ impl<'m, 'a> Estimate<'m, 'a> {
             return;
         }
         let distance = self.model.between(edge.kind, from, to);
-        let links = if distance >= FAR { NO_WAY } else { f64::from(distance) };
+        let links = if distance >= FAR { UNROUTED_PENALTY } else { f64::from(distance) };
         self.links += sign * links;
         self.beyond += sign * (links - f64::from(self.aim.longest)).max(0.0);
         let load = sign * edge.bandwidth;
@@ -420,8 +420,8 @@ impl<'m, 'a> Estimate<'m, 'a> {
             self.loads.over += excess(*there + load, capacity) - excess(*there, capacity);
             *there += load;
         }
-        let ways = self.ways;
-        for &(link, part) in ways.parts(a, b) {
+        let shortest = self.shortest;
+        for &(link, part) in shortest.parts(a, b) {
             let capacity = self.model.problem.capacity[link as usize];
             let there = &mut self.loads.links[link as usize];
             self.loads.over += excess(*there + load * part, capacity) - excess(*there, capacity);

@@ -70,7 +70,7 @@ struct Finder<'m, 'a> {
     arriving: Vec<f64>,
     tables: Vec<u32>,
     width: usize,
-    ways: Vec<Vec<u32>>,
+    paths: Vec<Vec<u32>>,
     below: f64,
     most_steps: u64,
     found: Paths,
@@ -138,7 +138,7 @@ impl<'m, 'a> Finder<'m, 'a> {
             loads: vec![0.0; model.problem.capacity.len()],
             arriving: vec![0.0; model.problem.system.nodes.len()],
             tables: vec![NONE; groups * width],
-            ways: vec![Vec::new(); model.problem.flows.len()],
+            paths: vec![Vec::new(); model.problem.flows.len()],
             found: Paths::default(),
             hops_from,
             least,
@@ -171,8 +171,8 @@ impl<'m, 'a> Finder<'m, 'a> {
 
     fn task(&mut self, index: usize, mut cost: Cost) {
         if index > 0 && self.model.problem.rules.deadlock_free {
-            let ways = self.ways.iter().map(Vec::as_slice);
-            if !network::cycle(self.loads.len(), ways).is_empty() {
+            let paths = self.paths.iter().map(Vec::as_slice);
+            if !network::cycle(self.loads.len(), paths).is_empty() {
                 return;
             }
         }
@@ -182,7 +182,7 @@ impl<'m, 'a> Finder<'m, 'a> {
             let all = self.bound(index, cost, 0);
             if self.model.improves(all, self.below) {
                 self.below = all;
-                self.found.best = Some((all, self.ways.clone()));
+                self.found.best = Some((all, self.paths.clone()));
             }
             return;
         };
@@ -196,12 +196,12 @@ impl<'m, 'a> Finder<'m, 'a> {
     /// Continues the route of a task from a node.
     fn step(&mut self, index: usize, task: &Task, node: u32, cost: Cost) {
         self.found.steps += 1;
-        let links = cost.hops + self.ways[task.flow].len() as u32;
+        let links = cost.hops + self.paths[task.flow].len() as u32;
         if self.found.steps > self.most_steps || links > MOST_LINKS {
             self.found.is_complete = false;
             return;
         }
-        let last = self.ways[task.flow].last().copied();
+        let last = self.paths[task.flow].last().copied();
         let key = last.map(|link| self.key(task.group, link, node));
         let forced = key.map(|key| self.tables[key]).filter(|&link| link != NONE);
         let mut next: Vec<(u16, bool, u64, u32)> = Vec::new();
@@ -212,7 +212,7 @@ impl<'m, 'a> Finder<'m, 'a> {
         }
         next.sort_unstable();
         for (rest, _, _, link) in next {
-            let length = self.ways[task.flow].len() as u16 + 1 + rest;
+            let length = self.paths[task.flow].len() as u16 + 1 + rest;
             let new = u32::from(key.is_some() && forced.is_none());
             let longest = cost.longest.max(length);
             let cost = Cost { longest, entries: cost.entries + new, ..cost };
@@ -230,14 +230,14 @@ impl<'m, 'a> Finder<'m, 'a> {
     /// Takes a link, recurses, and releases the link.
     fn take(&mut self, index: usize, task: &Task, link: u32, key: Option<usize>, cost: Cost) {
         let to = self.model.problem.system.links[link as usize].destination;
-        self.ways[task.flow].push(link);
+        self.paths[task.flow].push(link);
         self.loads[link as usize] += task.bandwidth;
         self.arriving[to as usize] += task.bandwidth;
         if let Some(key) = key {
             self.tables[key] = link;
         }
         if to == task.destination {
-            let hops = cost.hops + self.ways[task.flow].len() as u32;
+            let hops = cost.hops + self.paths[task.flow].len() as u32;
             self.task(index + 1, Cost { hops, ..cost });
         } else {
             self.step(index, task, to, cost);
@@ -247,7 +247,7 @@ impl<'m, 'a> Finder<'m, 'a> {
         }
         self.arriving[to as usize] -= task.bandwidth;
         self.loads[link as usize] -= task.bandwidth;
-        self.ways[task.flow].pop();
+        self.paths[task.flow].pop();
     }
 
     /// Priority of a link: distance of its end to the destination, whether the rest of the path is settled, and its load.
@@ -272,7 +272,7 @@ impl<'m, 'a> Finder<'m, 'a> {
         let passed = |&link: &u32| problem.system.links[link as usize].source == to;
         let is_bad = rest >= FAR
             || self.arriving[to as usize] + task.bandwidth > most
-            || self.ways[task.flow].iter().any(passed);
+            || self.paths[task.flow].iter().any(passed);
         let settled = self.tables[self.key(task.group, link, to)] != NONE;
         (!is_bad).then_some((rest, !settled, full, link))
     }

@@ -34,7 +34,7 @@ const FIRST_WORK: u64 = 10_000_000;
 const PROBE: u64 = 100;
 const PROBE_WORK: u64 = 1_000_000;
 /// A search gives up if its progress is below this fraction of the expected progress.
-const HOPE: f64 = 0.5;
+const MIN_PROGRESS: f64 = 0.5;
 /// No host yet.
 const NOWHERE: u32 = u32::MAX;
 
@@ -143,17 +143,17 @@ impl<'m, 'a> Tree<'m, 'a> {
         self.progress.gives_up = stop.limits.nodes.is_none() && stop.limits.seconds.is_none();
         self.progress.most_nodes =
             if self.progress.gives_up { self.progress.nodes + self.affordable(MOST_WORK) } else { u64::MAX };
-        self.look(lengths, stop)
+        self.search_from_root(lengths, stop)
     }
 
     /// Searches briefly for mappings with such routes; returns whether the search completed.
     pub(super) fn probe(&mut self, lengths: Lengths, stop: &StopCondition<'_>) -> bool {
         self.progress.gives_up = false;
         self.progress.most_nodes = self.progress.nodes + PROBE.min(self.affordable(PROBE_WORK));
-        self.look(lengths, stop)
+        self.search_from_root(lengths, stop)
     }
 
-    fn look(&mut self, lengths: Lengths, stop: &StopCondition<'_>) -> bool {
+    fn search_from_root(&mut self, lengths: Lengths, stop: &StopCondition<'_>) -> bool {
         self.lengths = lengths;
         self.progress.done = 0.0;
         self.progress.is_stopped = false;
@@ -193,7 +193,7 @@ impl<'m, 'a> Tree<'m, 'a> {
         let looked = self.progress.nodes - self.progress.begin;
         let is_hopeless = self.progress.gives_up
             && looked > self.affordable(FIRST_WORK)
-            && self.progress.done < HOPE * looked as f64 / self.affordable(MOST_WORK) as f64;
+            && self.progress.done < MIN_PROGRESS * looked as f64 / self.affordable(MOST_WORK) as f64;
         is_hopeless || stop.is_over(self.progress.nodes)
     }
 
@@ -413,9 +413,9 @@ impl<'m, 'a> Tree<'m, 'a> {
         let moves = self.model.moves(&node.hosts);
         let below = self.incumbent.cost - moves;
         let found = paths::route(self.model, &node.hosts, self.lengths, below, LEAF_STEPS);
-        if let Some((cost, ways)) = found.best {
+        if let Some((cost, paths)) = found.best {
             self.incumbent.cost = cost + moves;
-            self.incumbent.plan = Some((node.hosts.clone(), ways));
+            self.incumbent.plan = Some((node.hosts.clone(), paths));
         }
         self.progress.nodes += found.steps / STEPS_OF_NODE;
         if !found.is_complete {

@@ -15,7 +15,7 @@ impl QuickRouter<'_> {
     pub fn balance(&mut self, plan: Plan, stop: &StopCondition<'_>) -> Plan {
         self.take(&plan.hosts);
         self.history.fill(0.0);
-        self.routing_state.ways = plan.routes.iter().map(|route| route.links.clone()).collect();
+        self.routing_state.paths = plan.routes.iter().map(|route| route.links.clone()).collect();
         self.routing_state.loads = self.fabric.no_loads();
         for (route, flow) in plan.routes.iter().zip(&self.flows) {
             self.fabric.load(&mut self.routing_state.loads, &route.links, flow.bandwidth);
@@ -33,7 +33,7 @@ impl QuickRouter<'_> {
             }
         }
         self.groups = groups;
-        let routes = self.routes(&plan.hosts, &self.routing_state.ways);
+        let routes = self.routes(&plan.hosts, &self.routing_state.paths);
         Plan { hosts: plan.hosts, routes }
     }
 
@@ -43,13 +43,13 @@ impl QuickRouter<'_> {
 
     /// Reroutes a destination, if that makes loads more even at no cost.
     fn spread(&mut self, group: &[u32], options: RoutingOptions<'_>) -> bool {
-        let ways = |own: &Self| -> Vec<Vec<u32>> {
-            group.iter().map(|&flow| own.routing_state.ways[flow as usize].clone()).collect()
+        let paths = |own: &Self| -> Vec<Vec<u32>> {
+            group.iter().map(|&flow| own.routing_state.paths[flow as usize].clone()).collect()
         };
-        let old = ways(self);
+        let old = paths(self);
         let loads = self.routing_state.loads.clone();
-        self.lay(group, options);
-        let new = ways(self);
+        self.route_group(group, options);
+        let new = paths(self);
         let links: BTreeSet<u32> = old.iter().chain(&new).flatten().copied().collect();
         let sorted = |loads: &[f64]| {
             let mut loads: Vec<f64> = links.iter().map(|&link| loads[link as usize]).collect();
@@ -59,13 +59,13 @@ impl QuickRouter<'_> {
         let is_over = |&link: &u32| {
             self.over(link as usize, 0.0) > 0.0 || self.over(self.fabric.place_of_head(link), 0.0) > 0.0
         };
-        let is_kept = new.iter().all(|way| !way.is_empty())
+        let is_kept = new.iter().all(|path| !path.is_empty())
             && self.cost(&new) <= self.cost(&old)
             && is_flatter(&sorted(&self.routing_state.loads), &sorted(&loads))
             && !links.iter().any(is_over);
         if !is_kept {
-            for (&flow, way) in group.iter().zip(old) {
-                self.routing_state.ways[flow as usize] = way;
+            for (&flow, path) in group.iter().zip(old) {
+                self.routing_state.paths[flow as usize] = path;
             }
             self.routing_state.loads = loads;
         }
@@ -73,9 +73,9 @@ impl QuickRouter<'_> {
     }
 
     /// Cost of the hops and entries of a destination.
-    fn cost(&self, ways: &[Vec<u32>]) -> f64 {
-        let hops: usize = ways.iter().map(Vec::len).sum();
-        let states = ways.iter().flat_map(|way| way.iter().take(way.len().saturating_sub(1)));
+    fn cost(&self, paths: &[Vec<u32>]) -> f64 {
+        let hops: usize = paths.iter().map(Vec::len).sum();
+        let states = paths.iter().flat_map(|path| path.iter().take(path.len().saturating_sub(1)));
         let entries: BTreeSet<usize> = states.map(|&link| PathSearch::state(&self.fabric, link)).collect();
         let weights = self.problem.rules.weights;
         weights.total_hops * hops as f64 + weights.table_entries * entries.len() as f64
@@ -85,7 +85,7 @@ impl QuickRouter<'_> {
     fn unused_turns(&self) -> Vec<Vec<u32>> {
         let links = self.fabric.head.len();
         let mut used = vec![BTreeSet::new(); links];
-        for pair in self.routing_state.ways.iter().flat_map(|way| way.windows(2)) {
+        for pair in self.routing_state.paths.iter().flat_map(|path| path.windows(2)) {
             used[pair[0] as usize].insert(pair[1]);
         }
         let unused = |(link, used): (usize, &BTreeSet<u32>)| {
