@@ -82,7 +82,7 @@ pub use plan::{TooLarge, check_memory, check_saves, plan};
 pub(crate) use programs::visible;
 pub use programs::{UnaskedCommands, missing_programs, unasked_commands};
 pub use record::{Current, Ending, OutputRecord, OutputRecords, Partial, PipelineId, ResultRecord};
-pub(crate) use resources::SHARE_OF_EXPERIMENTS;
+pub(crate) use resources::time_of_experiments;
 pub use resources::{Limits, memory};
 pub use run::run;
 pub use save::{Obstacle, hold_back, save_all, save_file, save_texts};

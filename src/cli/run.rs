@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use hopmap_command::{Exit, Failure, all_cores, refuse, shown};
@@ -59,6 +59,9 @@ pub(crate) struct Arguments {
     /// Time limit of the whole run: searches then return their best solution so far.
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     deadline: Option<Duration>,
+    /// The deadline of the command that wrote the pipeline.
+    #[arg(skip)]
+    end: Option<Instant>,
     /// Search no placement that cannot gain this much of the run time, such as 2%, as a stage predict/bound knows it.
     #[arg(long, value_name = "GAIN", value_parser = gain, allow_hyphen_values = true)]
     worth: Option<f64>,
@@ -106,8 +109,8 @@ pub(super) fn gain(text: &str) -> Result<f64, String> {
 /// How another command runs the pipeline that it wrote.
 #[derive(Debug, Default)]
 pub(super) struct Request {
-    /// Time of the whole run.
-    pub(super) deadline: Option<Duration>,
+    /// When the run has to end.
+    pub(super) end: Option<Instant>,
     /// Gain below which no placement is searched.
     pub(super) worth: Option<f64>,
     /// Whether there is no HTML report.
@@ -118,11 +121,10 @@ pub(super) struct Request {
 pub(super) fn own(
     pipeline: PipelineArguments,
     store: StoreArguments,
-    &Request { deadline, worth, no_report }: &Request,
+    &Request { end, worth, no_report }: &Request,
     output: Output,
 ) -> Result {
-    let arguments =
-        Arguments { pipeline, store, deadline, worth, no_report, is_own: true, ..Default::default() };
+    let arguments = Arguments { pipeline, store, end, worth, no_report, is_own: true, ..Default::default() };
     main(&arguments, output)
 }
 
@@ -156,7 +158,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let limits = Limits {
         jobs: arguments.jobs.map_or_else(all_cores, usize::from),
         memory: arguments.memory.or_else(engine::memory),
-        deadline: arguments.deadline,
+        deadline: arguments.end.or_else(|| Instant::now().checked_add(arguments.deadline?)),
         fail_fast: arguments.fail_fast && !arguments.keep_going,
         worth: arguments.worth,
     };

@@ -132,7 +132,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let out = working_directory()?.join(&arguments.out);
     let _lock = written::lock(&out)?;
     let file = PipelineFile::write(out.join(FILE), &text, &arguments.store)?;
-    let exit = file.run(&Request { deadline: end.map(End::left), ..Request::default() }, output)?;
+    let exit = file.run(&Request { end: end.map(|end| end.at), ..Request::default() }, output)?;
     let Some((trials, is_partial)) = file.newest_or_partial::<Trials>(STAGE)? else { return Ok(exit) };
     said(&trials, arguments.measurement.allow_failures).iter().for_each(|line| output.line(line));
     if exit == Exit::Done && is_partial && end.is_some_and(|end| end.is_of_job) {

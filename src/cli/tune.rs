@@ -24,7 +24,7 @@ use super::open::working_directory;
 use super::output::{Output, Result};
 use super::run::Request;
 use super::written::{self, PipelineFile};
-use crate::engine::SHARE_OF_EXPERIMENTS;
+use crate::engine::time_of_experiments;
 pub(crate) use arguments::Arguments;
 use file::{CHOOSE, RECORDED_HOSTS, TuneFile, runs_time};
 use kept::Kept;
@@ -103,7 +103,7 @@ fn tune(
     let is_whole = arguments.measurement.time_after.is_none();
     let is_bounded = tune.is_default_known && is_whole && tune.is_predictable && !shares && !arguments.force;
     let worth = is_bounded.then_some(arguments.worth);
-    let exit = file.run(&Request { deadline: end.map(End::left), worth, no_report: false }, output)?;
+    let exit = file.run(&Request { end: end.map(|end| end.at), worth, no_report: false }, output)?;
     let trials = file.newest_or_partial::<Trials>("trial")?;
     let is_partial = trials.as_ref().is_some_and(|(_, is_partial)| *is_partial);
     conclude(arguments, &file, (&tune, is_bounded), trials.map(|(trials, _)| trials), output)?;
@@ -155,7 +155,7 @@ fn check(arguments: &Arguments, allocation: &Allocation, out: &Path, prepare: Op
 /// nor of one whose threads call MPI at the same time, or whose communication is in part left out.
 fn can_be_replayed(arguments: &Arguments, out: &Path, end: Option<End>, output: Output) -> Result<bool> {
     let file = PipelineFile::write(out.join(PROGRAM), &TuneFile::program_pipeline(), &arguments.store)?;
-    let request = Request { deadline: end.map(End::left), no_report: true, worth: None };
+    let request = Request { end: end.map(|end| end.at), no_report: true, worth: None };
     match file.run(&request, Output::new(false, true))? {
         Exit::Done => {
             let Some((_, record, _)) = file.newest_record("program", Program::KIND)? else {
@@ -194,7 +194,7 @@ fn say_what_fits(arguments: &Arguments, recording: &Recording, end: Option<End>,
     let Some(end) = end else {
         return output.line(format!("a run of {ranks} ranks takes {seconds:.2} s"));
     };
-    let left_s = SHARE_OF_EXPERIMENTS * end.left().as_secs_f64();
+    let left_s = time_of_experiments(end.left());
     let time_s = runs_time(arguments, recording).map_or(left_s, |time_s| time_s.min(left_s));
     let runs = (time_s / seconds.max(1e-3)) as u64;
     let candidates = u64::from(arguments.best).min(arguments.objectives.len() as u64);

@@ -19,8 +19,8 @@ pub struct Limits {
     pub jobs: usize,
     /// Bytes of memory in all; `None` if that is not known.
     pub memory: Option<u64>,
-    /// Time after which the stages deliver what they have.
-    pub deadline: Option<Duration>,
+    /// When the stages deliver what they have.
+    pub deadline: Option<Instant>,
     /// Whether the first failure stops everything that has not started.
     pub fail_fast: bool,
     /// Least gain for which placements are searched, as a fraction of the run time.
@@ -47,13 +47,18 @@ impl Resources {
 /// A stage that never ended here and is not a search is assumed to need this part of the time in all.
 const UNKNOWN: f64 = 0.05;
 /// The same of a stage that runs experiments, which all the others serve.
-pub(crate) const SHARE_OF_EXPERIMENTS: f64 = 0.75;
+const SHARE_OF_EXPERIMENTS: f64 = 0.75;
 /// The least part of the time left that a stage gets which fails where its time is too short. Experiments behind it end earlier.
 const LEAST: f64 = 0.5;
 /// Seconds, and at most a part of the time left, by which a search may be late without taking them from what runs behind it.
 const LATE_ALLOWANCE: (f64, f64) = (0.2, 0.1);
 /// A cell that took less than this part of the time left when it last ran does not count among those that wait for cores.
 const QUICK_SHARE: f64 = 0.05;
+
+/// What a deadline leaves to experiments that never ran here.
+pub(crate) fn time_of_experiments(left: Duration) -> f64 {
+    SHARE_OF_EXPERIMENTS * left.as_secs_f64()
+}
 
 /// When a run has to end, and what that leaves to every cell.
 pub(super) struct Deadline {
@@ -76,14 +81,8 @@ struct DownstreamWork {
 }
 
 impl Deadline {
-    /// So much time from now; `None` if the clock of the machine does not go as far.
-    pub(super) fn new(
-        time: Duration,
-        pipeline: &Pipeline,
-        store: &Store,
-        dependents: &[Vec<usize>],
-    ) -> Option<Self> {
-        let end = Instant::now().checked_add(time)?;
+    pub(super) fn new(end: Instant, pipeline: &Pipeline, store: &Store, dependents: &[Vec<usize>]) -> Self {
+        let time = end.saturating_duration_since(Instant::now());
         let identity = PipelineId::of(pipeline, store.root());
         let last = |id: &str| store.result(store.current(&identity, id)?).and_then(seconds);
         let took: Vec<Option<f64>> = pipeline.cells.iter().map(|cell| last(&cell.id)).collect();
@@ -96,7 +95,7 @@ impl Deadline {
         let downstream = downstream_work(dependents, &took, &shares, time.as_secs_f64());
         let whole = |cell: &Cell| !cell.entry.distributed && !cell.entry.experiments;
         let indivisible = pipeline.cells.iter().map(whole).collect();
-        Some(Self { end, took, downstream, indivisible })
+        Self { end, took, downstream, indivisible }
     }
 
     /// When a cell that starts now has to deliver. `busy` is until when other cells have a core each, `waiting` how many cores

@@ -178,8 +178,7 @@ impl<'a> Run<'a> {
         events: &'a dyn Events,
     ) -> Self {
         let queue = Queue::new(pipeline);
-        let time = limits.deadline;
-        let deadline = time.and_then(|time| Deadline::new(time, pipeline, store, &queue.dependents));
+        let deadline = limits.deadline.map(|end| Deadline::new(end, pipeline, store, &queue.dependents));
         Self {
             planner: Planner::new(pipeline, store).with_worth(limits.worth),
             pipeline,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use hopmap_artifact::{Codec, Folder};
@@ -198,7 +198,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let limits = Limits {
         jobs: arguments.jobs.map_or_else(all_cores, usize::from),
         memory: crate::engine::memory(),
-        deadline: arguments.deadline,
+        deadline: arguments.deadline.and_then(|time| Instant::now().checked_add(time)),
         fail_fast: true,
         worth: None,
     };

@@ -1,7 +1,5 @@
 //! The pipelines of `hopmap tune`: a recorded program, a machine, candidates with predictions, and trials.
 
-use std::time::Duration;
-
 use hopmap_artifact::Folder;
 use hopmap_formats::host_list;
 use hopmap_launchers::Launch;
@@ -13,7 +11,7 @@ use super::recording::{RECORDING, fits, run_time};
 use crate::cli::hosts::Allocation;
 use crate::cli::open::working_directory;
 use crate::cli::output::Result;
-use crate::engine::SHARE_OF_EXPERIMENTS;
+use crate::engine::time_of_experiments;
 use crate::pipeline_text::{PipelineText, StageText, Value, path_text, reference};
 
 /// The measured machine, and the hosts of the recorded ranks, in the folder of the results.
@@ -30,8 +28,7 @@ const START_S: f64 = 60.0;
 /// given and recorded alone, so that the next call writes the same file.
 pub(super) fn runs_time(arguments: &Arguments, recording: &Recording) -> Option<f64> {
     let recorded = run_time(recording).unwrap_or_default();
-    let time_s = |deadline: Duration| deadline.as_secs_f64() * SHARE_OF_EXPERIMENTS - recorded;
-    arguments.deadline.map(|deadline| time_s(deadline).max(1.0).round())
+    arguments.deadline.map(|deadline| (time_of_experiments(deadline) - recorded).max(1.0).round())
 }
 
 /// What a pipeline of `tune` depends on.

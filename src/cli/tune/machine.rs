@@ -44,11 +44,11 @@ pub(super) fn machine(
         return Err(Failure::new(exit, []));
     }
     let mut tune = TuneFile::new(arguments, allocation, None);
-    let mut system = evaluated(arguments, out, &tune, output)?;
+    let mut system = evaluated(arguments, out, &tune, end, output)?;
     let ranks = allocation.ranks as usize;
     if arguments.topology.is_some() && system.slots.len() < ranks {
         tune.slots = Some(allocation.hosts.most());
-        system = evaluated(arguments, out, &tune, output)?;
+        system = evaluated(arguments, out, &tune, end, output)?;
     }
     if system.slots.len() < ranks {
         let slots = system.slots.len();
@@ -70,13 +70,22 @@ pub(super) fn machine(
 }
 
 /// The machine of a pipeline that consists of nothing else. What its stages remark is heard.
-fn evaluated(arguments: &Arguments, out: &Path, tune: &TuneFile<'_>, output: Output) -> Result<SystemGraph> {
+fn evaluated(
+    arguments: &Arguments,
+    out: &Path,
+    tune: &TuneFile<'_>,
+    end: Option<End>,
+    output: Output,
+) -> Result<SystemGraph> {
     let file = PipelineFile::write(out.join(PIPELINE), &tune.machine_pipeline()?, &arguments.store)?;
-    let request = Request { no_report: true, ..Request::default() };
+    let request = Request { end: end.map(|end| end.at), no_report: true, ..Request::default() };
     let exit = file.run(&request, Output::new(false, !output.is_talkative()))?;
     match file.newest::<SystemGraph>("machine")? {
         Some(system) if exit == Exit::Done => Ok(system),
-        _ => Err(Failure::new(if exit == Exit::Done { Exit::Failed } else { exit }, [])),
+        _ => {
+            OutOfTime::check(end, "the reading of the machine")?;
+            Err(Failure::new(if exit == Exit::Done { Exit::Failed } else { exit }, []))
+        }
     }
 }
 
