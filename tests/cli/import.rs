@@ -284,8 +284,9 @@ fn both_stages_say_what_they_take() {
       format           required
           Output format. `csv` has the columns source, destination, messages and bytes.
           `matrix-market` has bytes from row to column, and comments with message counts for
-          `trace/import`
+          `trace/import`. `svg` is a picture of the bytes
             csv            A header and one line per pair
             matrix-market  Coordinates and bytes
+            svg            A picture: senders down, receivers across, bytes as colours
     ");
 }

@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-use hopmap_model::{Context, Edge, Program, TaskDag, TaskGraph, TextFile, TraceArchive, to_u32};
+use hopmap_model::{Context, Edge, Program, TaskDag, TaskGraph, TextFile, TraceArchive, Weight, to_u32};
+use hopmap_views::matrix;
 
 use crate::error::TraceError;
 use crate::import::matrix_market::MESSAGES;
@@ -28,6 +29,7 @@ pub(crate) fn export(graph: &TaskGraph, to: ExportFormat, cx: &Context<'_>) -> T
     let (name, text) = match to {
         ExportFormat::Csv => ("matrix.csv", csv(graph)),
         ExportFormat::MatrixMarket => ("matrix.mtx", matrix_market(graph)),
+        ExportFormat::Svg => ("matrix.svg", matrix(graph, Weight::Bytes, "Communication matrix", None)),
     };
     TextFile { name: name.to_owned(), text }
 }

@@ -298,7 +298,8 @@ pub struct SummaryParams {
 #[serde(deny_unknown_fields)]
 pub struct ExportParams {
     /// Output format. `csv` has the columns source, destination, messages and bytes. `matrix-market` has
-    /// bytes from row to column, and comments with message counts for `trace/import`.
+    /// bytes from row to column, and comments with message counts for `trace/import`. `svg` is a picture of the
+    /// bytes.
     pub format: ExportFormat,
 }
 
@@ -310,6 +311,8 @@ pub enum ExportFormat {
     Csv,
     /// Coordinates and bytes.
     MatrixMarket,
+    /// A picture: senders down, receivers across, bytes as colours.
+    Svg,
 }
 
 /// Parameters of `trace/generate`.

@@ -54,6 +54,9 @@ fn files_have_the_format_of_other_tools() {
          % row: sender, column: receiver, both counted from one; value: bytes\n\
          %hopmap messages 2 1\n4 4 2\n1 2 100\n3 1 7\n"
     );
+    let (file, _) = export(&traffic, ExportFormat::Svg);
+    assert_eq!(file.name, "matrix.svg");
+    assert!(file.text.starts_with("<svg ") && file.text.contains("0 → 1: 100 B in 2 messages"));
 }
 
 #[test]
