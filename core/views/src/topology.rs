@@ -28,8 +28,20 @@ const MOST_TOOLTIPS: usize = 600;
 /// A machine without links is drawn by its cost levels. Dashed is what is down.
 #[must_use]
 pub fn topology(system: &SystemGraph, loads: Option<&[u64]>, placement: Option<&Mapping>) -> String {
-    let mut svg = Svg::new("Machine", &subtitle(system, placement));
-    if let Some(size) = direct::draw(&mut svg, system, loads, placement) {
+    scaled_topology(system, loads, placement, "Machine", None)
+}
+
+/// The same with a title, and with the load that looks the busiest if that is one of another picture.
+#[must_use]
+pub fn scaled_topology(
+    system: &SystemGraph,
+    loads: Option<&[u64]>,
+    placement: Option<&Mapping>,
+    title: &str,
+    busiest: Option<u64>,
+) -> String {
+    let mut svg = Svg::new(title, &subtitle(system));
+    if let Some(size) = direct::draw(&mut svg, system, loads, placement, busiest) {
         return svg.finish(size.0, size.1);
     }
     let drawing = Drawing::new(system, loads, placement);
@@ -38,7 +50,7 @@ pub fn topology(system: &SystemGraph, loads: Option<&[u64]>, placement: Option<&
     }
     let layout = Layout::new(&drawing);
     let own = drawing.boxes.iter().filter_map(|node| node.own.as_ref());
-    let hidden = drawing.boxes.iter().filter_map(|node| node.hidden_load).max();
+    let hidden = drawing.boxes.iter().filter_map(|node| node.hidden_load).chain(busiest).max();
     let styles = Styles::new(drawing.lines.values().chain(own), hidden, drawing.lines.len());
     draw_lines(&mut svg, &drawing, &layout, &styles);
     for (depth, layer) in drawing.layers.iter().rev().enumerate() {
@@ -51,6 +63,11 @@ pub fn topology(system: &SystemGraph, loads: Option<&[u64]>, placement: Option<&
     draw_groups(&mut svg, &layout, height);
     let has_down = system.nodes.iter().any(|node| node.state == NodeState::Down);
     height += styles.legend(&mut svg, height + 8.0, has_down);
+    if placement.is_some() {
+        svg.rectangle(0.0, height + 8.0, (18.0, 4.0), 2.0, "fk0");
+        svg.text(26.0, height + 13.0, "q n", "hosts with ranks");
+        height += 20.0;
+    }
     if drawing.lines.len() > MOST_LINES {
         let (drawn, all) = (grouped(MOST_LINES), grouped(drawing.lines.len()));
         let text = format!("the busiest {drawn} of {all} links");
@@ -60,7 +77,7 @@ pub fn topology(system: &SystemGraph, loads: Option<&[u64]>, placement: Option<&
     svg.finish(layout.width.max(420.0), height)
 }
 
-fn subtitle(system: &SystemGraph, placement: Option<&Mapping>) -> String {
+fn subtitle(system: &SystemGraph) -> String {
     let of_kind = |kind| system.nodes.iter().filter(move |node| node.kind == kind);
     let (hosts, switches) = (of_kind(NodeKind::Host).count(), of_kind(NodeKind::Switch).count());
     let down = of_kind(NodeKind::Host).filter(|node| node.state == NodeState::Down).count();
@@ -72,9 +89,6 @@ fn subtitle(system: &SystemGraph, placement: Option<&Mapping>) -> String {
         parts.push(count_of(switches, "switch"));
     }
     parts.push(count_of(system.slots.len(), "slot"));
-    if let Some(mapping) = placement {
-        parts.push(format!("{} below their hosts", count_of(mapping.ranks.len(), "rank")));
-    }
     if system.links.is_empty() && !system.nodes.is_empty() {
         parts.push("links not known: grouped by cost".into());
     }

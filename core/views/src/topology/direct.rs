@@ -22,6 +22,7 @@ pub(super) fn draw(
     system: &SystemGraph,
     loads: Option<&[u64]>,
     placement: Option<&Mapping>,
+    busiest: Option<u64>,
 ) -> Option<(f64, f64)> {
     let is_direct = system.nodes.iter().all(|node| node.kind == NodeKind::Host)
         && !system.links.is_empty()
@@ -30,7 +31,7 @@ pub(super) fn draw(
         return None;
     }
     let drawing = Drawing::whole(system, loads, placement);
-    let styles = Styles::new(drawing.lines.values(), None, 0);
+    let styles = Styles::new(drawing.lines.values(), busiest, 0);
     let pairs: Vec<(usize, usize)> = drawing.lines.keys().copied().collect();
     let (width, height) = match Grid::of(drawing.boxes.len(), &pairs) {
         Some(grid) => grid.draw(svg, &drawing, &styles),
