@@ -5,6 +5,7 @@
 //! network, checkpoint deltas and stores, and the launch commands. The timeline and the trace events for Perfetto come from the
 //! journal, whose cells are assigned to lanes.
 
+mod answer;
 mod measured;
 mod page;
 mod predictions;
@@ -24,8 +25,10 @@ use serde_json::{Value as Json, json};
 
 use crate::engine::{PipelineId, RunReport, RunSummary, StageEvent, Store, read_run, read_runs};
 use crate::pipeline::Pipeline;
+pub(crate) use answer::gains;
 pub use measured::write_published;
-use page::{Page, Results, Stamp};
+pub(crate) use page::Results;
+use page::{Page, Stamp};
 use searches::Colours;
 
 /// Path of the report of the last run of a pipeline: its name, with a digest where another pipeline has the same name.
@@ -103,16 +106,23 @@ pub fn write(
     let results = Results { pipeline, store, report };
     let mut page = Page::new(page::MOST_BYTES);
     let (mappers, schedulers) = (Colours::of_mappers(results), Colours::of_schedulers(results));
-    sections::summary(&mut page, results, shown);
+    sections::summary(&mut page, results);
+    let is_measured = trials::trials(&mut page, results);
+    sections::launch(&mut page, results, shown);
     sections::gates(&mut page, results);
     sections::quality(&mut page, results, &mappers);
-    predictions::predictions(&mut page, results);
-    trials::trials(&mut page, results);
-    predictions::correlations(&mut page, results);
     sections::tables(&mut page, results);
-    sections::pipeline(&mut page, results);
-    sweep::sweeps(&mut page, results);
-    solutions::matrices(&mut page, results);
+    // What a sweep compares comes before its pictures; of a trial the pictures are about the placements that ran.
+    if !is_measured {
+        sweep::sweeps(&mut page, results);
+    }
+    solutions::mappings(&mut page, results, &mappers);
+    predictions::predictions(&mut page, results);
+    predictions::correlations(&mut page, results);
+    if is_measured {
+        sweep::sweeps(&mut page, results);
+    }
+    solutions::programs(&mut page, results);
     searches::tables(&mut page, results);
     searches::searches(&mut page, results, &mappers, &schedulers);
     measured::measured(&mut page, results);
@@ -120,7 +130,7 @@ pub fn write(
     solutions::routes(&mut page, results);
     solutions::deltas(&mut page, results);
     solutions::stored(&mut page, results);
-    solutions::mappings(&mut page, results, &mappers);
+    sections::pipeline(&mut page, results);
     draw(&mut page, results);
     sections::stages(&mut page, results);
     let text = page.finish(&pipeline.name, &Stamp::of(results).to_string());
@@ -235,7 +245,6 @@ pub(crate) fn draw(page: &mut Page, results: Results<'_>) {
     if slices.is_empty() {
         return;
     }
-    page.heading("Timeline");
     let caption =
         format!("The run of {}. `hopmap report --timeline FILE` writes it for ui.perfetto.dev.", run.time);
     page.figure(&timeline(&slices), &caption);

@@ -20,6 +20,7 @@ use crate::gates::Gate;
 use crate::pipeline::{Cell, Pipeline};
 use crate::query::{self, AnsweredTable, TableQuestion};
 use crate::registry;
+use crate::report::{Results, gains};
 use crate::source::{Problem, Problems};
 use crate::verdict::GateStatus;
 
@@ -130,6 +131,10 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
         return;
     }
     output.line(headline(pipeline, report));
+    // Several programs have a table.
+    if let [gain] = &*gains(Results { pipeline, store, report }) {
+        output.line(format!("  {:<12} {gain}", "result"));
+    }
     for stage in stages(pipeline, report) {
         if stage.cells.len() > MOST_LISTED {
             output.line(stage.counts());

@@ -157,12 +157,18 @@ pub fn write_published(path: &Path, machine: Option<&Machine>, records: &[Record
     summary(&mut page, machine, records);
     page.heading("Over time");
     let points: Vec<DriftPoint> = records.iter().filter_map(point).collect();
-    let caption = "Median latency of each level, and the largest deviation from the accepted machine.";
-    page.figure(&drift(&points), caption);
+    // A machine that is read from a file has no latencies.
+    if points.iter().any(|point| !point.medians.is_empty()) {
+        let caption = "Median latency of each level, and the largest deviation from the accepted machine.";
+        page.figure(&drift(&points), caption);
+    }
     refreshes(&mut page, records);
     if let Some(machine) = machine {
         page.heading("The machine");
-        draw(&mut page, machine.measurements.as_ref(), Some(&machine.system));
+        // The picture of links has the names of switches, which levels do not know.
+        if machine.measurements.is_some() || machine.system.links.is_empty() {
+            draw(&mut page, machine.measurements.as_ref(), Some(&machine.system));
+        }
         page.figure(&topology(&machine.system, None, None), "Hosts and switches.");
     }
     replace_file(path, page.finish("Topology", "").as_bytes())?;

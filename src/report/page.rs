@@ -44,6 +44,14 @@ impl<'a> Results<'a> {
         cells.filter_map(move |(index, cell)| Some((cell, self.own(index)?)))
     }
 
+    /// The outputs of a kind with their cells.
+    pub(crate) fn outputs(self, kind: &'static str) -> impl Iterator<Item = (usize, &'a OutputRecord)> {
+        let output = move |(index, settled): (usize, &'a Settled)| {
+            Some((index, settled.outputs.values().find(|record| record.kind == kind)?))
+        };
+        self.report.cells.iter().enumerate().filter_map(output)
+    }
+
     /// The input of a cell that is of a kind.
     pub(crate) fn needed<C: Codec>(self, cell: &Cell) -> Option<Arc<C>> {
         self.own(self.source(cell, C::KIND)?)
@@ -135,6 +143,14 @@ impl Page {
         self.add(&format!("<h2>{}{}</h2>\n", escape(text), cell_name(cell)));
     }
 
+    /// Adds a heading, which is HTML, unless it is the one above it.
+    pub(crate) fn heading_below(&mut self, html: &str) {
+        let above = self.body.trim_end().strip_suffix("</h2>").and_then(|body| body.rsplit_once("<h2>"));
+        if above.is_none_or(|(_, above)| !above.eq_ignore_ascii_case(html)) {
+            self.add(&format!("<h3>{html}</h3>\n"));
+        }
+    }
+
     /// Adds a heading for a cell, with its kind.
     pub(crate) fn cell_heading(&mut self, cell: &Cell) {
         self.add(&format!("<h3>{} <code>{}</code></h3>\n", cell_name(cell), escape(cell.entry.kind)));
@@ -173,17 +189,20 @@ impl Page {
         self.add(&format!("<figure>{svg}{caption}</figure>\n"));
     }
 
-    /// Adds a table; rows are escaped already.
+    /// Adds a table without its empty columns; rows are escaped already.
     pub(crate) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) {
+        let has_content = |row: &Vec<String>, column: usize| !matches!(row[column].as_str(), "" | "–");
+        let is_shown = |column: &usize| rows.iter().any(|row| has_content(row, *column));
+        let columns: Vec<usize> = (0..head.len()).filter(is_shown).collect();
         let mut html = String::from("<div class=\"wide\"><table><thead><tr>");
-        for name in head {
+        for &column in &columns {
             // Writing to a string cannot fail.
-            let _ = write!(html, "<th>{}</th>", escape(name));
+            let _ = write!(html, "<th>{}</th>", escape(head[column]));
         }
         html.push_str("</tr></thead><tbody>\n");
         for row in rows {
             html.push_str("<tr>");
-            for cell in row {
+            for cell in columns.iter().map(|&column| &row[column]) {
                 let class = if is_number(cell) { " class=\"number\"" } else { "" };
                 let _ = write!(html, "<td{class}>{cell}</td>");
             }
@@ -306,6 +325,13 @@ pub(crate) fn cell_name(cell: &Cell) -> String {
     titled(&escape(&cell.name), if cell.name == cell.id { "" } else { &cell.id })
 }
 
+/// The values by which the name of the cell differs from those of others.
+pub(crate) fn values_of(cell: &Cell) -> String {
+    let keys = cell.name.split_once('[').map_or("", |(_, keys)| keys.trim_end_matches(']'));
+    let values = keys.split(',').map(|key| key.split_once('=').map_or(key, |(_, value)| value));
+    values.collect::<Vec<_>>().join(" ")
+}
+
 /// HTML with a tooltip, unless that is empty.
 pub(crate) fn titled(html: &str, title: &str) -> String {
     match title {
@@ -401,6 +427,23 @@ mod tests {
             assert_eq!(html.matches(&format!("<dt>{name}</dt><dd>")).count(), 1, "{name}: {html}");
         }
         assert!(!html.contains("<dt>seconds</dt>") && !html.contains("<dt>hop_bytes</dt>"));
+    }
+
+    /// Once "Quality" was above "quality".
+    #[test]
+    fn a_heading_is_not_repeated_below_itself() {
+        let mut page = Page::new(100_000);
+        page.heading("Quality");
+        ["quality", "other"].into_iter().for_each(|name| page.heading_below(name));
+        assert!(page.finish("p", "").contains("<h2>Quality</h2>\n<h3>other</h3>"));
+    }
+
+    #[test]
+    fn columns_without_a_value_are_left_out() {
+        let mut page = Page::new(100_000);
+        let rows = [["a", "–", ""], ["b", "–", "1"]].map(|row| row.map(str::to_owned).to_vec());
+        page.first_rows("name | none | some", rows.into_iter(), 9);
+        assert!(page.finish("p", "").contains("<tr><th>name</th><th>some</th></tr>"));
     }
 
     /// Once captions, warnings and errors showed their backticks.

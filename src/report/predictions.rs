@@ -1,15 +1,16 @@
 //! Predicted run times: beside linear and round-robin, the critical path, the time of every rank and the busiest links; metrics and
 //! predictions compared with run times.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hopmap_artifact::is_without_contention;
-use hopmap_model::{Artifact, LinkUse, MOST_GAIN, Metrics, PREDICTED, Prediction};
+use hopmap_model::{Artifact, LinkUse, MOST_GAIN, Mapping, Metrics, PREDICTED, Prediction};
 use hopmap_views::{correlation, rank_times};
 
+use super::answer::compared_mappings;
 use super::page::{Page, Results, escape, number};
 use super::solutions::{smallest, with_output};
-use crate::engine::{OutputRecord, Settled};
+use crate::engine::OutputRecord;
 use crate::pipeline::Pipeline;
 
 /// Rows of the table of predictions.
@@ -27,25 +28,45 @@ pub(crate) fn predictions(page: &mut Page, results: Results<'_>) {
     let heading = "Predicted run time";
     let Some(cells) = with_output(page, heading, results, Prediction::KIND) else { return };
     table(page, results.pipeline, &cells);
-    for index in smallest(page, results, &cells, "seconds", MOST_DRAWN) {
+    let shown = match of_trial(results, &cells) {
+        Some(shown) => shown.to_vec(),
+        None => smallest(page, results, &cells, "seconds", MOST_DRAWN),
+    };
+    for index in shown {
         let Some(prediction) = results.own::<Prediction>(index) else { continue };
         page.cell_heading(&results.pipeline.cells[index]);
         if !prediction.is_contended {
             page.note("Without contention: the machine has no links.");
         }
         if !prediction.is_calibrated {
-            page.note("Not calibrated: messages cost no time at their ends.");
+            page.note("Not calibrated: per-message CPU overhead is assumed to be zero.");
         }
-        page.figure(&rank_times(&prediction), "");
         busiest(page, &prediction);
+        page.figure(&rank_times(&prediction), "");
     }
 }
 
+/// The predictions of the two mappings that a trial compares.
+fn of_trial(results: Results<'_>, cells: &[(usize, &OutputRecord)]) -> Option<[usize; 2]> {
+    let [first, rival] = compared_mappings(results)?.map(|mapping| {
+        let is_of = |(index, _): &&(usize, &OutputRecord)| {
+            let source = results.source(&results.pipeline.cells[*index], Mapping::KIND);
+            results
+                .outputs(Mapping::KIND)
+                .any(|(cell, record)| Some(cell) == source && record.digest == mapping.digest)
+        };
+        cells.iter().find(is_of).map(|(index, _)| *index)
+    });
+    Some([first?, rival?])
+}
+
 fn bounds(page: &mut Page, results: Results<'_>) {
-    let bound = |(index, settled): (usize, &Settled)| {
-        let metrics = &settled.outputs.values().find(|record| record.kind == Metrics::KIND)?.metrics;
+    let bound = |(index, record): (usize, &OutputRecord)| {
+        let metrics = &record.metrics;
         let value = |name: &str| metrics.get(name).copied();
         let amount = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
+        // A recording without times bounds nothing.
+        value("reference_s").or_else(|| value("bound_s").filter(|seconds| *seconds > 0.0))?;
         Some(vec![
             named(results.pipeline, index, metrics),
             value(MOST_GAIN).map_or_else(|| "–".to_owned(), |gain| format!("{:.1} %", 100.0 * gain)),
@@ -55,14 +76,14 @@ fn bounds(page: &mut Page, results: Results<'_>) {
             amount(value("bound_cut_s")),
         ])
     };
-    let rows: Vec<Vec<String>> = results.report.cells.iter().enumerate().filter_map(bound).collect();
+    let rows: Vec<Vec<String>> = results.outputs(Metrics::KIND).filter_map(bound).collect();
     if rows.is_empty() {
         return;
     }
     page.heading("What a placement can gain");
-    let head = "stage | at most | of seconds | no run is shorter than | computation alone | bytes over cuts";
+    let head = "stage | at most | run time (s) | lower bound (s) | compute limit (s) | network limit (s)";
     page.first_rows(head, rows.into_iter(), MOST_ROWS);
-    page.note("The run time is that of the linear mapping, predicted, or of the recorded run if there are no events.");
+    page.note("Run time: predicted for the linear mapping; without events, the recorded one.");
 }
 
 /// The name of a cell, and whether its seconds are those of a machine without links.
@@ -72,7 +93,11 @@ fn named(pipeline: &Pipeline, index: usize, metrics: &BTreeMap<String, f64>) -> 
 }
 
 fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)]) {
-    let row = |&(index, record): &(usize, &OutputRecord)| {
+    let mut digests = BTreeSet::new();
+    let different: Vec<_> = cells.iter().filter(|(_, record)| digests.insert(&record.digest)).collect();
+    let row = |(_, record): &&(usize, &OutputRecord)| {
+        let equal = cells.iter().filter(|(_, other)| other.digest == record.digest);
+        let equal: Vec<String> = equal.map(|&(index, _)| named(pipeline, index, &record.metrics)).collect();
         let metric = |name: &str| record.metrics.get(name).copied();
         let value = |name: &str| metric(name).map_or_else(|| "–".to_owned(), number);
         let share = |name: &str| {
@@ -80,7 +105,7 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
             part.map_or_else(|| "–".to_owned(), |(part, all)| format!("{:.1} %", 100.0 * part / all))
         };
         vec![
-            named(pipeline, index, &record.metrics),
+            equal.join("<br>"),
             value("seconds"),
             value("recorded_s"),
             value("seconds_over_recorded"),
@@ -93,8 +118,8 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
             share("critical_waiting_s"),
         ]
     };
-    let head = "stage | seconds | recorded s | ÷ recorded | ÷ linear | ÷ round-robin | computation | overhead | latency | bandwidth | waiting";
-    page.first_rows(head, cells.iter().map(row), MOST_ROWS);
+    let head = "stage | predicted (s) | recorded (s) | ÷ recorded | ÷ linear | ÷ round-robin | computation | overhead | latency | bandwidth | waiting";
+    page.first_rows(head, different.iter().map(row), MOST_ROWS);
     page.note("The last five columns divide the critical path: the operations that the end of the program waited for.");
 }
 
@@ -117,18 +142,14 @@ fn busiest(page: &mut Page, prediction: &Prediction) {
 
 /// Compares metrics and predictions with run times.
 pub(crate) fn correlations(page: &mut Page, results: Results<'_>) {
-    let has_run_times = |record: &&OutputRecord| {
-        record.kind == Metrics::KIND && record.metrics.contains_key("pairs_beyond_noise")
-    };
-    let records = results
-        .cells()
-        .filter_map(|(cell, settled)| Some((cell, settled.outputs.values().find(has_run_times)?)));
+    let has_run_times = |record: &OutputRecord| record.metrics.contains_key("pairs_beyond_noise");
+    let records = results.outputs(Metrics::KIND).filter(|(_, record)| has_run_times(record));
     for (index, (cell, record)) in records.take(MOST_COMPARED).enumerate() {
         let Some(metrics) = results.read::<Metrics>(record) else { continue };
         if index == 0 {
             page.heading("Metrics and run time");
         }
-        page.cell_heading(cell);
+        page.cell_heading(&results.pipeline.cells[cell]);
         page.figure(
             &correlation(&metrics),
             "Every dot is a mapping. A good metric puts them on a line that rises.",

@@ -132,7 +132,7 @@ fn of_kind(page: &mut Page, results: Results<'_>, sought: &Sought, palette: &Pal
     page.explain([sought.metric]);
     let mut curves_left = MOST_CURVES;
     for (problem, runs) in problems.iter().take(MOST_PROBLEMS) {
-        page.add(&format!("<h3>{}</h3>\n", title(results.pipeline, problem, &problems)));
+        page.heading_below(&title(results.pipeline, problem, &problems));
         let quality_against_cost = clouds(page, runs, sought, palette);
         if runs.values().any(|runs| runs.len() > 2) {
             draw_bands(page, results.store, runs, (sought, palette), &mut curves_left);

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use hopmap_model::{Artifact, MOST_GAIN, Mapping, Metrics, Trials};
-use hopmap_trials::comparisons;
+use hopmap_model::{Artifact, Mapping, Metrics};
 use hopmap_views::{DagNode, NodeState, comparison, dag};
 
+use super::answer::{answers, bound};
 use super::page::{Field, Page, Results, cell_name, escape, number, prose, titled};
 use super::problem::best_of_each;
 use super::searches::Colours;
@@ -19,8 +19,8 @@ use crate::verdict::{GateStatus, Verdict};
 /// Rows of the table of stages; a sweep can have a hundred thousand.
 const MOST_ROWS: usize = 2000;
 
-/// Trials that are summed up at the top.
-const MOST_VERDICTS: usize = 3;
+/// Sentences at the top.
+const MOST_ANSWERS: usize = 3;
 /// Failures that are listed.
 const MOST_ERRORS: usize = 20;
 /// Launch commands that are shown at once, and after a click.
@@ -29,22 +29,27 @@ const MOST_COMMANDS: usize = 20;
 /// Mappings that are compared with linear and random; a sweep has its own tables.
 const MOST_COMPARED: usize = 6;
 
-/// Name, outcomes, errors and launch commands.
-pub(crate) fn summary(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String) {
+/// Name, answer, outcomes and errors.
+pub(crate) fn summary(page: &mut Page, results: Results<'_>) {
     page.add(&format!("<h1>{}</h1>\n", escape(&results.pipeline.name)));
     if let Some(description) = &results.pipeline.description {
         page.add(&format!("<p class=\"lead\">{}</p>\n", prose(description)));
     }
-    for sentence in verdicts(results) {
-        page.add(&format!("<p class=\"verdict\">{}</p>\n", escape(&sentence)));
+    let answers = answers(results);
+    for sentence in answers.iter().take(MOST_ANSWERS) {
+        page.add(&format!("<p class=\"verdict\">{}</p>\n", prose(sentence)));
     }
-    let mut tiles = String::new();
-    for state in State::ENDINGS.into_iter().filter(|&state| results.report.count(state) > 0) {
+    if answers.len() > MOST_ANSWERS {
+        page.note(&format!("… and {} more programs and machines.", answers.len() - MOST_ANSWERS));
+    }
+    if let Some(bound) = bound(results) {
+        page.note(&format!("Upper bound: {bound}."));
+    }
+    let count = |state: State| {
         let (name, count) = (state_name(state), results.report.count(state));
-        let tile = format!("<div class=\"tile\"><b class=\"{name}\">{count}</b><span>{name}</span></div>");
-        tiles.push_str(&tile);
-    }
-    page.add(&format!("<div class=\"tiles\">{tiles}</div>\n"));
+        (count > 0).then(|| format!("{count} <span class=\"{name}\">{name}</span>"))
+    };
+    page.note(&State::ENDINGS.into_iter().filter_map(count).collect::<Vec<_>>().join(", "));
     let errors: Vec<&miette::Report> =
         results.report.cells.iter().filter_map(|settled| settled.error.as_ref()).collect();
     for error in errors.iter().take(MOST_ERRORS) {
@@ -57,37 +62,10 @@ pub(crate) fn summary(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Pat
     for warning in warnings(results.pipeline, results.store, results.report) {
         page.note(&format!("{}.", prose(&warning)));
     }
-    launch(page, results, shown);
 }
 
-/// What came out, in a sentence for each of the first trials, or why nothing was tried.
-fn verdicts(results: Results<'_>) -> Vec<String> {
-    let cells = results.report.cells.iter().enumerate();
-    let has_trials = |settled: &Settled| settled.outputs.values().any(|record| record.kind == Trials::KIND);
-    let trials = cells.filter(|(_, settled)| has_trials(settled)).take(MOST_VERDICTS);
-    let trials = trials.filter_map(|(index, _)| results.own::<Trials>(index));
-    let sentences: Vec<String> = trials.flat_map(|trials| verdict(&trials)).collect();
-    if !sentences.is_empty() || results.report.count(State::NotWorthIt) == 0 {
-        return sentences;
-    }
-    let outputs = results.report.cells.iter().flat_map(|settled| settled.outputs.values());
-    let bounds = outputs.filter_map(|record| record.metrics.get(MOST_GAIN));
-    let bound = bounds.copied().reduce(f64::max);
-    bound
-        .into_iter()
-        .map(|most| format!("No placement gains more than {:.1} %: not worth it.", 100.0 * most))
-        .collect()
-}
-
-/// What a trial shows.
-fn verdict(trials: &Trials) -> Vec<String> {
-    match trials.mappings.len() {
-        0 | 1 => vec!["No other placement was tried than the first one.".to_owned()],
-        _ => comparisons(trials, false),
-    }
-}
-
-fn launch(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String) {
+/// The launch commands.
+pub(crate) fn launch(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String) {
     let files = launch_files(results.pipeline, results.report, results.store).into_iter();
     let command = |record: &OutputRecord, path: &Path| launch_command(results.store, record, &shown(path));
     let mut commands: Vec<String> = files.filter_map(|(_, record, path)| command(record, &path)).collect();
@@ -113,22 +91,18 @@ fn launch(page: &mut Page, results: Results<'_>, shown: &dyn Fn(&Path) -> String
 
 /// Metrics compared with linear, round-robin and random mappings.
 pub(crate) fn quality(page: &mut Page, results: Results<'_>, mappers: &Colours<'_>) {
-    let mut compared: Vec<(usize, &OutputRecord)> = Vec::new();
-    for (index, (_, settled)) in results.cells().enumerate() {
-        let is_compared =
-            |record: &&OutputRecord| record.kind == Metrics::KIND && record.metrics.contains_key("F");
-        let metrics = settled.outputs.values().find(is_compared);
-        compared.extend(metrics.map(|record| (index, record)));
-    }
+    let all = results.outputs(Metrics::KIND);
+    let compared: Vec<_> = all.filter(|(_, record)| record.metrics.contains_key("F")).collect();
     if compared.is_empty() {
         return;
     }
     page.heading("Quality");
     let (best, _) = best_of_each(results.pipeline, &compared, "F", MOST_COMPARED);
-    for (index, record) in compared.iter().filter(|(index, _)| best.contains(index)) {
+    let in_order = best.iter().filter_map(|cell| compared.iter().find(|(index, _)| index == cell));
+    for (index, record) in in_order {
         let Some(metrics) = results.read::<Metrics>(record) else { continue };
         let cell = &results.pipeline.cells[*index];
-        page.add(&format!("<h3>{}</h3>\n", cell_name(cell)));
+        page.heading_below(&cell_name(cell));
         let mapper = results.source(cell, Mapping::KIND).map(|cell| mappers.name(cell)).unwrap_or_default();
         page.figure(&comparison(&metrics, &mapper, &mappers.palette), "");
         metrics_table(page, record);
@@ -179,7 +153,7 @@ fn reasons(results: Results<'_>) -> impl Fn(&Settled) -> Vec<String> {
     }
 }
 
-/// The pipeline as a graph.
+/// The pipeline as a graph, below the heading of its stages.
 pub(crate) fn pipeline(page: &mut Page, results: Results<'_>) {
     let reasons = reasons(results);
     let node = |(cell, settled): (&Cell, &Settled)| DagNode {
@@ -207,13 +181,12 @@ pub(crate) fn pipeline(page: &mut Page, results: Results<'_>) {
         from.dedup();
         edges.extend(from.into_iter().map(|other| (other as u32, index as u32)));
     }
-    page.heading("Pipeline");
+    page.heading("Stages");
     page.figure(&dag(&nodes, &edges), "");
 }
 
 /// Every cell with its state, reasons, time and outputs.
 pub(crate) fn stages(page: &mut Page, results: Results<'_>) {
-    page.heading("Stages");
     let reasons = reasons(results);
     let row = |(cell, settled): (&Cell, &Settled)| {
         let state = state_name(settled.state);
@@ -288,7 +261,7 @@ pub(crate) fn tables(page: &mut Page, results: Results<'_>) {
     }
     page.heading("Tables");
     for table in &report.tables {
-        page.add(&format!("<h3>{}</h3>\n", escape(&table.name)));
+        page.heading_below(&escape(&table.name));
         let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();
         let rows: Vec<Vec<Field>> =
             table.rows.iter().map(|row| row.iter().map(|text| Field::new(text)).collect()).collect();

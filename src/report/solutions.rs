@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use hopmap_artifact::Folder;
 use hopmap_model::{
     Artifact, Cause, CheckpointStore, ConvergencePoint, Deltas, Diagnosis, Failure, Failures, Mapping, Paths,
     Routes, RuleTotals, Schedule, StoredCheckpoint, SystemGraph, Tables, TaskGraph, first_as_base,
@@ -10,23 +11,36 @@ use hopmap_model::{
 use hopmap_objective::{Quality, linear, link_loads};
 use hopmap_views::{
     IslandSearch, Palette, RankOrder, Routed, SmallMatrix, convergence, gantt, groups, levels,
-    makespan_convergence, matrix, route_loads, routes as picture, run_time_parts, small_matrices, topology,
+    makespan_convergence, matrices, route_loads, routes as picture, run_time_parts, scaled_topology,
+    small_matrices, topology,
 };
 
-use super::page::{Page, Results, cell_name, escape, number, prose};
+use super::answer::compared_mappings;
+use super::page::{Page, Results, cell_name, escape, number, prose, values_of};
 use super::problem::best_of_each;
 use super::searches::{Colours, evaluations};
-use crate::engine::{OutputRecord, Settled};
+use crate::engine::OutputRecord;
 use crate::pipeline::{Cell, Pipeline};
 
 /// Mappings that are drawn.
 const MOST_MAPPINGS: usize = 6;
 
-/// Draws mappings, the best of each program first.
+/// Draws mappings, the best of each program first, or the one that a trial compares with its baseline.
 pub(crate) fn mappings(page: &mut Page, results: Results<'_>, mappers: &Colours<'_>) {
     let Some(cells) = with_output(page, "Mapping", results, Mapping::KIND) else { return };
+    let tried = compared_mappings(results).and_then(|[first, rival]| {
+        let is_rival = |(index, record): &&(usize, &OutputRecord)| {
+            record.digest == rival.digest
+                && results.needed::<TaskGraph>(&results.pipeline.cells[*index]).is_some()
+        };
+        let before = Folder::read::<Mapping>(&results.store.artifact(&first.digest)).ok()?;
+        Some((cells.iter().find(is_rival)?.0, (first.name, before)))
+    });
+    if let Some((index, before)) = &tried {
+        return draw(page, results, *index, mappers, Some(before));
+    }
     for index in smallest(page, results, &cells, "F", MOST_MAPPINGS) {
-        draw(page, results, index, mappers);
+        draw(page, results, index, mappers, None);
     }
 }
 
@@ -35,12 +49,9 @@ pub(super) fn with_output<'a>(
     page: &mut Page,
     heading: &str,
     results: Results<'a>,
-    kind: &str,
+    kind: &'static str,
 ) -> Option<Vec<(usize, &'a OutputRecord)>> {
-    let output = |(index, settled): (usize, &'a Settled)| {
-        Some((index, settled.outputs.values().find(|record| record.kind == kind)?))
-    };
-    let cells: Vec<_> = results.report.cells.iter().enumerate().filter_map(output).collect();
+    let cells: Vec<_> = results.outputs(kind).collect();
     if cells.is_empty() {
         return None;
     }
@@ -61,37 +72,42 @@ pub(super) fn smallest(
         let each = if has_problems { " for each program and machine" } else { "" };
         let (shown, all) = (best.len(), cells.len());
         page.note(&format!(
-            "{shown} of {all} are shown: those with the smallest {metric}{each}, equal ones once."
+            "{shown} of {all} are shown: those with the smallest {metric}{each}, one of all seeds of a search, equal ones once."
         ));
     }
     best
 }
 
-fn draw(page: &mut Page, results: Results<'_>, index: usize, mappers: &Colours<'_>) {
+/// Draws a mapping beside another one with its name, or the linear one.
+fn draw(
+    page: &mut Page,
+    results: Results<'_>,
+    index: usize,
+    mappers: &Colours<'_>,
+    before: Option<&(String, Mapping)>,
+) {
     let cell = &results.pipeline.cells[index];
     let made_from = results.needed::<TaskGraph>(cell).zip(results.needed::<SystemGraph>(cell));
     let Some((mapping, (graph, system))) = results.own::<Mapping>(index).zip(made_from) else { return };
     let (mapping, graph, system) = (&*mapping, &*graph, &*system);
+    let linear_slots = linear(graph.ranks());
+    let before = before.filter(|(_, other)| other.ranks.len() == mapping.ranks.len());
+    let slots = [before.map_or_else(|| linear_slots.clone(), |(_, other)| other.slots()), mapping.slots()];
+    let baseline = before.map_or("linear", |(name, _)| name.as_str());
     page.cell_heading(cell);
-    page.add("<div class=\"pair\">\n");
-    let (placed_on, linear_slots) = (mapping.slots(), linear(graph.ranks()));
-    let before = RankOrder::in_machine(&linear_slots, system);
-    let caption = "Rank i on slot i. Traffic inside a square stays within that host or switch.";
-    page.figure(&matrix(graph, mapping.weight, "Linear mapping", Some(&before)), caption);
-    let after = RankOrder::in_machine(&placed_on, system);
-    let caption = "Ranks in machine order. Traffic inside a square stays within that host or switch.";
-    page.figure(&matrix(graph, mapping.weight, "This mapping", Some(&after)), caption);
-    page.add("</div>\n");
-    let loads = Paths::new(system).map(|paths| link_loads(graph, system, &paths, &placed_on));
+    let title = format!("Before: {baseline}");
+    let [first, placed] = slots.each_ref().map(|slots| RankOrder::in_machine(slots, system));
+    pair(
+        page,
+        &matrices(graph, mapping.weight, [(title.as_str(), &first), ("After: this mapping", &placed)]),
+    );
+    page.note("Ranks in machine order. Traffic inside a square stays within that host or switch.");
     let name = mappers.name(index);
-    let colours = (name.as_str(), &mappers.palette);
-    if let Some(picture) = levels(graph, system, [&placed_on, &linear_slots], mapping.weight, colours) {
+    let looks = ([name.as_str(), baseline], &mappers.palette);
+    if let Some(picture) = levels(graph, system, [&slots[1], &slots[0]], mapping.weight, looks) {
         page.figure(&picture, "Share of the bytes by the level on which sender and receiver meet.");
     }
-    page.figure(
-        &topology(system, loads.as_deref(), Some(mapping)),
-        "The machine, the ranks of its hosts, and the bytes on its links.",
-    );
+    machines(page, (graph, system), &slots, (before, mapping));
     if let Some(picture) = groups(graph, system, mapping) {
         page.figure(&picture, "Where the groups of every phase are. Lines are the borders of switches.");
     }
@@ -101,6 +117,36 @@ fn draw(page: &mut Page, results: Results<'_>, index: usize, mappers: &Colours<'
         page.explain(["F"]);
         page.figure(&convergence(&search, reference, &mappers.palette), &recorded("F"));
     }
+}
+
+/// Two pictures beside each other.
+fn pair(page: &mut Page, pictures: &[String; 2]) {
+    page.add("<div class=\"pair\">\n");
+    pictures.iter().for_each(|picture| page.figure(picture, ""));
+    page.add("</div>\n");
+}
+
+/// The machine with the loads of its links; under a mapping that ran before, too.
+fn machines(
+    page: &mut Page,
+    (graph, system): (&TaskGraph, &SystemGraph),
+    slots: &[Vec<u32>; 2],
+    (before, mapping): (Option<&(String, Mapping)>, &Mapping),
+) {
+    let paths = Paths::new(system);
+    let loads = |slots: &Vec<u32>| paths.as_ref().map(|paths| link_loads(graph, system, paths, slots));
+    let [first, placed] = slots.each_ref().map(loads);
+    let caption = "The machine, and the bytes on its links.";
+    let Some((name, other)) = before else {
+        return page.figure(&topology(system, placed.as_deref(), Some(mapping)), caption);
+    };
+    let busiest = [&first, &placed].into_iter().flatten().flatten().max().copied();
+    let picture = |loads: &Option<Vec<u64>>, mapping, title: &str| {
+        scaled_topology(system, loads.as_deref(), Some(mapping), title, busiest)
+    };
+    let title = format!("Before: {name}");
+    pair(page, &[picture(&first, other, &title), picture(&placed, mapping, "After: this mapping")]);
+    page.note(caption);
 }
 
 /// The improvements of a search; none if nothing was evaluated.
@@ -125,7 +171,7 @@ const MOST_MATRICES: usize = 36;
 const MOST_BYTES: u64 = 40_000_000;
 
 /// Draws the communication matrices of stages that have several.
-pub(crate) fn matrices(page: &mut Page, results: Results<'_>) {
+pub(crate) fn programs(page: &mut Page, results: Results<'_>) {
     let mut stages: Vec<(&str, Vec<(&Cell, &OutputRecord)>)> = Vec::new();
     for (cell, settled) in results.cells() {
         let graphs = settled.outputs.values().filter(|record| record.kind == TaskGraph::KIND);
@@ -143,9 +189,10 @@ pub(crate) fn matrices(page: &mut Page, results: Results<'_>) {
     }
     page.heading("Programs");
     for (stage, cells) in stages {
-        page.add(&format!("<h3>{}</h3>\n", escape(stage)));
-        let read =
-            |&(cell, record): &(&Cell, &OutputRecord)| Some((name(cell), results.read::<TaskGraph>(record)?));
+        page.heading_below(&escape(stage));
+        let read = |&(cell, record): &(&Cell, &OutputRecord)| {
+            Some((values_of(cell), results.read::<TaskGraph>(record)?))
+        };
         let graphs: Vec<(String, TaskGraph)> = cells.iter().take(MOST_MATRICES).filter_map(read).collect();
         let matrices: Vec<SmallMatrix<'_>> =
             graphs.iter().map(|(name, graph)| SmallMatrix { name, graph, order: None }).collect();
@@ -154,13 +201,6 @@ pub(crate) fn matrices(page: &mut Page, results: Results<'_>) {
             page.note(&format!("… and {} more.", cells.len() - MOST_MATRICES));
         }
     }
-}
-
-/// The values by which the name of the cell differs from those of others.
-fn name(cell: &Cell) -> String {
-    let keys = cell.name.split_once('[').map_or("", |(_, keys)| keys.trim_end_matches(']'));
-    let values = keys.split(',').map(|key| key.split_once('=').map_or(key, |(_, value)| value));
-    values.collect::<Vec<_>>().join(" ")
 }
 
 /// Schedules that are drawn; of a sweep the shortest ones.
@@ -202,7 +242,7 @@ fn table(page: &mut Page, pipeline: &Pipeline, cells: &[(usize, &OutputRecord)])
             value("evaluations"),
         ]
     };
-    let head = "stage | kind | makespan | predicted s | recorded s | lower bound | gap at most | proven optimal | idle | evaluations";
+    let head = "stage | kind | makespan | predicted (s) | recorded (s) | lower bound | gap at most | proven optimal | idle | evaluations";
     page.first_rows(head, cells.iter().map(row), MOST_ROWS);
 }
 
@@ -375,7 +415,7 @@ fn block_table(page: &mut Page, deltas: &Deltas) {
         ]
     };
     let head =
-        "rule | bytes of a block | bytes stored | of all | E, seconds | Σ b | base changes | depth | bases b";
+        "rule | bytes of a block | bytes stored | of all | E (s) | Σ b | base changes | depth | bases b";
     page.first_rows(head, deltas.rules.iter().map(row), MOST_BLOCK_ROWS);
 }
 

@@ -1,29 +1,29 @@
 //! Measured run times: every run by mapping, medians, and differences.
 
-use hopmap_model::{Artifact, Trials};
+use hopmap_model::Trials;
 use hopmap_statistics::Sample;
 use hopmap_trials::{comparisons, gain};
 use hopmap_views::run_times;
 
 use super::page::{Page, Results, escape, number};
-use super::solutions::with_output;
 
 /// Trials that are drawn.
 const MOST_DRAWN: usize = 10;
 
-/// Draws the run times of trials, and lists what they show.
-pub(crate) fn trials(page: &mut Page, results: Results<'_>) {
-    let Some(cells) = with_output(page, "Measured run time", results, Trials::KIND) else { return };
-    for &(index, _) in cells.iter().take(MOST_DRAWN) {
-        let Some(trials) = results.own::<Trials>(index) else { continue };
-        page.cell_heading(&results.pipeline.cells[index]);
-        page.figure(
-            &run_times(&trials),
-            "Every dot is a run; the box has half of them, the line is the median.",
-        );
+/// Draws the run times of trials with more than one placement, and lists what they show. Whether there are any.
+pub(crate) fn trials(page: &mut Page, results: Results<'_>) -> bool {
+    let mut trials = results.all::<Trials>().filter(|(_, trials)| trials.mappings.len() > 1).peekable();
+    if trials.peek().is_none() {
+        return false;
+    }
+    page.heading("Measured run time");
+    for (cell, trials) in trials.take(MOST_DRAWN) {
+        page.cell_heading(cell);
+        page.figure(&run_times(&trials), "Dots: runs; box: quartiles; line: median.");
         table(page, &trials);
         comparisons(&trials, false).iter().for_each(|sentence| page.note(&escape(sentence)));
     }
+    true
 }
 
 fn table(page: &mut Page, trials: &Trials) {
@@ -47,8 +47,6 @@ fn table(page: &mut Page, trials: &Trials) {
             gain(trials, name).map_or_else(|| "–".to_owned(), |gain| format!("{:.1} %", 100.0 * gain.gain)),
         ]
     };
-    let head =
-        ["mapping", "runs", "incomplete", "median s", "inside MPI s", "idle %", "faster than the first"];
-    let rows: Vec<Vec<String>> = trials.mappings.iter().map(row).collect();
-    page.table(&head, &rows);
+    let head = "mapping | runs | incomplete | median (s) | inside MPI (s) | idle (%) | faster than the first";
+    page.first_rows(head, trials.mappings.iter().map(row), usize::MAX);
 }

@@ -55,6 +55,7 @@ fn a_gate_is_open_then_holds_then_breaks_with_its_margin() {
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--quiet"]), @"");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
@@ -69,6 +70,7 @@ fn a_gate_is_open_then_holds_then_breaks_with_its_margin() {
     assert_eq!(sandbox.read("ring.accepted.json"), text);
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
@@ -100,6 +102,7 @@ fn a_gate_is_open_then_holds_then_breaks_with_its_margin() {
     // Also where nothing has to run.
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
+      result       F as good as linear, as good as round-robin (`--map-by node`)
       quality      F 1.000 × linear, F 1.127 × random, T 1.000 × linear, max_link_load_bytes 1.000 × linear
       held back    out/rankfile: a gate fails; `hopmap accept` makes its values the baseline, `save_on_failure = true` saves anyway
     ------- stderr -------
@@ -127,6 +130,7 @@ fn a_gate_is_open_then_holds_then_breaks_with_its_margin() {
     ");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-gates", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
+      result       F as good as linear, as good as round-robin (`--map-by node`)
       quality      F 1.000 × linear, F 1.127 × random, T 1.000 × linear, max_link_load_bytes 1.000 × linear
       rankfile     out/rankfile  (restored)
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
@@ -554,6 +558,7 @@ fn gates_change_no_key() {
     sandbox.write("ring.toml", sandbox.read("ring.toml") + "\n[gates]\ng = \"placement.F <= 1e9\"\n");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM

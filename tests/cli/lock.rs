@@ -249,6 +249,7 @@ fn what_a_budget_in_seconds_shaped_is_held_only_strictly() {
     sandbox.write("ring.lock", text.replace(digest, &"0".repeat(64)));
     insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--locked", "--no-report", "-j1"]), @r#"
     ring: nothing to do, 5 of 5 up to date
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM

@@ -84,7 +84,8 @@ fn a_recorded_program_gets_a_bound_seconds_and_a_report() {
     let seen = predict(&sandbox, &["--report", "report.html"]);
     assert_snapshot!(summary(&seen), @"
     predict: 8 ran in N.NN s
-      bound        a placement gains at most 97.4 % of 0.643630 s
+      result       predicted 26 ms: 618 ms (96.0 %) less than linear, as good as round-robin (`--map-by node`)
+      bound        placement can save at most 97 % of the 644 ms run
       quality      F 0.036 × linear, F 0.056 × random, T 0.095 × linear, max_link_time_s 0.027 × linear
       prediction   predicted 0.025979 s, 0.040 × linear, 1.000 × round-robin, not calibrated
       prediction   out/predict/timeline.json
@@ -165,7 +166,7 @@ fn a_placement_that_is_not_worth_it_is_not_searched() {
     let seen = predict(&sandbox, &["--worth", "99%", "--no-report"]);
     assert_snapshot!(summary(&seen), @"
     predict: 4 ran, 4 not worth it in N.NN s
-      bound        a placement gains at most 97.4 % of 0.643630 s
+      bound        placement can save at most 97 % of the 644 ms run
     ");
     assert!(!seen.contains("[exit code"), "{seen}");
     assert!(!sandbox.path().join("out").exists());
@@ -209,10 +210,10 @@ fn the_pipelines_that_place_bound_the_gain_of_any_input() {
         }
     }
     assert_snapshot!(said, @"
-    bound        a placement gains at most 98.3 % of 0.322349 s
-    bound        a placement gains at most 98.3 % of 0.322349 s
-    bound        a placement gains at most 95.6 % of 0.343002 s
-    bound        a placement gains at most 95.6 % of 0.343002 s
+    bound        placement can save at most 98 % of the 322 ms run
+    bound        placement can save at most 98 % of the 322 ms run
+    bound        placement can save at most 96 % of the 343 ms run
+    bound        placement can save at most 96 % of the 343 ms run
     bound        the recording has no times: what a placement gains is not bounded
     bound        no run is shorter than 0.000061 s
     ");
@@ -306,7 +307,7 @@ fn seconds_of_a_machine_without_links_are_without_contention() {
         seen.lines().filter(|line| line.starts_with("  prediction  ") || line.starts_with("  bound  "));
     assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"
       prediction   predicted 0.001020 s, without contention, not calibrated
-      bound        a placement gains at most 0.0 % of 0.001020 s, without contention
+      bound        placement can save at most 0.0 % of the 1.02 ms run, without contention
     ");
     for part in ["prediction (without contention)", "bound (without contention)"] {
         assert!(sandbox.read("report.html").contains(part), "the report lacks: {part}");

@@ -16,7 +16,7 @@ fn a_report_needs_nothing_but_itself() {
     for outside in ["<script src", "<link", "@import", "url(http", "src=\"http"] {
         assert!(!html.contains(outside), "the report refers to {outside}");
     }
-    for inside in ["Quality", "Pipeline", "Linear mapping", "Traffic by level", "mpirun -n 8 --rankfile"] {
+    for inside in ["Quality", "Pipeline", "Before: linear", "Traffic by level", "mpirun -n 8 --rankfile"] {
         assert!(html.contains(inside), "the report does not show {inside}");
     }
     assert_eq!(html.matches("<svg").count(), html.matches("</svg>").count());
@@ -61,7 +61,7 @@ fn a_report_of_a_large_program_stays_small() {
     sandbox.edit("ring.toml", "tree:2x4\", costs = [1, 10]", "tree:16x32x32\", costs = [1, 10, 100]");
     let html = report(&sandbox);
     assert!(html.len() < 5_000_000, "{} bytes", html.len());
-    assert!(html.contains("This mapping"));
+    assert!(html.contains("After: this mapping"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
     let sandbox = Sandbox::with_ring();
     insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "-j1"]), @r#"
     ring: 5 ran in N.NN s
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
@@ -25,6 +26,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
     "#);
     insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml"]), @r#"
     ring: nothing to do, 5 of 5 up to date
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
@@ -41,6 +43,7 @@ fn only_what_depends_on_a_change_runs_again() {
     sandbox.edit("ring.toml", "evaluations = 20000", "evaluations = 20001");
     insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml", "-j1"]), @r#"
     ring: 3 ran, 2 cached in N.NN s
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
@@ -65,6 +68,7 @@ fn comments_order_and_names_of_folders_change_nothing() {
     let again = sandbox.seen(&["run", "ring.toml", "-p", "ranks=elsewhere/ring.csv"]);
     insta::assert_snapshot!(again, @r#"
     ring: nothing to do, 5 of 5 up to date
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
@@ -89,6 +93,7 @@ fn a_missing_copy_is_restored_and_not_made_again() {
     "#);
     insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml"]), @r#"
     ring: nothing to do, 5 of 5 up to date
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile  (restored)
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
@@ -107,6 +112,7 @@ fn a_damaged_artifact_is_made_again() {
     std::fs::write(&table, "no Parquet").unwrap();
     insta::assert_snapshot!(sandbox.seen(&["run", "ring.toml"]), @r#"
     ring: 1 ran, 4 cached in N.NN s
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
@@ -240,6 +246,7 @@ fn a_deadline_delivers_the_best_so_far() {
     let seen = sandbox.seen(&["run", "ring.toml", "--deadline", "1s", "-j1"]);
     insta::assert_snapshot!(seen, @r#"
     ring: 4 ran, 1 partial in N.NN s
+      result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
       start with   mpirun -n 8 --rankfile out/rankfile PROGRAM

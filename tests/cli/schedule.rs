@@ -59,7 +59,7 @@ fn a_traced_program_is_scheduled() {
     // The sum of doubles that PARUS would print has no rounding noise, and no trace comes from PARUS.
     assert!(!shown.contains("00000000"), "{shown}");
     assert!(!again.contains("PARUS would report"), "{again}");
-    assert!(sandbox.read("report.html").contains("recorded s"));
+    assert!(sandbox.read("report.html").contains("recorded (s)"));
 }
 
 #[test]

@@ -87,6 +87,7 @@ mod task_graph;
 mod traits;
 mod trials;
 
+pub use mapping::saved_at_most;
 pub use mapping::{COMPARED, compared};
 pub use prediction::is_without_contention;
 

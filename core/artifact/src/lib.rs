@@ -20,7 +20,7 @@ pub use codec::{Codec, Contents};
 pub use error::ArtifactError;
 pub use folder::{DESCRIPTION, Description, Folder, PROVENANCE, TableDescription};
 pub use form::{ColumnForm, KindForm, TableForm};
-pub use kinds::{COMPARED, FORMS, compared, form, is_without_contention};
+pub use kinds::{COMPARED, FORMS, compared, form, is_without_contention, saved_at_most};
 pub use table::Cell;
 pub use table::Columns;
 pub use table::{Table, TableReader, TableWriter, read_table};

@@ -38,6 +38,15 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.decimals$} {}", UNITS[unit])
 }
 
+/// A time with three significant digits: `1.09 s`, `343 ms`.
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    let units = [("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)];
+    let unit = units.into_iter().find(|(_, size)| seconds.abs() >= 0.9995 * size);
+    let (unit, size) = unit.unwrap_or(("ns", 1e-9));
+    format!("{} {unit}", significant(seconds / size, 3))
+}
+
 /// A number with its thousands apart, as `1,000,000.5`.
 pub fn grouped(number: impl Display) -> String {
     let text = number.to_string();

@@ -9,7 +9,7 @@ mod lines;
 pub mod numbers;
 mod words;
 
-pub use counts::{bytes, counted, decimal, grouped, noun_of, shown, significant};
+pub use counts::{bytes, counted, decimal, duration, grouped, noun_of, shown, significant};
 pub use error::FileError;
 pub use foreign::{Foreign, behind_time, is_foreign, without_foreign};
 pub use input::{head, opened, read, read_text, unpacked, utf8};

@@ -55,7 +55,7 @@ fn main() {
             &machine,
             [&mapping.slots(), &ranks_in_order(16)],
             Weight::Bytes,
-            ("annealing", &palette),
+            (["annealing", "linear"], &palette),
         )
         .unwrap_or_default(),
         topology(&machine, Some(&loads), Some(&mapping)),

@@ -66,12 +66,6 @@ pub(crate) fn six_digits(value: f64) -> String {
     significant(value, 6)
 }
 
-/// A time with three digits: `1.09 s`.
-#[must_use]
-pub fn duration(value: f64) -> String {
-    quantity(value, Unit::Seconds)
-}
-
 /// A time with four digits, so that parts add up to their total but for rounding: `16.54 ms`.
 #[must_use]
 pub fn seconds(value: f64) -> String {

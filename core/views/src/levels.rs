@@ -16,14 +16,15 @@ const ROW: f64 = 46.0;
 const BAR: f64 = 13.0;
 
 /// How much of the traffic of a program meets on each level of the tree of a machine, innermost first, for rank `i` on
-/// the slots of the mapping and of the linear one. The mapping has the colour of its mapper. `None` if the machine is not a tree.
+/// the slots of the mapping and of a baseline, with the names of the mapper and of the baseline. The mapping has the colour of its
+/// mapper. `None` if the machine is not a tree.
 #[must_use]
 pub fn levels(
     graph: &TaskGraph,
     system: &SystemGraph,
     placements: [&[u32]; 2],
     weight: Weight,
-    (mapper, palette): (&str, &Palette),
+    ([mapper, baseline], palette): ([&str; 2], &Palette),
 ) -> Option<String> {
     let explicit = system.explicit(0).ok()?;
     let CostModel::Levels(tree) = &explicit.cost else { return None };
@@ -37,7 +38,7 @@ pub fn levels(
     let rows = shared_out(rows, graph, &tree.groups, placements, weight);
     let mut svg = Svg::new("Traffic by level", "by the smallest group that holds both sender and receiver");
     let classes = [palette.of(mapper), LINEAR].map(|colour| format!("fk{colour}"));
-    draw_legend(&mut svg, &classes);
+    draw_legend(&mut svg, &classes, baseline);
     for (index, row) in rows.iter().enumerate() {
         draw_row(&mut svg, TOP + ROW * index as f64, row, &classes);
     }
@@ -98,12 +99,12 @@ fn name_of(system: &SystemGraph, groups: &[Vec<u32>], level: usize) -> String {
     }
 }
 
-fn draw_legend(svg: &mut Svg, [mapping, linear]: &[String; 2]) {
+fn draw_legend(svg: &mut Svg, [mapping, other]: &[String; 2], baseline: &str) {
     let y = TOP - 14.0;
     svg.rectangle(LEFT, y - 10.0, (12.0, 12.0), 2.0, mapping);
     svg.text(LEFT + 18.0, y, "n", "mapping");
-    svg.rectangle(LEFT + 88.0, y - 10.0, (12.0, 12.0), 2.0, linear);
-    svg.text(LEFT + 106.0, y, "n", "linear");
+    svg.rectangle(LEFT + 88.0, y - 10.0, (12.0, 12.0), 2.0, other);
+    svg.text(LEFT + 106.0, y, "n", &shortened(baseline, WIDTH - 106.0));
 }
 
 fn draw_row(svg: &mut Svg, y: f64, row: &Row, classes: &[String; 2]) {
@@ -359,7 +360,7 @@ mod tests {
     fn traffic_is_shared_out_over_the_levels() {
         let (linear, mapping) = ([0, 1, 2, 3, 4, 5, 6, 7], [0, 4, 2, 3, 1, 5, 6, 7]);
         let picture =
-            levels(&graph(), &machine(), [&mapping, &linear], Weight::Bytes, ("", &Palette::default()))
+            levels(&graph(), &machine(), [&mapping, &linear], Weight::Bytes, ([""; 2], &Palette::default()))
                 .unwrap();
         let shares: Vec<&str> = picture.split("</text>").filter(|text| text.ends_with('%')).collect();
         let shares: Vec<&str> = shares.iter().filter_map(|text| text.rsplit('>').next()).collect();
@@ -369,7 +370,8 @@ mod tests {
     #[test]
     fn levels_have_names() {
         let picture =
-            levels(&graph(), &machine(), [&[0; 8]; 2], Weight::Messages, ("", &Palette::default())).unwrap();
+            levels(&graph(), &machine(), [&[0; 8]; 2], Weight::Messages, ([""; 2], &Palette::default()))
+                .unwrap();
         let at = |name: &str| picture.find(&format!(">{name}<")).unwrap();
         assert!(at("1 core") < at("one host") && at("one host") < at("2 hosts"));
         assert!(at("2 hosts") < at("the whole machine"));
@@ -378,7 +380,10 @@ mod tests {
     #[test]
     fn other_machines_have_none() {
         let machine = SystemGraph { cost: CostModel::Matrix(Matrix { costs: vec![0.0; 64] }), ..machine() };
-        assert_eq!(levels(&graph(), &machine, [&[0; 8]; 2], Weight::Bytes, ("", &Palette::default())), None);
+        assert_eq!(
+            levels(&graph(), &machine, [&[0; 8]; 2], Weight::Bytes, ([""; 2], &Palette::default())),
+            None
+        );
     }
 
     fn system(hosts: u32, cores: u32, groups: Vec<Vec<u32>>, costs: &[f64]) -> SystemGraph {

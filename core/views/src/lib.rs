@@ -44,7 +44,7 @@ pub use deltas::{deltas, stored};
 pub use drift::{DriftPoint, drift};
 pub use gantt::gantt;
 pub use groups::groups;
-pub use human::{duration, seconds};
+pub use human::seconds;
 pub use latencies::latencies;
 pub use levels::{found_levels, levels};
 pub use matrix::{RankOrder, SmallMatrix, matrices, matrix, small_matrices};

@@ -7,7 +7,7 @@ use hopmap_model::{
     ConvergencePoint, HostSlots, MOST_GAIN, Mapping, Metrics, Placement, PlacementMetrics, PlacementOrigin,
     Processor, Schedule, ScheduledTask, to_u32,
 };
-use hopmap_text::{decimal, grouped};
+use hopmap_text::{decimal, duration, grouped};
 
 use super::prediction::is_without_contention;
 use crate::codec::{Codec, Contents, joined};
@@ -162,15 +162,21 @@ table_rows!("placements": PlacementMetrics {
 
 value_names!(PlacementOrigin = &PlacementOrigin::NAMES);
 
+/// A bound in words: what part of some seconds placement can save at most.
+#[must_use]
+pub fn saved_at_most(part: f64, seconds: f64) -> String {
+    let percent = 100.0 * part;
+    let percent = if percent < 10.0 { format!("{percent:.1}") } else { format!("{percent:.0}") };
+    format!("placement can save at most {percent} % of the {} run", duration(seconds))
+}
+
 /// What a placement can gain at most, if the metrics are those of a bound.
 fn bound(metrics: &BTreeMap<String, f64>) -> Option<String> {
     let value = |name: &str| metrics.get(name).copied();
     let seconds = value("bound_s")?;
     let contention = if is_without_contention(metrics) { ", without contention" } else { "" };
     Some(match (value(MOST_GAIN).zip(value("reference_s")), value("uncounted_s")) {
-        (Some((gain, reference)), _) => {
-            format!("a placement gains at most {:.1} % of {reference:.6} s{contention}", 100.0 * gain)
-        }
+        (Some((gain, reference)), _) => saved_at_most(gain, reference) + contention,
         (None, Some(uncounted)) => format!(
             "what a placement gains is not bounded: up to {uncounted:.6} s for the handling of messages is left out"
         ),
@@ -320,3 +326,21 @@ table_rows!("processors": Processor [processor = "processor, from 0"] {
     available: f64 = "time at which it becomes available",
     slot: Option<u32> = "slot of the machine, where one is connected",
 });
+
+#[cfg(test)]
+mod tests {
+    use super::saved_at_most;
+
+    /// Once the bound was the first figure, and read as if it were the gain.
+    #[test]
+    fn a_bound_is_what_can_be_saved_at_most() {
+        let texts = [(0.612, 1.086_841), (0.0421, 30.0)].map(|(part, seconds)| saved_at_most(part, seconds));
+        assert_eq!(
+            texts,
+            [
+                "placement can save at most 61 % of the 1.09 s run",
+                "placement can save at most 4.2 % of the 30 s run"
+            ]
+        );
+    }
+}
