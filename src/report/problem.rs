@@ -10,6 +10,9 @@ use crate::pipeline::{Cell, Origin, Pipeline};
 use crate::registry::Configured;
 use crate::selector::show;
 
+/// The matrix key whose values repeat a run.
+pub(crate) const REPEATS: &str = "seed";
+
 /// Parameters that decide what F or a makespan means: the weights of messages, and the machine of a schedule.
 const PARAMETERS: [&str; 8] =
     ["weight", "processors", "speeds", "latency", "bandwidth", "lookup", "model", "ranks"];
@@ -77,24 +80,35 @@ pub(crate) fn best_of_each(
     let problems: Vec<Problem> = cells.iter().map(problem).collect();
     let value = |record: &OutputRecord| record.metrics.get(metric).copied().unwrap_or(f64::INFINITY);
     let results = cells.iter().zip(&problems);
-    let results: Vec<_> =
-        results.map(|((_, record), problem)| (problem, value(record), record.digest.as_str())).collect();
+    let results: Vec<_> = results
+        .map(|((cell, record), problem)| {
+            (problem, value(record), [record.digest.clone(), without_seed(&pipeline.cells[*cell])])
+        })
+        .collect();
     let chosen = choose(&results, most).into_iter().map(|result| cells[result].0).collect();
     (chosen, problems.windows(2).any(|pair| pair[0] != pair[1]))
 }
 
-/// Indexes of the best results: problem, value and digest. Equal results of a problem are chosen once.
-fn choose<P: Ord>(results: &[(P, f64, &str)], most: usize) -> Vec<usize> {
+/// The name of a cell that those of other seeds share.
+fn without_seed(cell: &Cell) -> String {
+    let keys = cell.matrix.iter().filter(|(key, _)| key != REPEATS);
+    keys.fold(cell.stage.clone(), |name, (key, value)| format!("{name},{key}={value}"))
+}
+
+/// Indexes of the best results: problem, value, digest and name without the seed. Of those of a problem in which either is equal, the
+/// best is chosen.
+fn choose<P: Ord, S: AsRef<str>>(results: &[(P, f64, [S; 2])], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..results.len()).collect();
     order.sort_by(|&a, &b| results[a].1.total_cmp(&results[b].1));
-    let mut chosen_of: BTreeMap<&P, Vec<&str>> = BTreeMap::new();
+    let mut chosen_of: BTreeMap<&P, Vec<[&str; 2]>> = BTreeMap::new();
     let mut ranked = Vec::new();
     for index in order {
-        let (problem, _, digest) = &results[index];
+        let (problem, _, names) = &results[index];
+        let names: [&str; 2] = names.each_ref().map(AsRef::as_ref);
         let chosen = chosen_of.entry(problem).or_default();
-        if !chosen.contains(digest) {
+        if !chosen.iter().any(|other| other[0] == names[0] || other[1] == names[1]) {
             ranked.push((chosen.len(), problem, index));
-            chosen.push(digest);
+            chosen.push(names);
         }
     }
     ranked.sort_by_key(|(rank, problem, _)| (*rank, *problem));
@@ -121,8 +135,15 @@ mod tests {
     /// F of an empty program is 0, whatever the mapping: once a report drew six of its equal mappings and none of the others.
     #[test]
     fn the_best_results_are_those_of_each_program() {
-        let results =
-            [("lu", 70.0, "a"), ("ft", 0.0, "b"), ("lu", 50.0, "c"), ("ft", 0.0, "b"), ("ft", 0.0, "d")];
+        let results = [
+            ("lu", 70.0, ["a", "tabu"]),
+            ("ft", 0.0, ["b", "tabu"]),
+            ("lu", 50.0, ["c", "genetic"]),
+            ("ft", 0.0, ["b", "genetic"]),
+            ("ft", 0.0, ["d", "linear"]),
+            // Another seed: once six equal charts of one mapper were drawn.
+            ("lu", 60.0, ["e", "genetic"]),
+        ];
         assert_eq!(choose(&results, 6), [1, 2, 4, 0]);
         assert_eq!(choose(&results, 2), [1, 2]);
     }

@@ -12,8 +12,8 @@ use hopmap_statistics::Sample;
 use serde_json::Value as Json;
 
 use super::page::{Field, Page, Results, cell_name, escape, number};
-use super::problem::{Problem, mark_best};
-use crate::engine::State;
+use super::problem::{Problem, REPEATS, mark_best};
+use crate::engine::{Settled, State};
 use crate::pipeline::Cell;
 use crate::selector::show;
 
@@ -30,14 +30,15 @@ pub(crate) fn sweeps(page: &mut Page, results: Results<'_>) {
     }
     let is_shown =
         |sweep: &Sweep<'_>| sweep.cells > 1 && (!sweep.metrics.is_empty() || !sweep.failed.is_empty());
-    let sweeps = stages.into_iter().map(|stage| (stage, gather(stage, results)));
+    let linear = linear_costs(results);
+    let sweeps = stages.into_iter().map(|stage| (stage, gather(stage, results, &linear)));
     let sweeps: Vec<(&str, Sweep<'_>)> = sweeps.filter(|(_, sweep)| is_shown(sweep)).collect();
     if sweeps.is_empty() {
         return;
     }
     page.heading("Sweeps");
     for (stage, sweep) in &sweeps {
-        page.add(&format!("<h3>{}</h3>\n", escape(stage)));
+        page.heading_below(&escape(stage));
         failures(page, sweep);
         tables(page, sweep);
     }
@@ -57,9 +58,6 @@ fn failures(page: &mut Page, sweep: &Sweep<'_>) {
     let (failed, cells, named) = (sweep.failed.len(), sweep.cells, named.join(", "));
     page.add(&format!("<p class=\"failed\">{failed} of {cells} cells have no result: {named}{more}</p>\n"));
 }
-
-/// The matrix key whose values repeat a run.
-const REPEATS: &str = "seed";
 
 /// The cells of a stage that has a matrix.
 #[derive(Default)]
@@ -100,7 +98,22 @@ impl Combination {
     }
 }
 
-fn gather<'a>(stage: &str, results: Results<'a>) -> Sweep<'a> {
+/// The name of a metric relative to that of the linear mapping.
+fn over_linear(metric: &str) -> String {
+    format!("{metric}_over_linear")
+}
+
+/// F of the linear mapping of every problem: of its own cell, or beside a mapping that was evaluated.
+fn linear_costs(results: Results<'_>) -> BTreeMap<Problem, f64> {
+    let cost = |(cell, settled): (&Cell, &Settled)| {
+        let name = if cell.entry.kind == "map/linear" { "F" } else { "F_linear" };
+        let cost = settled.outputs.values().find_map(|record| record.metrics.get(name))?;
+        Some((Problem::new(results.pipeline, cell), *cost))
+    };
+    results.cells().filter_map(cost).collect()
+}
+
+fn gather<'a>(stage: &str, results: Results<'a>, linear: &BTreeMap<Problem, f64>) -> Sweep<'a> {
     let mut sweep = Sweep::default();
     let mut index: BTreeMap<String, usize> = BTreeMap::new();
     for (cell, settled) in results.cells().filter(|(cell, _)| cell.stage == stage) {
@@ -128,6 +141,10 @@ fn gather<'a>(stage: &str, results: Results<'a>) -> Sweep<'a> {
                 metrics.insert(name, value);
             }
         }
+        let of_linear = linear.get(&sweep.combinations[combination].problem).filter(|cost| **cost > 0.0);
+        if let Some((f, of_linear)) = metrics.get("F").copied().zip(of_linear) {
+            metrics.insert(over_linear("F"), f / of_linear);
+        }
         let result = settled.key.as_deref().and_then(|key| results.store.result(key));
         let seconds = result.and_then(|result| result.seconds).filter(|_| !metrics.is_empty());
         metrics.extend(seconds.map(|seconds| (SECONDS.to_owned(), seconds)));
@@ -143,7 +160,10 @@ fn gather<'a>(stage: &str, results: Results<'a>) -> Sweep<'a> {
 fn names(combinations: &[Combination]) -> Vec<String> {
     let cells = combinations.iter().flat_map(|combination| &combination.cells);
     let mut names: Vec<String> = cells.flat_map(|cell| cell.keys().cloned()).collect();
-    let rank = |name: &str| costs().position(|cost| cost == name).unwrap_or(usize::MAX);
+    let rank = |name: &str| {
+        let name = name.trim_end_matches("_over_linear");
+        costs().position(|cost| cost == name).unwrap_or(usize::MAX)
+    };
     names.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
     names.dedup();
     names
@@ -168,7 +188,10 @@ fn tables(page: &mut Page, sweep: &Sweep<'_>) {
     let (same, different): (Vec<&String>, Vec<&String>) =
         sweep.metrics.iter().partition(|metric| is_same(sweep, metric) && *metric != SECONDS);
     if sweep.is_repeated {
-        for (place, metric) in different.iter().take(MOST_METRICS).enumerate() {
+        // A ratio is a column of the table of its metric.
+        let is_column = |name: &str| sweep.metrics.iter().any(|metric| over_linear(metric) == name);
+        let different = different.iter().filter(|metric| !is_column(metric));
+        for (place, metric) in different.take(MOST_METRICS).enumerate() {
             statistics(page, sweep, metric, place == 0);
         }
         if sweep.has_intervals() && sweep.combinations.iter().any(|combination| combination.cells.len() < 6) {
@@ -218,9 +241,15 @@ fn is_same(sweep: &Sweep<'_>, metric: &str) -> bool {
 /// Median, spread, best and the interval of the median of every combination: program after program, the smallest median first.
 fn statistics(page: &mut Page, sweep: &Sweep<'_>, metric: &str, is_open: bool) {
     let smallest = if costs().any(|cost| cost == metric) { "best" } else { "lowest" };
-    let has = Columns { intervals: sweep.has_intervals(), failures: !sweep.failed.is_empty() };
+    let has = Columns {
+        intervals: sweep.has_intervals(),
+        over_linear: Some(over_linear(metric)).filter(|name| sweep.metrics.contains(name)),
+        failures: !sweep.failed.is_empty(),
+    };
     let mut head = sweep.keys.clone();
-    head.extend(["n", "median", "lower quartile", "upper quartile", smallest, "highest"]);
+    head.extend(["n", "median"]);
+    head.extend(has.over_linear.as_ref().map(|_| "÷ linear"));
+    head.extend(["lower quartile", "upper quartile", smallest, "highest"]);
     head.extend(["95 % interval of median, from", "to"].into_iter().filter(|_| has.intervals));
     head.extend(has.failures.then_some("no result"));
     let problem = |index: usize| {
@@ -246,6 +275,8 @@ fn statistics(page: &mut Page, sweep: &Sweep<'_>, metric: &str, is_open: bool) {
 /// Columns that not all tables have.
 struct Columns {
     intervals: bool,
+    /// The metric that is the ratio.
+    over_linear: Option<String>,
     failures: bool,
 }
 
@@ -254,6 +285,8 @@ fn row(combination: &Combination, sample: &Sample, has: &Columns, is_best: bool)
     let (from, to) = sample.median_interval().unwrap_or((f64::NAN, f64::NAN));
     let mut row: Vec<Field> = combination.values.iter().map(field).collect();
     row.extend([Field::number(sample.len() as f64), Field::number(median).best(is_best)]);
+    let ratio = has.over_linear.as_ref().map(|name| combination.sample(name).quartiles()[1]);
+    row.extend(ratio.map(Field::number));
     row.extend([lower, upper, sample.least(), sample.largest()].map(Field::number));
     row.extend([from, to].into_iter().filter(|_| has.intervals).map(Field::number));
     row.extend(has.failures.then(|| Field::number(combination.failed as f64)));
