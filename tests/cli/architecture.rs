@@ -25,7 +25,7 @@ struct Workspace {
 fn workspace() -> Workspace {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--offline", "--filter-platform", &host()])
+        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &host()])
         .current_dir(project())
         .output()
         .unwrap();
@@ -157,16 +157,7 @@ fn builds_with_other_programs_and_libraries_use_what_the_demo_has_built() {
     let tree = |arguments: &[&str]| {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args([
-            "tree",
-            "--offline",
-            "--locked",
-            "--prefix",
-            "none",
-            "--format",
-            "{p} {f}",
-            "--target",
-        ]);
+        command.args(["tree", "--locked", "--prefix", "none", "--format", "{p} {f}", "--target"]);
         let output = command.arg(host()).args(arguments).current_dir(project()).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout).unwrap();
