@@ -58,7 +58,7 @@ pub(crate) struct StageText {
 struct Entry {
     /// One of [`KEYS`].
     table: &'static str,
-    /// The key in the table; empty if the value is no table. A dot is between keys of tables in each other.
+    /// The key in the table; empty if the value is not a table. A dot is between keys of tables in each other.
     key: String,
     value: Value,
     option: Option<&'static str>,

@@ -27,7 +27,7 @@ impl Phase {
         Self { name, share, whole, most: u64::MAX }
     }
 
-    /// The share of so many evaluations.
+    /// This share of a number of evaluations.
     #[must_use]
     pub fn of(&self, evaluations: u64) -> u64 {
         self.most.min((self.share * evaluations as f64) as u64)

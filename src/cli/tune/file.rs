@@ -43,7 +43,7 @@ pub(super) struct TuneFile<'a> {
     pub(super) objectives: Vec<String>,
     /// Seconds for all runs, and for each of them.
     times_s: (Option<f64>, Option<f64>),
-    /// Whether the host of every recorded rank is known; else the linear mapping stands for the default placement.
+    /// Whether the host of every recorded rank is known; else the linear mapping is taken as the default placement.
     has_recorded_hosts: bool,
     /// Whether this placement fits into the slots, so that the bound can be relative to it.
     pub(super) is_default_known: bool,

@@ -443,7 +443,7 @@ impl<'p> Island<'p> {
 
 /// What an island does next.
 enum NextStep {
-    /// The walk, for so many evaluations.
+    /// The tabu walk, with its number of evaluations.
     Walk(u64),
     /// A population, and whether nothing was annealed from the given starts before.
     Population(Size, bool),

@@ -212,7 +212,7 @@ proptest! {
     }
 }
 
-/// What is damaged or may be another document is no text of a program.
+/// What is damaged or may be another document is not text of another program.
 #[test]
 fn a_second_document_is_refused() {
     for behind in ["}", ", \"a\": 1}", "{}", "[1, 2]", "[", "12", "\"a\""] {
