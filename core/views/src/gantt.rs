@@ -150,7 +150,7 @@ impl<'a> Chart<'a> {
             let [x, top, bottom] = [x, top, bottom + 5.0].map(Number);
             svg.add(format_args!("<path d=\"M{x} {top}V{bottom}\" {look}/>"));
         };
-        upright(svg, end, TOP - 24.0, "stroke=\"var(--i)\" stroke-width=\"1.4\" fill=\"none\"");
+        upright(svg, end, TOP - 24.0, "class=\"i\" stroke-width=\"1.4\"");
         let makespan = format!("makespan {}", self.unit.time(self.makespan));
         let bound = self.schedule.metrics.get("lower_bound").copied().filter(|bound| *bound > 0.0);
         match bound {

@@ -4,10 +4,9 @@
 //! same input, and small enough for a report (well under 1 MB for 65,536 ranks or 10,000 hosts, since large
 //! inputs are binned or drawn in groups).
 //!
-//! A view brings its own colours for light and dark surroundings. Written into an HTML page it takes over the page's
-//! CSS variables `--ink` (text), `--soft` (secondary text), `--rule` (thin lines) and `--panel` (boxes) where they are
-//! defined. Colours are distinguishable with colour vision deficiency: a single ramp
-//! from pale to dark for amounts, and the palette of Okabe and Ito (2008) for kinds.
+//! A view brings its own colours for light and dark surroundings; those of text and lines are those of the pages. Colours
+//! are distinguishable with colour vision deficiency: a single ramp from pale to dark for amounts, and the palette of
+//! Okabe and Ito (2008) for kinds.
 
 mod chart;
 mod comparison;

@@ -114,7 +114,7 @@ fn draw(svg: &mut Svg, facts: &Facts<'_>, layout: &Layout, lanes: &Lanes) {
     let routes = facts.routed.routes;
     let longest_links = longest(routes).map(|route| &route.links[..]).unwrap_or_default();
     for (links, by, look) in [
-        (longest_links, LONGEST, "style=\"stroke:var(--i)\" stroke-width=\"1.3\" stroke-dasharray=\"6 3\""),
+        (longest_links, LONGEST, "class=\"i\" stroke-width=\"1.3\" stroke-dasharray=\"6 3\""),
         (&routes.cycle[..], CYCLE, "class=\"sk3\" stroke-width=\"2.4\" stroke-dasharray=\"2 3\""),
     ] {
         let mut course = String::new();
@@ -207,7 +207,7 @@ fn legend(svg: &mut Svg, facts: &Facts<'_>, lanes: &Lanes, y: f64) -> f64 {
         items.push((line("sk1", 1.5, " stroke-dasharray=\"3 3\""), "down".into()));
     }
     if let Some(route) = longest(facts.routed.routes) {
-        let look = "style=\"stroke:var(--i)\" stroke-width=\"1.3\" stroke-dasharray=\"6 3\"";
+        let look = "class=\"i\" stroke-width=\"1.3\" stroke-dasharray=\"6 3\"";
         items.push((look.into(), longest_text(facts, route)));
     }
     if !facts.routed.routes.cycle.is_empty() {

@@ -239,15 +239,19 @@ pub(crate) const RAMP: usize = 12;
 /// Number of colours for kinds.
 pub(crate) const KINDS: usize = 7;
 
-/// The style sheet of every view. All rules are confined to `svg.hopmap`, and equal in every view of a page.
+/// The style sheet of every view. All rules are confined to `svg.hopmap`, and equal in every view of a page. Colours are
+/// plain values: rsvg-convert, `CairoSVG` and other renderers know neither variables nor media queries, and take the light ones.
 pub(crate) fn style() -> String {
+    // Text, secondary text, thin lines, boxes: those of the pages.
+    const LIGHT: [&str; 4] = ["#1c1e21", "#62676e", "#d9d9d4", "#f3f3f0"];
+    const DARK: [&str; 4] = ["#e7e8ea", "#9aa0a8", "#363a40", "#202327"];
     // ColorBrewer YlGnBu, from pale to dark.
-    const LIGHT: [&str; RAMP] = [
+    const RAMP_LIGHT: [&str; RAMP] = [
         "#d6efb3", "#bae4b5", "#90d4b9", "#6ac5be", "#46b8c3", "#2fa3c2", "#1d8cbe", "#206fb0", "#2353a3",
         "#253b97", "#192a7b", "#081d58",
     ];
     // Viridis without its darkest end, from dark to bright.
-    const DARK: [&str; RAMP] = [
+    const RAMP_DARK: [&str; RAMP] = [
         "#472a79", "#414487", "#375a8c", "#2e6e8e", "#26828d", "#21968a", "#22a884", "#3dba74", "#64ca5d",
         "#95d740", "#cae126", "#fde725",
     ];
@@ -256,34 +260,32 @@ pub(crate) fn style() -> String {
         ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a7a7a"];
     const KINDS_DARK: [&str; KINDS] =
         ["#56b4e9", "#ff8c42", "#2fc49a", "#e39bc2", "#f0b429", "#3a8fd0", "#a0a0a0"];
-    let variables = |ramp: &[&str], kinds: &[&str]| -> String {
-        let ramp = ramp.iter().enumerate().map(|(index, colour)| format!("--r{index}:{colour};"));
-        let kinds = kinds.iter().enumerate().map(|(index, colour)| format!("--k{index}:{colour};"));
-        ramp.chain(kinds).collect()
-    };
-    let classes: String = (0..RAMP)
-        .map(|index| {
-            format!(".hopmap .f{index}{{fill:var(--r{index})}}.hopmap .s{index}{{stroke:var(--r{index})}}")
-        })
-        .chain((0..KINDS).map(|index| {
-            format!(".hopmap .fk{index}{{fill:var(--k{index})}}.hopmap .sk{index}{{stroke:var(--k{index})}}")
-        }))
-        .collect();
+    let (light, dark) = (colours(LIGHT, &RAMP_LIGHT, &KINDS_LIGHT), colours(DARK, &RAMP_DARK, &KINDS_DARK));
     format!(
-        "svg.hopmap{{color-scheme:light dark;--i:var(--ink,#1b2430);--q:var(--soft,#586474);--l:var(--rule,#d9dfe6);\
-         --b:var(--panel,#f4f6f9);{}max-width:100%;height:auto;\
+        "svg.hopmap{{color-scheme:light dark;max-width:100%;height:auto;\
          font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",Arial,sans-serif;font-size:12px}}\
-         @media(prefers-color-scheme:dark){{svg.hopmap{{--i:var(--ink,#e6eaf0);--q:var(--soft,#9aa6b4);\
-         --l:var(--rule,#333d49);--b:var(--panel,#1d242d);{}}}}}\
-         .hopmap text{{fill:var(--i);font-variant-numeric:tabular-nums}}.hopmap .t{{font-size:15px;font-weight:600}}\
-         .hopmap .q{{fill:var(--q)}}.hopmap .n{{font-size:11px}}.hopmap .w{{font-weight:600}}\
-         .hopmap .m{{text-anchor:middle}}.hopmap .e{{text-anchor:end}}.hopmap .l{{stroke:var(--l);fill:none}}\
-         .hopmap .a{{stroke:var(--q);fill:none}}.hopmap .b{{fill:var(--b);stroke:var(--l)}}\
+         .hopmap text{{font-variant-numeric:tabular-nums}}.hopmap .t{{font-size:15px;font-weight:600}}\
+         .hopmap .n{{font-size:11px}}.hopmap .w{{font-weight:600}}\
+         .hopmap .m{{text-anchor:middle}}.hopmap .e{{text-anchor:end}}.hopmap .l,.hopmap .a,.hopmap .i{{fill:none}}\
          .hopmap .c{{fill:none;shape-rendering:crispEdges;stroke-width:1}}.hopmap .g{{fill:none;stroke-width:2;\
-         stroke-linejoin:round;stroke-linecap:round}}{classes}",
-        variables(&LIGHT, &KINDS_LIGHT),
-        variables(&DARK, &KINDS_DARK),
+         stroke-linejoin:round;stroke-linecap:round}}{light}@media(prefers-color-scheme:dark){{{dark}}}"
     )
+}
+
+/// The rules that colour the classes.
+fn colours([ink, soft, rule, panel]: [&str; 4], ramp: &[&str], kinds: &[&str]) -> String {
+    let mut rules = format!(
+        ".hopmap text{{fill:{ink}}}.hopmap .q{{fill:{soft}}}.hopmap .i{{stroke:{ink}}}.hopmap .l{{stroke:{rule}}}\
+         .hopmap .a{{stroke:{soft}}}.hopmap .b{{fill:{panel};stroke:{rule}}}"
+    );
+    for (names, colours) in [("", ramp), ("k", kinds)] {
+        for (index, colour) in colours.iter().enumerate() {
+            rules += &format!(
+                ".hopmap .f{names}{index}{{fill:{colour}}}.hopmap .s{names}{index}{{stroke:{colour}}}"
+            );
+        }
+    }
+    rules
 }
 
 /// Index on the ramp of a share between 0 and 1.

@@ -29,6 +29,8 @@ fn check(picture: &str, limit: usize) -> String {
             .descendants()
             .all(|node| node.tag_name().name() != "script" && node.attribute("id").is_none())
     );
+    // Renderers without CSS variables drew black, or nothing.
+    assert!(!picture.contains("var(--"), "a colour is a variable");
     assert!(!picture.contains("NaN") && !picture.contains("inf"), "a number is missing");
     document.descendants().filter_map(|node| node.text()).collect::<Vec<_>>().join("\n")
 }

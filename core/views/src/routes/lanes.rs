@@ -280,7 +280,7 @@ impl<'a> Nodes<'a> {
             if self.is_host(node) {
                 let paths = self.paths(node, lanes, &mut hops);
                 if !paths.is_empty() {
-                    svg.add(format_args!("<path d=\"{paths}\" class=\"p\"/>"));
+                    svg.add(format_args!("<path d=\"{paths}\" class=\"p sk3\"/>"));
                 }
             }
             svg.close_group();
@@ -416,8 +416,8 @@ fn entries_of(count: usize) -> String {
 /// Look of a route while the pointer is on its host or its row of the table.
 pub(super) fn add_style(svg: &mut Svg) {
     svg.add(format_args!(
-        "<style>.hopmap .p{{display:none;pointer-events:none;fill:none;stroke:var(--k3);stroke-width:{};stroke-linecap:round}}\
-         .hopmap .h:hover .p{{display:inline}}.hopmap .z{{fill:transparent}}.hopmap .h:hover .z{{fill:var(--b)}}.hopmap .x{{font-size:10px}}</style>",
+        "<style>.hopmap .p{{display:none;pointer-events:none;fill:none;stroke-width:{};stroke-linecap:round}}\
+         .hopmap .h:hover .p{{display:inline}}.hopmap .z{{fill:#808080;fill-opacity:0}}.hopmap .h:hover .z{{fill-opacity:.12}}.hopmap .x{{font-size:10px}}</style>",
         Number(6.0)
     ));
 }

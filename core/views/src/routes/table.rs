@@ -109,7 +109,7 @@ impl<'f> Table<'f> {
         }
         let course = lanes.map(|lanes| lanes.path_data(&row.route.links)).unwrap_or_default();
         if !course.is_empty() && course.len() < 20_000 {
-            svg.add(format_args!("<path d=\"{course}\" class=\"p\"/>"));
+            svg.add(format_args!("<path d=\"{course}\" class=\"p sk3\"/>"));
         }
         svg.close_group();
         height
