@@ -29,7 +29,7 @@ pub(crate) use arguments::Arguments;
 use file::{CHOOSE, RECORDED_HOSTS, TuneFile, runs_time};
 use kept::Kept;
 use launcher::check_cores;
-use machine::{Machine, is_to_measure, machine, objectives};
+use machine::{Machine, is_to_measure, machine, nothing_to_place, objectives};
 use recording::{RECORDING, launched_s, record, recorded_hosts, run_time};
 use step::OutOfTime;
 
@@ -49,6 +49,12 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let restores = kept.as_ref().map(Kept::command).into_iter().chain(arguments.prepare.clone());
     let prepare = restores.reduce(|restore, own| format!("{restore} || exit\n{own}"));
     check(arguments, &allocation, &out, prepare.as_deref())?;
+    if let Some(reason) =
+        nothing_to_place(&allocation, arguments.measurement.launch).filter(|_| !arguments.force)
+    {
+        output.line(reason);
+        return Ok(Exit::Done);
+    }
     // A machine that is known, or a single host, may end all before the program has run.
     let is_one = allocation.hosts.hosts.len() == 1 && !arguments.force;
     let is_early = is_one || !is_to_measure(arguments, &out);
@@ -222,7 +228,8 @@ fn conclude(
     let bound = file.newest::<Metrics>("bound")?;
     let most = bound.and_then(|bound| bound.summary.get(MOST_GAIN).copied());
     if let Some(most) = most.filter(|most| is_bounded && *most < arguments.worth) {
-        output.line(format!("no placement gains more than {:.1} %: leave it", 100.0 * most));
+        output
+            .line(format!("no placement gains more than {:.1} %: keep the default placement", 100.0 * most));
         return Ok(());
     }
     let predicted = |cell: &str| -> Result<Option<f64>> {
@@ -237,7 +244,7 @@ fn conclude(
             // Of several, none was compared.
             _ if trials.mappings.len() > 1 => "the trial ended before a candidate was compared with the default placement, which stays: give a longer --deadline",
             (false, _) => "no candidate differs from the default placement",
-            (true, true) => "no candidate is predicted to be faster than the default placement: leave it",
+            (true, true) => "no candidate is predicted to be faster than the default placement: keep it",
             (true, false) => "no candidate is predicted to be faster than the linear mapping; the default placement is not known",
         });
         return Ok(());
@@ -280,7 +287,7 @@ fn leave_best(arguments: &Arguments, file: &PipelineFile<'_>, output: Output) ->
     let Some(best) = best(&trials, arguments.measurement.allow_failures)
         .filter(|best| trials.mappings.first() != Some(best))
     else {
-        output.line("stopped early: no placement is faster for certain so far; the same command goes on");
+        output.line("stopped early: no placement is known to be faster so far; the same command goes on");
         return Ok(());
     };
     let mapping = file.artifact::<Mapping>(&best.digest)?;

@@ -52,4 +52,9 @@ impl Launch {
             Self::Slurm | Self::CraySlurm => Implementation::Slurm,
         }
     }
+    /// Whether the file always names cores; that of any other launcher only decides the hosts of the ranks.
+    #[must_use]
+    pub fn chooses_cores(self) -> bool {
+        matches!(self, Self::OpenMpi4 | Self::OpenMpi5 | Self::CraySlurm | Self::CrayPals)
+    }
 }

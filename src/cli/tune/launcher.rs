@@ -22,7 +22,10 @@ pub(super) fn check_cores(arguments: &Arguments, allocation: &Allocation) -> Res
             format!(
                 "`{name}` has {cores} cores, too few for {slots} slots: the rank files of Open MPI bind every rank to a core"
             ),
-            format!("give --slots {cores}, or --launch open-mpi-hosts, which does not bind them"),
+            match allocation.hosts.hosts.len() {
+                1 => format!("give --slots {cores}"),
+                _ => format!("give --slots {cores}, or --launch open-mpi-hosts, which does not bind them"),
+            },
         ),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hopmap_command::{Exit, Failure, refuse};
 use hopmap_durable::Staging;
-use hopmap_launchers::shell_word;
+use hopmap_launchers::{Launch, shell_word};
 use hopmap_model::{Link, SystemGraph};
 
 use super::arguments::Arguments;
@@ -65,7 +65,7 @@ pub(super) fn machine(
             "give --latency and --bandwidth of its links, or leave --topology out to measure the machine",
         );
     }
-    let nothing_to_place = nothing_to_place(&system, allocation);
+    let nothing_to_place = equal_slots(&system);
     Ok(Machine { slots: tune.slots, system, nothing_to_place })
 }
 
@@ -89,11 +89,19 @@ fn evaluated(
     }
 }
 
-/// Why no placement differs from another, if so: one rank, or a host whose slots are all equally far apart.
-fn nothing_to_place(system: &SystemGraph, allocation: &Allocation) -> Option<String> {
-    if allocation.ranks < 2 {
-        return Some("one rank: there is nothing to place".to_owned());
+/// Why no placement differs from another on any machine, if so: one rank, or one host whose cores the launcher does not choose.
+pub(super) fn nothing_to_place(allocation: &Allocation, launch: Launch) -> Option<&'static str> {
+    match allocation.hosts.hosts.len() {
+        _ if allocation.ranks < 2 => Some("one rank: there is nothing to place"),
+        1 if !launch.chooses_cores() => {
+            Some("one host, and its launch file does not choose cores: there is nothing to place")
+        }
+        _ => None,
     }
+}
+
+/// The same of a machine: one host whose slots are all equally far apart.
+fn equal_slots(system: &SystemGraph) -> Option<String> {
     let (costs, slots) = (system.costs(), system.slots.len() as u32);
     let mut pairs = (0..slots).flat_map(|a| (0..slots).filter(move |b| a != *b).map(move |b| (a, b)));
     let is_one = system.hosts().count() == 1;

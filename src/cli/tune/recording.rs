@@ -204,8 +204,7 @@ pub(super) fn recorded_hosts(
     let hosts: Option<Vec<&str>> = recording.processes.iter().map(|process| host_of(&process.host)).collect();
     let Some(hosts) = hosts else {
         output.note(
-            "the recorded hosts are not those of this call: the linear mapping stands for the default placement, which is not \
-             known, and the bound is compared with linear",
+            "recorded on other hosts, so the default placement is not known: the linear mapping takes its part, also for the bound",
         );
         return None;
     };
