@@ -171,7 +171,7 @@ pub(crate) fn print(pipeline: &Pipeline, store: &Store, report: &RunReport, outp
     print_some(copies, MOST_COPIES, copy, output);
     let command = |(_, record, path): (&str, &OutputRecord, PathBuf)| {
         let command = launch_command(store, record, &shown(&path)).unwrap_or_default();
-        format!("  {:<12} {command}", "start with")
+        format!("  {:<12} {command}", "run with")
     };
     print_some(launch_files(pipeline, report, store).into_iter(), MOST_COPIES, command, output);
     if let Some(placeholders) = placeholders(pipeline, store, report) {

@@ -103,7 +103,10 @@ fn gain(metric: &str, record: &OutputRecord) -> String {
     let beside: Vec<String> = BASELINES.into_iter().filter_map(beside).collect();
     let what =
         seconds.map_or_else(|| metric.to_owned(), |seconds| format!("predicted {}:", duration(seconds)));
-    format!("{what} {}", beside.join(", "))
+    // What launchers do by default, on hosts that are filled one after the other.
+    let is_linear_best = value(&format!("{metric}_over_linear")).is_some_and(|ratio| ratio > 1.0 - SAME);
+    let advice = if is_linear_best { ": keep the default placement" } else { "" };
+    format!("{what} {}{advice}", beside.join(", "))
 }
 
 /// What no placement can exceed, if the run has one bound.
@@ -135,7 +138,10 @@ mod tests {
         let placed = record(&[("F", 48.0), ("F_over_linear", 0.033), ("F_over_round_robin", 1.0)]);
         assert_eq!(gain("F", &placed), "F 0.033 × linear, as good as round-robin (`--map-by node`)");
         let other = record(&[("F", 50.0), ("F_over_linear", 1.0), ("F_over_round_robin", 1.0)]);
-        assert_eq!(gain("F", &other), "F as good as linear, as good as round-robin (`--map-by node`)");
+        assert_eq!(
+            gain("F", &other),
+            "F as good as linear, as good as round-robin (`--map-by node`): keep the default placement"
+        );
         let seconds = [("seconds", 0.82), ("seconds_over_linear", 0.75), ("seconds_over_round_robin", 1.025)];
         assert_eq!(
             gain("seconds", &record(&seconds)),

@@ -152,7 +152,7 @@ pub(crate) fn correlations(page: &mut Page, results: Results<'_>) {
         page.cell_heading(&results.pipeline.cells[cell]);
         page.figure(
             &correlation(&metrics),
-            "Every dot is a mapping. A good metric puts them on a line that rises.",
+            "Each dot is a mapping. With a good metric they lie on a rising line.",
         );
         correlation_table(page, &record.metrics);
     }

@@ -72,7 +72,7 @@ pub(super) fn smallest(
         let each = if has_problems { " for each program and machine" } else { "" };
         let (shown, all) = (best.len(), cells.len());
         page.note(&format!(
-            "{shown} of {all} are shown: those with the smallest {metric}{each}, one of all seeds of a search, equal ones once."
+            "The {shown} of {all} with the smallest {metric}{each}; one of all seeds of a search, equal ones once."
         ));
     }
     best

@@ -58,7 +58,7 @@ fn a_gate_is_open_then_holds_then_breaks_with_its_margin() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       no baseline  quality: placement.F is 44,000, no baseline accepted yet
       pass         gain: quality.F is 44,000, allowed 48,000 (0.6 × 80,000 quality.F_linear)
@@ -73,7 +73,7 @@ fn a_gate_is_open_then_holds_then_breaks_with_its_margin() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       pass         quality: placement.F is 44,000, allowed 44,880 (1.02 × 44,000 accepted)
       pass         gain: quality.F is 44,000, allowed 48,000 (0.6 × 80,000 quality.F_linear)
@@ -102,7 +102,7 @@ fn a_gate_is_open_then_holds_then_breaks_with_its_margin() {
     // Also where nothing has to run.
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
-      result       F as good as linear, as good as round-robin (`--map-by node`)
+      result       F as good as linear, as good as round-robin (`--map-by node`): keep the default placement
       quality      F 1.000 × linear, F 1.127 × random, T 1.000 × linear, max_link_load_bytes 1.000 × linear
       held back    out/rankfile: a gate fails; `hopmap accept` makes its values the baseline, `save_on_failure = true` saves anyway
     ------- stderr -------
@@ -130,10 +130,10 @@ fn a_gate_is_open_then_holds_then_breaks_with_its_margin() {
     ");
     assert_snapshot!(sandbox.seen(&["run", "ring.toml", "--no-gates", "--no-report"]), @r"
     ring: nothing to do, 5 of 5 up to date
-      result       F as good as linear, as good as round-robin (`--map-by node`)
+      result       F as good as linear, as good as round-robin (`--map-by node`): keep the default placement
       quality      F 1.000 × linear, F 1.127 × random, T 1.000 × linear, max_link_load_bytes 1.000 × linear
       rankfile     out/rankfile  (restored)
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     ");
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"
@@ -561,7 +561,7 @@ fn gates_change_no_key() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       pass         g: placement.F is 44,000, allowed 1,000,000,000
     ");

@@ -189,7 +189,7 @@ fn another_version_of_hopmap_or_text_is_a_note_where_nothing_else_differs() {
     insta::assert_snapshot!(seen.replace(env!("CARGO_PKG_VERSION"), "VERSION"), @r"
     sweep: nothing to do, 9 of 9 up to date
       best         best
-      start with   mpirun -n 8 --rankfile best PROGRAM
+      run with     mpirun -n 8 --rankfile best PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     all results match the lock file
     ------- stderr -------
@@ -226,7 +226,7 @@ fn a_different_result_exits_with_three_and_lists_its_inputs() {
     insta::assert_snapshot!(sandbox.seen(&["run", "sweep.toml", "--locked", "--no-report"]), @r"
     sweep: nothing to do, 9 of 9 up to date
       best         best
-      start with   mpirun -n 8 --rankfile best PROGRAM
+      run with     mpirun -n 8 --rankfile best PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     ------- stderr -------
     error[command::mistake]: a result differs from the lock file
@@ -252,7 +252,7 @@ fn what_a_budget_in_seconds_shaped_is_held_only_strictly() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     all results match the lock file
     ------- stderr -------

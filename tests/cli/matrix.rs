@@ -40,11 +40,11 @@ fn every_combination_is_a_cell_and_equal_ones_run_once() {
       each[mapper=linear,seed=3] out/linear-3  (restored)
       each[mapper=random,seed=2] out/random-2  (restored)
       each[mapper=random,seed=3] out/random-3
-      start with   mpirun -n 8 --rankfile best PROGRAM
-      start with   mpirun -n 8 --rankfile out/linear-2 PROGRAM
-      start with   mpirun -n 8 --rankfile out/linear-3 PROGRAM
-      start with   mpirun -n 8 --rankfile out/random-2 PROGRAM
-      start with   mpirun -n 8 --rankfile out/random-3 PROGRAM
+      run with     mpirun -n 8 --rankfile best PROGRAM
+      run with     mpirun -n 8 --rankfile out/linear-2 PROGRAM
+      run with     mpirun -n 8 --rankfile out/linear-3 PROGRAM
+      run with     mpirun -n 8 --rankfile out/random-2 PROGRAM
+      run with     mpirun -n 8 --rankfile out/random-3 PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/sweep.html
     ------- stderr -------
@@ -92,11 +92,11 @@ fn a_new_value_adds_only_its_cells() {
       each[mapper=linear,seed=3] out/linear-3
       each[mapper=random,seed=2] out/random-2
       each[mapper=random,seed=3] out/random-3
-      start with   mpirun -n 8 --rankfile best PROGRAM
-      start with   mpirun -n 8 --rankfile out/linear-2 PROGRAM
-      start with   mpirun -n 8 --rankfile out/linear-3 PROGRAM
-      start with   mpirun -n 8 --rankfile out/random-2 PROGRAM
-      start with   mpirun -n 8 --rankfile out/random-3 PROGRAM
+      run with     mpirun -n 8 --rankfile best PROGRAM
+      run with     mpirun -n 8 --rankfile out/linear-2 PROGRAM
+      run with     mpirun -n 8 --rankfile out/linear-3 PROGRAM
+      run with     mpirun -n 8 --rankfile out/random-2 PROGRAM
+      run with     mpirun -n 8 --rankfile out/random-3 PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/sweep.html
     ------- stderr -------

@@ -90,7 +90,7 @@ fn a_recorded_program_gets_a_bound_seconds_and_a_report() {
       prediction   predicted 0.025979 s, 0.040 × linear, 1.000 × round-robin, not calibrated
       prediction   out/predict/timeline.json
       launch       out/predict/rankfile
-      start with   mpirun -n 16 --rankfile out/predict/rankfile PROGRAM
+      run with     mpirun -n 16 --rankfile out/predict/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with -p hosts=NAMES
       report       report.html
     ");

@@ -12,7 +12,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
@@ -29,7 +29,7 @@ fn a_first_run_runs_everything_and_a_second_nothing() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     "#);
@@ -46,7 +46,7 @@ fn only_what_depends_on_a_change_runs_again() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
@@ -71,7 +71,7 @@ fn comments_order_and_names_of_folders_change_nothing() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     "#);
@@ -96,7 +96,7 @@ fn a_missing_copy_is_restored_and_not_made_again() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile  (restored)
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     "#);
@@ -115,7 +115,7 @@ fn a_damaged_artifact_is_made_again() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
@@ -249,7 +249,7 @@ fn a_deadline_delivers_the_best_so_far() {
       result       F 0.550 × linear, 0.550 × round-robin (`--map-by node`)
       quality      F 0.550 × linear, F 0.620 × random, T 0.550 × linear, max_link_load_bytes 0.500 × linear
       rankfile     out/rankfile
-      start with   mpirun -n 8 --rankfile out/rankfile PROGRAM
+      run with     mpirun -n 8 --rankfile out/rankfile PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
       report       .hopmap/reports/ring.html
     ------- stderr -------
@@ -402,7 +402,7 @@ fn hosts_and_launcher_of_a_cluster_are_parameters() {
     let placeholders = "  hosts        placeholders (host0, host1, …): name yours with -p hosts=NAMES";
     assert!(run(&[]).contains(placeholders));
     let seen = run(&["hosts=node[01-08]", "slots=2", "launch=slurm"]);
-    let command = "  start with   SLURM_HOSTFILE=out/rankfile srun -m arbitrary -n 16 PROGRAM";
+    let command = "  run with     SLURM_HOSTFILE=out/rankfile srun -m arbitrary -n 16 PROGRAM";
     assert!(seen.contains(command) && !seen.contains("placeholders"), "{seen}");
     sandbox.write("my-hosts", "n1 slots=8\nn2 slots=8\n");
     let seen = run(&["hosts_file=my-hosts", "launch=open-mpi-5"]);

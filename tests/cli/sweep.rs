@@ -257,8 +257,8 @@ fn a_new_file_adds_its_cells_and_nothing_else_runs() {
     batch: 9 ran in N.NN s
       launch[trace=b.csv] out/traces/b.csv
       launch[trace=deep/a.csv] out/traces/deep/a.csv
-      start with   mpirun -n 8 --rankfile out/traces/b.csv PROGRAM
-      start with   mpirun -n 6 --rankfile out/traces/deep/a.csv PROGRAM
+      run with     mpirun -n 8 --rankfile out/traces/b.csv PROGRAM
+      run with     mpirun -n 6 --rankfile out/traces/deep/a.csv PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     ------- stderr -------
       ran        program[trace=b.csv]  N.NN s
@@ -441,8 +441,8 @@ fn many_failures_are_reported_in_few_lines() {
       launch     32 cells: 2 ran, 30 blocked
       launch[trace=b.csv] out/traces/b.csv
       launch[trace=deep/a.csv] out/traces/deep/a.csv
-      start with   mpirun -n 8 --rankfile out/traces/b.csv PROGRAM
-      start with   mpirun -n 6 --rankfile out/traces/deep/a.csv PROGRAM
+      run with     mpirun -n 8 --rankfile out/traces/b.csv PROGRAM
+      run with     mpirun -n 6 --rankfile out/traces/deep/a.csv PROGRAM
       hosts        placeholders (host0, host1, …): name yours with `hosts` of stage `machine`
     ------- stderr -------
       failed     program[trace=bad-00.csv]  N.NN s

@@ -23,7 +23,7 @@ pub fn lines(graph: &TaskGraph, recording: Option<&Recording>) -> Vec<String> {
     if let Some(collective) = graph.collective_bytes.filter(|_| bytes > 0) {
         lines.push(format!("collective operations: {} of the bytes", percent(collective / bytes as f64)));
     }
-    lines.extend(imbalance(graph));
+    lines.extend(busiest(graph));
     lines.extend(inside(graph, recording));
     let incomplete = match recording {
         Some(recording) => recording.incomplete.as_deref(),
@@ -34,7 +34,7 @@ pub fn lines(graph: &TaskGraph, recording: Option<&Recording>) -> Vec<String> {
 }
 
 /// The rank that sends and receives most.
-fn imbalance(graph: &TaskGraph) -> Option<String> {
+fn busiest(graph: &TaskGraph) -> Option<String> {
     let mut moved = vec![0.0; graph.ranks()];
     for edge in graph.edges.iter().filter(|edge| edge.source != edge.destination) {
         moved[edge.source as usize] += edge.bytes as f64;
@@ -43,7 +43,7 @@ fn imbalance(graph: &TaskGraph) -> Option<String> {
     let (rank, most) = (0..).zip(&moved).max_by(|a: &(u32, _), b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)))?;
     let mean = moved.iter().sum::<f64>() / moved.len() as f64;
     let times = most / mean;
-    (mean > 0.0).then(|| format!("imbalance: rank {rank} sends and receives {times:.1} times the mean"))
+    (mean > 0.0).then(|| format!("busiest rank: {rank}, with {times:.1} times the mean traffic"))
 }
 
 /// Shares of the time inside MPI, and what follows from them if those of all ranks are known.
@@ -76,7 +76,7 @@ fn inside(graph: &TaskGraph, recording: Option<&Recording>) -> Vec<String> {
         true => (format!("time inside MPI{known}: {low} of the run time on every rank"), of_all.to_owned()),
         false => {
             let shares = format!(
-                "time inside MPI{known}: {low} of the run time on rank {}, {} in the median, {high} on rank {}",
+                "time inside MPI{known}: min {low} (rank {}), median {}, max {high} (rank {})",
                 least.0,
                 percent(median),
                 most.0
@@ -86,7 +86,7 @@ fn inside(graph: &TaskGraph, recording: Option<&Recording>) -> Vec<String> {
     };
     // Ranks that wait for a core compute faster where they have one.
     let follows = match recording.is_some_and(Recording::shares_processors) {
-        true => "hosts had more ranks than cores, so a placement may gain more.",
+        true => "not a bound, because ranks shared cores and waited for them.",
         false => "no placement can gain more than that.",
     };
     let bound = is_bound.then(|| format!("{bound} {of_all}: {follows}"));
@@ -145,8 +145,8 @@ mod tests {
             [
                 "3 ranks, 2000 messages between them: 4.00 MB",
                 "collective operations: 25 % of the bytes",
-                "imbalance: rank 1 sends and receives 1.5 times the mean",
-                "time inside MPI: 2 % of the run time on rank 0, 10 % in the median, 30 % on rank 2",
+                "busiest rank: 1, with 1.5 times the mean traffic",
+                "time inside MPI: min 2 % (rank 0), median 10 %, max 30 % (rank 2)",
                 "2 % of the time is inside MPI on rank 0, which computes longest: no placement can gain more than that.",
                 "incomplete: no file of rank 3",
             ]
@@ -160,7 +160,7 @@ mod tests {
         let shared = Recording { processes: vec![process; 3], ..recording(Method::Preload, None) };
         let lines = lines(&graph(&[(9.8, 0.2), (9.0, 1.0), (7.0, 3.0)]), Some(&shared));
         assert!(
-            lines[4].ends_with("hosts had more ranks than cores, so a placement may gain more."),
+            lines[4].ends_with("not a bound, because ranks shared cores and waited for them."),
             "{lines:?}"
         );
     }

@@ -132,7 +132,7 @@ pub fn rival(trials: &Trials) -> Option<&TrialMapping> {
     }
 }
 
-/// The mapping to use: the rival if it is faster than the first one for certain and its runs do not fail too often, or failures are
+/// The mapping to use: the rival if it is known to be faster than the first one and its runs do not fail too often, or failures are
 /// allowed, and else the first one.
 #[must_use]
 pub fn best(trials: &Trials, allow_failures: bool) -> Option<&TrialMapping> {

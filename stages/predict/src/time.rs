@@ -143,6 +143,6 @@ fn report(prediction: &Prediction, cx: &Context<'_>) {
     let linear = linear.map_or_else(String::new, |linear| format!(", linear mapping {linear:.6} s"));
     cx.log(format_args!("predicted run time {:.6} s{linear}{contention}", prediction.seconds()));
     if !prediction.is_calibrated {
-        cx.log("not calibrated: messages cost no time at their ends; topology/probe with calibrate = true measures what they cost");
+        cx.log("not calibrated: the overhead of a message at its ends is taken as zero; topology/probe with calibrate = true measures it");
     }
 }

@@ -46,7 +46,7 @@ impl Stage for BestStage {
         }
         comparisons(&trials, params.allow_failures).iter().for_each(|sentence| cx.log(sentence));
         let is_first = trials.mappings.first() == Some(best);
-        let reason = if is_first { "nothing is faster for certain" } else { "it is faster" };
+        let reason = if is_first { "no placement is significantly faster" } else { "it is faster" };
         cx.log(format_args!("{} is the mapping to use: {reason}", best.name));
         Ok(Outcome::Done(Outputs::new().with("mapping", Mapping::clone(&mapping.value))))
     }
