@@ -72,6 +72,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
 /// The commands of stage crates, in the order of the help.
 pub static COMMANDS: &[CommandEntry] = &[
     CommandEntry::of::<hopmap_record::RecordCommand>(),
+    CommandEntry::of::<hopmap_record::ReorderCommand>(),
     CommandEntry::of::<hopmap_topology::agent::AgentCommand>(),
     CommandEntry::of::<hopmap_launch::WhereCommand>(),
     #[cfg(feature = "checkpoint")]

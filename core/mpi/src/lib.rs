@@ -15,7 +15,7 @@ use miette::Diagnostic;
 
 pub use compiler::{Cache, Compiled, Compiler, CompilerError, Mpi, Sources, cache_folder, output};
 pub use location::{Location, list};
-pub use preload::{PRELOAD, preload, program_in};
+pub use preload::{PRELOAD, before_programs, preload, program_in};
 
 /// Time limit of a version query.
 const TIME: Duration = Duration::from_secs(30);

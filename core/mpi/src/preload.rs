@@ -126,6 +126,21 @@ pub fn program_in(given: &[String]) -> usize {
     are_options(given).iter().position(|is_option| !is_option).unwrap_or(given.len())
 }
 
+/// The arguments of a launcher with `words` before each of its programs.
+#[must_use]
+pub fn before_programs(given: &[String], words: &[String]) -> Vec<String> {
+    let options = are_options(given);
+    let mut all = Vec::new();
+    for (index, word) in given.iter().enumerate() {
+        // The first word of a program follows an option, or is the first of all.
+        if !options[index] && index.checked_sub(1).is_none_or(|before| options[before]) {
+            all.extend_from_slice(words);
+        }
+        all.push(word.clone());
+    }
+    all
+}
+
 impl Implementation {
     /// The arguments of this launcher with which its ranks load a library, beside those of `existing`, and have these
     /// variables, which must also be in the environment of the launcher.
@@ -194,6 +209,14 @@ mod tests {
 
     fn of(launcher: Implementation, existing: Option<&str>, given: &str) -> String {
         launcher.with_preload("/r.so", existing, &[("DIR", "to")], &words(given)).join(" ")
+    }
+
+    #[test]
+    fn words_are_put_before_every_program() {
+        let of = |given: &str| before_programs(&words(given), &words("r -m")).join(" ");
+        assert_eq!(of("-n 2 ./a -n 3"), "-n 2 r -m ./a -n 3");
+        assert_eq!(of("-n 2 ./a x : -n 1 ./b"), "-n 2 r -m ./a x : -n 1 r -m ./b");
+        assert_eq!(of("./a"), "r -m ./a");
     }
 
     #[test]

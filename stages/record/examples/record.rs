@@ -1,14 +1,14 @@
-//! `hopmap record` as a program of its own, for the tests of this crate.
+//! `hopmap record` and `hopmap reorder` as a program of its own, for the tests of this crate: `record OPTIONS`, `record reorder OPTIONS`.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command prints")]
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Args, FromArgMatches};
 use hopmap_command::Command;
 use hopmap_model::{Context, Observer};
-use hopmap_record::RecordCommand;
+use hopmap_record::{RecordCommand, ReorderCommand};
 
 /// Whether Ctrl-C was pressed.
 static STOPPED: AtomicBool = AtomicBool::new(false);
@@ -28,8 +28,18 @@ impl Observer for Printer {
 }
 
 fn main() -> ExitCode {
-    let matches = RecordCommand::augment_args(clap::Command::new("record")).get_matches();
-    let command = RecordCommand::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let mut words: Vec<_> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == ReorderCommand::NAME) {
+        words.remove(1);
+        run::<ReorderCommand>(words)
+    } else {
+        run::<RecordCommand>(words)
+    }
+}
+
+fn run<C: Command>(words: Vec<OsString>) -> ExitCode {
+    let matches = C::augment_args(clap::Command::new(C::NAME)).get_matches_from(words);
+    let command = C::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if let Err(error) = ctrlc::set_handler(|| STOPPED.store(true, Ordering::Relaxed)) {
         eprintln!("error: {error}");
         return ExitCode::FAILURE;

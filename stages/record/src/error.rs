@@ -3,10 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hopmap_artifact::ArtifactError;
 use hopmap_command::Failure;
 use hopmap_durable::DurableError;
 use hopmap_mpi_environment::{Abi, CompilerError, Implementation};
 use hopmap_recording::RecordingError;
+use hopmap_text::FileError;
 use miette::Diagnostic;
 
 /// A program that cannot be recorded, or was not.
@@ -98,10 +100,10 @@ pub enum RecordError {
         source: io::Error,
     },
     /// The dynamic loader preloads nothing.
-    #[error("{} is {what}, into which no recorder can be loaded", path.display())]
+    #[error("{} is {what}, into which no library can be loaded", path.display())]
     #[diagnostic(
         code(record::loader),
-        help("{}", if *.is_static { "link it dynamically, or record with --method openmpi if it contains Open MPI" } else { "run a copy without these permissions" })
+        help("{}", if *.is_static { "link it dynamically; `hopmap record --method openmpi` needs no library if it contains Open MPI" } else { "run a copy without these permissions" })
     )]
     Loader {
         /// The program.
@@ -120,6 +122,49 @@ pub enum RecordError {
         /// What to do.
         help: String,
     },
+}
+
+/// Ranks that cannot be reordered.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum ReorderError {
+    /// The program cannot be started with a library.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Start(#[from] RecordError),
+    /// The library cannot be built, or not be kept.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Compiler(#[from] CompilerError),
+    /// The mapping is wrong.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Mapping(#[from] FileError),
+    /// The folder is no mapping.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Artifact(#[from] ArtifactError),
+    /// One process has nothing to reorder.
+    #[error("`{program}` does not start ranks, and is not one")]
+    #[diagnostic(
+        code(reorder::no_launcher),
+        help(
+            "name the launcher: hopmap reorder --mapping M -- mpirun -n 4 {program} …; `--inside` says that this process is a rank"
+        )
+    )]
+    NoLauncher {
+        /// The first word of the command.
+        program: String,
+    },
+}
+
+impl From<ReorderError> for Failure {
+    fn from(error: ReorderError) -> Self {
+        match error {
+            ReorderError::NoLauncher { .. } => Self::usage(error),
+            ReorderError::Start(error) => error.into(),
+            error => Self::failed(error),
+        }
+    }
 }
 
 impl From<RecordError> for Failure {

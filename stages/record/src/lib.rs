@@ -1,4 +1,4 @@
-//! Records the messages of any MPI program. See the `README.md`.
+//! Records the messages of any MPI program, and renumbers its ranks. See the `README.md`.
 
 mod command;
 mod error;
@@ -6,9 +6,13 @@ mod events;
 mod folder;
 mod launch;
 pub mod library;
+mod order;
 mod program;
+pub mod reorder;
+mod reorder_command;
 pub mod source;
 pub mod table;
 
 pub use command::RecordCommand;
-pub use error::RecordError;
+pub use error::{RecordError, ReorderError};
+pub use reorder_command::ReorderCommand;

@@ -2,7 +2,7 @@
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hopmap_mpi_environment::Abi;
 use hopmap_process::on_path;
@@ -37,6 +37,11 @@ impl Program {
         Some(Self { metadata: file.metadata().ok()?, elf: Elf::read(&file), path })
     }
 
+    /// Its file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The interface of the MPI that it is linked with; `None` for scripts, and where libraries of its own are.
     pub(crate) fn abi(&self) -> Option<Abi> {
         self.elf.as_ref()?.needed.iter().find_map(|name| Abi::of_library(name))
@@ -45,6 +50,14 @@ impl Program {
     /// Whether it is neither a script nor unreadable.
     pub(crate) fn is_binary(&self) -> bool {
         self.elf.is_some()
+    }
+
+    /// A variable of a launcher with the rank that is among its texts. A file larger than this is not read.
+    pub(crate) fn rank_variable(&self) -> Option<&'static str> {
+        const MOST_BYTES: u64 = 1 << 26;
+        const VARIABLES: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "PMIX_RANK"];
+        let text = std::fs::read(&self.path).ok().filter(|_| self.metadata.len() <= MOST_BYTES)?;
+        VARIABLES.into_iter().find(|name| memchr::memmem::find(&text, name.as_bytes()).is_some())
     }
 
     /// Refuses what the dynamic loader loads nothing into: static and setuid programs.

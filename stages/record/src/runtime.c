@@ -1,64 +1,24 @@
 /* The recorder of `hopmap record --method preload`: counts what the wrappers below this text report, and writes one file per
  * rank. Compiled with the user's mpicc, loaded with LD_PRELOAD, and not linked with MPI: it finds PMPI_* when MPI is
  * initialized, so that shells and wrapper scripts can load it too. It never communicates. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
-#include <mpi.h>
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
 
-#define COLD __attribute__((noinline, cold))
-#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+/* Procedures of MPI that the recorder calls ----------------------------------------------------------------------- */
 
-/* Symbols of MPI ---------------------------------------------------------------------------------------------------- */
-
-static int find_symbol_in(struct dl_phdr_info *object, size_t size, void *wanted)
-{
-    (void) size;
-    void **found = (void **) wanted;
-    void *handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (!handle) return 0;
-    if (object->dlpi_name[0]) found[1] = dlsym(handle, (const char *) found[0]);
-    dlclose(handle);
-    return found[1] != NULL;
-}
-
-/* RTLD_NEXT misses an MPI that a language runtime has loaded for itself, such as that of mpi4py. */
-COLD static void *find_symbol(const char *name, void *scope)
-{
-    void *found[2] = { (void *) name, dlsym(scope, name) };
-    if (!found[1]) dl_iterate_phdr(find_symbol_in, found);
-    return found[1];
-}
-
-COLD static void *required_symbol_in(const char *name, void *scope)
-{
-    void *symbol = find_symbol(name, scope);
-    if (symbol) return symbol;
-    fprintf(stderr, "hopmap record: this MPI has no %s; remove the cache and build the recorder with its own mpicc\n", name);
-    _exit(1);
-}
-
-static void *required_symbol(const char *name) { return required_symbol_in(name, RTLD_NEXT); }
-
-#define PMPI(name) ((__typeof__(&P##name)) (UNLIKELY(!pointer_##name) ? (pointer_##name = required_symbol("P" #name)) : pointer_##name))
-#define MPI_SYMBOL(name) static void *pointer_##name;
 MPI_SYMBOL(MPI_Comm_group) MPI_SYMBOL(MPI_Comm_remote_group) MPI_SYMBOL(MPI_Comm_test_inter) MPI_SYMBOL(MPI_Comm_rank) MPI_SYMBOL(MPI_Comm_get_parent)
 MPI_SYMBOL(MPI_Group_size) MPI_SYMBOL(MPI_Group_translate_ranks) MPI_SYMBOL(MPI_Group_free) MPI_SYMBOL(MPI_Win_get_group) MPI_SYMBOL(MPI_Topo_test)
 MPI_SYMBOL(MPI_Cartdim_get) MPI_SYMBOL(MPI_Cart_shift) MPI_SYMBOL(MPI_Graph_neighbors_count) MPI_SYMBOL(MPI_Graph_neighbors) MPI_SYMBOL(MPI_Group_rank)
@@ -71,10 +31,8 @@ typedef long long MPI_Count;
 #endif
 
 #ifdef OPEN_MPI
-/* Its constants are addresses of data, which may have been copied into the program; its conversions are functions. */
-#define CONSTANT(type, name) ((type) required_symbol_in(name, RTLD_DEFAULT))
+/* Its conversions are functions. */
 #define NULL_COMMUNICATOR CONSTANT(MPI_Comm, "ompi_mpi_comm_null")
-#define WORLD CONSTANT(MPI_Comm, "ompi_mpi_comm_world")
 static void *no_op, *null_type;
 #define NULL_TYPE ((MPI_Datatype) (null_type ? null_type : (null_type = required_symbol_in("ompi_mpi_datatype_null", RTLD_DEFAULT))))
 #define IS_NO_OP(op) ((void *) (op) == (no_op ? no_op : (no_op = required_symbol_in("ompi_mpi_op_no_op", RTLD_DEFAULT))))
@@ -86,7 +44,6 @@ MPI_SYMBOL(MPI_Comm_f2c) MPI_SYMBOL(MPI_Type_f2c) MPI_SYMBOL(MPI_Request_f2c) MP
 #define LIBRARY "Open MPI"
 #else
 #define NULL_COMMUNICATOR MPI_COMM_NULL
-#define WORLD MPI_COMM_WORLD
 #define NULL_TYPE MPI_DATATYPE_NULL
 #if MPI_VERSION >= 3
 #define IS_NO_OP(op) ((op) == MPI_NO_OP)

@@ -9,6 +9,8 @@ use hopmap_recording::CollectiveKind;
 use crate::events::{Event, is_kept};
 use crate::table::{Procedure, procedures};
 
+/// What finds the MPI of a process, for every library that is loaded into it.
+pub(crate) const SYMBOLS: &str = include_str!("symbols.c");
 const RUNTIME: &str = concat!(include_str!("runtime.c"), include_str!("events.c"));
 
 /// Kinds with a `BEFORE_…` macro.
@@ -28,12 +30,17 @@ const WITH_BEFORE: [&str; 9] = [
 /// without and with descriptors of arrays. MPICH's `mpi_f08` with large counts calls C.
 const FORTRAN_ENDINGS: [&str; 3] = ["_", "_f08_", "_f08ts_"];
 
-/// The parameters of each procedure that a preprocessed `mpi.h` declares, by name without `MPI_`.
+/// The parameters of each procedure that a preprocessed `mpi.h` declares, by name without its prefix, such as `MPI_`.
 #[must_use]
-pub fn prototypes(header: &str) -> BTreeMap<String, Vec<String>> {
+pub fn prototypes(header: &str, prefix: &str) -> BTreeMap<String, Vec<String>> {
     let mut found = BTreeMap::new();
-    for (at, _) in header.match_indices("int MPI_") {
-        let rest = &header[at + "int MPI_".len()..];
+    let declaration = format!("int {prefix}");
+    for (at, _) in header.match_indices(&declaration) {
+        // Not an `MPI_Fint`.
+        if header[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_') {
+            continue;
+        }
+        let rest = &header[at + declaration.len()..];
         let Some((name, rest)) = rest.split_once('(') else { continue };
         let Some((parameters, _)) = rest.split_once(')') else { continue };
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -50,8 +57,8 @@ pub fn prototypes(header: &str) -> BTreeMap<String, Vec<String>> {
 /// The source for an MPI with this preprocessed header.
 #[must_use]
 pub fn source(header: &str) -> String {
-    let prototypes = prototypes(header);
-    let mut text = RUNTIME.to_owned();
+    let prototypes = prototypes(header, "MPI_");
+    let mut text = [SYMBOLS, RUNTIME].concat();
     for kind in CollectiveKind::ALL {
         let _ = writeln!(text, "#define KIND_{} {}", kind.name(), kind.number());
     }
@@ -95,9 +102,7 @@ fn counts(procedure: &Procedure) -> &'static str {
 }
 
 fn c_wrapper(text: &mut String, procedure: &Procedure, name: &str, parameters: &[String]) {
-    let declared: Vec<String> =
-        parameters.iter().zip(&procedure.arguments).map(|(one, name)| renamed(one, name)).collect();
-    let declared = if declared.is_empty() { "void".to_owned() } else { declared.join(", ") };
+    let declared = declared(parameters, procedure.arguments.iter().copied());
     let event = Event::of(procedure);
     let after = event.as_ref().and_then(|event| event.after.as_deref());
     let event_call = after.map_or_else(String::new, |after| {
@@ -146,6 +151,12 @@ fn event_end(event: Option<&Event>) -> &'static str {
 fn event_after(event: Option<&Event>, condition: &str, call: &str) -> String {
     let Some(Event { class, .. }) = event else { return String::new() };
     format!("if (UNLIKELY(self->events != NULL) && {condition}) {{ {call}end_event(self, {class}); }}\n    ")
+}
+
+/// The parameters of a procedure under other names.
+pub(crate) fn declared<'a>(parameters: &[String], names: impl Iterator<Item = &'a str>) -> String {
+    let declared: Vec<String> = parameters.iter().zip(names).map(|(one, name)| renamed(one, name)).collect();
+    if declared.is_empty() { "void".to_owned() } else { declared.join(", ") }
 }
 
 /// A parameter such as `const int sendcounts[]` under another name.

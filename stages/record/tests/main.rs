@@ -9,4 +9,5 @@ mod events;
 mod intercommunicators;
 mod programs;
 mod prototypes;
+mod reorder;
 mod support;

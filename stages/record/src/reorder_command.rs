@@ -1,0 +1,205 @@
+//! `hopmap reorder`: starts a launcher whose ranks are renumbered, or loads the library that does it into this rank's program.
+
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::os::fd::IntoRawFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hopmap_command::{Answer, Command, Exit, Failure, shown};
+use hopmap_model::Context;
+use hopmap_mpi_environment::{
+    Cache, Compiled, Compiler, Identity, Implementation, LauncherKind, Location, Mpi, PRELOAD, Rank,
+    before_programs, host_name, preload, program_in,
+};
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::error::{RecordError, ReorderError};
+use crate::launch::run_launcher;
+use crate::library::reordering_sources;
+use crate::order::Order;
+use crate::program::Program;
+
+/// Variables of the library, see `reorder.c`.
+const FILE: &str = "HOPMAP_REORDER_FD";
+const HOST: &str = "HOPMAP_REORDER_HOST";
+const CORES: &str = "HOPMAP_REORDER_CORES";
+const PIN: &str = "HOPMAP_REORDER_PIN";
+
+/// Renumber the ranks of an MPI program, so that each runs where a mapping has it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Processes stay where launcher and site have put them, with their cores, GPUs and limits; only MPI_COMM_WORLD has another order. \
+So it needs no launch file, and works under any launcher. Put it before the launcher, or in job scripts between the launcher \
+and the program.
+
+A host must have as many processes as the mapping has ranks there. Processes on a host are taken by their cores, or, if they are \
+not bound, in the order of the launcher. MAPPING is a mapping of hopmap, a rank file of Open MPI, or a text with a line for each \
+rank: RANK HOST, RANK HOST CORE, or RANK INDEX, the rank that the launcher gives to the process.
+
+Examples:
+  hopmap reorder --mapping out/rankfile -- mpirun -n 64 ./app input
+  srun --mpi=pmi2 -n 64 hopmap reorder --mapping out/rankfile ./app input
+  hopmap reorder --mapping out/rankfile -- mpirun -n 64 hopmap record -o trace ./app input")]
+pub struct ReorderCommand {
+    /// Where each rank is to run: a mapping, a rank file, or a text.
+    #[arg(short, long, value_name = "MAPPING")]
+    mapping: PathBuf,
+    /// Keep rank 0 in the launcher's process 0, which has the standard input. By default it stays there if this is a file or a
+    /// pipe with data.
+    #[arg(long, value_name = "RANK", value_parser = clap::value_parser!(u32).range(0..=0))]
+    pin_rank: Option<u32>,
+    /// This process is a rank: load the library into the program. Known from the environment of Open MPI, MPICH, Intel
+    /// MPI, PMIx and PMI.
+    #[arg(long)]
+    inside: bool,
+    /// Build with this compiler of the program's MPI [default: the mpicc next to the launcher, or in PATH].
+    #[arg(long, value_name = "PROGRAM")]
+    mpicc: Option<String>,
+    /// Keep the built library in this folder, which must belong to you alone.
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// The launcher or, inside, the program; with its arguments.
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+impl Command for ReorderCommand {
+    const NAME: &'static str = "reorder";
+
+    fn run(&self, cx: &Context<'_>, _: &mut (dyn Write + Send)) -> Result<Answer, Failure> {
+        let launcher = LauncherKind::of(&self.command[0]).filter(|_| !self.inside);
+        match (launcher, Rank::of_mpi_process()) {
+            (None, rank) if self.inside || rank.is_some() => Ok(self.inside(cx, rank)?),
+            (Some(LauncherKind::Ranks | LauncherKind::Step), _) => self.outside(cx),
+            _ => Err(match Rank::of_step_without_pmi().and_then(|rank| rank.size) {
+                Some(tasks) if tasks > 1 => RecordError::NoPmi { tasks }.into(),
+                _ => ReorderError::NoLauncher { program: self.command[0].clone() }.into(),
+            }),
+        }
+    }
+}
+
+impl ReorderCommand {
+    /// Executes the program in place of this process; returns only an error.
+    fn inside(&self, cx: &Context<'_>, rank: Option<Rank>) -> Result<Answer, ReorderError> {
+        let program = Program::find(&self.command[0]);
+        let starter = Implementation::of_this_process();
+        let linked = program.as_ref().and_then(Program::abi);
+        if let Some((launcher, linked)) = starter.zip(linked)
+            && launcher.abi().is_some_and(|abi| abi != linked)
+        {
+            return Err(RecordError::OtherMpi { linked, launcher }.into());
+        }
+        if let Some(program) = &program {
+            program.check()?;
+        }
+        let abi = linked.or_else(|| starter.and_then(Implementation::abi));
+        let library = self.library(cx, None, Mpi { implementation: None, abi })?;
+        let location = Location::of_this_process();
+        let first = location.cores.first().copied().unwrap_or_default();
+        let mut command = std::process::Command::new(&self.command[0]);
+        let existing = std::env::var(PRELOAD).ok();
+        command
+            .args(&self.command[1..])
+            .env(PRELOAD, preload(&library.path.to_string_lossy(), existing.as_deref()))
+            .env(HOST, &location.host)
+            .env(CORES, format!("{first} {}", location.cores.len()));
+        // Process 0 alone computes the order; who is not numbered may be it.
+        if rank.is_none_or(|rank| rank.rank == 0) {
+            command.env(FILE, self.inherited()?);
+        }
+        if self.pin_rank.is_some() {
+            command.env(PIN, "0");
+        }
+        let source = command.exec();
+        Err(RecordError::Start { program: self.command[0].clone(), host: host_name(), source }.into())
+    }
+
+    /// The mapping as a file without a name, which the program inherits: its descriptor.
+    fn inherited(&self) -> Result<String, ReorderError> {
+        let text = Order::read(&self.mapping)?.text();
+        let error = RecordError::io("write", &self.mapping);
+        let written = memfd_create("hopmap-reorder", MemfdFlags::empty()).map_err(std::io::Error::from);
+        let written = written.and_then(|file| {
+            let mut file = File::from(file);
+            file.write_all(text.as_bytes())?;
+            file.rewind()?;
+            Ok(file)
+        });
+        Ok(written.map_err(error)?.into_raw_fd().to_string())
+    }
+
+    /// Starts the launcher with this command before each of its programs.
+    fn outside(&self, cx: &Context<'_>) -> Result<Answer, Failure> {
+        let launcher = Identity::of_launcher(&self.command[0]).map_err(Failure::usage)?;
+        let order = Order::read(&self.mapping).map_err(Failure::from)?;
+        let programs = &self.command[1 + program_in(&self.command[1..])..];
+        let programs: Vec<Program> = programs.iter().filter_map(|word| Program::find(word)).collect();
+        let linked = programs.iter().find_map(Program::abi);
+        if let Some(linked) = linked
+            && launcher.implementation.abi().is_some_and(|abi| abi != linked)
+        {
+            let launcher = launcher.implementation;
+            return Err(ReorderError::from(RecordError::OtherMpi { linked, launcher }).into());
+        }
+        if let Some(program) = programs.first() {
+            program.check().map_err(ReorderError::from)?;
+            if let Some(variable) = program.rank_variable() {
+                cx.log(format!(
+                    "{} has `{variable}` among its texts: a rank that it takes from there is not renumbered",
+                    shown(program.path())
+                ));
+            }
+        }
+        let implementation = Some(launcher.implementation).filter(|starter| starter.abi().is_some());
+        // Built here, so that no rank compiles.
+        self.library(cx, Some(&launcher), Mpi { implementation, abi: linked })?;
+        cx.log(format!("{} ranks, renumbered when MPI begins", order.ranks()));
+        let mut command = std::process::Command::new(&self.command[0]);
+        command.args(before_programs(&self.command[1..], &self.own_words()?));
+        let status = run_launcher(command, cx).map_err(|source| {
+            let program = self.command[0].clone();
+            ReorderError::from(RecordError::Start { program, host: host_name(), source })
+        })?;
+        let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+        Ok(Answer::default().ending(match u8::try_from(code).unwrap_or(1) {
+            0 if cx.should_stop() => Exit::Interrupted,
+            0 => Exit::Done,
+            code => Exit::Program(code),
+        }))
+    }
+
+    /// This command as it stands before a program.
+    fn own_words(&self) -> Result<Vec<String>, ReorderError> {
+        let absolute = |path: &Path| {
+            std::path::absolute(path)
+                .map(|path| path.to_string_lossy().into_owned())
+                .map_err(RecordError::io("find", path))
+        };
+        let program = std::env::current_exe().map_err(RecordError::io("find", Path::new("hopmap")))?;
+        let mut words = vec![program.to_string_lossy().into_owned(), Self::NAME.to_owned()];
+        words.extend(["--inside".to_owned(), "--mapping".to_owned(), absolute(&self.mapping)?]);
+        for (option, value) in [
+            ("--pin-rank", self.pin_rank.map(|rank| rank.to_string())),
+            ("--mpicc", self.mpicc.clone()),
+            ("--cache", self.cache.as_deref().map(absolute).transpose()?),
+        ] {
+            words.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
+        }
+        Ok(words)
+    }
+
+    fn library(
+        &self,
+        cx: &Context<'_>,
+        launcher: Option<&Identity>,
+        mpi: Mpi,
+    ) -> Result<Compiled, ReorderError> {
+        let cache = Cache::open(self.cache.as_deref())?;
+        let launcher = launcher.map(|launcher| (&*self.command[0], Some(launcher)));
+        let (named, say) = (self.mpicc.as_deref(), |line| cx.log(line));
+        Ok(Compiler::compile_for(&reordering_sources(), &cache, named, launcher, mpi, &say)?)
+    }
+}
