@@ -13,7 +13,7 @@ use hopmap_model::Mapping;
 use super::output::{Output, Result};
 
 /// Options that name hosts.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct HostArguments {
     /// Hosts, such as node[1-8], or with the slots of each: a:8,b:4 [default: those of the Slurm, LSF, Grid Engine or PBS job].
     #[arg(long, value_name = "LIST")]
@@ -24,7 +24,7 @@ pub(super) struct HostArguments {
 }
 
 /// Options that name hosts and their slots, and say how many ranks run there.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct AllocationArguments {
     #[command(flatten)]
     hosts: HostArguments,

@@ -25,7 +25,7 @@ use crate::source::Source;
 const MOST_BYTES: u64 = 64 << 20;
 
 /// A pipeline and its parameters.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub(crate) struct PipelineArguments {
     /// Pipeline file, or the name of a bundled pipeline such as `place`.
     pub(crate) pipeline: String,
@@ -188,7 +188,7 @@ fn normal(path: &Path) -> PathBuf {
 }
 
 /// How long to wait.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub(crate) struct WaitArguments {
     /// Wait up to TIME, such as 10m, while another process has locked the store [default: exit at once, with status 75].
     #[arg(long, value_name = "TIME", value_parser = duration)]

@@ -32,7 +32,7 @@ const CHOOSE: u32 = 6;
 const KNOWN: [&str; 3] = ["linear", "round-robin", "random"];
 
 /// Arguments of `trial`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(
     mut_arg("ranks", |ranks| ranks.help("Number of ranks of placements by name [default: that of the first mapping, or one for every slot]")),
     after_help = "\
@@ -76,9 +76,10 @@ pub(crate) struct Arguments {
 }
 
 /// How runs of a program are started, timed and judged.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct MeasurementArguments {
-    /// Launcher of the program's MPI: open-mpi-4, open-mpi-5, open-mpi-hosts, mpich, intel-mpi, slurm, cray-slurm or cray-pals.
+    /// Launcher of the program's MPI: open-mpi-4, open-mpi-5, open-mpi-hosts, mpich, intel-mpi, slurm, cray-slurm, cray-pals, or
+    /// reorder, reorder-mpich, reorder-slurm, which need no launch file.
     #[arg(long, value_name = "NAME", default_value = "open-mpi-4", value_parser = launch)]
     pub(super) launch: Launch,
     /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.

@@ -26,7 +26,7 @@ use super::run::Request;
 use super::written::{self, PipelineFile};
 use crate::engine::time_of_experiments;
 pub(crate) use arguments::Arguments;
-use file::{CHOOSE, RECORDED_HOSTS, TuneFile, runs_time};
+use file::{CHECK, CHOOSE, RECORDED_HOSTS, TuneFile, runs_time};
 use kept::Kept;
 use launcher::check_cores;
 use machine::{Machine, is_to_measure, machine, nothing_to_place, objectives};
@@ -110,6 +110,15 @@ fn tune(
     let is_bounded = tune.is_default_known && is_whole && tune.is_predictable && !shares && !arguments.force;
     let worth = is_bounded.then_some(arguments.worth);
     let exit = file.run(&Request { end: end.map(|end| end.at), worth, no_report: false }, output)?;
+    if exit == Exit::Failed
+        && let Some(launch) = arguments.measurement.launch.reordered()
+        && file.has_failed(CHECK)?
+    {
+        output.line("the launcher does not start ranks where its launch file has them: `hopmap reorder` renumbers them instead");
+        let mut again = arguments.clone();
+        again.measurement.launch = launch;
+        return self::tune(&again, allocation, None, prepare, (out, end), output);
+    }
     let trials = file.newest_or_partial::<Trials>("trial")?;
     let is_partial = trials.as_ref().is_some_and(|(_, is_partial)| *is_partial);
     conclude(arguments, &file, (&tune, is_bounded), trials.map(|(trials, _)| trials), output)?;

@@ -12,7 +12,7 @@ use miette::{Diagnostic, Report};
 use super::open::{PipelineArguments, StoreArguments, working_directory};
 use super::output::{Output, Result};
 use super::run;
-use crate::engine::{self, OutputRecord, PipelineId, Store, Writer};
+use crate::engine::{self, OutputRecord, PipelineId, RunSummary, State, Store, Writer};
 use crate::pipeline::Pipeline;
 use crate::pipeline_text::PipelineText;
 use crate::source::Source;
@@ -141,6 +141,15 @@ impl<'a> PipelineFile<'a> {
         Ok(record.map(|record| (store.artifact(&record.digest), record, is_partial)))
     }
 
+    /// Whether a cell of a stage failed in the last run.
+    pub(crate) fn has_failed(&self, stage: &str) -> Result<bool> {
+        let (pipeline, store) = self.open()?;
+        let failed = engine::state_name(State::Failed);
+        let run = last_run(&pipeline, &store)?;
+        Ok(run
+            .is_some_and(|run| run.stages.iter().any(|event| event.stage == stage && event.state == failed)))
+    }
+
     /// An artifact in its store, by its digest.
     pub(crate) fn artifact<A: Codec>(&self, digest: &str) -> Result<A> {
         let (_, store) = self.open()?;
@@ -150,9 +159,12 @@ impl<'a> PipelineFile<'a> {
 
 /// The key of a cell in the last run of its pipeline.
 fn key_of_last_run(pipeline: &Pipeline, store: &Store, cell: &str) -> Result<Option<String>> {
+    let last = last_run(pipeline, store)?;
+    let event = last.and_then(|run| run.stages.into_iter().rev().find(|event| event.cell == cell));
+    Ok(event.and_then(|event| event.key))
+}
+
+fn last_run(pipeline: &Pipeline, store: &Store) -> Result<Option<RunSummary>> {
     let id = PipelineId::of(pipeline, store.root());
-    let runs = engine::read_runs(store)?;
-    let last = runs.iter().rev().find(|run| run.is_of(&id));
-    let event = last.and_then(|run| run.stages.iter().rev().find(|event| event.cell == cell));
-    Ok(event.and_then(|event| event.key.clone()))
+    Ok(engine::read_runs(store)?.into_iter().rev().find(|run| run.is_of(&id)))
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// The word of a command that starts ranks with `hopmap reorder`.
+const HOPMAP_WORD: &str = "hopmap";
 /// Placeholder for the launch file.
 const FILE_WORD: &str = "{file}";
 /// Placeholder for the program and its arguments.
@@ -36,7 +38,11 @@ impl CommandWords {
                 None => break word,
             }
         };
-        let options: Vec<String> = words.collect();
+        // This hopmap, whatever others `PATH` has.
+        let own = std::env::current_exe().map(|own| own.to_string_lossy().into_owned());
+        let own = own.unwrap_or_else(|_| HOPMAP_WORD.to_owned());
+        let options: Vec<String> =
+            words.map(|word| if word == HOPMAP_WORD { own.clone() } else { word }).collect();
         options.iter().any(|word| word == PROGRAM_WORD).then_some(Self { variables, launcher, options })
     }
 }

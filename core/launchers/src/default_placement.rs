@@ -1,5 +1,7 @@
 //! Launchers without a launch file: ranks on the hosts of a job or on named ones, in the order that the launcher chooses.
 
+use hopmap_mpi_environment::Implementation;
+
 use crate::launch::Launch;
 
 /// Options that start ranks under the default placement of a launcher on hosts with as many slots each; `hosts` are those of the job if
@@ -13,8 +15,8 @@ pub fn default_options(launch: Launch, ranks: u32, hosts: &[(String, u32)]) -> O
     let all =
         |placement: &[&str]| ["-n", &ranks].iter().chain(placement).map(|&word| word.to_owned()).collect();
     let Some((_, slots)) = hosts.first() else { return Some(all(&[])) };
-    let takes_each =
-        matches!(launch, Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts | Launch::Mpich);
+    let takes_each = launch.implementation() == Implementation::OpenMpi
+        || matches!(launch, Launch::Mpich | Launch::ReorderMpich);
     if !takes_each && hosts.iter().any(|(_, other)| other != slots) {
         return None;
     }
@@ -23,10 +25,12 @@ pub fn default_options(launch: Launch, ranks: u32, hosts: &[(String, u32)]) -> O
     let with_slots = listed(|(host, slots)| format!("{host}:{slots}"));
     let (count, slots) = (hosts.len().to_string(), slots.to_string());
     Some(match launch {
-        Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts => all(&["--host", &with_slots]),
-        Launch::Mpich => all(&["-launcher", "ssh", "-hosts", &with_slots]),
+        Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts | Launch::Reorder => {
+            all(&["--host", &with_slots])
+        }
+        Launch::Mpich | Launch::ReorderMpich => all(&["-launcher", "ssh", "-hosts", &with_slots]),
         Launch::IntelMpi => all(&["-bootstrap", "ssh", "-hosts", &names, "-ppn", &slots]),
-        Launch::Slurm | Launch::CraySlurm => {
+        Launch::Slurm | Launch::CraySlurm | Launch::ReorderSlurm => {
             all(&["-w", &names, "-N", &count, &format!("--ntasks-per-node={slots}")])
         }
         Launch::CrayPals => all(&["--ppn", &slots, "--hosts", &names]),

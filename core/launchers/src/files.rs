@@ -7,11 +7,14 @@ use std::fmt::Write;
 use hopmap_formats::host_list::{HOST_NAMES, is_host_name};
 use hopmap_model::{HostSlots, LaunchFile, Mapping, Placement};
 
+use crate::default_placement::default_options;
 use crate::error::LaunchError;
 use crate::launch::Launch;
 
 /// Name of the file of HPE Cray MPICH.
 pub const CRAY_FILE: &str = "MPICH_RANK_ORDER";
+/// Name of the file of `hopmap reorder`.
+pub const REORDER_FILE: &str = "rank-order";
 
 /// The file that a launcher reads, and the command; one that binds starts every rank on its core, where the launcher can do so.
 ///
@@ -38,6 +41,7 @@ pub fn launch_file(
         Launch::Slurm => slurm_hostfile(mapping, digest, binds),
         Launch::CraySlurm => cray_rank_order(mapping, digest),
         Launch::CrayPals => pals_rank_order(mapping, digest),
+        Launch::Reorder | Launch::ReorderMpich | Launch::ReorderSlurm => reordered(mapping, digest, launch),
     }
 }
 
@@ -137,6 +141,32 @@ fn intel_machinefile(mapping: &Mapping, digest: &str, binds: bool) -> Result<Lau
         text: host_counts(digest, &hosts),
         command: format!("mpiexec.hydra {options} {cores} -n {} {{program}}", hosts.len()),
     })
+}
+
+/// Host and core of each rank, for `hopmap reorder`, and a command that starts as many processes on each host.
+fn reordered(mapping: &Mapping, digest: &str, launch: Launch) -> Result<LaunchFile, LaunchError> {
+    let hosts = hosts_of_ranks(mapping)?;
+    let mut text = heading(digest);
+    for (rank, (host, placement)) in hosts.iter().zip(&mapping.ranks).enumerate() {
+        let core = placement.core.map_or_else(String::new, |core| format!(" {core}"));
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{rank} {host}{core}");
+    }
+    let ranks =
+        ranks_of_hosts(mapping).into_iter().zip(&mapping.hosts).filter(|(ranks, _)| !ranks.is_empty());
+    let counts: Vec<(String, u32)> =
+        ranks.map(|(ranks, host)| (host.host.clone(), ranks.len() as u32)).collect();
+    let options = default_options(launch, mapping.ranks.len() as u32, &counts).ok_or_else(|| {
+        let problem =
+            "the mapping has different numbers of ranks on its hosts, for which this launcher has no option";
+        LaunchError::new(
+            problem,
+            "use all slots of every host, or start the ranks by hand with hopmap reorder",
+        )
+    })?;
+    let command =
+        format!("{} {} hopmap reorder --mapping {{file}} {{program}}", launch.program(), options.join(" "));
+    Ok(LaunchFile { name: REORDER_FILE.into(), text, command })
 }
 
 fn host_counts(digest: &str, hosts: &[&str]) -> String {

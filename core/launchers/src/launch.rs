@@ -28,6 +28,12 @@ pub enum Launch {
     CraySlurm,
     /// `mpiexec` of HPE PALS with a rank order of HPE Cray MPICH.
     CrayPals,
+    /// `mpirun` of Open MPI, whose ranks `hopmap reorder` renumbers: no launch file has to be obeyed.
+    Reorder,
+    /// `mpiexec.hydra` of MPICH with `hopmap reorder`.
+    ReorderMpich,
+    /// `srun` with `hopmap reorder`.
+    ReorderSlurm,
 }
 
 impl Launch {
@@ -35,9 +41,9 @@ impl Launch {
     #[must_use]
     pub fn program(self) -> &'static str {
         match self {
-            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts => "mpirun",
-            Self::Mpich | Self::IntelMpi => "mpiexec.hydra",
-            Self::Slurm | Self::CraySlurm => "srun",
+            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts | Self::Reorder => "mpirun",
+            Self::Mpich | Self::IntelMpi | Self::ReorderMpich => "mpiexec.hydra",
+            Self::Slurm | Self::CraySlurm | Self::ReorderSlurm => "srun",
             Self::CrayPals => "mpiexec",
         }
     }
@@ -46,15 +52,33 @@ impl Launch {
     #[must_use]
     pub fn implementation(self) -> Implementation {
         match self {
-            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts => Implementation::OpenMpi,
-            Self::Mpich | Self::CrayPals => Implementation::Mpich,
+            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts | Self::Reorder => Implementation::OpenMpi,
+            Self::Mpich | Self::CrayPals | Self::ReorderMpich => Implementation::Mpich,
             Self::IntelMpi => Implementation::IntelMpi,
-            Self::Slurm | Self::CraySlurm => Implementation::Slurm,
+            Self::Slurm | Self::CraySlurm | Self::ReorderSlurm => Implementation::Slurm,
         }
     }
     /// Whether the file always names cores; that of any other launcher only decides the hosts of the ranks.
     #[must_use]
     pub fn chooses_cores(self) -> bool {
         matches!(self, Self::OpenMpi4 | Self::OpenMpi5 | Self::CraySlurm | Self::CrayPals)
+            || self.is_reordered()
+    }
+
+    /// The same launcher with `hopmap reorder`; none if it is not tried.
+    #[must_use]
+    pub fn reordered(self) -> Option<Self> {
+        match self {
+            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts => Some(Self::Reorder),
+            Self::Mpich => Some(Self::ReorderMpich),
+            Self::Slurm => Some(Self::ReorderSlurm),
+            _ => None,
+        }
+    }
+
+    /// Whether `hopmap reorder` renumbers the ranks, so that the launcher starts them under its default placement.
+    #[must_use]
+    pub fn is_reordered(self) -> bool {
+        matches!(self, Self::Reorder | Self::ReorderMpich | Self::ReorderSlurm)
     }
 }

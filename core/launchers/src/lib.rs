@@ -12,6 +12,8 @@ mod torch;
 pub use command::{COMMAND_OF_FILE, CommandWords, PROGRAM_WORD, shell_word, start_command, with_variables};
 pub use default_placement::default_options;
 pub use error::LaunchError;
-pub use files::{CRAY_FILE, heading, hosts_of_ranks, launch_file, runs, same_short_name, short_name};
+pub use files::{
+    CRAY_FILE, REORDER_FILE, heading, hosts_of_ranks, launch_file, runs, same_short_name, short_name,
+};
 pub use launch::Launch;
 pub use torch::{TorchStart, torch_file};

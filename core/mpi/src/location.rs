@@ -34,6 +34,12 @@ impl Location {
         Self { rank, host: host_name(), cores, of }
     }
 
+    /// Host and cores, as in its text form.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{}, cores {} of {}", self.host, list(&self.cores), self.of)
+    }
+
     /// The location in a line of a launcher's output, which may have a prefix such as `[1,3]<stdout>:`.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
@@ -56,7 +62,7 @@ impl fmt::Display for Location {
             Some(rank) => write!(f, "rank {rank}")?,
             None => f.write_str("no rank")?,
         }
-        write!(f, " on {}, cores {} of {}", self.host, list(&self.cores), self.of)
+        write!(f, " on {}", self.place())
     }
 }
 

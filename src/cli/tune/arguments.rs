@@ -12,7 +12,7 @@ use crate::cli::run::{gain, some_time};
 use crate::cli::trial::MeasurementArguments;
 
 /// Arguments of `tune`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 The program is recorded once under the default placement of its launcher. Everything is in the folder --out: the recording, the \
 measured machine, the pipeline file tune.toml, and the launch file. The next call goes on where this one ended.

@@ -2,7 +2,7 @@
 
 use hopmap_artifact::Folder;
 use hopmap_formats::host_list;
-use hopmap_launchers::Launch;
+use hopmap_mpi_environment::Implementation;
 use hopmap_recording::Recording;
 
 use super::arguments::Arguments;
@@ -17,6 +17,8 @@ use crate::pipeline_text::{PipelineText, StageText, Value, path_text, reference}
 /// The measured machine, and the hosts of the recorded ranks, in the folder of the results.
 pub(super) const MACHINE: &str = "machine";
 pub(super) const RECORDED_HOSTS: &str = "default.hosts";
+/// The stage that compares where ranks run with their mapping.
+pub(super) const CHECK: &str = "check";
 /// Blocks in which all candidates run, before the best goes on alone.
 pub(super) const CHOOSE: u32 = 3;
 /// A run is stopped after this multiple of the recorded time and the time of a launcher to start: some launchers wait forever for ranks that
@@ -144,8 +146,8 @@ impl<'a> TuneFile<'a> {
 
     fn parameters(&self) -> Vec<(&'static str, Value, &'static str)> {
         let measurement = &self.arguments.measurement;
-        let rules = match measurement.launch {
-            Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts => "open-mpi",
+        let rules = match measurement.launch.implementation() {
+            Implementation::OpenMpi => "open-mpi",
             _ => "mpich",
         };
         let mut parameters = vec![
@@ -248,7 +250,7 @@ impl<'a> TuneFile<'a> {
             .need("mapping", "placed")
             .each("placed")
             .given("--launch", "launch", Some(reference("params.launch")));
-        let check = StageText::new("check", "launch/check")
+        let check = StageText::new(CHECK, "launch/check")
             .need("mapping", "placed")
             .need("launch", "files")
             .each("placed")

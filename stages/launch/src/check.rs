@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use hopmap_formats::rank_file::{self, Cores};
 use hopmap_launchers::{
-    COMMAND_OF_FILE, CRAY_FILE, CommandWords, PROGRAM_WORD, heading, hosts_of_ranks, short_name,
-    start_command, with_variables,
+    COMMAND_OF_FILE, CRAY_FILE, CommandWords, PROGRAM_WORD, REORDER_FILE, heading, hosts_of_ranks,
+    short_name, start_command, with_variables,
 };
 use hopmap_model::{
     Context, Error, InputPath, Inputs, LaunchFile, Mapping, Metrics, OutOfRange, Outcome, Outputs, Placement,
@@ -271,6 +271,9 @@ fn command(params: &CheckParams, file: &LaunchFile, path: &Path) -> Result<Comma
 /// This hopmap, or the program beside it that has the ranks of MPI.
 fn own_program(file: &LaunchFile) -> Result<Vec<String>, CheckError> {
     let own = std::env::current_exe().map_err(|source| CheckError::File { path: "hopmap".into(), source })?;
+    if file.name == REORDER_FILE {
+        return Ok(vec!["--where".to_owned()]);
+    }
     if file.name != CRAY_FILE {
         // `torchrun` starts scripts of Python by default.
         let option = ranks_of_torchrun(&file.command).map(|_| "--no-python".to_owned());

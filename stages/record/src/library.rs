@@ -35,6 +35,25 @@ pub fn reordering_sources() -> Sources<'static> {
     Sources { name: "reorder", suffix: ".so", title, hash: Sources::hash_of(&texts), build }
 }
 
+/// What the program that stands for others behind `hopmap reorder --where` is made of.
+#[must_use]
+pub fn where_sources() -> Sources<'static> {
+    const TEXT: &str = include_str!("where.c");
+    let build = &|compiler: &Compiler, folder: &Path| {
+        let (from, to) = (folder.join("where.c"), folder.join("where"));
+        fs::write(&from, TEXT).map_err(CompilerError::io("write", &from))?;
+        compiler.output(&["-w", &from.to_string_lossy(), "-o", &to.to_string_lossy()])?;
+        Ok(to)
+    };
+    Sources {
+        name: "where",
+        suffix: "",
+        title: "a program that shows its rank",
+        hash: Sources::hash_of(&[TEXT]),
+        build,
+    }
+}
+
 /// Compiles what `source` writes for the preprocessed header of the MPI.
 fn build(compiler: &Compiler, folder: &Path, source: fn(&str) -> String) -> Result<PathBuf, CompilerError> {
     let path = |name: &str| folder.join(name);

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Seek, Write};
-use std::os::fd::IntoRawFd;
+use std::os::fd::{IntoRawFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 
@@ -10,14 +10,14 @@ use clap::Args;
 use hopmap_command::{Answer, Command, Exit, Failure, shown};
 use hopmap_model::Context;
 use hopmap_mpi_environment::{
-    Cache, Compiled, Compiler, Identity, Implementation, LauncherKind, Location, Mpi, PRELOAD, Rank,
+    Cache, Compiled, Compiler, Identity, Implementation, LauncherKind, Location, Mpi, PRELOAD, Rank, Sources,
     before_programs, host_name, preload, program_in,
 };
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::error::{RecordError, ReorderError};
 use crate::launch::run_launcher;
-use crate::library::reordering_sources;
+use crate::library::{reordering_sources, where_sources};
 use crate::order::Order;
 use crate::program::Program;
 
@@ -60,8 +60,11 @@ pub struct ReorderCommand {
     /// Keep the built library in this folder, which must belong to you alone.
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
+    /// Show where each rank would run, instead of the program: the lines of `hopmap where`, with the new ranks.
+    #[arg(long = "where")]
+    shows: bool,
     /// The launcher or, inside, the program; with its arguments.
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(required_unless_present = "shows", trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
@@ -69,13 +72,14 @@ impl Command for ReorderCommand {
     const NAME: &'static str = "reorder";
 
     fn run(&self, cx: &Context<'_>, _: &mut (dyn Write + Send)) -> Result<Answer, Failure> {
-        let launcher = LauncherKind::of(&self.command[0]).filter(|_| !self.inside);
+        let first = self.command.first().map(String::as_str).unwrap_or_default();
+        let launcher = LauncherKind::of(first).filter(|_| !self.inside);
         match (launcher, Rank::of_mpi_process()) {
             (None, rank) if self.inside || rank.is_some() => Ok(self.inside(cx, rank)?),
             (Some(LauncherKind::Ranks | LauncherKind::Step), _) => self.outside(cx),
             _ => Err(match Rank::of_step_without_pmi().and_then(|rank| rank.size) {
                 Some(tasks) if tasks > 1 => RecordError::NoPmi { tasks }.into(),
-                _ => ReorderError::NoLauncher { program: self.command[0].clone() }.into(),
+                _ => ReorderError::NoLauncher { program: first.to_owned() }.into(),
             }),
         }
     }
@@ -84,7 +88,7 @@ impl Command for ReorderCommand {
 impl ReorderCommand {
     /// Executes the program in place of this process; returns only an error.
     fn inside(&self, cx: &Context<'_>, rank: Option<Rank>) -> Result<Answer, ReorderError> {
-        let program = Program::find(&self.command[0]);
+        let program = self.command.first().filter(|_| !self.shows).and_then(|word| Program::find(word));
         let starter = Implementation::of_this_process();
         let linked = program.as_ref().and_then(Program::abi);
         if let Some((launcher, linked)) = starter.zip(linked)
@@ -96,39 +100,55 @@ impl ReorderCommand {
             program.check()?;
         }
         let abi = linked.or_else(|| starter.and_then(Implementation::abi));
-        let library = self.library(cx, None, Mpi { implementation: None, abi })?;
+        let mpi = Mpi { implementation: None, abi };
+        let library = self.compiled(cx, &reordering_sources(), None, mpi)?;
         let location = Location::of_this_process();
         let first = location.cores.first().copied().unwrap_or_default();
-        let mut command = std::process::Command::new(&self.command[0]);
-        let existing = std::env::var(PRELOAD).ok();
+        let mut command = match self.shows {
+            false => std::process::Command::new(&self.command[0]),
+            true => {
+                let program = self.compiled(cx, &where_sources(), None, mpi)?;
+                let file = self.inherited(&program.contents)?;
+                std::process::Command::new(format!("/proc/self/fd/{file}"))
+            }
+        };
+        // Behind others, such as the recorder, which see the new ranks through this library.
+        let libraries = match std::env::var(PRELOAD).ok().filter(|existing| !existing.is_empty()) {
+            Some(existing) => preload(&existing, Some(&library.path.to_string_lossy())),
+            None => library.path.to_string_lossy().into_owned(),
+        };
+        match self.shows {
+            false => command.args(&self.command[1..]),
+            true => command.arg(location.place()),
+        };
         command
-            .args(&self.command[1..])
-            .env(PRELOAD, preload(&library.path.to_string_lossy(), existing.as_deref()))
+            .env(PRELOAD, libraries)
             .env(HOST, &location.host)
             .env(CORES, format!("{first} {}", location.cores.len()));
         // Process 0 alone computes the order; who is not numbered may be it.
         if rank.is_none_or(|rank| rank.rank == 0) {
-            command.env(FILE, self.inherited()?);
+            let text = Order::read(&self.mapping)?.text();
+            command.env(FILE, self.inherited(text.as_bytes())?.to_string());
         }
         if self.pin_rank.is_some() {
             command.env(PIN, "0");
         }
         let source = command.exec();
-        Err(RecordError::Start { program: self.command[0].clone(), host: host_name(), source }.into())
+        let program = command.get_program().to_string_lossy().into_owned();
+        Err(RecordError::Start { program, host: host_name(), source }.into())
     }
 
-    /// The mapping as a file without a name, which the program inherits: its descriptor.
-    fn inherited(&self) -> Result<String, ReorderError> {
-        let text = Order::read(&self.mapping)?.text();
+    /// A file without a name, which the program inherits: its descriptor.
+    fn inherited(&self, contents: &[u8]) -> Result<RawFd, ReorderError> {
         let error = RecordError::io("write", &self.mapping);
         let written = memfd_create("hopmap-reorder", MemfdFlags::empty()).map_err(std::io::Error::from);
         let written = written.and_then(|file| {
             let mut file = File::from(file);
-            file.write_all(text.as_bytes())?;
+            file.write_all(contents)?;
             file.rewind()?;
             Ok(file)
         });
-        Ok(written.map_err(error)?.into_raw_fd().to_string())
+        Ok(written.map_err(error)?.into_raw_fd())
     }
 
     /// Starts the launcher with this command before each of its programs.
@@ -155,7 +175,11 @@ impl ReorderCommand {
         }
         let implementation = Some(launcher.implementation).filter(|starter| starter.abi().is_some());
         // Built here, so that no rank compiles.
-        self.library(cx, Some(&launcher), Mpi { implementation, abi: linked })?;
+        let mpi = Mpi { implementation, abi: linked };
+        self.compiled(cx, &reordering_sources(), Some(&launcher), mpi)?;
+        if self.shows {
+            self.compiled(cx, &where_sources(), Some(&launcher), mpi)?;
+        }
         cx.log(format!("{} ranks, renumbered when MPI begins", order.ranks()));
         let mut command = std::process::Command::new(&self.command[0]);
         command.args(before_programs(&self.command[1..], &self.own_words()?));
@@ -188,18 +212,20 @@ impl ReorderCommand {
         ] {
             words.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
         }
+        words.extend(self.shows.then(|| "--where".to_owned()));
         Ok(words)
     }
 
-    fn library(
+    fn compiled(
         &self,
         cx: &Context<'_>,
+        sources: &Sources<'_>,
         launcher: Option<&Identity>,
         mpi: Mpi,
     ) -> Result<Compiled, ReorderError> {
         let cache = Cache::open(self.cache.as_deref())?;
         let launcher = launcher.map(|launcher| (&*self.command[0], Some(launcher)));
         let (named, say) = (self.mpicc.as_deref(), |line| cx.log(line));
-        Ok(Compiler::compile_for(&reordering_sources(), &cache, named, launcher, mpi, &say)?)
+        Ok(Compiler::compile_for(sources, &cache, named, launcher, mpi, &say)?)
     }
 }
