@@ -49,9 +49,12 @@ check-aarch64:
 	sh ci/aarch64.sh
 
 # The long loops: thousands of mutations of archives and of crashes, and, as root, packages in clean Debians (debootstrap, rpm, python3-venv).
+# Further MPIs, from the wheels of PyPI.
+MPIS = $(TARGET)/mpis
 soak:
 	$(call FORGET,debug)
-	HOPMAP_SOAK=1 CARGO="$(CARGO)" sh ci/test.sh --locked $(WORKSPACE) $(FLAGS)
+	sh ci/mpi.sh "$(MPIS)"
+	HOPMAP_SOAK=1 HOPMAP_MPIS="$(MPIS)" CARGO="$(CARGO)" sh ci/test.sh --locked $(WORKSPACE) $(FLAGS)
 
 bench: release
 	$(CARGO) bench --locked $(WORKSPACE) $(FLAGS)

@@ -13,7 +13,7 @@
 
 MPI_SYMBOL(MPI_Comm_rank) MPI_SYMBOL(MPI_Comm_size) MPI_SYMBOL(MPI_Comm_group) MPI_SYMBOL(MPI_Comm_create) MPI_SYMBOL(MPI_Comm_get_parent)
 MPI_SYMBOL(MPI_Comm_set_name) MPI_SYMBOL(MPI_Group_incl) MPI_SYMBOL(MPI_Group_free) MPI_SYMBOL(MPI_Isend) MPI_SYMBOL(MPI_Irecv) MPI_SYMBOL(MPI_Ibcast)
-MPI_SYMBOL(MPI_Test) MPI_SYMBOL(MPI_Testsome) MPI_SYMBOL(MPI_Abort) MPI_SYMBOL(MPI_Finalize) MPI_SYMBOL(MPI_Comm_get_attr)
+MPI_SYMBOL(MPI_Test) MPI_SYMBOL(MPI_Testsome) MPI_SYMBOL(MPI_Abort) MPI_SYMBOL(MPI_Finalize) MPI_SYMBOL(MPI_Comm_get_attr) MPI_SYMBOL(MPI_Get_library_version)
 #ifdef OPEN_MPI
 #define BYTE CONSTANT(MPI_Datatype, "ompi_mpi_byte")
 #define INT CONSTANT(MPI_Datatype, "ompi_mpi_int")
@@ -257,6 +257,26 @@ static struct place *gather(struct place own, double end)
     return all;
 }
 
+/* Another release may have procedures that the wrappers do not know: better no run than a wrong one. */
+static void expect_library(void)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+    PMPI(MPI_Get_library_version)(version, &length);
+    version[strcspn(version, "\n")] = 0;
+#if defined(OPEN_MPI)
+    const char *number = strstr(version, "Open MPI v");
+    if (number && atoi(number + strlen("Open MPI v")) == OMPI_MAJOR_VERSION) return;
+#elif defined(I_MPI_VERSION)
+    if (strstr(version, "Intel")) return;
+#else
+    const char *number = strstr(version, "MPICH Version:");
+    if (number && atoi(number + strlen("MPICH Version:")) == atoi(MPICH_VERSION)) return;
+#endif
+    snprintf(problem, sizeof problem, "the program uses %.80s, but the library is built for another MPI: name its compiler with --mpicc", version);
+    give_up(problem);
+}
+
 static void end_all(void)
 {
     PMPI(MPI_Finalize)();
@@ -269,6 +289,7 @@ COLD static void reorder(void)
     const char *host = getenv("HOPMAP_REORDER_HOST");
     MPI_Comm parent = NO_COMMUNICATOR;
     if (has_run++ || !host) return;
+    expect_library();
     PMPI(MPI_Comm_get_parent)(&parent);
     int rank = 0;
     PMPI(MPI_Comm_rank)(WORLD, &rank);

@@ -60,6 +60,9 @@ pub struct ReorderCommand {
     /// Keep the built library in this folder, which must belong to you alone.
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
+    /// The library, which the command before the launcher has built.
+    #[arg(long, hide = true, value_name = "FILE")]
+    library: Option<PathBuf>,
     /// Show where each rank would run, instead of the program: the lines of `hopmap where`, with the new ranks.
     #[arg(long = "where")]
     shows: bool,
@@ -101,7 +104,12 @@ impl ReorderCommand {
         }
         let abi = linked.or_else(|| starter.and_then(Implementation::abi));
         let mpi = Mpi { implementation: None, abi };
-        let library = self.compiled(cx, &reordering_sources(), None, mpi)?;
+        let library = match &self.library {
+            Some(library) => library.clone(),
+            None => self.compiled(cx, &reordering_sources(), None, mpi)?.path,
+        };
+        // The dynamic loader only warns of a library that it does not find.
+        std::fs::metadata(&library).map_err(RecordError::io("read", &library))?;
         let location = Location::of_this_process();
         let first = location.cores.first().copied().unwrap_or_default();
         let mut command = match self.shows {
@@ -114,8 +122,8 @@ impl ReorderCommand {
         };
         // Behind others, such as the recorder, which see the new ranks through this library.
         let libraries = match std::env::var(PRELOAD).ok().filter(|existing| !existing.is_empty()) {
-            Some(existing) => preload(&existing, Some(&library.path.to_string_lossy())),
-            None => library.path.to_string_lossy().into_owned(),
+            Some(existing) => preload(&existing, Some(&library.to_string_lossy())),
+            None => library.to_string_lossy().into_owned(),
         };
         match self.shows {
             false => command.args(&self.command[1..]),
@@ -176,13 +184,13 @@ impl ReorderCommand {
         let implementation = Some(launcher.implementation).filter(|starter| starter.abi().is_some());
         // Built here, so that no rank compiles.
         let mpi = Mpi { implementation, abi: linked };
-        self.compiled(cx, &reordering_sources(), Some(&launcher), mpi)?;
+        let library = self.compiled(cx, &reordering_sources(), Some(&launcher), mpi)?;
         if self.shows {
             self.compiled(cx, &where_sources(), Some(&launcher), mpi)?;
         }
         cx.log(format!("{} ranks, renumbered when MPI begins", order.ranks()));
         let mut command = std::process::Command::new(&self.command[0]);
-        command.args(before_programs(&self.command[1..], &self.own_words()?));
+        command.args(before_programs(&self.command[1..], &self.own_words(&library.path)?));
         let status = run_launcher(command, cx).map_err(|source| {
             let program = self.command[0].clone();
             ReorderError::from(RecordError::Start { program, host: host_name(), source })
@@ -196,7 +204,7 @@ impl ReorderCommand {
     }
 
     /// This command as it stands before a program.
-    fn own_words(&self) -> Result<Vec<String>, ReorderError> {
+    fn own_words(&self, library: &Path) -> Result<Vec<String>, ReorderError> {
         let absolute = |path: &Path| {
             std::path::absolute(path)
                 .map(|path| path.to_string_lossy().into_owned())
@@ -208,6 +216,7 @@ impl ReorderCommand {
         for (option, value) in [
             ("--pin-rank", self.pin_rank.map(|rank| rank.to_string())),
             ("--mpicc", self.mpicc.clone()),
+            ("--library", Some(library.to_string_lossy().into_owned())),
             ("--cache", self.cache.as_deref().map(absolute).transpose()?),
         ] {
             words.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
