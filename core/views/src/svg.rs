@@ -240,7 +240,8 @@ pub(crate) const RAMP: usize = 12;
 pub(crate) const KINDS: usize = 7;
 
 /// The style sheet of every view. All rules are confined to `svg.hopmap`, and equal in every view of a page. Colours are
-/// plain values: rsvg-convert, `CairoSVG` and other renderers know neither variables nor media queries, and take the light ones.
+/// plain values: rsvg-convert, `CairoSVG` and other renderers know neither variables nor media queries, and take the light ones, and
+/// the size of the picture: `CairoSVG` draws nothing where the height is `auto`.
 pub(crate) fn style() -> String {
     // Text, secondary text, thin lines, boxes: those of the pages.
     const LIGHT: [&str; 4] = ["#1c1e21", "#62676e", "#d9d9d4", "#f3f3f0"];
@@ -262,13 +263,14 @@ pub(crate) fn style() -> String {
         ["#56b4e9", "#ff8c42", "#2fc49a", "#e39bc2", "#f0b429", "#3a8fd0", "#a0a0a0"];
     let (light, dark) = (colours(LIGHT, &RAMP_LIGHT, &KINDS_LIGHT), colours(DARK, &RAMP_DARK, &KINDS_DARK));
     format!(
-        "svg.hopmap{{color-scheme:light dark;max-width:100%;height:auto;\
+        "svg.hopmap{{color-scheme:light dark;\
          font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",Arial,sans-serif;font-size:12px}}\
          .hopmap text{{font-variant-numeric:tabular-nums}}.hopmap .t{{font-size:15px;font-weight:600}}\
          .hopmap .n{{font-size:11px}}.hopmap .w{{font-weight:600}}\
          .hopmap .m{{text-anchor:middle}}.hopmap .e{{text-anchor:end}}.hopmap .l,.hopmap .a,.hopmap .i{{fill:none}}\
          .hopmap .c{{fill:none;shape-rendering:crispEdges;stroke-width:1}}.hopmap .g{{fill:none;stroke-width:2;\
-         stroke-linejoin:round;stroke-linecap:round}}{light}@media(prefers-color-scheme:dark){{{dark}}}"
+         stroke-linejoin:round;stroke-linecap:round}}{light}\
+         @media all{{svg.hopmap{{max-width:100%;height:auto}}}}@media(prefers-color-scheme:dark){{{dark}}}"
     )
 }
 
