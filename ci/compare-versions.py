@@ -4,8 +4,7 @@
     ci/compare-versions.py OLD NEW [PIPELINE [NAME=VALUE ...]]... [--old-checkout DIR]
 
 OLD and NEW are binaries. Each runs the pipelines of its own checkout (NEW: this one), so that OLD need not know new
-names. Names of cells, ports, columns and metrics that differ must be in `docs/renames.md`. Results that depend on a time
-limit are left out. Needs pyarrow.
+names of parameters. Results that depend on a time limit are left out. Needs pyarrow.
 """
 
 import argparse
@@ -20,16 +19,6 @@ import pyarrow.parquet as parquet
 
 ROOT = Path(__file__).resolve().parent.parent
 PIPELINES = ["adca", "demo", "figure-3 ranks=[16] shapes=[\"tree:2x2x4\"]", "graph2sch", "route", "schedule", "full"]
-
-
-def renames():
-    """New names of metrics and of columns by table, from the tables of docs/renames.md: `metric` or `KIND.TABLE` and the old name give the new one."""
-    page, names = ROOT / "docs" / "renames.md", {}
-    for line in page.read_text().splitlines():
-        cells = [cell.strip(" `") for cell in line.strip("|").split("|")]
-        if cells[0] in ("metric", "column"):
-            names["metric" if cells[0] == "metric" else cells[1], cells[2]] = cells[3]
-    return names
 
 
 def run(binary, checkout, pipeline, store):
@@ -58,16 +47,12 @@ def cells(store):
     return found
 
 
-def contents(folder, names):
+def contents(folder):
     artifact = json.loads((folder / "artifact.json").read_text())
-    renamed = lambda table: {names.get(("metric", key), key): value for key, value in table.items()}
-    yield "metrics", renamed(artifact.get("metrics", {}))
-    yield "files", artifact.get("files", {})
-    yield "attributes", renamed(artifact.get("attributes", {}))
+    for part in ("metrics", "files", "attributes"):
+        yield part, artifact.get(part, {})
     for table in artifact.get("tables", {}):
-        read = parquet.read_table(folder / f"{table}.parquet")
-        place = f"{artifact['kind']}.{table}"
-        yield f"table {table}", {names.get((place, name), name): read[name].to_pylist() for name in read.column_names}
+        yield f"table {table}", parquet.read_table(folder / f"{table}.parquet").to_pydict()
 
 
 def main():
@@ -75,7 +60,7 @@ def main():
     parser.add_argument("old"), parser.add_argument("new"), parser.add_argument("pipelines", nargs="*")
     parser.add_argument("--old-checkout", default=str(ROOT))
     given = parser.parse_args()
-    names, differences, compared = renames(), [], 0
+    differences, compared = [], 0
     for pipeline in given.pipelines or PIPELINES:
         with tempfile.TemporaryDirectory() as folder:
             old, new = Path(folder) / "old", Path(folder) / "new"
@@ -87,7 +72,7 @@ def main():
                     differences.append(f"{pipeline}: {key} is only in the {'new' if key in after else 'old'} version")
                     continue
                 compared += 1
-                was, now = dict(contents(before[key], names)), dict(contents(after[key], {}))
+                was, now = dict(contents(before[key])), dict(contents(after[key]))
                 parts = [part for part in was.keys() | now.keys() if was.get(part) != now.get(part)]
                 differences += [f"{pipeline}: {key}: {part}" for part in sorted(parts)]
     print("\n".join(differences))

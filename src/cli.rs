@@ -311,21 +311,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_keep_their_old_spellings() {
-        for line in [
-            "exec map/linear --with seed=1 --out m",
-            "gc --keep 1d --runs 3",
-            "accept m --to accepted.json",
-            "topology refresh --publish d --check --keep 3 --keep-days 9",
-            "agent --seconds 60",
-            "checkpoint prune store --wait 600",
-        ] {
-            let words = std::iter::once("hopmap").chain(line.split(' ')).map(OsString::from);
-            assert!(Cli::try_parse_from(words).is_ok(), "{line}");
-        }
-    }
-
-    #[test]
     fn the_definition_of_all_commands_is_consistent() {
         Cli::command().debug_assert();
     }

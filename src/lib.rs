@@ -19,7 +19,6 @@ pub mod query;
 pub mod ranks;
 pub mod refresh;
 pub mod registry;
-pub mod renames;
 pub mod report;
 pub mod selector;
 pub mod source;

@@ -48,7 +48,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value as Json;
 
 use crate::registry::{Configured, StageEntry};
-use crate::renames;
 use crate::source::{Entry, Node, NodeValue, Problem, Problems, Sink, Source, Table};
 use cells::{ArtifactReference, Settings, launcher};
 pub use cells::{Cell, Launcher, Need, Origin, Pipeline, Save};
@@ -157,8 +156,7 @@ impl Pipeline {
         let gates = gates(&file.gates, &cells, &blocks, &scope, source.text());
         let name = file.name.unwrap_or_else(|| source.stem());
         let File { description, batch, save_on_failure, .. } = file;
-        let warnings = loose.into_iter().flat_map(|cell| cell.warnings).chain(unchecked);
-        let warnings = source.tie(warnings.collect()).0;
+        let warnings = source.tie(unchecked.into_iter().collect()).0;
         let mut pipeline = Self {
             name,
             description,
@@ -324,23 +322,20 @@ pub(crate) fn values(
     scope.resolve(&node_of(with.clone(), span.clone()), &SchemaView::new(&cell.entry.schema))
 }
 
-/// Reads the parameters of a stage outside a pipeline, from a text of its own; with warnings of deprecated names. `kind` is how the
-/// user named the stage.
+/// Reads the parameters of a stage outside a pipeline, from a text of its own.
 pub(crate) fn configure_alone(
-    kind: &str,
     entry: &'static StageEntry,
     source: &Source,
     folders: &Folders,
-) -> Result<(Box<dyn Configured>, Vec<Problem>), Problems> {
+) -> Result<Box<dyn Configured>, Problems> {
     let problems = Sink::default();
-    let mut with = Table::parse(source.text(), &problems);
-    let warnings = renames::renew(kind, &(0..0), &mut with);
+    let with = Table::parse(source.text(), &problems);
     let span = 0..source.text().len();
     let node = node_of(with.clone(), span.clone());
     let values = Scope::new(&[], folders, &problems).resolve(&node, &SchemaView::new(&entry.schema));
     let is_valid = problems.count() == 0;
     let configured = is_valid.then(|| configure_settings(entry, &with, values, &span, &problems)).flatten();
-    configured.map(|configured| (configured, warnings)).ok_or_else(|| source.tie(problems.take()))
+    configured.ok_or_else(|| source.tie(problems.take()))
 }
 
 /// The values of a command line as a text of TOML, so that messages can show where a fault is.
@@ -349,8 +344,7 @@ pub(crate) fn configure_alone(
 pub(crate) fn assignments(entry: &StageEntry, pairs: &[(String, String)]) -> String {
     let schema = SchemaView::new(&entry.schema);
     let line = |(key, value): &(String, String)| {
-        let name = renames::parameter(entry.kind, key).unwrap_or(key);
-        let wanted = name.split('.').fold(schema, |schema, part| schema.property(part));
+        let wanted = key.split('.').fold(schema, |schema, part| schema.property(part));
         format!("{key} = {}\n", as_toml(value, wanted.is_text()))
     };
     pairs.iter().map(line).collect()

@@ -310,8 +310,6 @@ pub(crate) struct Entry {
     pub(crate) key_span: Range<usize>,
     /// The value.
     pub(crate) node: Node,
-    /// The deprecated key that the file has for it.
-    pub(crate) old_key: Option<String>,
 }
 
 impl Table {
@@ -329,7 +327,6 @@ impl Table {
             key: AsRef::<str>::as_ref(key.get_ref() as &std::borrow::Cow<'_, str>).to_owned(),
             key_span: key.span(),
             node: Node::from_toml(value, problems),
-            old_key: None,
         };
         Self { entries: table.iter().map(entry).collect() }
     }

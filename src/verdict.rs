@@ -14,7 +14,6 @@ use serde::{Serialize, Serializer};
 
 use crate::gates::{Bound, Cells, Choice, Comparison, Expression, Function, Gate, Operator, Term};
 use crate::pipeline::Pipeline;
-use crate::renames;
 use crate::selector::Extreme;
 use crate::source::{Problem, Problems};
 pub use accepted::AcceptedMetrics;
@@ -160,7 +159,7 @@ impl Bench<'_, '_> {
 
     fn metric(&self, cell: usize, bound: &Bound, metric: &str) -> Value {
         let found = (self.metrics)(cell, bound.output).ok_or(Missing::Result(cell))?;
-        found.get(metric).or_else(|| found.get(renames::metric(metric))).copied().ok_or_else(|| {
+        found.get(metric).copied().ok_or_else(|| {
             let name = &self.pipeline.cells[cell].name;
             let problem = Problem::new(format!("`{name}` has no metric `{metric}`"), &bound.place);
             Missing::Metric(problem.suggest(metric, "its metrics", found.keys().map(String::as_str)))

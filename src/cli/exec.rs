@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(long = "in", value_name = "PORT=ARTIFACT")]
     inputs: Vec<String>,
     /// Set a parameter of the stage; the value is TOML, or else plain text.
-    #[arg(short = 'p', long = "param", alias = "with", value_name = "NAME=VALUE")]
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
     /// Write the artifact to this folder.
     #[arg(short, long, value_name = "DIR")]
@@ -91,10 +91,7 @@ pub(super) fn run(request: &Request<'_>, output: Output) -> Result {
     let source = Source::new("-p", assignments(entry, &request.parameters));
     let folders = Folders::new(&working, &working);
     let launcher = launcher(entry, request.launcher)?;
-    let (configured, warnings) = configure_alone(request.kind, entry, &source, &folders)?;
-    for warning in warnings {
-        output.note(format!("warning: {} ({})", warning.message, warning.help.unwrap_or_default()));
-    }
+    let configured = configure_alone(entry, &source, &folders)?;
     consent::ask_for_files(&configured.commands(), inputs.iter().map(|input| input.path.as_path()))?;
     let out = working.join(request.out);
     check_place(entry, &out)?;

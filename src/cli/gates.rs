@@ -151,7 +151,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
     /// File of the baseline, written or, with --check, read [default for a pipeline: NAME.accepted.json next to it].
-    #[arg(short, long, alias = "to", value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Record a note with the baseline.
     #[arg(long, value_name = "TEXT", conflicts_with = "check")]

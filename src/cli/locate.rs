@@ -434,10 +434,10 @@ pub(crate) struct GcArguments {
     #[arg(short = 'n', long)]
     dry_run: bool,
     /// Keep unused results that are younger than TIME, such as 30d.
-    #[arg(long, alias = "keep", value_name = "TIME", default_value = "0s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
     keep_for: Duration,
     /// Keep journals and logs of the newest COUNT runs.
-    #[arg(long, alias = "runs", value_name = "COUNT", default_value_t = 20)]
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
     keep_runs: usize,
     /// Also remove results that only pipelines with deleted files used.
     #[arg(long)]

@@ -14,7 +14,6 @@ use serde_json::{Map, Value as Json, json};
 
 use super::output::{Output, Result};
 use crate::registry::{self, STAGES, StageEntry};
-use crate::renames;
 
 /// Arguments of `stages`.
 #[derive(Debug, Args)]
@@ -34,7 +33,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 
 /// The stage of a kind, or an error that suggests one.
 pub(crate) fn find(kind: &str) -> Result<&'static StageEntry> {
-    registry::stage(renames::current_kind(kind)).ok_or_else(|| {
+    registry::stage(kind).ok_or_else(|| {
         let known: Vec<&str> = STAGES.iter().map(|entry| entry.kind).collect();
         let help = registry::left_out(kind).unwrap_or_else(|| match closest(kind, &known) {
             Some(meant) => format!("did you mean `{meant}`? `hopmap stages` lists all"),

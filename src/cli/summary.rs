@@ -226,7 +226,7 @@ fn measured(store: &Store, record: &OutputRecord) -> Option<String> {
     Some(first.join("; ") + &more)
 }
 
-/// Warns of a damaged log of the store, deprecated names, and other files with a pipeline of the same name, which is easily confused
+/// Warns of a damaged log of the store, tables that cannot be made, and other files with a pipeline of the same name, which is easily confused
 /// with this one.
 pub(crate) fn warn(pipeline: &Pipeline, store: &Store, output: Output) {
     let (count, log) = (store.damaged_lines(), store.root().join("state.log"));
@@ -273,7 +273,7 @@ fn needs_accepted(pipeline: &Pipeline, report: &RunReport) -> bool {
     pipeline.gates.iter().filter(fails).any(|gate| gate.formula.right.needs_accepted())
 }
 
-/// Warns of deprecated names in a pipeline file, and of tables that cannot be made.
+/// Warns of tables of a pipeline file that cannot be made.
 pub(super) fn warn_of_file(pipeline: &Pipeline, output: Output) {
     pipeline.warnings.iter().for_each(|warning| output.note(format!("warning: {}", warning.one_line())));
 }

@@ -17,7 +17,6 @@ use super::store::Store;
 use crate::input_files::SeenFile;
 use crate::pipeline::{Cell, Origin, Pipeline, Save, plain, show_bytes};
 use crate::registry::Configured;
-use crate::renames;
 use crate::selector::Extreme;
 use crate::source::{Problem, Problems};
 
@@ -216,7 +215,7 @@ impl<'a> Planner<'a> {
             }
             self.usable(cell)?;
             let metrics = &self.output(cell, output)?.metrics;
-            let Some(&value) = metrics.get(metric).or_else(|| metrics.get(renames::metric(metric))) else {
+            let Some(&value) = metrics.get(metric) else {
                 let names: Vec<&str> = metrics.keys().map(String::as_str).collect();
                 return Err(Box::new(Settled::failed(NoValue::Metric {
                     cell: self.pipeline.cells[cell].name.clone(),

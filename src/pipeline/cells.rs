@@ -34,7 +34,7 @@ pub struct Pipeline {
     pub batch: Batch,
     /// Whether copies for people are made also where a gate does not hold.
     pub save_on_failure: bool,
-    /// Deprecated names in it, and tables that cannot be made.
+    /// Tables that cannot be made.
     pub warnings: Vec<LocatedProblem>,
     pub(super) folders: Folders,
     pub(super) parameters: Vec<(String, Resolved)>,

@@ -19,7 +19,6 @@ use super::project::{default_in, give_your_own, is_embedded};
 use super::template::{Base, Reference, Resolved, SchemaView, Scope, Template};
 use super::{Source, glob};
 use crate::registry::{self, StageEntry};
-use crate::renames;
 use crate::selector::{Selector, show};
 use crate::source::{Entry, Node, NodeValue, Problem, Sink, Table};
 
@@ -32,8 +31,6 @@ pub(crate) struct LooseCell<'a> {
     pub(crate) matrix: Combination,
     pub(crate) entry: &'static StageEntry,
     pub(crate) with: Table,
-    /// Deprecated names that it is written with.
-    pub(crate) warnings: Vec<Problem>,
 }
 
 /// All cells of all stages.
@@ -55,35 +52,33 @@ fn cells_of<'a>(block: &'a StageBlock, sweep: &Sweep, scope: Scope<'_>) -> Vec<L
     let labels = labels(&sweep.cells.iter().map(pairs).collect::<Vec<_>>());
     for (matrix, label) in sweep.cells.iter().zip(labels) {
         let scope = scope.within(matrix);
-        let Some((entry, kind)) = kind_of(block, &scope) else {
+        let Some(entry) = stage_of(block, &scope) else {
             check_references(block, &scope);
             continue;
         };
-        let mut with = with_matrix(block, entry, &sweep.keys);
-        let warnings = renames::renew(&kind, &block.uses.span, &mut with);
+        let with = with_matrix(block, entry, &sweep.keys);
         let (id, name) = (cell_id(&block.name, matrix), cell_name(&block.name, &label));
-        cells.push(LooseCell { id, name, block, matrix: matrix.clone(), entry, with, warnings });
+        cells.push(LooseCell { id, name, block, matrix: matrix.clone(), entry, with });
     }
     cells
 }
 
-/// The stage of a cell, and its kind as the file names it, perhaps by a deprecated name.
-fn kind_of(block: &StageBlock, scope: &Scope<'_>) -> Option<(&'static StageEntry, String)> {
+/// The stage of a cell.
+fn stage_of(block: &StageBlock, scope: &Scope<'_>) -> Option<&'static StageEntry> {
     let text = block.uses.text()?;
     let before = scope.problems.count();
     let kind = show(&scope.resolve_text(&block.uses, text).value);
     if scope.problems.count() > before {
         return None;
     }
-    let Some(entry) = registry::stage(renames::current_kind(&kind)) else {
+    registry::stage(&kind).or_else(|| {
         let known = registry::STAGES.iter().map(|entry| entry.kind);
         let problem = Problem::new(format!("there is no stage kind `{kind}`"), &block.uses.span);
-        return scope.problems.refuse(match registry::left_out(&kind) {
+        scope.problems.refuse(match registry::left_out(&kind) {
             Some(help) => problem.help(help),
             None => problem.suggest(&kind, "kinds", known),
-        });
-    };
-    Some((entry, kind))
+        })
+    })
 }
 
 /// Reports names that a stage without cells has wrong: what is wrong with its matrix does not hide them.
@@ -129,14 +124,14 @@ fn with_matrix(block: &StageBlock, entry: &StageEntry, keys: &[Key]) -> Table {
         let value = NodeValue::Scalar(format!("${{matrix.{name}}}").into());
         with.entries.retain(|entry| entry.key != *name);
         let node = Node { span: span.clone(), value };
-        with.entries.push(Entry { key: name.clone(), key_span: span.clone(), node, old_key: None });
+        with.entries.push(Entry { key: name.clone(), key_span: span.clone(), node });
     }
     with
 }
 
-/// Whether a stage has a parameter of this name, or had one.
+/// Whether a stage has a parameter of this name.
 fn is_parameter(entry: &StageEntry, name: &str) -> bool {
-    SchemaView::new(&entry.schema).has_property(name) || renames::parameter(entry.kind, name).is_some()
+    SchemaView::new(&entry.schema).has_property(name)
 }
 
 /// A matrix key has to make a difference: as a parameter of some cell, or through a reference.

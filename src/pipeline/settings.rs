@@ -75,12 +75,7 @@ fn read(
         let found = error.path.first().and_then(|key| written.get(key));
         // What is missing now is what was taken out before.
         if is_complete || found.is_some() {
-            let problem = wrong_value(entry, &error, written, span);
-            // The file has the old key: without this nothing would connect it with the new one.
-            problems.push(match old_key(written, &error.path).filter(|_| problem.is_unlabelled()) {
-                Some(old) => problem.label(format!("`{old}` is called `{}` now", dotted(&error.path))),
-                None => problem,
-            });
+            problems.push(wrong_value(entry, &error, written, span));
         }
         is_complete = false;
         let removed = error.path.first().zip(values.as_object_mut()).and_then(|(key, map)| map.remove(key));
@@ -120,17 +115,6 @@ fn values_are_complete(entry: &StageEntry, written: &Table, values: &Json) -> bo
     let is_there = |name: &str| values.get(name).is_some();
     let required = SchemaView::new(&entry.schema).required();
     required.into_iter().all(is_there) && written.entries.iter().all(|entry| is_there(&entry.key))
-}
-
-/// The deprecated key under which the file has a value.
-fn old_key<'a>(written: &'a Table, path: &[String]) -> Option<&'a str> {
-    let (first, rest) = path.split_first()?;
-    let entry = written.get(first)?;
-    match (&entry.old_key, &entry.node.value) {
-        (Some(old), _) => Some(old),
-        (None, NodeValue::Table(inner)) => old_key(inner, rest),
-        (None, _) => None,
-    }
 }
 
 fn wrong_value(entry: &StageEntry, error: &ParameterError, written: &Table, span: &Range<usize>) -> Problem {

@@ -106,7 +106,7 @@ fn an_agent_ends_when_its_standard_input_is_closed() {
 
 #[test]
 fn an_agent_ends_when_its_time_is_over() {
-    let mut agent = Started::new(&["--seconds", "1"]);
+    let mut agent = Started::new(&["--time-limit", "1"]);
     let _held = agent.connect();
     assert_eq!(agent.said(), "stopped after 1 s\n");
 }

@@ -6,7 +6,7 @@ use crate::sandbox::{Sandbox, project};
 fn program(sandbox: &Sandbox) {
     let trace = project().join("sample-traces/rows-columns-16/eztrace_log.otf2");
     let archive = format!("path={}", trace.display());
-    let messages = ["--with", "collectives=ignore", "--out", "program"];
+    let messages = ["-p", "collectives=ignore", "--out", "program"];
     sandbox.stdout(&[&["exec", "trace/otf2", "-p", &archive], &messages[..]].concat());
 }
 

@@ -15,7 +15,7 @@ fn an_emulated_machine_has_the_routes_of_the_mappers() {
     for shape in ["tree:2x3x2", "fat-tree:3x2x2", "torus:3x4", "mesh:3x2x2", "ring:5", "dragonfly:4x2x2"] {
         let sandbox = Sandbox::new();
         let shape_word = format!("shape={shape}");
-        sandbox.stdout(&["exec", "topology/synthetic", "--with", &shape_word, "--out", "machine"]);
+        sandbox.stdout(&["exec", "topology/synthetic", "-p", &shape_word, "--out", "machine"]);
         let mut system: SystemGraph = Folder::read(&sandbox.path().join("machine")).unwrap();
         assert_same_routes(&system, shape);
         // Hosts behind one that is down keep their numbers, by which routes are chosen.
@@ -50,7 +50,7 @@ fn assert_same_routes(system: &SystemGraph, what: &str) {
     let sandbox = Sandbox::new();
     system.check().unwrap();
     Folder::write(&sandbox.path().join("machine"), system).unwrap();
-    let export = ["exec", "topology/export", "--in", "system=machine", "--with", "format=graph-json"];
+    let export = ["exec", "topology/export", "--in", "system=machine", "-p", "format=graph-json"];
     sandbox.stdout(&[&export[..], &["--out", "file"]].concat());
     let emulated = Description::read_machine(&sandbox.path().join("file/files/machine.json")).unwrap();
     let paths = Paths::new(system).unwrap();

@@ -33,7 +33,7 @@ fn every_archive_gives_exactly_the_expected_pairs() {
         }
         let sandbox = Sandbox::new();
         let archive = format!("path={}", anchor(&folder).display());
-        let messages = ["--with", "collectives=ignore", "--out", "graph"];
+        let messages = ["-p", "collectives=ignore", "--out", "graph"];
         sandbox.stdout(&[&["exec", "trace/otf2", "-p", &archive], &messages[..]].concat());
         let shown = sandbox.stdout(&["show", "graph", "--table", "edges", "--format", "csv"]);
         let mut pairs: Vec<Vec<u64>> = shown

@@ -175,8 +175,8 @@ fn the_job_scripts_of_the_page_start_every_rank_on_its_host() {
     }
     let cluster = Cluster::start();
     let sandbox = Sandbox::new();
-    sandbox.stdout(&["exec", "instance/stencil", "--with", "shape=4x2", "--out", "program"]);
-    let machine = ["--with", "shape=tree:2x2x2", "--with", "hosts=n[1-4]", "--out", "machine"];
+    sandbox.stdout(&["exec", "instance/stencil", "-p", "shape=4x2", "--out", "program"]);
+    let machine = ["-p", "shape=tree:2x2x2", "-p", "hosts=n[1-4]", "--out", "machine"];
     sandbox.stdout(&[&["exec", "topology/synthetic"], &machine[..]].concat());
     for (name, text) in [("app", PROGRAM), ("agent", AGENT), ("tmp/none", "")] {
         sandbox.write(name, text);

@@ -128,7 +128,6 @@ fn in_shell(sandbox: &Sandbox, page: &str, block: &Block, script: &str) {
     let (printed, errors) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let code = output.status.code();
-    assert!(!errors.contains("is deprecated"), "{page}:{}: {errors}", block.line);
     assert!(output.status.success(), "{page}:{}: {code:?}\n{script}\n{printed}\n{errors}", block.line);
 }
 
@@ -173,7 +172,7 @@ fn blocks_that_are_not_run_say_why_and_are_counted() {
     assert_eq!(found.len(), NOT_RUN, "{found:#?}");
 }
 
-/// `exec` takes old names of parameters without a warning, and parts of pipeline files are not run.
+/// Parts of pipeline files are not run.
 #[test]
 fn every_parameter_on_a_page_has_its_name_of_today() {
     let stages: Value = serde_json::from_str(&Sandbox::new().stdout(&["stages", "--json"])).unwrap();

@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["dry_run", "health"])]
     baseline: bool,
     /// Show differences from the published topology, and write nothing.
-    #[arg(short = 'n', long, alias = "check", conflicts_with = "health")]
+    #[arg(short = 'n', long, conflicts_with = "health")]
     dry_run: bool,
     /// Show faults of the machine, independent of what is published, and write nothing.
     #[arg(long)]
@@ -69,14 +69,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     consumer: ConsumerArguments,
     /// Keep the newest COUNT entries of the history.
-    #[arg(long, alias = "keep", value_name = "COUNT", default_value_t = 100)]
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
     keep_entries: usize,
     /// Keep entries of the history for TIME, such as 90d [default: no limit].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     keep_for: Option<Duration>,
-    /// Deprecated: `--keep-for` in days.
-    #[arg(long, value_name = "DAYS", hide = true, conflicts_with = "keep_for")]
-    keep_days: Option<u32>,
     /// Do nothing if the last successful refresh is younger than TIME.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_age: Option<Duration>,
@@ -141,19 +138,12 @@ enum MissingHosts {
     Gone,
 }
 
-fn days(count: u32) -> Duration {
-    Duration::from_hours(24 * u64::from(count))
-}
-
 impl Arguments {
     fn settings(&self) -> Settings {
         Settings {
             look: self.comparison.settings(),
             consumer: self.consumer.consumer(),
-            retention: Retention {
-                entries: self.keep_entries,
-                age: self.keep_for.or(self.keep_days.map(days)),
-            },
+            retention: Retention { entries: self.keep_entries, age: self.keep_for },
             baseline: self.baseline,
         }
     }

@@ -1,7 +1,7 @@
 # From a clone, on a machine that reaches crates.io:
 #
 #   spack repo add ci/spack
-#   spack dev-build hopmap@0.2.0 +highs
+#   spack dev-build hopmap@0.3.0 +highs
 #
 # Where builds have no network, first put the crates into the clone. Cargo then uses nothing else:
 #
@@ -20,7 +20,7 @@ class Hopmap(CargoPackage):
     license("MIT OR Apache-2.0")
 
     # Built where it is, so there is nothing to fetch.
-    version("0.2.0")
+    version("0.3.0")
 
     variant("query", default=True, description="SQL queries over results (Polars; takes minutes to build)")
     variant("route", default=True, description="Routes and forwarding tables (route/*)")

@@ -46,7 +46,7 @@ pub struct Init {
     #[arg(long, default_value = "block-wise", value_parser = StoreRule::of_name)]
     rule: StoreRule,
     /// Size of a block with a rule, in bytes: a power of two from 256 to 16384 [default: 4096].
-    #[arg(long, alias = "block", value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES")]
     block_bytes: Option<u32>,
     /// With a rule, find equal blocks anywhere in the base, as stdchk does, not only at the same place, as
     /// HBICT does.

@@ -45,7 +45,7 @@ pub struct AgentCommand {
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<String>,
     /// End after TIME: from 1s to 24h.
-    #[arg(long, alias = "seconds", value_name = "TIME", default_value = "10m", value_parser = lifetime)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = lifetime)]
     time_limit: Duration,
     /// Name of this host [default: `$SLURMD_NODENAME`, else the host name].
     #[arg(long, value_name = "HOST")]
