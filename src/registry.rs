@@ -210,7 +210,7 @@ impl StageEntry {
             kind: S::KIND,
             summary: S::SUMMARY,
             revision: S::REVISION,
-            ports: S::ports(),
+            ports: S::PORTS,
             distributed: S::distributed(),
             directs_ranks: S::directs_ranks(),
             experiments: S::experiments(),

@@ -131,13 +131,7 @@ pub trait Stage {
     const REVISION: u32;
 
     /// All inputs and outputs. The outputs of a released stage never grow.
-    const PORTS: &'static [Port] = &[];
-
-    /// [`Stage::PORTS`].
-    #[must_use]
-    fn ports() -> &'static [Port] {
-        Self::PORTS
-    }
+    const PORTS: &'static [Port];
 
     /// Libraries that some parameter values need, whether or not this build has them. `check` rejects such
     /// values in a build without the library.

@@ -32,10 +32,8 @@ impl Stage for DeltaStage {
     const SUMMARY: &'static str =
         "Compute the size of a checkpoint series with the delta rules first, incremental and ADCA";
     const REVISION: u32 = 4;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::optional::<CheckpointSeries>("checkpoints"), Port::output::<Deltas>("deltas")] }
-    }
+    const PORTS: &'static [Port] =
+        &[Port::optional::<CheckpointSeries>("checkpoints"), Port::output::<Deltas>("deltas")];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         check_delta(params)
@@ -168,15 +166,10 @@ impl Stage for StoreStage {
     const KIND: &'static str = "checkpoint/store";
     const SUMMARY: &'static str = "Store a checkpoint series with deduplication and delta compression";
     const REVISION: u32 = 4;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::optional::<CheckpointSeries>("checkpoints"),
-                Port::output::<CheckpointStore>("checkpoint-store"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::optional::<CheckpointSeries>("checkpoints"),
+        Port::output::<CheckpointStore>("checkpoint-store"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         Ok(store_settings(params).check()?)
@@ -274,11 +267,7 @@ impl Stage for Generate {
     const KIND: &'static str = "checkpoint/generate";
     const SUMMARY: &'static str = "Generate a checkpoint series with known changes";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const PORTS: &[Port] = &[Port::output::<CheckpointSeries>("checkpoints")];
-        PORTS
-    }
+    const PORTS: &'static [Port] = &[Port::output::<CheckpointSeries>("checkpoints")];
 
     fn check(params: &GenerateParams) -> Result<(), Error> {
         Ok(generate::check(params)?)

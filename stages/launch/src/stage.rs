@@ -139,7 +139,7 @@ mod tests {
 
     fn check<S: Stage>(name: &str) {
         let outputs: Vec<_> =
-            S::ports().iter().filter(|port| port.direction == Direction::Out).map(|port| port.name).collect();
+            S::PORTS.iter().filter(|port| port.direction == Direction::Out).map(|port| port.name).collect();
         assert_eq!(outputs, [name]);
         let file = run::<S>(name);
         assert!(file.text.starts_with("# hopmap mapping 0123\n"), "{}", file.text);

@@ -78,10 +78,7 @@ macro_rules! mapper_stage {
             const KIND: &'static str = $kind;
             const SUMMARY: &'static str = $summary;
             const REVISION: u32 = $revision;
-
-            fn ports() -> &'static [Port] {
-                PORTS
-            }
+            const PORTS: &'static [Port] = PORTS;
 
             fn check($checked: &Self::Params) -> Result<(), Error> {
                 ProblemParams::from($checked).check()?;
@@ -208,10 +205,7 @@ impl Stage for TabuStage {
     const KIND: &'static str = kind::TABU;
     const SUMMARY: &'static str = "Search by robust tabu search over exchanges of ranks";
     const REVISION: u32 = 4;
-
-    fn ports() -> &'static [Port] {
-        TASK_PORTS
-    }
+    const PORTS: &'static [Port] = TASK_PORTS;
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         check_tasks(params.objective, &ProblemParams::from(params))?;
@@ -258,10 +252,7 @@ impl Stage for ExactStage {
     const SUMMARY: &'static str =
         "Prove the optimum of a small problem by branch and bound, or give a lower bound";
     const REVISION: u32 = 6;
-
-    fn ports() -> &'static [Port] {
-        TASK_PORTS
-    }
+    const PORTS: &'static [Port] = TASK_PORTS;
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         check_tasks(params.objective, &ProblemParams::from(params))?;
@@ -290,20 +281,15 @@ impl Stage for AutoStage {
     const SUMMARY: &'static str =
         "Choose and run a search by size, density and time limit (algorithm portfolio)";
     const REVISION: u32 = 9;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::optional::<Program>("program"),
-                Port::optional::<TaskDag>("task-dag"),
-                Port::optional::<Metrics>(BOUND_PORT),
-                Port::many::<Mapping>("mappings"),
-                Port::output::<Mapping>("mapping"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::optional::<Program>("program"),
+        Port::optional::<TaskDag>("task-dag"),
+        Port::optional::<Metrics>(BOUND_PORT),
+        Port::many::<Mapping>("mappings"),
+        Port::output::<Mapping>("mapping"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         ProblemParams::from(params).check()?;
@@ -423,10 +409,7 @@ impl Stage for ImportStage {
     const KIND: &'static str = "map/import";
     const SUMMARY: &'static str = "Import a mapping from KaHIP, VieM, SharedMap, Scotch or an MPI launcher";
     const REVISION: u32 = 5;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
+    const PORTS: &'static [Port] = PORTS;
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         check_weight(params.weight.or(0.0, 1.0))?;

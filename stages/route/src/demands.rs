@@ -24,18 +24,13 @@ impl Stage for DemandsStage {
     const SUMMARY: &'static str =
         "Derive streams and their bandwidth from the traffic of a traced program, and add ports to the links";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::output::<TaskGraph>("task-graph"),
-                Port::output::<SystemGraph>("system"),
-                Port::possible::<Tables>("tables"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::output::<TaskGraph>("task-graph"),
+        Port::output::<SystemGraph>("system"),
+        Port::possible::<Tables>("tables"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         for (name, value) in

@@ -75,18 +75,13 @@ impl Stage for FabricStage {
     const SUMMARY: &'static str =
         "Compute balanced forwarding tables of a whole fabric, without a list of streams";
     const REVISION: u32 = 3;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<SystemGraph>("system"),
-                Port::optional::<TaskGraph>("task-graph"),
-                Port::optional::<Mapping>("mapping"),
-                Port::output::<SystemGraph>("system"),
-                Port::output::<Tables>("tables"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<SystemGraph>("system"),
+        Port::optional::<TaskGraph>("task-graph"),
+        Port::optional::<Mapping>("mapping"),
+        Port::output::<SystemGraph>("system"),
+        Port::output::<Tables>("tables"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         let time = params.time_limit_s.unwrap_or(1.0);

@@ -36,19 +36,14 @@ impl Stage for FailuresStage {
     const SUMMARY: &'static str =
         "Test whether a program survives the failure of any single link, switch or host";
     const REVISION: u32 = 4;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::input::<Mapping>("mapping"),
-                Port::optional::<Routes>("routes"),
-                Port::optional::<Tables>("tables"),
-                Port::output::<Failures>("failures"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::input::<Mapping>("mapping"),
+        Port::optional::<Routes>("routes"),
+        Port::optional::<Tables>("tables"),
+        Port::output::<Failures>("failures"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         params.check_search()?;

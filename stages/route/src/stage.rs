@@ -44,17 +44,12 @@ impl Stage for ImportStage {
     const SUMMARY: &'static str =
         "Read processes, streams and a network of hosts and switches from JSON or TOML";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::output::<TaskGraph>("task-graph"),
-                Port::output::<SystemGraph>("system"),
-                Port::possible::<Mapping>("mapping"),
-                Port::possible::<Tables>("tables"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::output::<TaskGraph>("task-graph"),
+        Port::output::<SystemGraph>("system"),
+        Port::possible::<Mapping>("mapping"),
+        Port::possible::<Tables>("tables"),
+    ];
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         // A fixed name, so that renaming a file changes no key.
@@ -79,19 +74,14 @@ impl Stage for CheckStage {
     const KIND: &'static str = "route/check";
     const SUMMARY: &'static str = "Verify switch tables entry by entry: routes, loads and deadlocks";
     const REVISION: u32 = 3;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::input::<Mapping>("mapping"),
-                Port::input::<Tables>("tables"),
-                Port::optional::<Routes>("routes"),
-                Port::output::<Routes>("routes"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::input::<Mapping>("mapping"),
+        Port::input::<Tables>("tables"),
+        Port::optional::<Routes>("routes"),
+        Port::output::<Routes>("routes"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         Rules::from(params).check()
@@ -118,19 +108,14 @@ impl Stage for ExportStage {
     const KIND: &'static str = "route/export";
     const SUMMARY: &'static str = "Export switch tables for RapidIO, Linux or InfiniBand, or draw the routes";
     const REVISION: u32 = 3;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<SystemGraph>("system"),
-                Port::input::<Tables>("tables"),
-                Port::optional::<Routes>("routes"),
-                Port::optional::<TaskGraph>("task-graph"),
-                Port::optional::<Mapping>("mapping"),
-                Port::output::<TextFile>("file"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<SystemGraph>("system"),
+        Port::input::<Tables>("tables"),
+        Port::optional::<Routes>("routes"),
+        Port::optional::<TaskGraph>("task-graph"),
+        Port::optional::<Mapping>("mapping"),
+        Port::output::<TextFile>("file"),
+    ];
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {
         Ok(params.lids.iter().map(|file| InputPath::named(file.path(), "lids")).collect())
@@ -165,17 +150,12 @@ impl Stage for ModelStage {
     const SUMMARY: &'static str =
         "Write the integer program of routing, or of mapping and routing, for glpsol, cbc, scip or HiGHS";
     const REVISION: u32 = 1;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::optional::<Mapping>("mapping"),
-                Port::output::<TextFile>("file"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::optional::<Mapping>("mapping"),
+        Port::output::<TextFile>("file"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         Ok(Weights::from(params).check()?)
@@ -214,20 +194,15 @@ impl Stage for TablesStage {
     const KIND: &'static str = "route/tables";
     const SUMMARY: &'static str = "Compute optimal routes and switch tables for a given mapping";
     const REVISION: u32 = 6;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::input::<Mapping>("mapping"),
-                Port::possible::<Mapping>("mapping"),
-                Port::possible::<Routes>("routes"),
-                Port::possible::<Tables>("tables"),
-                Port::possible::<Diagnosis>("diagnosis"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::input::<Mapping>("mapping"),
+        Port::possible::<Mapping>("mapping"),
+        Port::possible::<Routes>("routes"),
+        Port::possible::<Tables>("tables"),
+        Port::possible::<Diagnosis>("diagnosis"),
+    ];
 
     fn libraries() -> &'static [&'static Library] {
         &[HIGHS]
@@ -248,19 +223,14 @@ impl Stage for MapStage {
     const KIND: &'static str = "route/map";
     const SUMMARY: &'static str = "Optimise mapping, routes and switch tables together";
     const REVISION: u32 = 6;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::input::<SystemGraph>("system"),
-                Port::possible::<Mapping>("mapping"),
-                Port::possible::<Routes>("routes"),
-                Port::possible::<Tables>("tables"),
-                Port::possible::<Diagnosis>("diagnosis"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::input::<SystemGraph>("system"),
+        Port::possible::<Mapping>("mapping"),
+        Port::possible::<Routes>("routes"),
+        Port::possible::<Tables>("tables"),
+        Port::possible::<Diagnosis>("diagnosis"),
+    ];
 
     fn libraries() -> &'static [&'static Library] {
         &[HIGHS]

@@ -75,20 +75,15 @@ impl Stage for BuildStage {
     const SUMMARY: &'static str =
         "Design the cheapest machine for a program from an inventory of nodes, switches and boards";
     const REVISION: u32 = 4;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::input::<TaskGraph>("task-graph"),
-                Port::optional::<SystemGraph>("system"),
-                Port::possible::<SystemGraph>("system"),
-                Port::possible::<Mapping>("mapping"),
-                Port::possible::<Routes>("routes"),
-                Port::possible::<Tables>("tables"),
-                Port::possible::<Diagnosis>("diagnosis"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::input::<TaskGraph>("task-graph"),
+        Port::optional::<SystemGraph>("system"),
+        Port::possible::<SystemGraph>("system"),
+        Port::possible::<Mapping>("mapping"),
+        Port::possible::<Routes>("routes"),
+        Port::possible::<Tables>("tables"),
+        Port::possible::<Diagnosis>("diagnosis"),
+    ];
 
     fn check(params: &Self::Params) -> Result<(), Error> {
         params.check_search()?;

@@ -49,7 +49,7 @@ mod tests {
         let params = || serde_json::from_str(r#"{"shape": "tree:2x2", "costs": [1, 10]}"#).unwrap();
         let outcome = Synthetic::run(params(), Inputs::new(), &Context::detached()).unwrap();
         let Outcome::Done(outputs) = outcome else { panic!("{outcome:?}") };
-        let port = Synthetic::ports()[0];
+        let port = Synthetic::PORTS[0];
         let system = outputs.get(port.name).unwrap().downcast_ref::<SystemGraph>().unwrap();
         assert_eq!((port.kind, system), (SystemGraph::KIND, &synthetic(&params()).unwrap()));
     }

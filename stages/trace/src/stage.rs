@@ -19,9 +19,7 @@ const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph")];
 /// Common parts of all stages that read OTF2 archives: output, input files and library.
 macro_rules! reads_otf2 {
     ($params:ty, $port:literal: $artifact:ty) => {
-        fn ports() -> &'static [Port] {
-            const { &[Port::output::<$artifact>($port)] }
-        }
+        const PORTS: &'static [Port] = &[Port::output::<$artifact>($port)];
 
         fn reads(params: &$params) -> Result<Vec<InputPath>, Error> {
             Ok(otf2::files(params.path.path())?)
@@ -214,10 +212,8 @@ impl Stage for ProgramStage {
     const KIND: &'static str = "trace/program";
     const SUMMARY: &'static str = "List what every rank of a program computes, sends and receives, in order";
     const REVISION: u32 = 6;
-
-    fn ports() -> &'static [Port] {
-        const { &[Port::optional::<TaskDag>("task-dag"), Port::output::<Program>("program")] }
-    }
+    const PORTS: &'static [Port] =
+        &[Port::optional::<TaskDag>("task-dag"), Port::output::<Program>("program")];
 
     fn reads(params: &ProgramParams) -> Result<Vec<InputPath>, Error> {
         match &params.path {
@@ -277,16 +273,11 @@ impl Stage for Replay {
     const KIND: &'static str = "trace/replay";
     const SUMMARY: &'static str = "Export a program or task DAG as a trace for SimGrid or LogGOPSim";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const {
-            &[
-                Port::optional::<TaskDag>("task-dag"),
-                Port::optional::<Program>("program"),
-                Port::output::<TraceArchive>("archive"),
-            ]
-        }
-    }
+    const PORTS: &'static [Port] = &[
+        Port::optional::<TaskDag>("task-dag"),
+        Port::optional::<Program>("program"),
+        Port::output::<TraceArchive>("archive"),
+    ];
 
     fn check(params: &ReplayParams) -> Result<(), Error> {
         check_speed(params.flops_per_s)
@@ -323,12 +314,8 @@ impl Stage for Summary {
     const KIND: &'static str = "trace/summary";
     const SUMMARY: &'static str = "Summarise a program: totals, imbalance, heaviest pairs, phases";
     const REVISION: u32 = 3;
-
-    fn ports() -> &'static [Port] {
-        const PORTS: &[Port] =
-            &[Port::input::<TaskGraph>("task-graph"), Port::output::<TraceSummary>("summary")];
-        PORTS
-    }
+    const PORTS: &'static [Port] =
+        &[Port::input::<TaskGraph>("task-graph"), Port::output::<TraceSummary>("summary")];
 
     fn run(params: SummaryParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?.value;
@@ -357,10 +344,7 @@ impl Stage for Otf {
     const KIND: &'static str = "trace/otf";
     const SUMMARY: &'static str = "Build the communication matrix of a program from an OTF 1 trace";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
+    const PORTS: &'static [Port] = PORTS;
 
     fn reads(params: &OtfParams) -> Result<Vec<InputPath>, Error> {
         Ok(otf1::files(params.path.path())?)
@@ -393,10 +377,7 @@ impl Stage for Import {
     const SUMMARY: &'static str =
         "Import the communication matrix of a recording, or of a file of another tool";
     const REVISION: u32 = 6;
-
-    fn ports() -> &'static [Port] {
-        PORTS
-    }
+    const PORTS: &'static [Port] = PORTS;
 
     fn check(params: &ImportParams) -> Result<(), Error> {
         import::check(params.ranks)?;
@@ -428,11 +409,8 @@ impl Stage for Export {
     const KIND: &'static str = "trace/export";
     const SUMMARY: &'static str = "Export a communication matrix as a text file";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const PORTS: &[Port] = &[Port::input::<TaskGraph>("task-graph"), Port::output::<TextFile>("file")];
-        PORTS
-    }
+    const PORTS: &'static [Port] =
+        &[Port::input::<TaskGraph>("task-graph"), Port::output::<TextFile>("file")];
 
     fn run(params: ExportParams, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = inputs.one::<TaskGraph>("task-graph")?;
@@ -459,12 +437,8 @@ impl Stage for Generate {
     const KIND: &'static str = "trace/generate";
     const SUMMARY: &'static str = "Generate an OTF2 trace of a program with known messages";
     const REVISION: u32 = 2;
-
-    fn ports() -> &'static [Port] {
-        const PORTS: &[Port] =
-            &[Port::output::<TraceArchive>("archive"), Port::output::<TaskGraph>("task-graph")];
-        PORTS
-    }
+    const PORTS: &'static [Port] =
+        &[Port::output::<TraceArchive>("archive"), Port::output::<TaskGraph>("task-graph")];
 
     fn check(params: &GenerateParams) -> Result<(), Error> {
         generate::check(params)
