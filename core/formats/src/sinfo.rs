@@ -127,14 +127,14 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 struct Columns {
     /// Line of the header, counted from one.
     line: usize,
-    names: Place,
+    names: Column,
     state: usize,
     available: Option<usize>,
     count: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum Column {
     At(usize),
     /// After a column that may be empty, such as the reservation.
     Last,
@@ -146,7 +146,7 @@ fn header(text: &str) -> Option<Columns> {
         let words: Vec<&str> = header.split_whitespace().collect();
         let find = |names: &[&str]| words.iter().position(|word| names.contains(word));
         let names = find(&["NODELIST", "HOSTNAMES"])?;
-        let place = if names + 1 == words.len() { Place::Last } else { Place::At(names) };
+        let place = if names + 1 == words.len() { Column::Last } else { Column::At(names) };
         let [available, count] = ["AVAIL", "NODES"].map(|name| find(&[name]));
         Some(Columns { line, names: place, state: find(&["STATE"])?, available, count })
     })
@@ -172,15 +172,15 @@ impl<'a> Row<'a> {
             SinfoError::Column { line, column, text, span }
         };
         let (names, state, available) = columns
-            .map_or((Place::At(0), 1, None), |columns| (columns.names, columns.state, columns.available));
+            .map_or((Column::At(0), 1, None), |columns| (columns.names, columns.state, columns.available));
         let state = *words.get(state).ok_or_else(|| missing("STATE"))?;
         if state == "n/a" {
             return Ok(None);
         }
         let names = match names {
-            Place::At(place) => words.get(place),
+            Column::At(place) => words.get(place),
             // The state is before the last column; a line that ends with the state lacks names.
-            Place::Last => words.last().filter(|last| !std::ptr::eq(**last, state)),
+            Column::Last => words.last().filter(|last| !std::ptr::eq(**last, state)),
         };
         let names = *names.ok_or_else(|| missing("NODELIST"))?;
         let up = available.and_then(|place| words.get(place)).is_none_or(|available| *available == "up");

@@ -30,12 +30,12 @@ pub struct Pin {
     /// The rank.
     pub rank: u32,
     /// Its place.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// Where a rank is pinned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// A slot.
     Slot(u32),
     /// Any slot of a host, by name.
@@ -99,8 +99,8 @@ impl Admission {
             Self { ranks: vec![Admitted::Anywhere; ranks], host_of, open, pinned: BTreeMap::new() };
         for pin in &constraints.pinned {
             let admitted = match &pin.place {
-                Place::Slot(slot) => Admitted::Slot(*slot),
-                Place::Host(name) => Admitted::Host(host(name)?),
+                Location::Slot(slot) => Admitted::Slot(*slot),
+                Location::Host(name) => Admitted::Host(host(name)?),
             };
             admission.pin(pin.rank, admitted, &closed, system)?;
         }

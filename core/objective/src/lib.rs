@@ -25,7 +25,7 @@ mod traffic;
 pub use adjacency::Neighbour;
 pub use assignment::Assignment;
 pub use baseline::{linear, random, round_robin};
-pub use constraints::{Constraints, Pin, Place};
+pub use constraints::{Constraints, Location, Pin};
 pub use deltas::Deltas;
 pub use dense::{Dense, DenseAssignment, Matrix};
 pub use distance::Distance;

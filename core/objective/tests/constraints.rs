@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hopmap_model::{CostModel, Edge, Levels, Node, NodeState, Process, Slot, SystemGraph, TaskGraph, Weight};
-use hopmap_objective::{Assignment, Constraints, Deltas, Pin, Place, Problem};
+use hopmap_objective::{Assignment, Constraints, Deltas, Location, Pin, Problem};
 use proptest::prelude::*;
 
 const RANKS: u32 = 7;
@@ -38,7 +38,7 @@ fn program() -> TaskGraph {
     }
 }
 
-fn constrained(pins: &[(u32, Place)], forbidden: &[u32]) -> Result<Problem, String> {
+fn constrained(pins: &[(u32, Location)], forbidden: &[u32]) -> Result<Problem, String> {
     let constraints = Constraints {
         pinned: pins.iter().map(|(rank, place)| Pin { rank: *rank, place: place.clone() }).collect(),
         forbidden: forbidden.iter().map(|host| format!("h{host}")).collect(),
@@ -48,26 +48,26 @@ fn constrained(pins: &[(u32, Place)], forbidden: &[u32]) -> Result<Problem, Stri
     problem.with_constraints(&constraints, &machine()).map_err(|error| error.to_string())
 }
 
-fn host(number: u32) -> Place {
-    Place::Host(format!("h{number}"))
+fn host(number: u32) -> Location {
+    Location::Host(format!("h{number}"))
 }
 
 /// Whether all constraints are satisfied and slots are distinct.
-fn is_kept(slots: &[u32], pins: &[(u32, Place)], forbidden: &[u32]) -> bool {
+fn is_kept(slots: &[u32], pins: &[(u32, Location)], forbidden: &[u32]) -> bool {
     let mut distinct = slots.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
     distinct.len() == RANKS as usize
         && slots.iter().all(|slot| *slot < 12 && !forbidden.contains(&(slot / 3)))
         && pins.iter().all(|(rank, place)| match place {
-            Place::Slot(slot) => slots[*rank as usize] == *slot,
-            Place::Host(name) => *name == format!("h{}", slots[*rank as usize] / 3),
+            Location::Slot(slot) => slots[*rank as usize] == *slot,
+            Location::Host(name) => *name == format!("h{}", slots[*rank as usize] / 3),
         })
 }
 
 /// Pins and a forbidden host, possibly contradictory.
-fn constraints() -> impl Strategy<Value = (Vec<(u32, Place)>, Vec<u32>)> {
-    let place = prop_oneof![(0u32..12).prop_map(Place::Slot), (0u32..4).prop_map(host)];
+fn constraints() -> impl Strategy<Value = (Vec<(u32, Location)>, Vec<u32>)> {
+    let place = prop_oneof![(0u32..12).prop_map(Location::Slot), (0u32..4).prop_map(host)];
     (
         prop::collection::btree_map(0..RANKS, place, 0..5).prop_map(|pins| pins.into_iter().collect()),
         prop::collection::vec(0u32..4, 0..2),
@@ -132,29 +132,29 @@ proptest! {
 
 #[test]
 fn contradictions_are_refused_by_name() {
-    let refused = |pins: &[(u32, Place)], forbidden: &[u32]| constrained(pins, forbidden).unwrap_err();
-    assert_eq!(refused(&[(7, Place::Slot(0))], &[]), "rank 7 is pinned, but the program has 7 ranks");
+    let refused = |pins: &[(u32, Location)], forbidden: &[u32]| constrained(pins, forbidden).unwrap_err();
+    assert_eq!(refused(&[(7, Location::Slot(0))], &[]), "rank 7 is pinned, but the program has 7 ranks");
     assert_eq!(
-        refused(&[(1, Place::Slot(12))], &[]),
+        refused(&[(1, Location::Slot(12))], &[]),
         "rank 1 is pinned to slot 12, but the machine has 12 slots"
     );
     assert_eq!(refused(&[(1, host(9))], &[]), "the machine has no host `h9` with slots");
     assert_eq!(refused(&[], &[4]), "the machine has no host `h4` with slots");
-    assert_eq!(refused(&[(1, host(0)), (1, Place::Slot(0))], &[]), "rank 1 is pinned twice");
+    assert_eq!(refused(&[(1, host(0)), (1, Location::Slot(0))], &[]), "rank 1 is pinned twice");
     assert_eq!(
-        refused(&[(1, Place::Slot(3)), (2, Place::Slot(3))], &[]),
+        refused(&[(1, Location::Slot(3)), (2, Location::Slot(3))], &[]),
         "ranks 1 and 2 are both pinned to slot 3"
     );
-    assert_eq!(refused(&[(1, Place::Slot(3))], &[1]), "rank 1 is pinned to host `h1`, which is forbidden");
+    assert_eq!(refused(&[(1, Location::Slot(3))], &[1]), "rank 1 is pinned to host `h1`, which is forbidden");
     assert_eq!(refused(&[(1, host(2))], &[2]), "rank 1 is pinned to host `h2`, which is forbidden");
-    let crowd: Vec<_> = (0..3).map(|rank| (rank, host(1))).chain([(3, Place::Slot(4))]).collect();
+    let crowd: Vec<_> = (0..3).map(|rank| (rank, host(1))).chain([(3, Location::Slot(4))]).collect();
     assert_eq!(refused(&crowd, &[]), "4 ranks are pinned to host `h1`, which has 3 slots");
     assert_eq!(refused(&[], &[0, 2]), "7 ranks do not fit on the 6 slots that they may use");
 }
 
 #[test]
 fn linear_skips_what_is_forbidden_and_keeps_places_for_the_pinned() {
-    let problem = constrained(&[(0, Place::Slot(4)), (6, host(0))], &[2]).unwrap();
+    let problem = constrained(&[(0, Location::Slot(4)), (6, host(0))], &[2]).unwrap();
     assert_eq!(problem.linear(), [4, 1, 2, 3, 5, 9, 0]);
     // Ranks on allowed slots stay; others move to the next free slot.
     assert_eq!(problem.admit(vec![0, 1, 2, 3, 4, 5, 6]), [4, 1, 2, 3, 9, 5, 0]);
@@ -170,14 +170,14 @@ fn another_slot_order_is_kept_without_forbidden_slots() {
     let order = hopmap_objective::round_robin(&machine());
     let free = Problem::new(&program(), &machine(), Weight::Bytes).unwrap();
     assert_eq!(free.in_order(&order), [0, 3, 6, 9, 1, 4, 7]);
-    let problem = constrained(&[(0, Place::Slot(4)), (6, host(0))], &[2]).unwrap();
+    let problem = constrained(&[(0, Location::Slot(4)), (6, host(0))], &[2]).unwrap();
     assert_eq!(problem.in_order(&order), [4, 3, 9, 1, 10, 2, 0]);
 }
 
 #[test]
 fn every_allowed_mapping_is_equally_likely() {
     // Ranks 0 and 1 share host 3, the only pinned ones; five others take the remaining 10 - 1 slots.
-    let problem = constrained(&[(0, host(3)), (1, Place::Slot(9))], &[0]).unwrap();
+    let problem = constrained(&[(0, host(3)), (1, Location::Slot(9))], &[0]).unwrap();
     let mut counts = BTreeMap::new();
     for sample in 0..4000u32 {
         let mut seed = [0; 32];

@@ -4,7 +4,7 @@ use hopmap_model::{
     CostModel, Edge, Levels, Link, Matrix, Node, NodeKind, Paths, Process, RouteCosts, RouteMetric, Slot,
     SystemGraph, TaskGraph, Weight,
 };
-use hopmap_objective::{Assignment, Constraints, Deltas, Objective, Pin, Place, Problem, Quality, random};
+use hopmap_objective::{Assignment, Constraints, Deltas, Location, Objective, Pin, Problem, Quality, random};
 use proptest::prelude::*;
 
 const RANKS: usize = 6;
@@ -225,7 +225,7 @@ fn the_smaller_sum_breaks_ties_of_the_maximum() {
 fn constraints_hold_for_every_objective() {
     let graph = program(&[(0, 1, 900), (2, 3, 10), (1, 2, 5)]);
     let system = machine(Network::Even, &Costs::Hosts);
-    let pin = Pin { rank: 0, place: Place::Slot(3) };
+    let pin = Pin { rank: 0, place: Location::Slot(3) };
     let constraints = Constraints { pinned: vec![pin], forbidden: vec!["n3".into()], closed: Vec::new() };
     for objective in [Objective::T, Objective::MAX_LINK_LOAD, Objective::MAX_LINK_TIME, Objective::HOP_BYTES]
     {

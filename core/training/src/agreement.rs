@@ -43,7 +43,7 @@ pub(crate) struct Doubts {
 }
 
 /// An operation of a rank: its rank, and the index of its call.
-type Place = (u32, u32);
+type CallIndex = (u32, u32);
 
 /// Number of messages that were received, but whose sends are in no trace.
 fn unsent(ranks: &[Rank]) -> u64 {
@@ -64,7 +64,7 @@ impl Groups<'_> {
     /// Checks that members of a group call the same operations in the same order. Calls that only some members
     /// have, because a trace ends earlier, are left out.
     pub(crate) fn agree(&self, ranks: &mut [Rank]) -> Result<Doubts, TrainingError> {
-        let mut sequences: Vec<BTreeMap<u32, Vec<Place>>> = vec![BTreeMap::new(); self.members.len()];
+        let mut sequences: Vec<BTreeMap<u32, Vec<CallIndex>>> = vec![BTreeMap::new(); self.members.len()];
         for (rank, Rank { calls, .. }) in (0..).zip(&*ranks) {
             for (index, call) in (0..).zip(calls) {
                 let What::Collective { group, .. } = *call else { continue };
@@ -87,7 +87,7 @@ impl Groups<'_> {
             common[group] = fewest;
             (partial, all) = (partial + (most - fewest) as u64, all + most as u64);
             for index in 0..fewest {
-                let places: Vec<Place> = members.iter().map(|rank| of_rank(rank)[index]).collect();
+                let places: Vec<CallIndex> = members.iter().map(|rank| of_rank(rank)[index]).collect();
                 if let Some(example) = self.meet(ranks, (group, index), &places)? {
                     uneven += 1;
                     doubts.uneven.get_or_insert(example);
@@ -118,9 +118,9 @@ impl Groups<'_> {
         &self,
         ranks: &mut [Rank],
         (group, index): (usize, usize),
-        places: &[Place],
+        places: &[CallIndex],
     ) -> Result<Option<String>, TrainingError> {
-        let of = |ranks: &[Rank], (rank, call): Place| match ranks[rank as usize].calls[call as usize] {
+        let of = |ranks: &[Rank], (rank, call): CallIndex| match ranks[rank as usize].calls[call as usize] {
             What::Collective { operation: Operation::AllToAllV, sent, .. } => (Operation::AllToAll, sent),
             What::Collective { operation, sent, .. } => (operation, sent),
             What::Send { .. } | What::Receive { .. } => (Operation::Barrier, 0),
@@ -180,7 +180,7 @@ impl Groups<'_> {
     }
 }
 
-fn set(ranks: &mut [Rank], places: &[Place], to: Operation) {
+fn set(ranks: &mut [Rank], places: &[CallIndex], to: Operation) {
     for &(rank, call) in places {
         if let What::Collective { operation, .. } = &mut ranks[rank as usize].calls[call as usize] {
             *operation = to;
@@ -189,7 +189,7 @@ fn set(ranks: &mut [Rank], places: &[Place], to: Operation) {
 }
 
 /// An all-to-all: one with sizes if any rank lists sizes or passes another total.
-fn exchange(ranks: &mut [Rank], places: &[Place], differs: bool) {
+fn exchange(ranks: &mut [Rank], places: &[CallIndex], differs: bool) {
     let totals = places.iter().map(|&(rank, call)| match ranks[rank as usize].calls[call as usize] {
         What::Collective { sent, split, .. } => (sent, split),
         What::Send { .. } | What::Receive { .. } => (0, Split::Even),

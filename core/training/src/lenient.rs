@@ -37,7 +37,7 @@ pub(crate) struct Lenient<R> {
 
 /// Where the text is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// Outside of strings, in a word that may be a number.
     Outside(Vec<u8>),
     String,
@@ -48,7 +48,7 @@ enum Place {
 }
 
 struct Text {
-    place: Place,
+    place: Position,
     /// A comma that something must follow.
     comma: bool,
     /// A character of several bytes that is not complete.
@@ -57,7 +57,7 @@ struct Text {
 
 impl<R: BufRead> Lenient<R> {
     pub(crate) fn new(source: R) -> Self {
-        let text = Text { place: Place::Outside(Vec::new()), comma: false, part: Vec::new() };
+        let text = Text { place: Position::Outside(Vec::new()), comma: false, part: Vec::new() };
         Self { source, text, done: Vec::new(), passed: 0, has_ended: false }
     }
 
@@ -107,7 +107,7 @@ impl<R: BufRead> Read for Lenient<R> {
 impl Text {
     fn byte(&mut self, byte: u8, done: &mut Vec<u8>) {
         match &mut self.place {
-            Place::Outside(word) if byte.is_ascii_alphanumeric() || b"+-.#()".contains(&byte) => {
+            Position::Outside(word) if byte.is_ascii_alphanumeric() || b"+-.#()".contains(&byte) => {
                 self.comma = self.comma && {
                     done.push(b',');
                     false
@@ -117,11 +117,11 @@ impl Text {
                     done.append(word);
                 }
             }
-            Place::Outside(_) => self.outside(byte, done),
-            Place::String => self.inside(byte, done),
-            Place::Escape if byte == b'u' => self.place = Place::Unicode(Vec::new()),
-            Place::Escape => {
-                self.place = Place::String;
+            Position::Outside(_) => self.outside(byte, done),
+            Position::String => self.inside(byte, done),
+            Position::Escape if byte == b'u' => self.place = Position::Unicode(Vec::new()),
+            Position::Escape => {
+                self.place = Position::String;
                 done.push(b'\\');
                 if b"\"\\/bfnrt".contains(&byte) {
                     done.push(byte);
@@ -130,17 +130,17 @@ impl Text {
                     self.inside(byte, done);
                 }
             }
-            Place::Unicode(digits) if byte.is_ascii_hexdigit() => {
+            Position::Unicode(digits) if byte.is_ascii_hexdigit() => {
                 digits.push(byte);
                 if digits.len() == 4 {
                     let digits = std::mem::take(digits);
-                    self.place = Place::String;
+                    self.place = Position::String;
                     Self::unicode(&digits, done);
                 }
             }
-            Place::Unicode(digits) => {
+            Position::Unicode(digits) => {
                 let digits = std::mem::take(digits);
-                self.place = Place::String;
+                self.place = Position::String;
                 done.extend_from_slice(b"\\\\u");
                 done.extend(digits);
                 self.inside(byte, done);
@@ -163,19 +163,19 @@ impl Text {
         }
         done.push(byte);
         if byte == b'"' {
-            self.place = Place::String;
+            self.place = Position::String;
         }
     }
 
     /// A byte of a string.
     fn inside(&mut self, byte: u8, done: &mut Vec<u8>) {
         if byte == b'\\' {
-            self.place = Place::Escape;
+            self.place = Position::Escape;
             return;
         }
         done.push(if byte < b' ' { b' ' } else { byte });
         if byte == b'"' {
-            self.place = Place::Outside(Vec::new());
+            self.place = Position::Outside(Vec::new());
         }
     }
 
@@ -188,7 +188,7 @@ impl Text {
     }
 
     fn end_word(&mut self, done: &mut Vec<u8>) {
-        let Place::Outside(word) = &mut self.place else { return };
+        let Position::Outside(word) = &mut self.place else { return };
         let text = String::from_utf8_lossy(word).to_ascii_lowercase();
         match NO_NUMBERS.contains(&text.trim_start_matches(['+', '-'])) {
             true => done.extend_from_slice(b"null"),

@@ -198,11 +198,11 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let source =
         Source::new(&request.folder, &pipeline, arguments.stage.as_deref(), limits, &cancelled, shown)?;
     let (store, is_ours) = match (&arguments.publishing.store, &publication) {
-        (Some(store), _) => (Place::Kept(working.join(store)), false),
+        (Some(store), _) => (StoreFolder::Kept(working.join(store)), false),
         (None, Some(publication)) if !arguments.dry_run && !arguments.health => {
-            (Place::Kept(publication.state().join("store")), true)
+            (StoreFolder::Kept(publication.state().join("store")), true)
         }
-        (None, _) => (Place::Passing(Staging::new(&std::env::temp_dir()).map_err(Report::new)?), false),
+        (None, _) => (StoreFolder::Passing(Staging::new(&std::env::temp_dir()).map_err(Report::new)?), false),
     };
     let mut look = || source.look(store.path(), is_ours);
     match &publication {
@@ -219,13 +219,13 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
 }
 
 /// Where the results of the pipeline are kept.
-enum Place {
+enum StoreFolder {
     Kept(PathBuf),
     /// Removed with the command: a dry run leaves nothing behind.
     Passing(Staging),
 }
 
-impl Place {
+impl StoreFolder {
     fn path(&self) -> &Path {
         match self {
             Self::Kept(folder) => folder,

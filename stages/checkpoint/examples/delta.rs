@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     }
     let rules = DeltaRule::ALL.into_iter().filter(|&rule| optimum || rule != DeltaRule::Optimum).collect();
     let cost = WriteCost::default();
-    let matching = Matching::Place;
+    let matching = Matching::Address;
     let settings = Settings { blocks, rules, epsilon: 0.2, align, matching, block_overhead: 24, cost };
     let begin = std::time::Instant::now();
     let found =

@@ -78,7 +78,7 @@ pub struct ChunkId {
     pub chunk: u16,
 }
 
-/// The address space of a [`Place`].
+/// The address space of a [`Position`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Space {
     /// Byte offsets in the file.
@@ -94,7 +94,7 @@ pub enum Space {
 
 /// The position of a chunk. Two versions of a file are compared at equal positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Place {
+pub struct Position {
     /// The address space.
     pub space: Space,
     /// The address, in bytes.
@@ -113,7 +113,7 @@ pub struct Chunk {
     /// Its hash.
     pub hash: ChunkHash,
     /// Its position.
-    pub place: Place,
+    pub place: Position,
     /// The chunk of the earlier version that is equal, or at the same position.
     pub base_chunk: Option<u32>,
 }
@@ -154,7 +154,7 @@ pub struct EarlierChunk {
     /// Its hash; nothing of a chunk of zeros.
     pub hash: KeptHash,
     /// Where it belongs.
-    pub place: Place,
+    pub place: Position,
 }
 
 /// The stored version of a file: its chunks in order.
@@ -180,7 +180,7 @@ impl Earlier {
 
     /// The chunk that begins at a position.
     #[must_use]
-    pub fn at(&self, place: Place) -> Option<u32> {
+    pub fn at(&self, place: Position) -> Option<u32> {
         let by_place = self.by_place.get_or_init(|| self.sorted());
         let found = by_place.binary_search_by_key(&Some(place), |&index| self.place(index));
         found.ok().and_then(|position| by_place.get(position).copied())
@@ -192,7 +192,7 @@ impl Earlier {
         self.chunks.get(index as usize)
     }
 
-    fn place(&self, index: u32) -> Option<Place> {
+    fn place(&self, index: u32) -> Option<Position> {
         self.get(index).map(|chunk| chunk.place)
     }
 

@@ -105,7 +105,8 @@ pub enum Align {
 pub enum Matching {
     /// At the same place of the same file, as in HBICT.
     #[default]
-    Place,
+    #[serde(rename = "place")]
+    Address,
     /// Anywhere, as in stdchk; equal blocks of a checkpoint are stored once.
     Anywhere,
 }

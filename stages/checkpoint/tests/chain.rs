@@ -84,7 +84,7 @@ fn add(store: &Store, folder: &Path, options: &AddOptions) -> Result<u32, Checkp
 #[test]
 fn a_chain_of_twenty_follows_the_published_rules_and_is_restored() {
     let series = series(20);
-    for matching in [Matching::Place, Matching::Anywhere] {
+    for matching in [Matching::Address, Matching::Anywhere] {
         for rule in RULES {
             let expected = published(&series, rule, 1024, matching);
             let sample = stored(&series, settings(rule, 1024, matching));
@@ -111,21 +111,21 @@ fn a_chain_of_twenty_follows_the_published_rules_and_is_restored() {
 fn rules_and_matchings_differ_on_the_series() {
     let series = series(20);
     let bases = |rule| -> Vec<u32> {
-        published(&series, rule, 1024, Matching::Place).iter().filter_map(|row| row.base).collect()
+        published(&series, rule, 1024, Matching::Address).iter().filter_map(|row| row.base).collect()
     };
     let all = RULES.map(bases);
     assert!(all.iter().enumerate().all(|(index, one)| !all[index + 1..].contains(one)), "{all:?}");
     let stored = |matching| -> u64 {
         published(&series, StoreRule::First, 1024, matching).iter().map(|row| row.stored_bytes).sum()
     };
-    assert!(stored(Matching::Anywhere) < stored(Matching::Place));
+    assert!(stored(Matching::Anywhere) < stored(Matching::Address));
 }
 
 /// `K_t = Δ⁻¹(C_t, K_b)`: only the packs of the chain are needed.
 #[test]
 fn a_checkpoint_needs_only_the_deltas_of_its_chain() {
     let series = series(12);
-    let sample = stored(&series, settings(StoreRule::AdcaImmediate, 1024, Matching::Place));
+    let sample = stored(&series, settings(StoreRule::AdcaImmediate, 1024, Matching::Address));
     let manifests = manifests(&sample);
     let mut chain = vec![12];
     while let Some(base) = manifests.get(chain[chain.len() - 1] as usize - 1).map(|found| found.earlier)
@@ -143,7 +143,7 @@ fn a_checkpoint_needs_only_the_deltas_of_its_chain() {
 #[test]
 fn damage_in_a_chain_is_reported_with_all_dependents() {
     let series = series(10);
-    let sample = stored(&series, settings(StoreRule::Incremental, 1024, Matching::Place));
+    let sample = stored(&series, settings(StoreRule::Incremental, 1024, Matching::Address));
     let pack = sample.path().join("packs/4.pack");
     let mut bytes = fs::read(&pack).unwrap();
     bytes[40] ^= 1;
@@ -168,7 +168,7 @@ fn damage_in_a_chain_is_reported_with_all_dependents() {
 fn prune_keeps_what_later_checkpoints_need_and_the_base_of_the_next() {
     let series = series(12);
     for rule in RULES {
-        let mut sample = stored(&series[..10], settings(rule, 1024, Matching::Place));
+        let mut sample = stored(&series[..10], settings(rule, 1024, Matching::Address));
         let held = manifests(&sample)[9].delta.unwrap().held;
         let refused = sample.prune(&Keep { remove: vec![held], ..Keep::default() });
         assert!(matches!(refused, Err(CheckpointError::IsBase(number)) if number == held), "{rule:?}");
@@ -178,7 +178,7 @@ fn prune_keeps_what_later_checkpoints_need_and_the_base_of_the_next() {
         assert_eq!(pruned.kept, kept, "{rule:?}");
         sample.assert_restores(&kept);
         // The rule continues as if nothing had been removed, except for the base of its base.
-        let expected = published(&series, rule, 1024, Matching::Place);
+        let expected = published(&series, rule, 1024, Matching::Address);
         for number in [10, 11] {
             sample.add_files(series[number].clone());
             let store = sample.store();
@@ -193,7 +193,7 @@ fn prune_keeps_what_later_checkpoints_need_and_the_base_of_the_next() {
 
 #[test]
 fn a_store_keeps_its_rule() {
-    let sample = stored(&series(2), settings(StoreRule::First, 4096, Matching::Place));
+    let sample = stored(&series(2), settings(StoreRule::First, 4096, Matching::Address));
     let from = sample.folder.path().join("from");
     let with = |rule| AddOptions { rule, ..AddOptions::default() };
     let refused = add(&sample.store(), &from, &with(Some(StoreRule::Incremental))).unwrap_err();
@@ -213,7 +213,7 @@ fn a_store_keeps_its_rule() {
 #[test]
 fn a_new_series_and_a_new_chain_are_stored_in_full() {
     let series = series(3);
-    let sample = stored(&series, settings(StoreRule::AdcaLiteral, 4096, Matching::Place));
+    let sample = stored(&series, settings(StoreRule::AdcaLiteral, 4096, Matching::Address));
     let (store, from) = (sample.store(), sample.folder.path().join("from"));
     let other = add(&store, &from, &AddOptions { name: "other".into(), ..AddOptions::default() }).unwrap();
     let anew = add(&store, &from, &AddOptions { whole: true, ..AddOptions::default() }).unwrap();
@@ -232,7 +232,7 @@ fn streams_need_rules_that_read_once() {
         store.add(&lock, source, &AddOptions::default(), &Context::detached())
     };
     for rule in RULES {
-        let sample = Sample::of(settings(rule, 256, Matching::Place));
+        let sample = Sample::of(settings(rule, 256, Matching::Address));
         let store = sample.store();
         stream(&store, &[7; 1000]).unwrap();
         let second = stream(&store, &[7; 900]);
@@ -250,7 +250,7 @@ fn streams_need_rules_that_read_once() {
 fn invalid_block_lengths_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     for block in [0, 128, 1000, 32_768] {
-        let refused = Store::init(folder.path(), settings(StoreRule::First, block, Matching::Place));
+        let refused = Store::init(folder.path(), settings(StoreRule::First, block, Matching::Address));
         assert!(matches!(refused, Err(CheckpointError::Setting { name: "block_bytes", .. })), "{refused:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Files cut into chunks: any file is reproduced from its chunks, and unchanged data is found again.
 
-use hopmap_checkpoint::chunk::{Chunk, Earlier, PAGE, Place, Space};
+use hopmap_checkpoint::chunk::{Chunk, Earlier, PAGE, Position, Space};
 use hopmap_checkpoint::cut::{CutError, Format, PageMap, page_maps};
 use proptest::prelude::*;
 
@@ -9,8 +9,8 @@ use crate::support::images::{Area, Cut, Slow, cut, cut_all, dmtcp, is_same, nois
 /// Size of the meaningful part of a record.
 const FIELDS: usize = 1112;
 
-fn memory(address: u64) -> Place {
-    Place { space: Space::Memory, address }
+fn memory(address: u64) -> Position {
+    Position { space: Space::Memory, address }
 }
 
 #[test]
@@ -21,8 +21,8 @@ fn an_image_is_cut_at_its_pages() {
     ]);
     let result = cut_all(&image, None).unwrap();
     assert_eq!(result.format, Format::Dmtcp);
-    let file = |address| Place { space: Space::File, address };
-    let record = |address| Place { space: Space::Record, address };
+    let file = |address| Position { space: Space::File, address };
+    let record = |address| Position { space: Space::Record, address };
     let expected = [
         (file(0), PAGE),
         (file(4096), PAGE),
@@ -80,9 +80,9 @@ fn pages_are_found_again_after_new_records() {
     ]);
     let earlier = cut_all(&before, None).unwrap().earlier();
     let result = cut_all(&after, Some(&earlier)).unwrap();
-    let new: Vec<Place> =
+    let new: Vec<Position> =
         result.chunks.iter().filter(|chunk| !is_same(chunk, &earlier)).map(|c| c.place).collect();
-    let record = |address| Place { space: Space::Record, address };
+    let record = |address| Position { space: Space::Record, address };
     let expected = [
         record(0x8_0001),
         record(0x8_0001 + 1112),
@@ -106,7 +106,7 @@ fn bytes_after_the_last_record_are_kept() {
     image.extend(noise(9, 5000));
     let result = cut_all(&image, None).unwrap();
     let last = places(&result).pop().unwrap().0;
-    assert_eq!(last, Place { space: Space::File, address: (image.len() as u64 - 1) / 4096 * 4096 });
+    assert_eq!(last, Position { space: Space::File, address: (image.len() as u64 - 1) / 4096 * 4096 });
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn chunks_do_not_depend_on_the_sizes_of_reads() {
     }
 }
 
-fn data_places(cut: &Cut) -> Vec<(Place, usize)> {
+fn data_places(cut: &Cut) -> Vec<(Position, usize)> {
     cut.chunks.iter().filter(|chunk| !chunk.zero).map(|chunk| (chunk.place, chunk.length)).collect()
 }
 
@@ -338,7 +338,7 @@ fn criu_pages_are_at_their_addresses() {
     assert!(matches!(one(&bytes[..=3 * PAGE]), Err(CutError::Incomplete { offset: 12289, .. })));
     let longer = noise(1, 6 * PAGE + 5);
     let last = places(&one(&longer).unwrap()).pop().unwrap();
-    assert_eq!(last, (Place { space: Space::File, address: 6 * 4096 }, 5));
+    assert_eq!(last, (Position { space: Space::File, address: 6 * 4096 }, 5));
 }
 
 /// Bytes with structure: pieces of noise, zeros and repetitions.

@@ -22,7 +22,7 @@ fn settings(blocks: &[u32], epsilon: f64) -> Settings {
         rules: DeltaRule::ALL.to_vec(),
         epsilon,
         align: Align::Position,
-        matching: Matching::Place,
+        matching: Matching::Address,
         block_overhead: OVERHEAD,
         cost: WriteCost { latency_s: 0.5, bytes_per_s: 1000.0 },
     }

@@ -22,7 +22,7 @@ Examples:
 pub struct WhereCommand {}
 
 #[derive(Serialize)]
-struct Place {
+struct RankLocation {
     rank: Option<u32>,
     host: String,
     cores: Vec<u32>,
@@ -37,7 +37,7 @@ impl Command for WhereCommand {
         let location = Location::of_this_process();
         let line = location.to_string();
         let Location { rank, host, cores, of } = location;
-        let mut answer = Answer::of(&Place { rank, host, cores, cores_of_host: of });
+        let mut answer = Answer::of(&RankLocation { rank, host, cores, cores_of_host: of });
         answer.line(line);
         Ok(answer)
     }

@@ -14,7 +14,7 @@ use std::ops::Range;
 use hopmap_model::{
     CostModel, Costs, Edge, Error, Levels, Matrix, Process, RouteCosts, Slot, SystemGraph, TaskGraph,
 };
-use hopmap_objective::{Constraints, Objective, Pin, Place};
+use hopmap_objective::{Constraints, Location, Objective, Pin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -213,8 +213,8 @@ impl Contraction {
                 return Err(MapError::new(problem, "ranks are numbered from 0"));
             };
             let is_it = |host: &Host| match place {
-                Place::Slot(slot) => host.first + index == *slot,
-                Place::Host(name) => system.nodes[host.node as usize].name == *name,
+                Location::Slot(slot) => host.first + index == *slot,
+                Location::Host(name) => system.nodes[host.node as usize].name == *name,
             };
             let Some(host) = self.hosts.iter().position(is_it) else {
                 let problem = format!(
@@ -223,11 +223,13 @@ impl Contraction {
                 );
                 return Err(MapError::new(problem, "change `pinned` or `blocks`"));
             };
-            let pin = Pin { rank: block, place: Place::Slot(host as u32) };
+            let pin = Pin { rank: block, place: Location::Slot(host as u32) };
             if let Some(other) = pinned.insert(block, pin.clone()).filter(|other| *other != pin) {
                 let names = [&other, &pin].map(|pin| match pin.place {
-                    Place::Slot(host) => system.nodes[self.hosts[host as usize].node as usize].name.clone(),
-                    Place::Host(ref name) => name.clone(),
+                    Location::Slot(host) => {
+                        system.nodes[self.hosts[host as usize].node as usize].name.clone()
+                    }
+                    Location::Host(ref name) => name.clone(),
                 });
                 let problem =
                     format!("the block of rank {rank} is pinned to hosts `{}` and `{}`", names[0], names[1]);

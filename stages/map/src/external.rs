@@ -71,7 +71,7 @@ impl External {
     }
 
     /// Whether the command uses a file.
-    fn names(&self, file: Place) -> bool {
+    fn names(&self, file: Placeholder) -> bool {
         self.command.words().iter().any(|word| word.contains(file.name))
     }
 
@@ -187,16 +187,16 @@ impl Mapper for External {
 
 /// A file that a command may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct Placeholder {
     /// Its placeholder in a command.
     name: &'static str,
     file: &'static str,
 }
 
-const INPUT: Place = Place { name: "{input}", file: "problem.dat" };
-const PROGRAM: Place = Place { name: "{program}", file: "program.txt" };
-const MACHINE: Place = Place { name: "{machine}", file: "machine.txt" };
-const OUTPUT: Place = Place { name: "{output}", file: "answer.sln" };
+const INPUT: Placeholder = Placeholder { name: "{input}", file: "problem.dat" };
+const PROGRAM: Placeholder = Placeholder { name: "{program}", file: "program.txt" };
+const MACHINE: Placeholder = Placeholder { name: "{machine}", file: "machine.txt" };
+const OUTPUT: Placeholder = Placeholder { name: "{output}", file: "answer.sln" };
 
 /// Creates a temporary folder with an absolute path.
 fn folder(scratch: &Path) -> Result<TempDir, MapError> {

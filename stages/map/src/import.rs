@@ -79,7 +79,7 @@ fn filled_lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {
 }
 
 /// Checks that no two ranks are on one slot.
-fn one_to_one(places: &[Place], slots: usize) -> Result<(), FileError> {
+fn one_to_one(places: &[RankSlot], slots: usize) -> Result<(), FileError> {
     const FREE: u32 = u32::MAX;
     let mut owner = vec![FREE; slots];
     let mut first = None;
@@ -143,7 +143,7 @@ fn is_whole(word: &str) -> bool {
 
 /// The slot of a rank and its line in the file.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct RankSlot {
     slot: u32,
     line: usize,
 }
@@ -157,7 +157,7 @@ fn kahip<'t>(
     lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
     slots: usize,
-) -> Result<Vec<Place>, FileError> {
+) -> Result<Vec<RankSlot>, FileError> {
     let mut places = Vec::new();
     let mut last = 0;
     for line in lines {
@@ -179,7 +179,7 @@ fn too_many(line: Line<'_>, ranks: usize) -> FileError {
 }
 
 /// Checks that a file has an entry for every rank; `last` is its last line.
-fn all_placed(places: Vec<Place>, ranks: usize, last: usize) -> Result<Vec<Place>, FileError> {
+fn all_placed(places: Vec<RankSlot>, ranks: usize, last: usize) -> Result<Vec<RankSlot>, FileError> {
     match places.len() {
         found if found < ranks => {
             let what = format!("the file ends after {found} ranks, but the program has {ranks}");
@@ -195,7 +195,7 @@ fn scotch<'t>(
     mut lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
     slots: usize,
-) -> Result<Vec<Place>, FileError> {
+) -> Result<Vec<RankSlot>, FileError> {
     let Some(head) = lines.next() else { return Err(FileError::new("the file is empty", PAIRS)) };
     let [count] = words(head, PAIRS)?;
     if count.parse() != Ok(ranks) {
@@ -214,7 +214,7 @@ fn scotch<'t>(
         last = line.number;
     }
     let base = usize::from(!pairs.iter().any(|(_, vertex, _)| vertex.parse() == Ok(0)));
-    let mut places: Vec<Option<Place>> = vec![None; ranks];
+    let mut places: Vec<Option<RankSlot>> = vec![None; ranks];
     for (line, vertex, pe) in pairs {
         let number = below(line, vertex, ranks + base, || "vertex".to_owned(), PAIRS)?;
         let Some(entry) = number.checked_sub(base).and_then(|rank| places.get_mut(rank)) else { continue };
@@ -229,19 +229,19 @@ fn scotch<'t>(
 
 /// Checks that no rank is missing; `last` is the last line of the file.
 fn none_missing(
-    places: Vec<Option<Place>>,
+    places: Vec<Option<RankSlot>>,
     last: usize,
     what: impl Fn(usize) -> String,
-) -> Result<Vec<Place>, FileError> {
+) -> Result<Vec<RankSlot>, FileError> {
     match places.iter().position(Option::is_none) {
         Some(rank) => Err(at(last, what(rank), OTHER_PROGRAM)),
         None => Ok(places.into_iter().flatten().collect()),
     }
 }
 
-fn place(line: Line<'_>, pe: &str, slots: usize, what: impl Fn() -> String) -> Result<Place, FileError> {
+fn place(line: Line<'_>, pe: &str, slots: usize, what: impl Fn() -> String) -> Result<RankSlot, FileError> {
     let slot = below(line, pe, slots, what, OTHER_MACHINE)? as u32;
-    Ok(Place { slot, line: line.number })
+    Ok(RankSlot { slot, line: line.number })
 }
 
 /// Splits a line into exactly `COUNT` words.
@@ -275,9 +275,9 @@ fn rankfile<'t>(
     ranks: usize,
     machine: &Machine<'_>,
     several: &mut usize,
-) -> Result<Vec<Place>, FileError> {
+) -> Result<Vec<RankSlot>, FileError> {
     let mut parts_of: Vec<Vec<Part>> = vec![Vec::new(); ranks];
-    let mut places: Vec<Option<Place>> = vec![None; ranks];
+    let mut places: Vec<Option<RankSlot>> = vec![None; ranks];
     let mut cores = Cores { machine, known: HashMap::new(), slots: SlotLists::default() };
     let mut last = 0;
     for line in lines {
@@ -292,7 +292,7 @@ fn rankfile<'t>(
         };
         parts_of[rank] = cores.parts(line, slot, host)?;
         *several += usize::from(parts_of[rank].iter().map(|(_, part)| part.len()).sum::<usize>() > 1);
-        if let Some(before) = places[rank].replace(Place { slot: 0, line: line.number }) {
+        if let Some(before) = places[rank].replace(RankSlot { slot: 0, line: line.number }) {
             let what = format!("duplicate rank {rank}, first on line {}", before.line);
             return Err(line.error(what).with_help(RANKFILE_HINT));
         }
@@ -390,7 +390,7 @@ fn machinefile<'t>(
     lines: impl Iterator<Item = Line<'t>>,
     ranks: usize,
     machine: &Machine<'_>,
-) -> Result<Vec<Place>, FileError> {
+) -> Result<Vec<RankSlot>, FileError> {
     let mut places = Vec::new();
     let mut taken = vec![0; machine.hosts.len()];
     let mut has_counts = false;
@@ -411,7 +411,7 @@ fn machinefile<'t>(
                     let what = format!("host `{name}` has only {slots} slots, too few for rank {rank}");
                     return Err(line.error(what).with_help(ROOM));
                 }
-                places.push(Place { slot: host.first + *taken, line: line.number });
+                places.push(RankSlot { slot: host.first + *taken, line: line.number });
                 *taken += 1;
             }
         }

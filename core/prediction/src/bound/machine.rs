@@ -64,8 +64,8 @@ pub(super) struct Division {
     pub(super) most_in: f64,
 }
 
-/// A place of ranks: node and number of slots of a host, or a single slot of a machine without links.
-type Place = (u32, usize);
+/// A location of ranks: node and number of slots of a host, or a single slot of a machine without links.
+type Location = (u32, usize);
 
 /// Distance between two places: latency as bits, and links.
 type Distance = (u64, u32);
@@ -101,7 +101,7 @@ impl Machine {
     }
 
     fn add_hosts(&mut self, system: &SystemGraph, memory: Rate, paths: &Paths) {
-        let hosts: Vec<Place> = system.hosts().map(|(node, _, slots)| (node, slots as usize)).collect();
+        let hosts: Vec<Location> = system.hosts().map(|(node, _, slots)| (node, slots as usize)).collect();
         if hosts.iter().any(|host| host.1 > 1) {
             self.levels.push(Level {
                 ball: 1,
@@ -122,7 +122,7 @@ impl Machine {
     }
 
     fn add_pairs(&mut self, system: &SystemGraph, rates: &PairRates) {
-        let slots: Vec<Place> = (0..self.slots as u32).map(|slot| (slot, 1)).collect();
+        let slots: Vec<Location> = (0..self.slots as u32).map(|slot| (slot, 1)).collect();
         let routes = Routes::new(&slots, |from, to| {
             let Rate { latency_s, bandwidth_bytes_per_s } = rates.between(system, from, to);
             let seconds_per_byte = bandwidth_bytes_per_s.recip();
@@ -177,7 +177,7 @@ impl Machine {
     }
 
     /// Adds the level beyond hosts, without looking at routes: every route leaves a host over a link.
-    fn add_host_links(&mut self, system: &SystemGraph, hosts: &[Place]) {
+    fn add_host_links(&mut self, system: &SystemGraph, hosts: &[Location]) {
         let mut groups = Groups::new(hosts);
         let links = || system.links.iter().filter(|link| link.state == LinkState::Up);
         let least = |value: fn(&Link) -> f64| links().map(value).fold(f64::INFINITY, f64::min);
@@ -227,7 +227,7 @@ fn inner_links(system: &SystemGraph) -> Vec<bool> {
 
 /// The routes between all ordered pairs of places.
 struct Routes<'a> {
-    places: &'a [Place],
+    places: &'a [Location],
     /// Distance of every ordered pair, row by row; the largest for unreachable pairs.
     distances: Vec<Distance>,
     /// The least costs at every distance.
@@ -239,7 +239,7 @@ struct Routes<'a> {
 const UNREACHABLE: Distance = (u64::MAX, u32::MAX);
 
 impl<'a> Routes<'a> {
-    fn new(places: &'a [Place], route: impl Fn(u32, u32) -> Option<Route>) -> Self {
+    fn new(places: &'a [Location], route: impl Fn(u32, u32) -> Option<Route>) -> Self {
         let count = places.len();
         let mut distances = vec![UNREACHABLE; count * count];
         let mut least: BTreeMap<Distance, Route> = BTreeMap::new();
@@ -309,7 +309,7 @@ fn route(system: &SystemGraph, paths: &Paths, inner: &[bool], from: u32, to: u32
 
 /// Groups of places that grow with the threshold, and the nodes that their inner routes visit.
 struct Groups<'a> {
-    places: &'a [Place],
+    places: &'a [Location],
     sets: DisjointSets,
     /// Nodes on routes within the group of each root, its hosts included.
     nodes: Vec<Vec<u32>>,
@@ -317,7 +317,7 @@ struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    fn new(places: &'a [Place]) -> Self {
+    fn new(places: &'a [Location]) -> Self {
         Self {
             places,
             sets: DisjointSets::with_weights(places.iter().map(|place| place.1).collect()),

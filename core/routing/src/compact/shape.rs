@@ -25,7 +25,7 @@ pub(super) struct Shape<'a> {
     /// Distances between switches in arcs.
     pub(super) distances: Vec<Vec<usize>>,
     /// Candidate places of parties.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<HostGroup>,
     /// Senders and receivers: processes, or hosts if the mapping is given.
     pub(super) parties: Vec<Party>,
     /// The traffic between parties.
@@ -49,7 +49,7 @@ pub(super) struct Arc {
 
 /// Hosts that are equivalent for all parties.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct HostGroup {
     /// Index of their switch; hosts without a cable have none.
     pub(super) switch: Option<usize>,
     /// Node ids.
@@ -300,7 +300,7 @@ fn places(
     ids: &[u32],
     hosts: &[Vec<u32>],
     exclusive: bool,
-) -> Option<Vec<Place>> {
+) -> Option<Vec<HostGroup>> {
     let mut holds: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
     for (party, &host) in
         hosts.iter().enumerate().flat_map(|(party, hosts)| hosts.iter().map(move |h| (party, h)))
@@ -312,7 +312,7 @@ fn places(
     let homes = problem.home.as_ref().filter(|home| home.cost > 0.0);
     let devices = device_kinds(problem);
     let mut classes: BTreeMap<Key, usize> = BTreeMap::new();
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<HostGroup> = Vec::new();
     for (host, held) in holds {
         let cable = cables[host as usize]?;
         let (sends, receives) = (capacity(cable.sends), capacity(cable.receives));
@@ -329,7 +329,7 @@ fn places(
         let class = *classes.entry(key).or_insert(next);
         match places.iter_mut().find(|place| place.class == class && exclusive) {
             Some(place) => place.hosts.push(host),
-            None => places.push(Place { switch, hosts: vec![host], sends, receives, class }),
+            None => places.push(HostGroup { switch, hosts: vec![host], sends, receives, class }),
         }
     }
     Some(places)
@@ -530,7 +530,7 @@ impl Machine {
 fn signature(shape: &Shape<'_>, switch: usize) -> Signature {
     let problem = shape.problem;
     let homes = problem.home.as_ref().filter(|home| home.cost > 0.0);
-    let hosts = |(number, place): (usize, &Place)| {
+    let hosts = |(number, place): (usize, &HostGroup)| {
         let held =
             (0..shape.parties.len()).filter(|&party| shape.parties[party].places.contains(&number)).collect();
         let mut room = Vec::new();

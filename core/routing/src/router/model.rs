@@ -278,7 +278,7 @@ pub(super) struct Model<'a> {
     /// Fixed cost of a link of a part, shared so that the parts of one destination pay it once.
     pub fixed: Vec<Vec<f64>>,
     /// Places that may be contested.
-    pub places: Vec<Place>,
+    pub places: Vec<Resource>,
     /// The longest of the shortest routes.
     pub least_longest: u32,
     /// Maximum links of a route.
@@ -289,7 +289,7 @@ pub(super) struct Model<'a> {
 
 /// A link or, after all links, a node that may become overloaded.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Place {
+pub(super) struct Resource {
     pub index: usize,
     /// Its capacity.
     pub most: f64,
@@ -358,7 +358,7 @@ impl<'a> Model<'a> {
     }
 
     /// Links and switches that would be overloaded if every flow that can use them did.
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<Resource> {
         let links = self.fabric.head.len();
         let mut loads = self.fabric.no_loads();
         for graph in &self.parts {
@@ -376,7 +376,7 @@ impl<'a> Model<'a> {
         }
         let place = |(index, &load): (usize, &f64)| {
             let most = self.fabric.most(index) * (1.0 + TOLERANCE);
-            (load > most).then_some(Place { index, most })
+            (load > most).then_some(Resource { index, most })
         };
         loads.iter().enumerate().filter_map(place).collect()
     }

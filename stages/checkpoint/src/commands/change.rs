@@ -79,7 +79,7 @@ impl Init {
         }
         let deltas = deltas.map(|deltas| DeltaSettings {
             block: self.block_bytes.unwrap_or(deltas.block),
-            matching: if self.anywhere { Matching::Anywhere } else { Matching::Place },
+            matching: if self.anywhere { Matching::Anywhere } else { Matching::Address },
             ..deltas
         });
         Ok(Settings {

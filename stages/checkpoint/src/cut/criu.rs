@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use hopmap_model::open_input_itself;
 
 use super::feed::{self, CutError, Cutter, Feed, Format, Past};
-use crate::chunk::{Batch, PAGE, Place, Space};
+use crate::chunk::{Batch, PAGE, Position, Space};
 
 /// A file of pages that is being cut.
 pub(crate) struct Pages<'a> {
@@ -50,7 +50,7 @@ impl Cutter for Pages<'_> {
                 }
                 Some(&(first, _)) => {
                     let address = first.wrapping_add(done.wrapping_mul(PAGE as u64));
-                    feed::keep(&mut filling, past, PAGE, Place { space: Space::Memory, address });
+                    feed::keep(&mut filling, past, PAGE, Position { space: Space::Memory, address });
                     *done += 1;
                 }
                 None if ahead == 0 => return Ok(false),

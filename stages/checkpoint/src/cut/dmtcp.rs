@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use super::feed::{self, CutError, Cutter, Feed, Filling, Format, Past};
-use crate::chunk::{Batch, PAGE, Place, Space};
+use crate::chunk::{Batch, PAGE, Position, Space};
 
 /// Magic number of an image.
 pub(crate) const SIGNATURE: &[u8] = b"DMTCP_CHECKPOINT_IMAGE_v4.0\n";
@@ -135,7 +135,7 @@ fn record(
     let record = areas.read(bytes).map_err(|reason| CutError::damaged(offset, reason))?;
     for (like, (begin, end)) in like.iter_mut().zip([(0, FIELDS), (FIELDS, PAGE)]) {
         let address = record.address.wrapping_add(begin as u64);
-        let place = Place { space: Space::Record, address };
+        let place = Position { space: Space::Record, address };
         // The records of new areas resemble those of their neighbours.
         *like = past.at(place).or(*like);
         feed::keep_like(filling, past, end - begin, place, *like);
@@ -159,7 +159,7 @@ fn data(
         let reason = format!("{} bytes of the area at {address:#x} are missing", left - ahead as u64);
         return Err(CutError::incomplete(filling.offset() + ahead as u64, reason));
     }
-    feed::keep(filling, past, length, Place { space: Space::Memory, address });
+    feed::keep(filling, past, length, Position { space: Space::Memory, address });
     let length = length as u64;
     // An area at the very end of memory has no end address, and no bytes left.
     let address = address.wrapping_add(length);

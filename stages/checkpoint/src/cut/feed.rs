@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use miette::Diagnostic;
 
-use crate::chunk::{Batch, Chunk, ChunkHash, Earlier, EarlierChunk, KeptHash, PAGE, Place, Space};
+use crate::chunk::{Batch, Chunk, ChunkHash, Earlier, EarlierChunk, KeptHash, PAGE, Position, Space};
 
 /// The format of a file, as far as it matters for cutting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -115,7 +115,7 @@ impl Filling<'_, '_> {
     }
 
     /// Adds the next bytes as a chunk.
-    pub(super) fn keep(&mut self, length: usize, hash: ChunkHash, place: Place, base_chunk: Option<u32>) {
+    pub(super) fn keep(&mut self, length: usize, hash: ChunkHash, place: Position, base_chunk: Option<u32>) {
         let start = self.kept;
         if self.next > self.kept {
             self.batch.bytes.copy_within(self.next..self.next + length, self.kept);
@@ -126,7 +126,7 @@ impl Filling<'_, '_> {
     }
 
     /// Adds the next bytes, which are zeros, as a chunk or to the previous one.
-    pub(super) fn keep_zeros(&mut self, length: usize, place: Place, base_chunk: Option<u32>) {
+    pub(super) fn keep_zeros(&mut self, length: usize, place: Position, base_chunk: Option<u32>) {
         let start = self.kept;
         let own = self.batch.chunks.get_mut(self.first..).unwrap_or_default();
         match own.last_mut() {
@@ -164,7 +164,7 @@ impl Drop for Filling<'_, '_> {
     }
 }
 
-fn follows(before: &Chunk, place: Place) -> bool {
+fn follows(before: &Chunk, place: Position) -> bool {
     before.place.space == place.space
         && before.place.address.checked_add(before.length as u64) == Some(place.address)
 }
@@ -207,7 +207,7 @@ impl Past {
 
     /// The chunk at a position. Files mostly keep their order, so the successor of the last hit is tried
     /// first.
-    pub(super) fn at(&mut self, place: Place) -> Option<u32> {
+    pub(super) fn at(&mut self, place: Position) -> Option<u32> {
         let earlier = self.earlier.as_ref()?;
         let found = match earlier.get(self.next) {
             Some(chunk) if chunk.place == place => self.next,
@@ -275,7 +275,7 @@ pub(super) fn rest_of_page(address: u64, left: u64) -> usize {
 }
 
 /// Adds the next bytes as a chunk at a position, with the base chunk at that position.
-pub(super) fn keep(filling: &mut Filling<'_, '_>, past: &mut Past, length: usize, place: Place) {
+pub(super) fn keep(filling: &mut Filling<'_, '_>, past: &mut Past, length: usize, place: Position) {
     let base_chunk = past.at(place);
     keep_like(filling, past, length, place, base_chunk);
 }
@@ -285,7 +285,7 @@ pub(super) fn keep_like(
     filling: &mut Filling<'_, '_>,
     past: &Past,
     length: usize,
-    place: Place,
+    place: Position,
     base_chunk: Option<u32>,
 ) {
     let bytes = filling.ahead().get(..length).unwrap_or_default();
@@ -300,7 +300,7 @@ pub(super) fn keep_like(
 pub(super) fn keep_in_file(filling: &mut Filling<'_, '_>, past: &mut Past, ahead: usize) {
     let address = filling.offset();
     let length = rest_of_page(address, ahead as u64);
-    keep(filling, past, length, Place { space: Space::File, address });
+    keep(filling, past, length, Position { space: Space::File, address });
 }
 
 /// Why a file cannot be added.

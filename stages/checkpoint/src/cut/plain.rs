@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use super::feed::{Cursor, CutError, Cutter, Feed, Filling, Format, Past, leading_zeros};
-use crate::chunk::{Batch, ChunkHash, LONGEST_CHUNK, PAGE, Place, Space};
+use crate::chunk::{Batch, ChunkHash, LONGEST_CHUNK, PAGE, Position, Space};
 
 /// Look-ahead for cutting a chunk, in bytes: two chunks of maximum length, and enough to detect zeros after
 /// them.
@@ -173,7 +173,7 @@ impl Segmenter {
 
     /// Adds the next bytes to the batch.
     fn take(&mut self, filling: &mut Filling<'_, '_>, part: &Part) {
-        let place = Place { space: Space::File, address: filling.offset() };
+        let place = Position { space: Space::File, address: filling.offset() };
         let (length, then) = match part {
             Part::Zeros(length) => {
                 let base_chunk = Some(self.followed.chunk).filter(|_| self.followed.inside == 0);
@@ -297,7 +297,7 @@ impl Cutter for Fixed<'_> {
             }
             // Blocks of zeros count like all others, as in the papers.
             let hash = past.hash(filling.ahead().get(..length).unwrap_or_default());
-            let place = Place { space: Space::File, address: filling.offset() };
+            let place = Position { space: Space::File, address: filling.offset() };
             let base_chunk = past.at(place);
             filling.keep(length, hash, place, base_chunk);
         }

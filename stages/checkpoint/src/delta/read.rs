@@ -246,7 +246,7 @@ mod tests {
             (0x30000, &twos, 0, 0),
             (0x40000, &twos, 5000, 0),
         ];
-        let found = signature(&image(&areas)).unwrap().difference(&base, Matching::Place);
+        let found = signature(&image(&areas)).unwrap().difference(&base, Matching::Address);
         assert_eq!(found, Difference { blocks: 3, bytes: 3 * 4096, records: 7 * 4096 });
     }
 
@@ -264,11 +264,11 @@ mod tests {
         // A page before all others shifts them in the file.
         let moved = [page(9), bytes.clone()].concat();
         let runs = [(0x8000, 1), (0x10000, 2), (0x40000, 1)];
-        let found = signature(&runs, &moved).unwrap().difference(&base, Matching::Place);
+        let found = signature(&runs, &moved).unwrap().difference(&base, Matching::Address);
         assert_eq!(found, Difference { blocks: 1, bytes: 4096, records: 0 });
         assert!(matches!(signature(&runs, &bytes), Err(CutError::Incomplete { offset: 12288, .. })));
         // Unexpected bytes are stored.
-        let longer = signature(&[(0x10000, 2)], &bytes).unwrap().difference(&base, Matching::Place);
+        let longer = signature(&[(0x10000, 2)], &bytes).unwrap().difference(&base, Matching::Address);
         assert_eq!(longer, Difference { blocks: 0, bytes: 0, records: 4096 });
     }
 

@@ -37,7 +37,7 @@ impl Signature {
     #[must_use]
     pub fn difference(&self, base: &Self, matching: Matching) -> Difference {
         let mut known: HashSet<KeptHash> = match matching {
-            Matching::Place => HashSet::new(),
+            Matching::Address => HashSet::new(),
             Matching::Anywhere => base.files.values().flat_map(|file| &file.hashes).copied().collect(),
         };
         let mut difference = Difference::default();
@@ -46,7 +46,7 @@ impl Signature {
             difference.records += file.records;
             for block in file.blocks() {
                 let is_new = match matching {
-                    Matching::Place => before.and_then(|file| file.at(block.address)) != Some(block.hash),
+                    Matching::Address => before.and_then(|file| file.at(block.address)) != Some(block.hash),
                     Matching::Anywhere => known.insert(block.hash),
                 };
                 if is_new {
@@ -210,7 +210,7 @@ mod tests {
     fn changed_blocks_are_counted_with_their_bytes() {
         let base = signature(4, &[(0, b"aaaabbbbccccdd")]);
         let difference = |bytes: &[u8]| {
-            let found = signature(4, &[(0, bytes)]).difference(&base, Matching::Place);
+            let found = signature(4, &[(0, bytes)]).difference(&base, Matching::Address);
             (found.blocks, found.bytes)
         };
         assert_eq!(difference(b"aaaabbbbccccdd"), (0, 0));
@@ -244,17 +244,23 @@ mod tests {
         let base = signature(4, &[(100, b"bbbbcc"), (6, b"aaaaaa")]);
         let other = signature(4, &[(6, b"aaaaaa"), (40, b"zz"), (100, b"bbbbcc")]);
         assert_eq!(other.blocks(), 5);
-        assert_eq!(other.difference(&base, Matching::Place), Difference { blocks: 1, bytes: 2, records: 0 });
+        assert_eq!(
+            other.difference(&base, Matching::Address),
+            Difference { blocks: 1, bytes: 2, records: 0 }
+        );
         // The first block of a run that now begins earlier has changed.
         let longer = signature(4, &[(5, b"aaaaaaa")]);
-        assert_eq!(longer.difference(&base, Matching::Place), Difference { blocks: 1, bytes: 3, records: 0 });
+        assert_eq!(
+            longer.difference(&base, Matching::Address),
+            Difference { blocks: 1, bytes: 3, records: 0 }
+        );
     }
 
     #[test]
     fn new_files_and_records_are_stored_in_full() {
         let mut only = signature(4, &[(0, b"aaaabb")]);
         only.files.values_mut().for_each(|file| file.add_records(7));
-        let found = only.full(Matching::Place);
+        let found = only.full(Matching::Address);
         assert_eq!(found, Difference { blocks: 2, bytes: 6, records: 7 });
         assert_eq!(found.size(24), 6 + 7 + 48);
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::pack::MOST_CHUNKS;
 use super::wire::{Reader, Torn, Writer, compress, decompress};
-use crate::chunk::{ChunkId, KeptHash, LONGEST_CHUNK, Place, Space};
+use crate::chunk::{ChunkId, KeptHash, LONGEST_CHUNK, Position, Space};
 use crate::cut::Format;
 use crate::error::CheckpointError;
 use crate::tree::{Entry, EntryKind, Time};
@@ -74,7 +74,7 @@ pub struct Run {
     /// Size of each chunk, or total size of zeros, in bytes.
     pub length: u64,
     /// Position of the first.
-    pub place: Place,
+    pub place: Position,
 }
 
 impl Run {
@@ -126,7 +126,7 @@ pub(crate) struct RunBuilder {
 }
 
 impl RunBuilder {
-    pub(crate) fn push(&mut self, id: Option<ChunkId>, length: u64, place: Place) {
+    pub(crate) fn push(&mut self, id: Option<ChunkId>, length: u64, place: Position) {
         match (self.runs.last_mut().filter(|last| last.continues(id, length, place)), id) {
             (Some(last), Some(_)) => last.chunks += 1,
             (Some(last), None) => last.length += length,
@@ -136,8 +136,8 @@ impl RunBuilder {
 }
 
 impl Run {
-    fn continues(&self, id: Option<ChunkId>, length: u64, place: Place) -> bool {
-        let next = Place { address: self.place.address.wrapping_add(self.bytes()), ..self.place };
+    fn continues(&self, id: Option<ChunkId>, length: u64, place: Position) -> bool {
+        let next = Position { address: self.place.address.wrapping_add(self.bytes()), ..self.place };
         let follows = match (self.first, id) {
             (None, None) => self.length.checked_add(length).is_some(),
             (Some(first), Some(id)) => {
@@ -426,7 +426,7 @@ impl Recipe {
                 expected = ChunkId { chunk: first.chunk.saturating_add(run.chunks), ..first };
             }
         }
-        let mut expected = Place::default();
+        let mut expected = Position::default();
         for run in &self.runs {
             let jump = run.place.address.wrapping_sub(expected.address).cast_signed();
             out.number(match (run.place.space == expected.space, jump) {
@@ -436,7 +436,7 @@ impl Recipe {
             if !(run.place.space == expected.space && jump == 0) {
                 out.signed(jump);
             }
-            expected = Place { address: run.place.address.wrapping_add(run.bytes()), ..run.place };
+            expected = Position { address: run.place.address.wrapping_add(run.bytes()), ..run.place };
         }
     }
 
@@ -448,7 +448,7 @@ impl Recipe {
         for _ in 0..count {
             let chunks: u16 = input.small()?;
             let first = (chunks > 0).then_some(ChunkId { pack: 0, block: 0, chunk: 0 });
-            runs.push(Run { first, chunks: chunks.max(1), length: 0, place: Place::default() });
+            runs.push(Run { first, chunks: chunks.max(1), length: 0, place: Position::default() });
         }
         read_lengths(&mut runs, length, input)?;
         read_ids(&mut runs, input)?;
@@ -501,16 +501,16 @@ fn read_ids(runs: &mut [Run], input: &mut Reader<'_>) -> Result<(), Torn> {
 }
 
 fn read_places(runs: &mut [Run], input: &mut Reader<'_>) -> Result<(), Torn> {
-    let mut expected = Place::default();
+    let mut expected = Position::default();
     for run in runs {
         run.place = match input.number()? {
             3 => expected,
             number => {
                 let space = of_number(&SPACES, number)?;
-                Place { space, address: expected.address.wrapping_add(input.signed()?.cast_unsigned()) }
+                Position { space, address: expected.address.wrapping_add(input.signed()?.cast_unsigned()) }
             }
         };
-        expected = Place { address: run.place.address.wrapping_add(run.bytes()), ..run.place };
+        expected = Position { address: run.place.address.wrapping_add(run.bytes()), ..run.place };
     }
     Ok(())
 }
@@ -524,7 +524,7 @@ mod tests {
         let kind = EntryKind::File { length: 10, holes: Vec::new() };
         let modified = Time::default();
         let entry = Entry { path: "file".into(), kind, mode: 0o600, owner: 1, group: 2, modified };
-        let runs = vec![Run { first: None, chunks: 1, length: 10, place: Place::default() }];
+        let runs = vec![Run { first: None, chunks: 1, length: 10, place: Position::default() }];
         let recipe = Recipe { runs, ..Recipe::default() };
         let mut fingerprints = Fingerprints::default();
         fingerprints.add(ChunkId { pack: 7, block: 0, chunk: 0 }, KeptHash([3; 12]));

@@ -65,7 +65,7 @@ impl DeltaSettings {
     /// The defaults of HBICT: aligned pages; `None` for block-wise bases.
     #[must_use]
     pub fn of(rule: StoreRule) -> Option<Self> {
-        let pages = Self { rule, block: 4096, matching: Matching::Place, block_overhead: 24 };
+        let pages = Self { rule, block: 4096, matching: Matching::Address, block_overhead: 24 };
         (rule != StoreRule::BlockWise).then_some(pages)
     }
 }

@@ -15,7 +15,7 @@ use super::manifest::{Manifest, Recipe, Run};
 use super::pack::{NewBlock, PackWriter};
 use super::wire::{Writer, compress, decompress};
 use super::{AddOptions, RestoreOptions, Settings, Source, Store};
-use crate::chunk::{ChunkHash, ChunkId, Digest, Place};
+use crate::chunk::{ChunkHash, ChunkId, Digest, Position};
 use crate::codec::Codec;
 use crate::error::CheckpointError;
 use crate::tree::{Entry, EntryKind, Time};
@@ -96,7 +96,7 @@ fn file(length: u64) -> EntryKind {
 fn zeros(length: u64) -> Recipe {
     let runs = match length {
         0 => Vec::new(),
-        _ => vec![Run { first: None, chunks: 1, length, place: Place::default() }],
+        _ => vec![Run { first: None, chunks: 1, length, place: Position::default() }],
     };
     Recipe { runs, ..Recipe::default() }
 }

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use hopmap_checkpoint::chunk::{
-    Batch, Chunk, ChunkHash, ChunkId, Earlier, EarlierChunk, LONGEST_CHUNK, PAGE, Place,
+    Batch, Chunk, ChunkHash, ChunkId, Earlier, EarlierChunk, LONGEST_CHUNK, PAGE, Position,
 };
 use hopmap_checkpoint::cut::{CutError, Format, Known, PageMap, cutter, page_maps};
 
@@ -246,6 +246,6 @@ pub(crate) fn sample() -> Vec<u8> {
 }
 
 /// Positions of chunks, for comparison.
-pub(crate) fn places(cut: &Cut) -> Vec<(Place, usize)> {
+pub(crate) fn places(cut: &Cut) -> Vec<(Position, usize)> {
     cut.chunks.iter().map(|chunk| (chunk.place, chunk.length)).collect()
 }

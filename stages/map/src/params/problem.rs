@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use hopmap_model::{Error, ProcessDemand, SystemGraph, TaskGraph, Weight, WeightChoice};
-use hopmap_objective::{Constraints, Objective, Place, Problem, check_weight};
+use hopmap_objective::{Constraints, Location, Objective, Problem, check_weight};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -161,8 +161,8 @@ impl Pin {
     fn place(&self) -> Result<hopmap_objective::Pin, MapError> {
         let rank = self.rank;
         let place = match (self.slot, &self.host) {
-            (Some(slot), None) => Place::Slot(slot),
-            (None, Some(host)) => Place::Host(host.clone()),
+            (Some(slot), None) => Location::Slot(slot),
+            (None, Some(host)) => Location::Host(host.clone()),
             (Some(_), Some(_)) => {
                 let problem = format!("rank {rank} in `pinned` has both `slot` and `host`");
                 return Err(MapError::new(problem, "give one of the two"));

@@ -53,7 +53,7 @@ const SEND: i32 = -101;
 const CREATIONS: [i32; 4] = [0, 1, 100, 101];
 
 /// A rank within a communicator.
-type Place = (i32, i32);
+type CommunicatorRank = (i32, i32);
 
 /// Reads a file.
 fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
@@ -188,11 +188,11 @@ impl Log {
 #[derive(Default)]
 struct Content {
     /// Numbers of places, in order of appearance.
-    places: HashMap<Place, u32>,
+    places: HashMap<CommunicatorRank, u32>,
     /// Messages between places.
     messages: Matrix,
     /// World ranks of places.
-    ranks: HashMap<Place, u32>,
+    ranks: HashMap<CommunicatorRank, u32>,
     /// First and last time in seconds.
     span: Option<(f64, f64)>,
 }
@@ -266,7 +266,7 @@ impl Content {
         Ok(())
     }
 
-    fn place(&mut self, place: Place) -> u32 {
+    fn place(&mut self, place: CommunicatorRank) -> u32 {
         let next = to_u32(self.places.len());
         *self.places.entry(place).or_insert(next)
     }

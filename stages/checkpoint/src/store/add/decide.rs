@@ -72,7 +72,7 @@ pub(super) fn decide(
     };
     let base = base_of(choice.base).clone();
     let index = match deltas.matching {
-        Matching::Place => Index::default(),
+        Matching::Address => Index::default(),
         Matching::Anywhere => blocks_of(store, &base),
     };
     Ok(Decision { base: Some(base), held: walk.held(), index })

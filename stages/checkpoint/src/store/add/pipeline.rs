@@ -11,7 +11,7 @@ use std::sync::Arc;
 use hopmap_durable::DurableError;
 use hopmap_model::{InputError, open_input_itself};
 
-use crate::chunk::{Batch, Chunk, ChunkId, Digest, Earlier, EarlierChunk, KeptHash, Place};
+use crate::chunk::{Batch, Chunk, ChunkId, Digest, Earlier, EarlierChunk, KeptHash, Position};
 use crate::codec::{self, BASED_BLOCK, BLOCK, Block, Chooser, Codec, Encoded, Hint, Outcome};
 use crate::cut::{self, Cutter, Known};
 use crate::error::CheckpointError;
@@ -299,7 +299,7 @@ pub(super) fn earlier(
             let hash = hashes.of(block, chunk).filter(|_| length == Some(run.length));
             let Some(hash) = hash else { break };
             let address = run.place.address.wrapping_add(u64::from(step) * run.length);
-            let (id, place) = (Some(ChunkId { chunk, ..first }), Place { address, ..run.place });
+            let (id, place) = (Some(ChunkId { chunk, ..first }), Position { address, ..run.place });
             chunks.push(EarlierChunk { id, length: run.length as usize, hash, place });
         }
     }

@@ -24,12 +24,12 @@ const WINDOW: usize = 2 << 20;
 pub(super) struct Portion {
     blocks: Vec<Arc<Vec<u8>>>,
     /// Block and range of the bytes of each run, or the number of zeros.
-    places: Vec<Place>,
+    places: Vec<Content>,
     /// Hashes of all nonzero chunks.
     hashes: Vec<ChunkHash>,
 }
 
-enum Place {
+enum Content {
     Zeros(u64),
     Bytes(usize, Range<usize>),
 }
@@ -73,7 +73,7 @@ impl Portion {
         let mut sources = HashMap::new();
         for run in runs {
             let Some(first) = run.first else {
-                portion.places.push(Place::Zeros(run.length));
+                portion.places.push(Content::Zeros(run.length));
                 continue;
             };
             let source = match sources.entry((first.pack, first.block)) {
@@ -110,15 +110,15 @@ impl Portion {
             }
             self.hashes.push(hash);
         }
-        self.places.push(Place::Bytes(source.number, range));
+        self.places.push(Content::Bytes(source.number, range));
         Ok(())
     }
 
     /// Its pieces, in order.
     pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         self.places.iter().map(|place| match place {
-            Place::Zeros(bytes) => Part::Zeros(*bytes),
-            Place::Bytes(block, range) => {
+            Content::Zeros(bytes) => Part::Zeros(*bytes),
+            Content::Bytes(block, range) => {
                 let bytes = self.blocks.get(*block).and_then(|block| block.get(range.clone()));
                 Part::Bytes(bytes.unwrap_or_default())
             }
