@@ -147,17 +147,19 @@ pub struct Term {
     pub metric: String,
 }
 
-/// How the values of several cells become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Function {
-    /// The smallest.
-    Min,
-    /// The largest.
-    Max,
-    /// Their sum divided by their number.
-    Mean,
-    /// The middle one, or half way between the two in the middle.
-    Median,
+hopmap_model::named_values! {
+    /// How the values of several cells become one.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Function {
+        /// The smallest.
+        Min = "min",
+        /// The largest.
+        Max = "max",
+        /// Their sum divided by their number.
+        Mean = "mean",
+        /// The middle one, or half way between the two in the middle.
+        Median = "median",
+    }
 }
 
 /// Values that differ by less than this part of the larger one are equal: sums and quotients are rounded.
@@ -307,20 +309,6 @@ impl Comparison {
 }
 
 impl Function {
-    /// All of them.
-    const ALL: [Self; 4] = [Self::Min, Self::Max, Self::Mean, Self::Median];
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Mean => "mean",
-            Self::Median => "median",
-        }
-    }
-
     /// One value of several; not a number if there is none.
     #[must_use]
     pub fn of(self, mut values: Vec<f64>) -> f64 {

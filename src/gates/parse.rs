@@ -158,7 +158,7 @@ impl<'a> Parser<'a> {
                 false => problem.help(METRICS),
             });
         }
-        let Some(function) = Function::ALL.into_iter().find(|function| function.name() == name) else {
+        let Some(function) = Function::of_name(name) else {
             let problem =
                 Problem::new(format!("there is no function `{name}`"), &(start..start + name.len()));
             return Err(problem.suggest(name, "functions", Function::ALL.map(Function::name)));

@@ -7,63 +7,65 @@ use miette::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Algorithm that implements a collective operation with messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Algorithm {
-    /// Along a binomial tree: the parent of a process lacks its lowest bit.
-    Binomial,
-    /// Directly between the root and all others, or between all pairs at once.
-    Linear,
-    /// From each process to the next.
-    Chain,
-    /// A scatter along a binomial tree, then an allgather in a ring.
-    ScatterRing,
-    /// A scatter along a binomial tree, then an allgather by recursive doubling.
-    ScatterDoubling,
-    /// A reduce-scatter by halving, then a gather along a binomial tree (Rabenseifner).
-    ReduceScatterGather,
-    /// A reduce-scatter by halving, then an allgather by doubling (Rabenseifner).
-    ReduceScatterAllgather,
-    /// Exchanges over the distances 1, 2, 4, …; an allgather needs 2ᵏ processes.
-    RecursiveDoubling,
-    /// Exchanges of halves over the distances …, 4, 2, 1.
-    RecursiveHalving,
-    /// Around a ring.
-    Ring,
-    /// Over the distances 1, 2, 4, … modulo the number of processes, for any number of processes.
-    Bruck,
-    /// Alternately with the left and the right neighbour; for even numbers of processes.
-    NeighbourExchange,
-    /// Between all pairs, in rounds in which every process sends one message and receives one.
-    Pairwise,
-    /// Every process notifies the processes 1, 2, 4, … ranks ahead.
-    Dissemination,
-    /// Up a binomial tree and down again.
-    Tree,
-    /// Along a binomial tree over the distances 1, 2, 4, …: the parent of a process lacks its highest bit.
-    BinomialDoubling,
-    /// Along a complete binary tree.
-    Binary,
-    /// Halves along the two sides of a complete binary tree, which then exchange them.
-    SplitBinary,
-    /// Along a binary tree that keeps the order of the processes.
-    InOrderBinary,
-    /// Along a k-nomial tree with k = 4.
-    Knomial,
-    /// Directly to the root, which asks one process after the other.
-    LinearSync,
-    /// As `reduce-scatter-gather` and `reduce-scatter-allgather`, but the processes beyond 2ᵏ exchange
-    /// halves of their vectors with a neighbour instead of leaving it the whole.
-    Rabenseifner,
-    /// Exchanges of halves over the distances 1, 2, 4, …, and a permutation of the results.
-    Butterfly,
-    /// Up and down two complementary binary trees, half of the vector each, in chunks: every process is a leaf of
-    /// one of them.
-    DoubleBinaryTree,
-    /// Two operations with a root in sequence, such as a reduce and a broadcast for an allreduce; Open MPI's
-    /// rules select the algorithm of each.
-    NonOverlapping,
+hopmap_model::named_values! {
+    /// Algorithm that implements a collective operation with messages.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Algorithm {
+        /// Along a binomial tree: the parent of a process lacks its lowest bit.
+        Binomial = "binomial",
+        /// Directly between the root and all others, or between all pairs at once.
+        Linear = "linear",
+        /// From each process to the next.
+        Chain = "chain",
+        /// A scatter along a binomial tree, then an allgather in a ring.
+        ScatterRing = "scatter-ring",
+        /// A scatter along a binomial tree, then an allgather by recursive doubling.
+        ScatterDoubling = "scatter-doubling",
+        /// A reduce-scatter by halving, then a gather along a binomial tree (Rabenseifner).
+        ReduceScatterGather = "reduce-scatter-gather",
+        /// A reduce-scatter by halving, then an allgather by doubling (Rabenseifner).
+        ReduceScatterAllgather = "reduce-scatter-allgather",
+        /// Exchanges over the distances 1, 2, 4, …; an allgather needs 2ᵏ processes.
+        RecursiveDoubling = "recursive-doubling",
+        /// Exchanges of halves over the distances …, 4, 2, 1.
+        RecursiveHalving = "recursive-halving",
+        /// Around a ring.
+        Ring = "ring",
+        /// Over the distances 1, 2, 4, … modulo the number of processes, for any number of processes.
+        Bruck = "bruck",
+        /// Alternately with the left and the right neighbour; for even numbers of processes.
+        NeighbourExchange = "neighbour-exchange",
+        /// Between all pairs, in rounds in which every process sends one message and receives one.
+        Pairwise = "pairwise",
+        /// Every process notifies the processes 1, 2, 4, … ranks ahead.
+        Dissemination = "dissemination",
+        /// Up a binomial tree and down again.
+        Tree = "tree",
+        /// Along a binomial tree over the distances 1, 2, 4, …: the parent of a process lacks its highest bit.
+        BinomialDoubling = "binomial-doubling",
+        /// Along a complete binary tree.
+        Binary = "binary",
+        /// Halves along the two sides of a complete binary tree, which then exchange them.
+        SplitBinary = "split-binary",
+        /// Along a binary tree that keeps the order of the processes.
+        InOrderBinary = "in-order-binary",
+        /// Along a k-nomial tree with k = 4.
+        Knomial = "knomial",
+        /// Directly to the root, which asks one process after the other.
+        LinearSync = "linear-sync",
+        /// As `reduce-scatter-gather` and `reduce-scatter-allgather`, but the processes beyond 2ᵏ exchange
+        /// halves of their vectors with a neighbour instead of leaving it the whole.
+        Rabenseifner = "rabenseifner",
+        /// Exchanges of halves over the distances 1, 2, 4, …, and a permutation of the results.
+        Butterfly = "butterfly",
+        /// Up and down two complementary binary trees, half of the vector each, in chunks: every process is a leaf of
+        /// one of them.
+        DoubleBinaryTree = "double-binary-tree",
+        /// Two operations with a root in sequence, such as a reduce and a broadcast for an allreduce; Open MPI's
+        /// rules select the algorithm of each.
+        NonOverlapping = "non-overlapping",
+    }
 }
 
 use Algorithm::{
@@ -126,38 +128,6 @@ impl Algorithm {
                 NeighbourExchange => processes.is_multiple_of(2),
                 _ => true,
             }
-    }
-
-    /// Name in parameters.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Binomial => "binomial",
-            Linear => "linear",
-            Chain => "chain",
-            ScatterRing => "scatter-ring",
-            ScatterDoubling => "scatter-doubling",
-            ReduceScatterGather => "reduce-scatter-gather",
-            ReduceScatterAllgather => "reduce-scatter-allgather",
-            RecursiveDoubling => "recursive-doubling",
-            RecursiveHalving => "recursive-halving",
-            Ring => "ring",
-            Bruck => "bruck",
-            NeighbourExchange => "neighbour-exchange",
-            Pairwise => "pairwise",
-            Dissemination => "dissemination",
-            Tree => "tree",
-            BinomialDoubling => "binomial-doubling",
-            Binary => "binary",
-            SplitBinary => "split-binary",
-            InOrderBinary => "in-order-binary",
-            Knomial => "knomial",
-            LinearSync => "linear-sync",
-            Rabenseifner => "rabenseifner",
-            Butterfly => "butterfly",
-            DoubleBinaryTree => "double-binary-tree",
-            NonOverlapping => "non-overlapping",
-        }
     }
 }
 

@@ -18,40 +18,30 @@ pub struct CalibratedCost {
     pub per_byte: f64,
 }
 
-/// What a calibrated cost is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CostName {
-    /// Seconds in a blocking send that does not wait for its receiver.
-    Send,
-    /// Seconds in a nonblocking send.
-    Isend,
-    /// Seconds in the receive of a message that has arrived.
-    Recv,
-    /// Factor of the latency of a route.
-    LatencyFactor,
-    /// Factor of the bandwidth of a route.
-    BandwidthFactor,
-    /// Bytes of the shortest message that waits for its receiver.
-    EagerLimit,
-    /// Latency of messages within a host, in seconds.
-    MemoryLatency,
-    /// Bandwidth of messages within a host, in bytes per second.
-    MemoryBandwidth,
+crate::named_values! {
+    /// What a calibrated cost is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum CostName {
+        /// Seconds in a blocking send that does not wait for its receiver.
+        Send = "send",
+        /// Seconds in a nonblocking send.
+        Isend = "isend",
+        /// Seconds in the receive of a message that has arrived.
+        Recv = "recv",
+        /// Factor of the latency of a route.
+        LatencyFactor = "latency-factor",
+        /// Factor of the bandwidth of a route.
+        BandwidthFactor = "bandwidth-factor",
+        /// Bytes of the shortest message that waits for its receiver.
+        EagerLimit = "eager-limit",
+        /// Latency of messages within a host, in seconds.
+        MemoryLatency = "memory-latency",
+        /// Bandwidth of messages within a host, in bytes per second.
+        MemoryBandwidth = "memory-bandwidth",
+    }
 }
 
 impl CostName {
-    /// All, each with its name in tables.
-    pub const NAMES: [(Self, &'static str); 8] = [
-        (Self::Send, "send"),
-        (Self::Isend, "isend"),
-        (Self::Recv, "recv"),
-        (Self::LatencyFactor, "latency-factor"),
-        (Self::BandwidthFactor, "bandwidth-factor"),
-        (Self::EagerLimit, "eager-limit"),
-        (Self::MemoryLatency, "memory-latency"),
-        (Self::MemoryBandwidth, "memory-bandwidth"),
-    ];
-
     fn must_be_positive(self) -> bool {
         matches!(self, Self::LatencyFactor | Self::BandwidthFactor | Self::MemoryBandwidth)
     }

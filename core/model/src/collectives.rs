@@ -4,90 +4,48 @@ use std::fmt;
 
 use miette::Diagnostic;
 
-/// A collective operation of MPI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CollectiveOperation {
-    /// `MPI_Barrier`
-    Barrier,
-    /// `MPI_Bcast`
-    Broadcast,
-    /// `MPI_Gather`
-    Gather,
-    /// `MPI_Gatherv`
-    GatherV,
-    /// `MPI_Scatter`
-    Scatter,
-    /// `MPI_Scatterv`
-    ScatterV,
-    /// `MPI_Allgather`
-    AllGather,
-    /// `MPI_Allgatherv`
-    AllGatherV,
-    /// `MPI_Alltoall`
-    AllToAll,
-    /// `MPI_Alltoallv`
-    AllToAllV,
-    /// `MPI_Alltoallw`
-    AllToAllW,
-    /// `MPI_Allreduce`
-    AllReduce,
-    /// `MPI_Reduce`
-    Reduce,
-    /// `MPI_Reduce_scatter`
-    ReduceScatter,
-    /// `MPI_Reduce_scatter_block`
-    ReduceScatterBlock,
-    /// `MPI_Scan`
-    Scan,
-    /// `MPI_Exscan`
-    ExclusiveScan,
+crate::named_values! {
+    /// A collective operation of MPI.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum CollectiveOperation {
+        /// `MPI_Barrier`
+        Barrier = "barrier",
+        /// `MPI_Bcast`
+        Broadcast = "bcast",
+        /// `MPI_Gather`
+        Gather = "gather",
+        /// `MPI_Gatherv`
+        GatherV = "gatherv",
+        /// `MPI_Scatter`
+        Scatter = "scatter",
+        /// `MPI_Scatterv`
+        ScatterV = "scatterv",
+        /// `MPI_Allgather`
+        AllGather = "allgather",
+        /// `MPI_Allgatherv`
+        AllGatherV = "allgatherv",
+        /// `MPI_Alltoall`
+        AllToAll = "alltoall",
+        /// `MPI_Alltoallv`
+        AllToAllV = "alltoallv",
+        /// `MPI_Alltoallw`
+        AllToAllW = "alltoallw",
+        /// `MPI_Allreduce`
+        AllReduce = "allreduce",
+        /// `MPI_Reduce`
+        Reduce = "reduce",
+        /// `MPI_Reduce_scatter`
+        ReduceScatter = "reduce_scatter",
+        /// `MPI_Reduce_scatter_block`
+        ReduceScatterBlock = "reduce_scatter_block",
+        /// `MPI_Scan`
+        Scan = "scan",
+        /// `MPI_Exscan`
+        ExclusiveScan = "exscan",
+    }
 }
 
 impl CollectiveOperation {
-    /// All operations with their MPI names, in lower case and without `MPI_`.
-    pub const NAMES: [(Self, &'static str); 17] = [
-        (Self::Barrier, "barrier"),
-        (Self::Broadcast, "bcast"),
-        (Self::Gather, "gather"),
-        (Self::GatherV, "gatherv"),
-        (Self::Scatter, "scatter"),
-        (Self::ScatterV, "scatterv"),
-        (Self::AllGather, "allgather"),
-        (Self::AllGatherV, "allgatherv"),
-        (Self::AllToAll, "alltoall"),
-        (Self::AllToAllV, "alltoallv"),
-        (Self::AllToAllW, "alltoallw"),
-        (Self::AllReduce, "allreduce"),
-        (Self::Reduce, "reduce"),
-        (Self::ReduceScatter, "reduce_scatter"),
-        (Self::ReduceScatterBlock, "reduce_scatter_block"),
-        (Self::Scan, "scan"),
-        (Self::ExclusiveScan, "exscan"),
-    ];
-
-    /// All operations.
-    pub const ALL: [Self; 17] = {
-        let mut all = [Self::Barrier; 17];
-        let mut place = 0;
-        while place < all.len() {
-            all[place] = Self::NAMES[place].0;
-            place += 1;
-        }
-        all
-    };
-
-    /// The name of the operation.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize].1
-    }
-
-    /// The operation with a given name.
-    #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::NAMES.into_iter().find(|(_, known)| *known == name).map(|(operation, _)| operation)
-    }
-
     /// Whether one process is the source or the destination of all data.
     #[must_use]
     pub fn has_root(self) -> bool {

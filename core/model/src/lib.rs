@@ -16,6 +16,7 @@ mod groups;
 mod input_file;
 mod mapping;
 mod measurements;
+mod named;
 mod numbers;
 mod paths;
 mod prediction;

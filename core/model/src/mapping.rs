@@ -213,32 +213,18 @@ pub struct PlacementMetrics {
     pub values: BTreeMap<String, f64>,
 }
 
-/// Origin of a mapping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlacementOrigin {
-    /// The mapping under evaluation.
-    Mapping,
-    /// Rank `i` on slot `i`.
-    Linear,
-    /// Ranks dealt out to hosts in turn.
-    RoundRobin,
-    /// Random slots.
-    Random,
-}
-
-impl PlacementOrigin {
-    /// All origins with their names in tables and reports.
-    pub const NAMES: [(Self, &'static str); 4] = [
-        (Self::Mapping, "mapping"),
-        (Self::Linear, "linear"),
-        (Self::RoundRobin, "round-robin"),
-        (Self::Random, "random"),
-    ];
-
-    /// Name in tables and reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize].1
+crate::named_values! {
+    /// Origin of a mapping.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum PlacementOrigin {
+        /// The mapping under evaluation.
+        Mapping = "mapping",
+        /// Rank `i` on slot `i`.
+        Linear = "linear",
+        /// Ranks dealt out to hosts in turn.
+        RoundRobin = "round-robin",
+        /// Random slots.
+        Random = "random",
     }
 }
 

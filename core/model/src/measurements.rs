@@ -38,17 +38,19 @@ pub struct Endpoint {
     pub state: NodeState,
 }
 
-/// Load on the network during a measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ProbePhase {
-    /// All pairs exchanged small messages at once; every endpoint had one partner.
-    Latency,
-    /// Few pairs sent at once.
-    Isolated,
-    /// All pairs exchanged messages at once; every endpoint had one partner.
-    Loaded,
-    /// One pair exchanged messages, and nobody else.
-    Alone,
+crate::named_values! {
+    /// Load on the network during a measurement.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ProbePhase {
+        /// All pairs exchanged small messages at once; every endpoint had one partner.
+        Latency = "latency",
+        /// Few pairs sent at once.
+        Isolated = "isolated",
+        /// All pairs exchanged messages at once; every endpoint had one partner.
+        Loaded = "loaded",
+        /// One pair exchanged messages, and nobody else.
+        Alone = "alone",
+    }
 }
 
 /// A call of MPI that costs its caller time.

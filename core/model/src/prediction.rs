@@ -73,15 +73,17 @@ pub struct Interval {
     pub peer: Option<u32>,
 }
 
-/// What a rank does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Activity {
-    /// Computes.
-    Computing,
-    /// Sends.
-    Sending,
-    /// Waits for a message.
-    Waiting,
+crate::named_values! {
+    /// What a rank does.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Activity {
+        /// Computes.
+        Computing = "computing",
+        /// Sends.
+        Sending = "sending",
+        /// Waits for a message.
+        Waiting = "waiting",
+    }
 }
 
 impl Prediction {

@@ -129,54 +129,29 @@ pub enum Action {
     },
 }
 
-/// Kind of an [`Operation`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum OperationKind {
-    /// [`Action::Compute`]
-    Compute,
-    /// [`Action::Send`]
-    Send,
-    /// [`Action::Isend`]
-    Isend,
-    /// [`Action::Recv`]
-    Recv,
-    /// [`Action::Irecv`]
-    Irecv,
-    /// [`Action::Wait`]
-    Wait,
-    /// [`Action::Waitall`]
-    Waitall,
-    /// [`Action::Test`]
-    Test,
-    /// [`Action::Collective`]
-    Collective,
-}
-
-impl OperationKind {
-    /// All kinds with their names in tables, in the order of their numbers.
-    pub const NAMES: [(Self, &'static str); 9] = [
-        (Self::Compute, "compute"),
-        (Self::Send, "send"),
-        (Self::Isend, "isend"),
-        (Self::Recv, "recv"),
-        (Self::Irecv, "irecv"),
-        (Self::Wait, "wait"),
-        (Self::Waitall, "waitall"),
-        (Self::Test, "test"),
-        (Self::Collective, "collective"),
-    ];
-
-    /// The name of the kind.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize].1
-    }
-
-    /// The kind with a given name.
-    #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::NAMES.into_iter().find(|(_, known)| *known == name).map(|(kind, _)| kind)
+crate::named_values! {
+    /// Kind of an [`Operation`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum OperationKind {
+        /// [`Action::Compute`]
+        Compute = "compute",
+        /// [`Action::Send`]
+        Send = "send",
+        /// [`Action::Isend`]
+        Isend = "isend",
+        /// [`Action::Recv`]
+        Recv = "recv",
+        /// [`Action::Irecv`]
+        Irecv = "irecv",
+        /// [`Action::Wait`]
+        Wait = "wait",
+        /// [`Action::Waitall`]
+        Waitall = "waitall",
+        /// [`Action::Test`]
+        Test = "test",
+        /// [`Action::Collective`]
+        Collective = "collective",
     }
 }
 

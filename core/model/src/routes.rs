@@ -209,36 +209,21 @@ pub struct Cause {
     pub words: String,
 }
 
-/// Kinds of parts of a machine or a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// A link, in one direction or both.
-    Link,
-    /// A switch.
-    Switch,
-    /// A host.
-    Host,
-    /// A process.
-    Process,
-    /// A stream.
-    Stream,
-}
-
-impl Part {
-    /// All kinds with their names in tables and reports.
-    pub const NAMES: [(Self, &'static str); 5] = [
-        (Self::Link, "link"),
-        (Self::Switch, "switch"),
-        (Self::Host, "host"),
-        (Self::Process, "process"),
-        (Self::Stream, "stream"),
-    ];
-
-    /// Name in tables and reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize].1
+crate::named_values! {
+    /// Kinds of parts of a machine or a program.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Part {
+        /// A link, in one direction or both.
+        Link = "link",
+        /// A switch.
+        Switch = "switch",
+        /// A host.
+        Host = "host",
+        /// A process.
+        Process = "process",
+        /// A stream.
+        Stream = "stream",
     }
 }
 

@@ -57,27 +57,18 @@ pub struct Processor {
     pub slot: Option<u32>,
 }
 
-/// Cost model of messages between tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DelayModel {
-    /// A task starts when all its messages have arrived. Messages between processors overlap with
-    /// computation; messages within a processor take no time. The classic delay model.
-    #[default]
-    Overlap,
-    /// A task starts when all its predecessors have finished. Its processor first receives, for as long as
-    /// the longest message takes, and then computes. The model of PARUS.
-    Receive,
-}
-
-impl DelayModel {
-    /// Name in pipelines and tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Overlap => "overlap",
-            Self::Receive => "receive",
-        }
+crate::named_values! {
+    /// Cost model of messages between tasks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum DelayModel {
+        /// A task starts when all its messages have arrived. Messages between processors overlap with
+        /// computation; messages within a processor take no time. The classic delay model.
+        #[default]
+        Overlap = "overlap",
+        /// A task starts when all its predecessors have finished. Its processor first receives, for as long as
+        /// the longest message takes, and then computes. The model of PARUS.
+        Receive = "receive",
     }
 }
 

@@ -228,34 +228,22 @@ pub struct ImportParams {
     pub weight: WeightChoice,
 }
 
-/// Formats of mapping files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum PlacementFormat {
-    /// Detected from the content.
-    #[default]
-    Auto,
-    /// One PE per line.
-    Kahip,
-    /// The number of vertices, then vertices and their PEs.
-    Scotch,
-    /// Open MPI's rank file.
-    Rankfile,
-    /// Hosts in the order of ranks.
-    Machinefile,
-}
-
-impl PlacementFormat {
-    /// Name of the format in messages.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "placement",
-            Self::Kahip => "KaHIP partition",
-            Self::Scotch => "Scotch mapping",
-            Self::Rankfile => "rank file",
-            Self::Machinefile => "machine file",
-        }
+hopmap_model::named_values! {
+    /// Formats of mapping files.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum PlacementFormat {
+        /// Detected from the content.
+        #[default]
+        Auto = "placement",
+        /// One PE per line.
+        Kahip = "KaHIP partition",
+        /// The number of vertices, then vertices and their PEs.
+        Scotch = "Scotch mapping",
+        /// Open MPI's rank file.
+        Rankfile = "rank file",
+        /// Hosts in the order of ranks.
+        Machinefile = "machine file",
     }
 }
 

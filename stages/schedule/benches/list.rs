@@ -36,17 +36,17 @@ fn layered(tasks: u32, width: u32, processors: usize) -> Problem {
     Problem::new(&dag, &machine, DelayModel::Overlap).expect("a problem of small numbers")
 }
 
-#[divan::bench(args = Heuristic::ALL.map(Heuristic::name))]
+#[divan::bench(args = Heuristic::tried().map(Heuristic::name))]
 fn hundred(bencher: Bencher<'_, '_>, name: &str) {
     let problem = layered(100, 10, 8);
-    let heuristic = Heuristic::ALL.into_iter().find(|one| one.name() == name).unwrap_or_default();
+    let heuristic = Heuristic::of_name(name).unwrap_or_default();
     bencher.bench(|| list::plan(&problem, heuristic));
 }
 
-#[divan::bench(sample_count = 3, args = Heuristic::ALL.into_iter().filter(|one| !one.is_quadratic()).map(Heuristic::name))]
+#[divan::bench(sample_count = 3, args = Heuristic::tried().filter(|one| !one.is_quadratic()).map(Heuristic::name))]
 fn hundred_thousand(bencher: Bencher<'_, '_>, name: &str) {
     let problem = layered(100_000, 300, 64);
-    let heuristic = Heuristic::ALL.into_iter().find(|one| one.name() == name).unwrap_or_default();
+    let heuristic = Heuristic::of_name(name).unwrap_or_default();
     bencher.bench(|| list::plan(&problem, heuristic));
 }
 

@@ -134,74 +134,57 @@ with_machine! {
     }
 }
 
-/// Defines [`Heuristic`] from a table of names.
-macro_rules! heuristics {
-    ($count:literal: $($(#[$doc:meta])* $heuristic:ident = $name:literal,)*) => {
-        /// A list heuristic.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "kebab-case")]
-        pub enum Heuristic {
-            /// The best of all heuristics.
-            #[default]
-            Best,
-            $($(#[$doc])* $heuristic,)*
-        }
-
-        impl Heuristic {
-            /// All heuristics, in the order in which `best` tries them.
-            pub const ALL: [Self; $count] = [$(Self::$heuristic),*];
-
-            /// Name in pipelines and tables.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self {
-                    Self::Best => "best",
-                    $(Self::$heuristic => $name,)*
-                }
-            }
-        }
-    };
-}
-
-heuristics! {
-    16:
-    /// Heterogeneous earliest finish time (Topcuoglu, Hariri, Wu 2002): highest upward rank first, earliest finish, with
-    /// insertion into gaps.
-    Heft = "heft",
-    /// HEFT with upward ranks from the execution times on the fastest processor of each task.
-    HeftFastest = "heft-fastest",
-    /// HEFT on the reversed graph, so that the last tasks are scheduled first.
-    HeftBackward = "heft-backward",
-    /// HEFT with lookahead: each task goes to the processor on which its children could finish first (Bittencourt, Sakellariou,
-    /// Madeira 2010).
-    Lookahead = "lookahead",
-    /// Critical path on a processor (Topcuoglu, Hariri, Wu 2002).
-    Cpop = "cpop",
-    /// Predict earliest finish time, with an optimistic cost table (Arabnejad, Barbosa 2014).
-    Peft = "peft",
-    /// Modified critical path (Wu, Gajski 1990): smallest latest start time first, earliest start.
-    Mcp = "mcp",
-    /// Highest level first with estimated times (Adam, Chandy, Dickson 1974).
-    Hlfet = "hlfet",
-    /// Earliest time first (Hwang, Chow, Anger, Lee 1989). Like the next four, it compares all ready tasks in every step.
-    Etf = "etf",
-    /// Dynamic level scheduling (Sih, Lee 1993).
-    Dls = "dls",
-    /// Min-min: the ready task with the earliest finish time (Ibarra, Kim 1977).
-    MinMin = "min-min",
-    /// Max-min: the ready task with the latest of the earliest finish times (Ibarra, Kim 1977).
-    MaxMin = "max-min",
-    /// Sufferage: the ready task that loses most on its second-best processor (Maheswaran, Ali, Siegel, Hensgen, Freund 1999).
-    Sufferage = "sufferage",
-    /// Linear clustering: the longest paths stay together (Kim, Browne 1988). Examines all tasks for every path.
-    LinearClusters = "linear-clusters",
-    /// Dominant sequence clustering: tasks join a parent if they can start earlier there (after Yang, Gerasoulis 1994).
-    DominantSequence = "dominant-sequence",
-    /// All tasks on the processor that finishes first.
-    Serial = "serial",
+hopmap_model::named_values! {
+    /// A list heuristic.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Heuristic {
+        /// The best of all heuristics.
+        #[default]
+        Best = "best",
+        /// Heterogeneous earliest finish time (Topcuoglu, Hariri, Wu 2002): highest upward rank first, earliest finish, with
+        /// insertion into gaps.
+        Heft = "heft",
+        /// HEFT with upward ranks from the execution times on the fastest processor of each task.
+        HeftFastest = "heft-fastest",
+        /// HEFT on the reversed graph, so that the last tasks are scheduled first.
+        HeftBackward = "heft-backward",
+        /// HEFT with lookahead: each task goes to the processor on which its children could finish first (Bittencourt, Sakellariou,
+        /// Madeira 2010).
+        Lookahead = "lookahead",
+        /// Critical path on a processor (Topcuoglu, Hariri, Wu 2002).
+        Cpop = "cpop",
+        /// Predict earliest finish time, with an optimistic cost table (Arabnejad, Barbosa 2014).
+        Peft = "peft",
+        /// Modified critical path (Wu, Gajski 1990): smallest latest start time first, earliest start.
+        Mcp = "mcp",
+        /// Highest level first with estimated times (Adam, Chandy, Dickson 1974).
+        Hlfet = "hlfet",
+        /// Earliest time first (Hwang, Chow, Anger, Lee 1989). Like the next four, it compares all ready tasks in every step.
+        Etf = "etf",
+        /// Dynamic level scheduling (Sih, Lee 1993).
+        Dls = "dls",
+        /// Min-min: the ready task with the earliest finish time (Ibarra, Kim 1977).
+        MinMin = "min-min",
+        /// Max-min: the ready task with the latest of the earliest finish times (Ibarra, Kim 1977).
+        MaxMin = "max-min",
+        /// Sufferage: the ready task that loses most on its second-best processor (Maheswaran, Ali, Siegel, Hensgen, Freund 1999).
+        Sufferage = "sufferage",
+        /// Linear clustering: the longest paths stay together (Kim, Browne 1988). Examines all tasks for every path.
+        LinearClusters = "linear-clusters",
+        /// Dominant sequence clustering: tasks join a parent if they can start earlier there (after Yang, Gerasoulis 1994).
+        DominantSequence = "dominant-sequence",
+        /// All tasks on the processor that finishes first.
+        Serial = "serial",
+    }
 }
 
 impl Heuristic {
+    /// Those that `best` tries, in this order.
+    pub fn tried() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|one| *one != Self::Best)
+    }
+
     /// Whether its time may grow quadratically with the number of tasks.
     #[must_use]
     pub fn is_quadratic(self) -> bool {

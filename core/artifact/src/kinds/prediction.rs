@@ -10,11 +10,7 @@ use crate::folder::Folder;
 use crate::form::TableForm;
 use crate::rows::Rows;
 
-value_names!(Activity:
-    Activity::Computing => "computing",
-    Activity::Sending => "sending",
-    Activity::Waiting => "waiting",
-);
+value_names!(Activity = &Activity::NAMES);
 
 /// Whether the seconds among some metrics are those of a machine without links.
 #[must_use]

@@ -279,12 +279,7 @@ impl Codec for Measurements {
     }
 }
 
-value_names!(ProbePhase:
-    ProbePhase::Latency => "latency",
-    ProbePhase::Isolated => "isolated",
-    ProbePhase::Loaded => "loaded",
-    ProbePhase::Alone => "alone",
-);
+value_names!(ProbePhase = &ProbePhase::NAMES);
 value_names!(Call: Call::Send => "send", Call::Isend => "isend", Call::Recv => "recv");
 
 /// The metric with the eager limit in bytes.

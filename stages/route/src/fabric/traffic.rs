@@ -5,31 +5,22 @@ use serde::{Deserialize, Serialize};
 
 use super::network::FabricNetwork;
 
-/// Which hosts send to which.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Traffic {
-    /// Every host to every other one, at once.
-    #[default]
-    AllToAll,
-    /// Every host to the one that is some places further, one distance after the other, as in an all-to-all of large messages.
-    Shift,
-    /// Every host to the one whose number has the same bits in reverse, as in a fast Fourier transform; the first power of two of them.
-    BitReversal,
+hopmap_model::named_values! {
+    /// Which hosts send to which.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Traffic {
+        /// Every host to every other one, at once.
+        #[default]
+        AllToAll = "all_to_all",
+        /// Every host to the one that is some places further, one distance after the other, as in an all-to-all of large messages.
+        Shift = "shift",
+        /// Every host to the one whose number has the same bits in reverse, as in a fast Fourier transform; the first power of two of them.
+        BitReversal = "bit_reversal",
+    }
 }
 
 impl Traffic {
-    pub(super) const ALL: [Self; 3] = [Self::AllToAll, Self::Shift, Self::BitReversal];
-
-    /// Its name in metrics.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::AllToAll => "all_to_all",
-            Self::Shift => "shift",
-            Self::BitReversal => "bit_reversal",
-        }
-    }
-
     /// What every switch sends to a destination: a pair of hosts counts 1, and the streams of a program more.
     pub(super) fn weights(self, network: &FabricNetwork<'_>, destination: usize, weights: &mut [u64]) {
         self.senders(network, destination, weights);

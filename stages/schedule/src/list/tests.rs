@@ -39,7 +39,7 @@ fn large_problems_skip_quadratic_heuristics() {
 
 #[test]
 fn names_are_those_of_pipelines() {
-    for heuristic in Heuristic::ALL {
+    for heuristic in Heuristic::tried() {
         assert_eq!(serde_json::to_value(heuristic).unwrap(), heuristic.name());
     }
 }
