@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use hopmap_formats::host_list::compress;
 use hopmap_formats::natural_key;
 use hopmap_model::SystemGraph;
-use hopmap_text::counted;
+use hopmap_text::{counted, duration};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -221,18 +221,6 @@ pub fn confirmed(first: &[Change], second: Vec<Change>) -> Vec<Change> {
     second.into_iter().filter(|change| seen.contains(&change.subject())).collect()
 }
 
-/// Seconds in a suitable unit with three digits: `412 µs`, `1.2 ms`.
-#[must_use]
-pub fn seconds(seconds: f64) -> String {
-    let (scale, unit) = match seconds.abs() {
-        size if size >= 1.0 => (1.0, "s"),
-        size if size >= 1e-3 => (1e3, "ms"),
-        size if size >= 1e-6 => (1e6, "µs"),
-        _ => (1e9, "ns"),
-    };
-    format!("{} {unit}", number(seconds * scale))
-}
-
 /// Bytes per second: `12.5 GB/s`.
 pub(crate) fn bandwidth(bytes_per_s: f64) -> String {
     let (scale, unit) = match bytes_per_s {
@@ -245,8 +233,7 @@ pub(crate) fn bandwidth(bytes_per_s: f64) -> String {
 }
 
 /// A number with three digits, or all digits before the decimal point.
-#[must_use]
-pub fn number(value: f64) -> String {
+fn number(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 100.0 => 0,
         size if size >= 10.0 => 1,
@@ -283,7 +270,7 @@ pub(crate) fn name(system: &SystemGraph, node: u32) -> &str {
 /// A number with its unit.
 fn value(quantity: Quantity, value: f64) -> String {
     match quantity {
-        Quantity::Latency => seconds(value),
+        Quantity::Latency => duration(value),
         Quantity::Bandwidth => bandwidth(value),
         Quantity::Cost => format!("cost {}", number(value)),
     }
@@ -389,7 +376,7 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits_and_a_unit() {
-        assert_eq!([412e-6, 1.25e-3, 2.0, 95e-9].map(seconds), ["412 µs", "1.25 ms", "2 s", "95 ns"]);
+        assert_eq!([412e-6, 1.25e-3, 2.0, 95e-9].map(duration), ["412 µs", "1.25 ms", "2 s", "95 ns"]);
         assert_eq!([12.5e9, 1e6, 3.0].map(bandwidth), ["12.5 GB/s", "1 MB/s", "3 B/s"]);
         assert_eq!([1e6, 100.0, 10.05, 0.0].map(number), ["1000000", "100", "10.1", "0"]);
         assert_eq!(percent(305.0, 412.0), " (+35 %)");

@@ -6,9 +6,10 @@ use std::fmt::{self, Display, Formatter};
 use hopmap_formats::natural_key;
 use hopmap_model::{CostModel, NodeKind, NodeState};
 use hopmap_statistics::lower_median;
+use hopmap_text::duration;
 use serde::Serialize;
 
-use crate::change::{name, percent, seconds};
+use crate::change::{name, percent};
 use crate::drift::of_hosts;
 use crate::snapshot::{Snapshot, Thresholds};
 
@@ -66,8 +67,8 @@ impl Display for Finding {
             Self::Slow { from, to, latency_s, median_s } => write!(
                 f,
                 "{from} – {to}: {}, the median of its level is {}{}",
-                seconds(*latency_s),
-                seconds(*median_s),
+                duration(*latency_s),
+                duration(*median_s),
                 percent(*median_s, *latency_s)
             ),
         }

@@ -14,7 +14,7 @@ mod nodes;
 mod pair;
 mod snapshot;
 
-pub use change::{Change, Quantity, confirmed, host_list, number, seconds};
+pub use change::{Change, Quantity, confirmed, host_list};
 pub use down::{Missing, keep_down};
 pub use drift::keep_times;
 pub use health::{Finding, health};

@@ -1,4 +1,8 @@
-//! Disjoint sets, and distances by breadth-first search. Nodes are dense indexes from zero.
+//! Disjoint sets, distances by breadth-first search, and a priority queue. Nodes are dense indexes from zero.
+
+mod heap;
+
+pub use heap::{HeapEntry, IndexedHeap};
 
 /// Disjoint sets whose members have weights (Tarjan 1975, "Efficiency of a good but not linear set union algorithm").
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::system_graph::{Link, Node, NodeKind, SystemGraph};
 use crate::task_graph::Phase;
-use hopmap_graph::distances;
+use hopmap_graph::{DisjointSets, distances};
 
 impl Phase {
     /// The groups of ranks that the messages of the phase connect, of two ranks or more each: ascending ranks, by the
@@ -13,9 +13,9 @@ impl Phase {
     pub fn groups(&self) -> Vec<Vec<u32>> {
         let ranks = self.edges.iter().map(|edge| edge.source.max(edge.destination) as usize + 1).max();
         let pairs = self.edges.iter().map(|edge| (edge.source, edge.destination));
-        let first = components(&neighbours(ranks.unwrap_or(0), pairs), |_| true);
+        let number = components(ranks.unwrap_or(0), pairs, |_| true);
         let mut groups: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        first.iter().zip(0..).for_each(|(&first, rank)| groups.entry(first).or_default().push(rank));
+        number.iter().zip(0..).for_each(|(&number, rank)| groups.entry(number).or_default().push(rank));
         groups.into_values().filter(|group| group.len() > 1).collect()
     }
 }
@@ -27,12 +27,11 @@ impl SystemGraph {
     #[must_use]
     pub fn areas(&self) -> Vec<Vec<u32>> {
         let pairs = self.links.iter().map(|link| (link.source, link.destination));
-        let neighbours = neighbours(self.nodes.len(), pairs);
         let distances = distances_from_hosts(&self.nodes, &self.links);
         let highest = distances.iter().copied().filter(|&distance| distance < u32::MAX).max().unwrap_or(0);
         let mut levels = Vec::new();
         for level in 1..=highest {
-            let areas = components(&neighbours, |node| distances[node as usize] <= level);
+            let areas = components(self.nodes.len(), pairs.clone(), |node| distances[node as usize] <= level);
             let of_hosts: BTreeSet<u32> = self.hosts().map(|(host, ..)| areas[host as usize]).collect();
             if of_hosts.len() < 2 {
                 break;
@@ -90,25 +89,17 @@ fn neighbours(count: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<
     neighbours
 }
 
-/// The smallest node that every node is connected with over some of the nodes.
-fn components(neighbours: &[Vec<u32>], includes: impl Fn(u32) -> bool) -> Vec<u32> {
-    let mut first: Vec<u32> = vec![u32::MAX; neighbours.len()];
-    for start in 0..neighbours.len() as u32 {
-        if first[start as usize] != u32::MAX {
-            continue;
-        }
-        first[start as usize] = start;
-        let mut stack = vec![start];
-        while let Some(node) = stack.pop().filter(|&node| includes(node)) {
-            for &other in &neighbours[node as usize] {
-                if first[other as usize] == u32::MAX && includes(other) {
-                    first[other as usize] = start;
-                    stack.push(other);
-                }
-            }
-        }
+/// The number of what every node is connected with over some of the nodes.
+fn components(
+    count: usize,
+    pairs: impl Iterator<Item = (u32, u32)>,
+    includes: impl Fn(u32) -> bool,
+) -> Vec<u32> {
+    let mut sets = DisjointSets::new(count);
+    for (a, b) in pairs.filter(|&(a, b)| includes(a) && includes(b)) {
+        sets.join(a as usize, b as usize);
     }
-    first
+    sets.numbers()
 }
 
 #[cfg(test)]
@@ -142,7 +133,7 @@ mod tests {
         };
         let areas = machine(&ends).areas();
         let of_hosts: Vec<&[u32]> = areas.iter().map(|level| &level[..6]).collect();
-        assert_eq!(of_hosts, [[0, 0, 2, 2, 4, 4]]);
+        assert_eq!(of_hosts, [[0, 0, 1, 1, 2, 2]]);
         assert_eq!(machine(&ends).level_names(), ["level 1 (s0, …)", "level 2 (s3, …)"]);
         let deeper = machine(&[&ends[..9], &[(8, 10)]].concat()).areas();
         assert_eq!(deeper, areas);

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use hopmap_graph::IndexedHeap;
 use hopmap_random::{Draw, Pcg64};
 
 use crate::coarsening::contractions;
@@ -115,7 +116,7 @@ impl TwoWay {
         self.epoch += 1;
         self.known.clear();
         self.work = 0;
-        self.heaps.iter_mut().for_each(|heap| heap.reset(vertices));
+        self.heaps.iter_mut().for_each(Heap::clear);
     }
 
     #[inline]
@@ -256,32 +257,17 @@ impl TwoWay {
     }
 }
 
-const ABSENT: u32 = u32::MAX;
-
 /// Priority queue of vertices by gain, largest first; ties go to the latest change.
 #[derive(Default)]
 pub(crate) struct Heap {
-    /// Gain, time of change, vertex; a binary heap.
-    entries: Vec<(i64, u32, u32)>,
-    /// Position of the entry of a vertex.
-    places: Vec<u32>,
+    /// Gain, time of change, vertex.
+    entries: IndexedHeap<(i64, u32, u32)>,
     clock: u32,
 }
 
 impl Heap {
-    /// Clears it for a number of vertices.
-    pub(crate) fn reset(&mut self, vertices: usize) {
-        self.clear();
-        if self.places.len() < vertices {
-            self.places.resize(vertices, ABSENT);
-        }
-    }
-
     /// Clears it.
     pub(crate) fn clear(&mut self) {
-        for &(_, _, vertex) in &self.entries {
-            self.places[vertex as usize] = ABSENT;
-        }
         self.entries.clear();
         self.clock = 0;
     }
@@ -289,74 +275,18 @@ impl Heap {
     /// The largest gain and its vertex.
     #[inline]
     pub(crate) fn first(&self) -> Option<(i64, u32)> {
-        self.entries.first().map(|&(gain, _, vertex)| (gain, vertex))
+        self.entries.first().map(|(gain, _, vertex)| (gain, vertex))
     }
 
     /// Inserts a vertex or changes its gain.
     pub(crate) fn set(&mut self, vertex: u32, gain: i64) {
         self.clock += 1;
-        let entry = (gain, self.clock, vertex);
-        match self.places[vertex as usize] {
-            ABSENT => {
-                self.entries.push(entry);
-                self.rise(self.entries.len() - 1);
-            }
-            place => {
-                let place = place as usize;
-                let rises = entry > self.entries[place];
-                self.entries[place] = entry;
-                if rises { self.rise(place) } else { self.sink(place) }
-            }
-        }
+        self.entries.set((gain, self.clock, vertex));
     }
 
     /// Removes a vertex, if present.
     pub(crate) fn remove(&mut self, vertex: u32) {
-        let place = self.places[vertex as usize];
-        if place == ABSENT {
-            return;
-        }
-        self.places[vertex as usize] = ABSENT;
-        let Some(last) = self.entries.pop() else { return };
-        let place = place as usize;
-        if place < self.entries.len() {
-            let rises = last > self.entries[place];
-            self.entries[place] = last;
-            if rises { self.rise(place) } else { self.sink(place) }
-        }
-    }
-
-    fn rise(&mut self, mut place: usize) {
-        let entry = self.entries[place];
-        while place > 0 {
-            let parent = (place - 1) / 2;
-            if self.entries[parent] >= entry {
-                break;
-            }
-            self.entries[place] = self.entries[parent];
-            self.places[self.entries[place].2 as usize] = place as u32;
-            place = parent;
-        }
-        self.entries[place] = entry;
-        self.places[entry.2 as usize] = place as u32;
-    }
-
-    fn sink(&mut self, mut place: usize) {
-        let entry = self.entries[place];
-        loop {
-            let mut child = 2 * place + 1;
-            if child + 1 < self.entries.len() && self.entries[child + 1] > self.entries[child] {
-                child += 1;
-            }
-            if child >= self.entries.len() || self.entries[child] <= entry {
-                break;
-            }
-            self.entries[place] = self.entries[child];
-            self.places[self.entries[place].2 as usize] = place as u32;
-            place = child;
-        }
-        self.entries[place] = entry;
-        self.places[entry.2 as usize] = place as u32;
+        self.entries.remove(vertex);
     }
 }
 
@@ -437,7 +367,6 @@ fn grow(graph: &Graph, target: i64, random: &mut Pcg64) -> Vec<u32> {
     let vertices = graph.vertices();
     let mut side = vec![1; vertices];
     let mut heap = Heap::default();
-    heap.reset(vertices);
     let gain =
         |vertex: u32| -> i64 { -graph.pull(vertex) - graph.edges(vertex).map(|edge| edge.1).sum::<i64>() };
     let mut gains: Vec<i64> = (0..vertices as u32).map(gain).collect();
@@ -480,7 +409,6 @@ mod tests {
     #[test]
     fn the_largest_gain_comes_first_and_the_latest_of_ties() {
         let mut heap = Heap::default();
-        heap.reset(6);
         for (vertex, gain) in [(0, 3), (1, 7), (2, -4), (3, 7), (4, 0)] {
             heap.set(vertex, gain);
         }

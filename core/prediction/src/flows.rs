@@ -8,6 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use hopmap_graph::IndexedHeap;
+
 use crate::sharing::Shares;
 
 const NONE: u32 = u32::MAX;
@@ -207,82 +209,21 @@ impl Class {
     }
 }
 
-/// Binary heap of classes by time, then by number, in which times can change.
+/// Classes by time, then by number. Times can change; they are not negative.
 #[derive(Debug, Default)]
-struct Ends {
-    heap: Vec<(u64, u32)>,
-    /// Place of a class in the heap.
-    places: Vec<u32>,
-}
+struct Ends(IndexedHeap<Reverse<(u64, u32)>>);
 
 impl Ends {
     fn first(&self) -> Option<(f64, u32)> {
-        self.heap.first().map(|(bits, flow)| (f64::from_bits(*bits), *flow))
+        self.0.first().map(|Reverse((bits, flow))| (f64::from_bits(bits), flow))
     }
 
-    /// Sets the time of a class, non-negative.
     fn set(&mut self, flow: u32, time: f64) {
-        let entry = (time.to_bits(), flow);
-        if flow as usize >= self.places.len() {
-            self.places.resize(flow as usize + 1, NONE);
-        }
-        let place = self.places[flow as usize];
-        if place == NONE {
-            self.heap.push(entry);
-            self.rise(self.heap.len() - 1, entry);
-        } else if entry < self.heap[place as usize] {
-            self.rise(place as usize, entry);
-        } else {
-            self.sink(place as usize, entry);
-        }
+        self.0.set(Reverse((time.to_bits(), flow)));
     }
 
     fn remove(&mut self, flow: u32) {
-        let place = std::mem::replace(&mut self.places[flow as usize], NONE) as usize;
-        let Some(last) = self.heap.pop() else { return };
-        if place == self.heap.len() {
-            return;
-        }
-        if last < self.heap[place] {
-            self.rise(place, last);
-        } else {
-            self.sink(place, last);
-        }
-    }
-
-    fn rise(&mut self, mut place: usize, entry: (u64, u32)) {
-        while place > 0 {
-            let parent = (place - 1) / 2;
-            if self.heap[parent] <= entry {
-                break;
-            }
-            self.put(place, self.heap[parent]);
-            place = parent;
-        }
-        self.put(place, entry);
-    }
-
-    fn sink(&mut self, mut place: usize, entry: (u64, u32)) {
-        loop {
-            let mut child = 2 * place + 1;
-            if child >= self.heap.len() {
-                break;
-            }
-            if child + 1 < self.heap.len() && self.heap[child + 1] < self.heap[child] {
-                child += 1;
-            }
-            if entry <= self.heap[child] {
-                break;
-            }
-            self.put(place, self.heap[child]);
-            place = child;
-        }
-        self.put(place, entry);
-    }
-
-    fn put(&mut self, place: usize, entry: (u64, u32)) {
-        self.heap[place] = entry;
-        self.places[entry.1 as usize] = place as u32;
+        self.0.remove(flow);
     }
 }
 

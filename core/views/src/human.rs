@@ -1,6 +1,7 @@
 //! Formatting of numbers.
 
 use hopmap_text::{grouped, noun_of, significant};
+use jiff::Timestamp;
 
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,34 +119,23 @@ pub(crate) fn ticks(begin: f64, end: f64, target: usize) -> Vec<f64> {
 
 /// A day, a minute or a second, as exactly as ticks of this distance need it.
 pub(crate) fn label(time: f64, step: f64) -> String {
-    let (_, month, day) = date(time);
-    let second = time.rem_euclid(DAY) as u32;
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    match step {
-        step if step >= DAY => format!("{month:02}-{day:02}"),
-        step if step >= 43_200.0 => format!("{month:02}-{day:02} {hour:02}:{minute:02}"),
-        step if step >= 60.0 => format!("{hour:02}:{minute:02}"),
-        _ => format!("{hour:02}:{minute:02}:{second:02}"),
-    }
+    let format = match step {
+        step if step >= DAY => "%m-%d",
+        step if step >= 43_200.0 => "%m-%d %H:%M",
+        step if step >= 60.0 => "%H:%M",
+        _ => "%H:%M:%S",
+    };
+    printed(time, format)
 }
 
 /// A day and a minute.
 pub(crate) fn moment(time: f64) -> String {
-    let (year, month, day) = date(time);
-    let minute = time.rem_euclid(DAY) as u32 / 60;
-    format!("{year}-{month:02}-{day:02} {:02}:{:02}", minute / 60, minute % 60)
+    printed(time, "%Y-%m-%d %H:%M")
 }
 
-/// Year, month and day of the proleptic Gregorian calendar (Hinnant, `chrono`-Compatible Low-Level Date Algorithms, `civil_from_days`).
-fn date(time: f64) -> (i64, i64, i64) {
-    let days = (time / DAY).floor().clamp(-1e9, 1e9) as i64 + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
+/// A time in UTC.
+fn printed(time: f64, format: &str) -> String {
+    Timestamp::from_second(time.floor() as i64).unwrap_or_default().strftime(format).to_string()
 }
 
 #[cfg(test)]

@@ -53,5 +53,6 @@ pub use rank_times::rank_times;
 pub use routes::{Routed, route_loads, routes};
 pub use run_time_parts::run_time_parts;
 pub use run_times::run_times;
+pub use svg::escape;
 pub use timeline::{Slice, timeline};
 pub use topology::{scaled_topology, topology};

@@ -189,6 +189,13 @@ impl Display for Escaped<'_> {
     }
 }
 
+/// Text as HTML, without markup and control characters.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    text.replace(|letter: char| letter.is_control(), " ")
+}
+
 /// Width of a text in 12 px type, about; rather too large than too small.
 pub(crate) fn text_width(text: &str) -> f64 {
     let width = |c: char| match c {

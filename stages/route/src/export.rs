@@ -12,7 +12,7 @@ use std::fmt::Write;
 use hopmap_model::{Mapping, Routes, SystemGraph, Tables, TaskGraph, TextFile};
 use hopmap_routing::error::{Result, RouteError, fail};
 use hopmap_routing::quantity::{amount, rate};
-use hopmap_views::{Routed, route_loads, routes};
+use hopmap_views::{Routed, escape, route_loads, routes};
 
 use crate::params::{ExportFormat, ExportParams};
 
@@ -273,10 +273,4 @@ fn metric(name: &str, value: f64) -> String {
         }
         _ => amount(value),
     }
-}
-
-/// Escapes text for HTML.
-fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
-    text.replace(|letter: char| letter.is_control(), " ")
 }

@@ -9,6 +9,7 @@ mod parts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hopmap_graph::{UNREACHED, distances};
 use hopmap_model::{
     Cause, Context, Counting, Diagnosis, Error, Failure, Failures, Inputs, Mapping, Outcome, Outputs, Port,
     Route, Routes, Stage, SystemGraph, TableEntry, Tables, TaskGraph, require,
@@ -474,7 +475,7 @@ struct Cut {
 
 /// Streams between processes that stay and that no path connects.
 fn cut_off(problem: &Problem<'_>, must: &BTreeSet<usize>, hosts: &[u32]) -> Vec<Cut> {
-    let mut reached: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
+    let mut reached: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let mut cuts = Vec::new();
     for stream in &problem.graph.demands.streams {
         let ranks = [stream.source, stream.destination].map(|rank| rank as usize);
@@ -482,8 +483,8 @@ fn cut_off(problem: &Problem<'_>, must: &BTreeSet<usize>, hosts: &[u32]) -> Vec<
         if from == to || ranks.iter().any(|rank| must.contains(rank)) {
             continue;
         }
-        let reached = reached.entry(from).or_insert_with(|| reachable(problem, from));
-        if !reached[to as usize] {
+        let reached = reached.entry(from).or_insert_with(|| distances_from(problem, from));
+        if reached[to as usize] == UNREACHED {
             // Report the host without links rather than the other end.
             let bare = |rank: &usize| problem.network.leaving(hosts[*rank]).is_empty();
             let alone: Vec<usize> = ranks.into_iter().filter(bare).collect();
@@ -493,17 +494,12 @@ fn cut_off(problem: &Problem<'_>, must: &BTreeSet<usize>, hosts: &[u32]) -> Vec<
     cuts
 }
 
-/// The nodes that a host can reach through switches only.
-fn reachable(problem: &Problem<'_>, from: u32) -> Vec<bool> {
-    let mut reached = vec![false; problem.system.nodes.len()];
-    let mut next = vec![from];
-    while let Some(node) = next.pop() {
-        for &link in problem.network.leaving(node) {
-            let to = problem.system.links[link as usize].destination;
-            if !std::mem::replace(&mut reached[to as usize], true) && !problem.network.is_host(to) {
-                next.push(to);
-            }
-        }
-    }
-    reached
+/// Distances from a host to all nodes that it can reach through switches only.
+fn distances_from(problem: &Problem<'_>, host: u32) -> Vec<u32> {
+    let next = |node: usize| {
+        let is_passed = node == host as usize || !problem.network.is_host(node as u32);
+        let links = problem.network.leaving(node as u32).iter().filter(move |_| is_passed);
+        links.map(|&link| problem.system.links[link as usize].destination as usize)
+    };
+    distances(problem.system.nodes.len(), [host as usize], next)
 }

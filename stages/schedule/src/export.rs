@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use hopmap_model::{Error, Schedule, TaskDag, TextFile};
-use hopmap_views::gantt;
+use hopmap_views::{escape, gantt};
 
 use crate::error::invalid;
 use crate::formats::sch::{Sch, SchProcessor};
@@ -162,10 +162,4 @@ fn table(heading: &str, head: &[(&str, bool)], rows: &[Vec<String>]) -> String {
     format!(
         "<h2>{heading}</h2>\n<table><thead><tr>{names}</tr></thead><tbody>\n{body}</tbody></table>\n{more}"
     )
-}
-
-/// Escapes text for HTML.
-fn escape(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
-    text.replace(|letter: char| letter.is_control(), " ")
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hopmap_graph::UNREACHED;
 use hopmap_model::{LinkState, NodeKind};
 
 use crate::problem::{Problem, TOLERANCE, devices_of};
@@ -252,20 +253,10 @@ fn arcs(problem: &Problem<'_>, index: &BTreeMap<u32, usize>) -> Vec<Arc> {
 }
 
 fn distances(switches: usize, arcs: &[Arc], leaving: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    let from = |first: usize| {
-        let mut distances = vec![UNREACHABLE; switches];
-        distances[first] = 0;
-        let mut queue = std::collections::VecDeque::from([first]);
-        while let Some(switch) = queue.pop_front() {
-            for &arc in &leaving[switch] {
-                let to = arcs[arc].to;
-                if distances[to] == UNREACHABLE {
-                    distances[to] = distances[switch] + 1;
-                    queue.push_back(to);
-                }
-            }
-        }
-        distances
+    let from = |first| {
+        let next = |switch: usize| leaving[switch].iter().map(|&arc| arcs[arc].to);
+        let far = |far| if far == UNREACHED { UNREACHABLE } else { far as usize };
+        hopmap_graph::distances(switches, [first], next).into_iter().map(far).collect()
     };
     (0..switches).map(from).collect()
 }

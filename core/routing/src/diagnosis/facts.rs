@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use hopmap_graph::DisjointSets;
 use hopmap_model::{Cause, LinkState, Node, Part, ProcessDemand, Slot, SwitchType, SystemGraph, TaskGraph};
 
 use crate::answer::checked;
@@ -465,37 +466,20 @@ fn places<'a>(problem: &'a Problem<'_>) -> impl Iterator<Item = (u32, Vec<bool>)
 
 /// By node, the part of the machine that it belongs to; the part with most hosts is 0. Parts are not connected by any link.
 fn parts(problem: &Problem<'_>) -> Vec<usize> {
-    let nodes = problem.system.nodes.len();
-    let mut neighbours = vec![Vec::new(); nodes];
+    let mut sets = DisjointSets::new(problem.system.nodes.len());
     for link in problem.system.links.iter().filter(|link| link.state == LinkState::Up) {
-        neighbours[link.source as usize].push(link.destination as usize);
-        neighbours[link.destination as usize].push(link.source as usize);
+        sets.join(link.source as usize, link.destination as usize);
     }
-    let mut part_of = vec![usize::MAX; nodes];
-    let mut hosts = Vec::new();
-    for first in 0..nodes {
-        if part_of[first] != usize::MAX {
-            continue;
-        }
-        let part = hosts.len();
-        hosts.push(0);
-        part_of[first] = part;
-        let mut next = vec![first];
-        while let Some(node) = next.pop() {
-            hosts[part] += usize::from(problem.network.is_host(node as u32));
-            for &other in &neighbours[node] {
-                if part_of[other] == usize::MAX {
-                    part_of[other] = part;
-                    next.push(other);
-                }
-            }
-        }
+    let part_of = sets.numbers();
+    let mut hosts = vec![0; part_of.iter().max().map_or(0, |last| *last as usize + 1)];
+    for (node, &part) in (0..).zip(&part_of) {
+        hosts[part as usize] += usize::from(problem.network.is_host(node));
     }
     let mut order: Vec<usize> = (0..hosts.len()).collect();
     order.sort_by_key(|&part| std::cmp::Reverse(hosts[part]));
     let mut place = vec![0; order.len()];
     order.iter().enumerate().for_each(|(index, &part)| place[part] = index);
-    part_of.iter().map(|&part| place[part]).collect()
+    part_of.iter().map(|&part| place[part as usize]).collect()
 }
 
 /// The best paths from a host to every node, through switches only.

@@ -1,7 +1,7 @@
 //! The numeric model of the search: alike hosts as classes, distances between classes, and lower bounds of the table entries of
 //! routes to a host.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::problem::{Problem, TOLERANCE, Weights, devices_of, gcd};
 
@@ -198,22 +198,18 @@ impl<'a> Model<'a> {
         }
         let count = self.classes.len();
         let mut distances = vec![FAR; count * count];
-        let mut towards = vec![FAR; count * nodes];
+        let mut towards = Vec::with_capacity(count * nodes);
         for (index, class) in self.classes.iter().enumerate() {
-            let far = &mut towards[index * nodes..(index + 1) * nodes];
             let first = class.hosts[0];
-            far[first as usize] = 0;
-            let mut queue = VecDeque::from([first]);
-            while let Some(node) = queue.pop_front() {
-                for &before in &entering[node as usize] {
-                    if far[before as usize] == FAR {
-                        far[before as usize] = far[node as usize] + 1;
-                        if !self.problem.network.is_host(before) {
-                            queue.push_back(before);
-                        }
-                    }
-                }
-            }
+            let before = |node: usize| {
+                let is_passed = node == first as usize || !self.problem.network.is_host(node as u32);
+                entering[node].iter().filter(move |_| is_passed).map(|&before| before as usize)
+            };
+            let far = hopmap_graph::distances(nodes, [first as usize], before)
+                .into_iter()
+                .map(|far| far.min(FAR.into()) as u16);
+            let far: Vec<u16> = far.collect();
+            towards.extend(&far);
             for (other, from) in self.classes.iter().enumerate() {
                 let from = if other == index { from.hosts.get(1) } else { from.hosts.first() };
                 distances[other * count + index] = from.map_or(FAR, |&from| far[from as usize]);

@@ -134,21 +134,11 @@ impl Windows {
         let mut group = std::mem::take(&mut self.group);
         group.sort_unstable_by_key(|member| std::cmp::Reverse(member.apart));
         for processor in 0..columns {
-            let (mut first, mut sum, mut last, mut best) = (NEVER, 0, 0, NEVER);
-            for count in 0..=group.len() {
-                let own = if count == 0 { 0 } else { last.max(first + sum) };
-                let others = group.get(count).map_or(0, |member| member.apart);
-                best = best.min(own.max(others));
-                if own >= best || own >= NEVER {
-                    break;
-                }
-                let Some(next) = group.get(count) else { break };
+            let best = in_sequence(&group, |next| {
                 let done = self.finish[next.task * fixed.processors + processor];
                 let work = fixed.work(next.task, processor);
-                first = first.min(done - work);
-                sum += work;
-                last = last.max(done);
-            }
+                Some([done - work, work, done])
+            });
             let at = &mut self.finish[row + processor];
             *at = best.max(*at);
         }
@@ -197,26 +187,31 @@ impl Windows {
     /// Lower bound of the time of the successors of a task on a processor: those that would finish last elsewhere run in sequence
     /// on the same processor.
     fn follow(&self, fixed: &Fixed<'_>, group: &[Member], processor: usize) -> i64 {
-        let (mut tail, mut sum, mut last, mut best) = (NEVER, 0, 0, NEVER);
-        for count in 0..=group.len() {
-            let own = if count == 0 { 0 } else { last.max(tail + sum) };
-            let others = group.get(count).map_or(0, |member| member.apart);
-            best = best.min(own.max(others));
-            if own >= best || own >= NEVER {
-                break;
-            }
-            let Some(next) = group.get(count) else { break };
+        in_sequence(group, |next| {
             let at = next.task * fixed.processors + processor;
-            if self.finish[at] == NEVER {
-                break;
-            }
             let work = fixed.work(next.task, processor);
-            tail = tail.min(self.tail[at]);
-            sum += work;
-            last = last.max(work + self.tail[at]);
-        }
-        best
+            (self.finish[at] != NEVER).then(|| [self.tail[at], work, work + self.tail[at]])
+        })
     }
+}
+
+/// Lower bound of the time between a task and its neighbours, if those of the greatest effect run in sequence on its processor and the
+/// others elsewhere. `times` are the least time before or after the work of a neighbour, its work, and both; none if it cannot run there.
+fn in_sequence(group: &[Member], times: impl Fn(&Member) -> Option<[i64; 3]>) -> i64 {
+    let (mut least, mut sum, mut most, mut best) = (NEVER, 0, 0, NEVER);
+    for count in 0..=group.len() {
+        let own = if count == 0 { 0 } else { most.max(least + sum) };
+        let others = group.get(count).map_or(0, |member| member.apart);
+        best = best.min(own.max(others));
+        if own >= best || own >= NEVER {
+            break;
+        }
+        let Some([apart, work, together]) = group.get(count).and_then(&times) else { break };
+        least = least.min(apart);
+        sum += work;
+        most = most.max(together);
+    }
+    best
 }
 
 /// A remaining task.
