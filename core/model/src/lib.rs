@@ -18,6 +18,7 @@ mod mapping;
 mod measurements;
 mod named;
 mod numbers;
+mod parameters;
 mod paths;
 mod prediction;
 mod program;

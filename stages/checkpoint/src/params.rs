@@ -9,59 +9,40 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserializer, Error, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// Parameters of `checkpoint/delta`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DeltaParams {
-    /// Folder of the series, unless a stage provides it. Its subfolders (or files) are the checkpoints, in
-    /// natural order of their names.
-    pub path: Option<InputPath>,
-    /// Block length in bytes: a power of two from 256 to 65536; a list is compared in one pass.
-    #[serde(deserialize_with = "several")]
-    #[schemars(schema_with = "numbers_schema::<u32>")]
-    pub block_bytes: Vec<u32>,
-    /// The rules that choose the base.
-    #[serde(deserialize_with = "several")]
-    #[schemars(schema_with = "words_schema::<Rule>")]
-    pub rules: Vec<Rule>,
-    /// Fraction of a delta that ADCA must save to switch to the previous checkpoint.
-    pub epsilon: f64,
-    /// The delta that ADCA stores when it switches; a list is compared in one pass.
-    #[serde(deserialize_with = "several")]
-    #[schemars(schema_with = "words_schema::<Reading>")]
-    pub reading: Vec<Reading>,
-    /// Which blocks of two checkpoints are compared.
-    pub align: Align,
-    /// Where the base is searched for a block.
-    pub matching: Matching,
-    /// Overhead of each block of a delta for position and hash, in bytes.
-    pub block_overhead_bytes: u32,
-    /// Whether to compute the optimal bases as well. This keeps the hashes of all checkpoints in memory.
-    pub optimum: bool,
-    /// A folder on the target disk, in which the write time is measured with 260 MB.
-    pub target: Option<InputPath>,
-    /// Latency of writing a checkpoint, in seconds; 0 unless given or measured.
-    pub write_latency_s: Option<f64>,
-    /// Write bandwidth in bytes per second; 1 GB/s unless given or measured.
-    pub write_bytes_per_s: Option<f64>,
-}
-
-impl Default for DeltaParams {
-    fn default() -> Self {
-        Self {
-            path: None,
-            block_bytes: vec![4096],
-            rules: vec![Rule::First, Rule::Incremental, Rule::Adca],
-            epsilon: 0.2,
-            reading: vec![Reading::Literal, Reading::Immediate],
-            align: Align::default(),
-            matching: Matching::default(),
-            block_overhead_bytes: 24,
-            optimum: false,
-            target: None,
-            write_latency_s: None,
-            write_bytes_per_s: None,
-        }
+hopmap_model::parameters! {
+    /// Parameters of `checkpoint/delta`.
+    pub struct DeltaParams {
+        /// Folder of the series, unless a stage provides it. Its subfolders (or files) are the checkpoints, in
+        /// natural order of their names.
+        pub path: Option<InputPath>,
+        /// Block length in bytes: a power of two from 256 to 65536; a list is compared in one pass.
+        #[serde(deserialize_with = "several")]
+        #[schemars(schema_with = "numbers_schema::<u32>")]
+        pub block_bytes: Vec<u32> = vec![4096],
+        /// The rules that choose the base.
+        #[serde(deserialize_with = "several")]
+        #[schemars(schema_with = "words_schema::<Rule>")]
+        pub rules: Vec<Rule> = vec![Rule::First, Rule::Incremental, Rule::Adca],
+        /// Fraction of a delta that ADCA must save to switch to the previous checkpoint.
+        pub epsilon: f64 = 0.2,
+        /// The delta that ADCA stores when it switches; a list is compared in one pass.
+        #[serde(deserialize_with = "several")]
+        #[schemars(schema_with = "words_schema::<Reading>")]
+        pub reading: Vec<Reading> = vec![Reading::Literal, Reading::Immediate],
+        /// Which blocks of two checkpoints are compared.
+        pub align: Align,
+        /// Where the base is searched for a block.
+        pub matching: Matching,
+        /// Overhead of each block of a delta for position and hash, in bytes.
+        pub block_overhead_bytes: u32 = 24,
+        /// Whether to compute the optimal bases as well. This keeps the hashes of all checkpoints in memory.
+        pub optimum: bool,
+        /// A folder on the target disk, in which the write time is measured with 260 MB.
+        pub target: Option<InputPath>,
+        /// Latency of writing a checkpoint, in seconds; 0 unless given or measured.
+        pub write_latency_s: Option<f64>,
+        /// Write bandwidth in bytes per second; 1 GB/s unless given or measured.
+        pub write_bytes_per_s: Option<f64>,
     }
 }
 
@@ -111,40 +92,26 @@ pub enum Matching {
     Anywhere,
 }
 
-/// Parameters of `checkpoint/store`.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct StoreParams {
-    /// Folder of the series, unless a stage provides it. Its subfolders (or files) are the checkpoints, in
-    /// natural order of their names. Only names and contents of files are stored.
-    pub path: Option<InputPath>,
-    /// Maximum length of delta chains, from 0 to 16.
-    pub depth: u8,
-    /// Fraction of a patch, or of a delta with a `rule`, that ADCA must save before it changes the base,
-    /// from 0 to 1.
-    pub epsilon: f64,
-    /// How bases are chosen: for every block (`block-wise`), or by a published rule for each checkpoint.
-    pub rule: StoreRule,
-    /// Block length with a `rule`, in bytes: a power of two from 256 to 16384.
-    pub block_bytes: u32,
-    /// Where the base is searched for a block, with a `rule`.
-    pub matching: Matching,
-    /// Overhead of each block of a delta that the rule assumes, in bytes; the log reports the actual
-    /// one.
-    pub block_overhead_bytes: u32,
-}
-
-impl Default for StoreParams {
-    fn default() -> Self {
-        Self {
-            path: None,
-            depth: 2,
-            epsilon: 0.2,
-            rule: StoreRule::default(),
-            block_bytes: 4096,
-            matching: Matching::default(),
-            block_overhead_bytes: 24,
-        }
+hopmap_model::parameters! {
+    /// Parameters of `checkpoint/store`.
+    pub struct StoreParams {
+        /// Folder of the series, unless a stage provides it. Its subfolders (or files) are the checkpoints, in
+        /// natural order of their names. Only names and contents of files are stored.
+        pub path: Option<InputPath>,
+        /// Maximum length of delta chains, from 0 to 16.
+        pub depth: u8 = 2,
+        /// Fraction of a patch, or of a delta with a `rule`, that ADCA must save before it changes the base,
+        /// from 0 to 1.
+        pub epsilon: f64 = 0.2,
+        /// How bases are chosen: for every block (`block-wise`), or by a published rule for each checkpoint.
+        pub rule: StoreRule,
+        /// Block length with a `rule`, in bytes: a power of two from 256 to 16384.
+        pub block_bytes: u32 = 4096,
+        /// Where the base is searched for a block, with a `rule`.
+        pub matching: Matching,
+        /// Overhead of each block of a delta that the rule assumes, in bytes; the log reports the actual
+        /// one.
+        pub block_overhead_bytes: u32 = 24,
     }
 }
 

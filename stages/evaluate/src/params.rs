@@ -4,14 +4,15 @@ use hopmap_model::InputPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Parameters of `evaluate/mapping`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct MappingParams {
-    /// Number of random mappings.
-    pub samples: u32,
-    /// Random seed.
-    pub seed: u64,
+hopmap_model::parameters! {
+    /// Parameters of `evaluate/mapping`.
+    #[derive(Eq)]
+    pub struct MappingParams {
+        /// Number of random mappings.
+        pub samples: u32 = 20,
+        /// Random seed.
+        pub seed: u64 = 1,
+    }
 }
 
 /// Parameters of `evaluate/accuracy`.
@@ -37,12 +38,6 @@ pub struct AccuracyParams {
 impl MappingParams {
     /// The random stream of the samples is derived from the stage kind.
     pub(crate) const KIND: &'static str = "evaluate/mapping";
-}
-
-impl Default for MappingParams {
-    fn default() -> Self {
-        Self { samples: 20, seed: 1 }
-    }
 }
 
 fn total_cost() -> String {

@@ -18,60 +18,35 @@ macro_rules! params {
         pub struct $name:ident { $($(#[$of_field:meta])* pub $field:ident: $type:ty $(= $default:expr)?,)* }
         $(#[$of_objective:meta])+ objective: $goal:ty
     ) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields, default)]
-        pub struct $name {
-            $($(#[$of_field])* pub $field: $type,)*
-            /// Weight of an edge of the communication matrix.
-            pub weight: WeightChoice,
-            $(#[$of_objective])+
-            pub objective: $goal,
-            /// Ranks with a fixed slot or host.
-            pub pinned: Vec<Pin>,
-            /// Names of hosts that no rank may use.
-            pub forbidden: Vec<String>,
-            /// Ranks that stay together on one host, on its first slots in the order of the block: `host` for
-            /// those that shared a host when the program was recorded, or a list of blocks with all ranks. Not
-            /// with T.
-            pub blocks: Option<crate::blocks::Blocks>,
-            /// Groups that stay below one switch: the name of their phase and a level of switches, such as `{ ep = 1 }`.
-            /// Level 1 are the switches that hosts are linked to: leaf switches, or accelerator domains if all hosts
-            /// have one. Not with `pinned`.
-            pub borders: std::collections::BTreeMap<String, u32>,
-            /// Devices of its host that every rank reserves, such as `{ gpu = 1, memory_gib = 4 }`. A host
-            /// offers only as many of its slots, the first ones, as its devices suffice for.
-            pub devices_per_rank: std::collections::BTreeMap<String, u32>,
-            /// Whether to map to hosts that differ in performance, which only `predicted-time` counts.
-            pub ignore_performance: bool,
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self {
-                    $($field: or_default!($type $(, $default)?),)*
-                    weight: WeightChoice::default(),
-                    objective: <$goal>::default(),
-                    pinned: Vec::new(),
-                    forbidden: Vec::new(),
-                    blocks: None,
-                    borders: Default::default(),
-                    devices_per_rank: Default::default(),
-                    ignore_performance: false,
-                }
+        hopmap_model::parameters! {
+            $(#[$meta])*
+            pub struct $name {
+                $($(#[$of_field])* pub $field: $type $(= $default)?,)*
+                /// Weight of an edge of the communication matrix.
+                pub weight: WeightChoice,
+                $(#[$of_objective])+
+                pub objective: $goal,
+                /// Ranks with a fixed slot or host.
+                pub pinned: Vec<Pin>,
+                /// Names of hosts that no rank may use.
+                pub forbidden: Vec<String>,
+                /// Ranks that stay together on one host, on its first slots in the order of the block: `host` for
+                /// those that shared a host when the program was recorded, or a list of blocks with all ranks. Not
+                /// with T.
+                pub blocks: Option<crate::blocks::Blocks>,
+                /// Groups that stay below one switch: the name of their phase and a level of switches, such as `{ ep = 1 }`.
+                /// Level 1 are the switches that hosts are linked to: leaf switches, or accelerator domains if all hosts
+                /// have one. Not with `pinned`.
+                pub borders: std::collections::BTreeMap<String, u32>,
+                /// Devices of its host that every rank reserves, such as `{ gpu = 1, memory_gib = 4 }`. A host
+                /// offers only as many of its slots, the first ones, as its devices suffice for.
+                pub devices_per_rank: std::collections::BTreeMap<String, u32>,
+                /// Whether to map to hosts that differ in performance, which only `predicted-time` counts.
+                pub ignore_performance: bool,
             }
         }
 
         problem_params!($name);
-    };
-}
-
-macro_rules! or_default {
-    ($type:ty) => {
-        <$type>::default()
-    };
-    ($type:ty, $default:expr) => {
-        $default
     };
 }
 

@@ -18,37 +18,24 @@ macro_rules! with_messages {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[$of_own:meta])* pub $own:ident: $type:ty = $default:expr,)*
     }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields, default)]
-        pub struct $name {
-            $($(#[$of_own])* pub $own: $type,)*
-            /// Costs of messages at both ends. By default those of the machine if it is calibrated (`topology/probe`);
-            /// otherwise only the network costs time.
-            pub costs: MessageCosts,
-            /// Latency of messages within a host, in seconds. By default that of the calibration, or 500 ns.
-            pub memory_latency_s: Option<f64>,
-            /// Bandwidth of messages within a host, in bytes per second; all ranks of the host share it. By default that
-            /// of the calibration, or 10 GB/s.
-            pub memory_bandwidth_bytes_per_s: Option<f64>,
-            /// Latency and bandwidth between slots of a machine whose links have no rates, or without links, by the level on which they first meet,
-            /// innermost first. Messages then do not share anything.
-            pub levels: Vec<PairRateParams>,
-            /// Algorithms of collective operations, such as `{ allreduce = "ring" }`. All others follow the rules of
-            /// MPICH, or of Open MPI with `{ rules = "open-mpi" }`.
-            pub algorithms: Algorithms,
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self {
-                    $($own: $default,)*
-                    costs: MessageCosts::default(),
-                    memory_latency_s: None,
-                    memory_bandwidth_bytes_per_s: None,
-                    levels: Vec::new(),
-                    algorithms: Algorithms::default(),
-                }
+        hopmap_model::parameters! {
+            $(#[$meta])*
+            pub struct $name {
+                $($(#[$of_own])* pub $own: $type = $default,)*
+                /// Costs of messages at both ends. By default those of the machine if it is calibrated (`topology/probe`);
+                /// otherwise only the network costs time.
+                pub costs: MessageCosts,
+                /// Latency of messages within a host, in seconds. By default that of the calibration, or 500 ns.
+                pub memory_latency_s: Option<f64>,
+                /// Bandwidth of messages within a host, in bytes per second; all ranks of the host share it. By default that
+                /// of the calibration, or 10 GB/s.
+                pub memory_bandwidth_bytes_per_s: Option<f64>,
+                /// Latency and bandwidth between slots of a machine whose links have no rates, or without links, by the level on which they first meet,
+                /// innermost first. Messages then do not share anything.
+                pub levels: Vec<PairRateParams>,
+                /// Algorithms of collective operations, such as `{ allreduce = "ring" }`. All others follow the rules of
+                /// MPICH, or of Open MPI with `{ rules = "open-mpi" }`.
+                pub algorithms: Algorithms,
             }
         }
 

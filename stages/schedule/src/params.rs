@@ -75,20 +75,11 @@ macro_rules! with_machine {
         pub struct $name:ident { $($(#[$of_own:meta])* pub $own:ident: $own_type:ty $(= $default:expr)?,)* }
         machine { $($(#[$of_machine:meta])* $machine:ident: $type:ty,)* }
     ) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields, default)]
-        pub struct $name {
-            $($(#[$of_own])* pub $own: $own_type,)*
-            $($(#[$of_machine])* pub $machine: $type,)*
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self {
-                    $($own: or_default!($own_type $(, $default)?),)*
-                    $($machine: <$type>::default(),)*
-                }
+        hopmap_model::parameters! {
+            $(#[$meta])*
+            pub struct $name {
+                $($(#[$of_own])* pub $own: $own_type $(= $default)?,)*
+                $($(#[$of_machine])* pub $machine: $type,)*
             }
         }
 
@@ -97,15 +88,6 @@ macro_rules! with_machine {
                 Self { $($machine: Clone::clone(&params.$machine),)* }
             }
         }
-    };
-}
-
-macro_rules! or_default {
-    ($type:ty) => {
-        <$type>::default()
-    };
-    ($type:ty, $default:expr) => {
-        $default
     };
 }
 

@@ -9,18 +9,19 @@ use serde::{Deserialize, Serialize};
 /// Levels closer than this are never distinguished.
 pub(super) const MIN_LEVEL_RATIO: f64 = 1.01;
 
-/// Levels of a machine that was measured or has a cost matrix.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct LevelsParams {
-    /// Cost between slots: the latency, or the time of a message of `bytes` bytes, in microseconds. A matrix
-    /// keeps its unit.
-    pub cost: LevelCost,
-    /// Message size in bytes for `cost = "time"`.
-    pub bytes: Option<u64>,
-    /// Minimum ratio of the costs of adjacent levels; closer levels are merged. If the two directions of
-    /// pairs differ by more, that ratio is used.
-    pub level_ratio: f64,
+hopmap_model::parameters! {
+    /// Levels of a machine that was measured or has a cost matrix.
+    pub struct LevelsParams {
+        /// Cost between slots: the latency, or the time of a message of `bytes` bytes, in microseconds. A matrix
+        /// keeps its unit.
+        pub cost: LevelCost,
+        /// Message size in bytes for `cost = "time"`.
+        pub bytes: Option<u64>,
+        /// Minimum ratio of the costs of adjacent levels; closer levels are merged. If the two directions of
+        /// pairs differ by more, that ratio is used.
+        // Above the noise of shortest times, below the latency that a switch adds.
+        pub level_ratio: f64 = 1.15,
+    }
 }
 
 /// Cost between slots.
@@ -32,13 +33,6 @@ pub enum LevelCost {
     Latency,
     /// Time of a message.
     Time,
-}
-
-impl Default for LevelsParams {
-    fn default() -> Self {
-        // Above the noise of shortest times, below the latency that a switch adds.
-        Self { cost: LevelCost::Latency, bytes: None, level_ratio: 1.15 }
-    }
 }
 
 impl LevelsParams {
@@ -84,69 +78,49 @@ pub enum LevelsError {
     Machine(#[source] SystemGraphError),
 }
 
-/// A machine to measure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ProbeParams {
-    /// Hosts to measure, as a host list: `node[001-136]`. By default the variable `SLURM_JOB_NODELIST` of the
-    /// job in which the stage runs. With a `launcher`, the hosts of its processes.
-    pub hosts: Option<String>,
-    /// Command that starts `hopmap agent` on a host, with the placeholder `{host}`. A command without
-    /// `{host}` runs once and starts the agents of all hosts, such as `srun -N 4 hopmap agent`. The command
-    /// gets a secret on its standard input and must pass it on to the agent.
-    pub start: String,
-    /// With a `launcher`: the C compiler of its MPI, with which the prober is compiled once. By default the `mpicc`
-    /// next to the launcher, or the `mpicc`, `mpicc.openmpi` or `mpicc.mpich` of its MPI. The prober is kept in
-    /// `$XDG_CACHE_HOME/hopmap` or `~/.cache/hopmap`, and taken from there on hosts without a compiler.
-    pub mpicc: Option<String>,
-    /// Whether to measure between the cores of a host too. Otherwise each host is one slot.
-    pub measure_intra_node: bool,
-    /// Message sizes in bytes. Latencies come from the smallest size. Up to 65536 bytes all pairs of a round
-    /// are measured at once; `bandwidth` applies to larger sizes.
-    pub sizes: Vec<u64>,
-    /// How to measure messages of more than 65536 bytes: `isolated` by `parallel` pairs at once, `loaded`
-    /// with every host in a pair, `both`, or `none`.
-    pub bandwidth: BandwidthPhase,
-    /// Number of concurrent pairs of large messages in `isolated`.
-    #[schemars(range(min = 1))]
-    pub parallel: u32,
-    /// Maximum number of messages of one size per direction of a pair. Fewer are sent once the shortest time
-    /// no longer decreases.
-    #[schemars(range(min = 1))]
-    pub messages: u32,
-    /// Relative decrease of the shortest time below which a batch counts as converged; after three such
-    /// batches in a row a size is done.
-    pub tolerance: f64,
-    /// Time limit per size in seconds.
-    pub size_time_limit_s: f64,
-    /// Time limit in seconds for all agents to start. Once half of them are ready, the others get the same
-    /// time again, but at least 5 seconds: a host that is down does not delay the measurement.
-    pub start_timeout_s: f64,
-    /// Minimum ratio of the latencies of adjacent levels.
-    pub level_ratio: Option<f64>,
-    /// Whether to measure what predictions need, once the levels are known: two pairs of every level alone, the
-    /// rate of all hosts of a group that send at once, and between MPI ranks the overheads of calls and the
-    /// eager limit.
-    pub calibrate: bool,
-}
-
-impl Default for ProbeParams {
-    fn default() -> Self {
-        Self {
-            hosts: None,
-            start: "ssh {host} hopmap agent".to_owned(),
-            mpicc: None,
-            measure_intra_node: true,
-            sizes: vec![1, 64, 1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22],
-            bandwidth: BandwidthPhase::Isolated,
-            parallel: 4,
-            messages: 1000,
-            tolerance: 0.02,
-            size_time_limit_s: 0.1,
-            start_timeout_s: 60.0,
-            level_ratio: None,
-            calibrate: false,
-        }
+hopmap_model::parameters! {
+    /// A machine to measure.
+    pub struct ProbeParams {
+        /// Hosts to measure, as a host list: `node[001-136]`. By default the variable `SLURM_JOB_NODELIST` of the
+        /// job in which the stage runs. With a `launcher`, the hosts of its processes.
+        pub hosts: Option<String>,
+        /// Command that starts `hopmap agent` on a host, with the placeholder `{host}`. A command without
+        /// `{host}` runs once and starts the agents of all hosts, such as `srun -N 4 hopmap agent`. The command
+        /// gets a secret on its standard input and must pass it on to the agent.
+        pub start: String = "ssh {host} hopmap agent".to_owned(),
+        /// With a `launcher`: the C compiler of its MPI, with which the prober is compiled once. By default the `mpicc`
+        /// next to the launcher, or the `mpicc`, `mpicc.openmpi` or `mpicc.mpich` of its MPI. The prober is kept in
+        /// `$XDG_CACHE_HOME/hopmap` or `~/.cache/hopmap`, and taken from there on hosts without a compiler.
+        pub mpicc: Option<String>,
+        /// Whether to measure between the cores of a host too. Otherwise each host is one slot.
+        pub measure_intra_node: bool = true,
+        /// Message sizes in bytes. Latencies come from the smallest size. Up to 65536 bytes all pairs of a round
+        /// are measured at once; `bandwidth` applies to larger sizes.
+        pub sizes: Vec<u64> = vec![1, 64, 1 << 10, 1 << 13, 1 << 16, 1 << 18, 1 << 20, 1 << 22],
+        /// How to measure messages of more than 65536 bytes: `isolated` by `parallel` pairs at once, `loaded`
+        /// with every host in a pair, `both`, or `none`.
+        pub bandwidth: BandwidthPhase = BandwidthPhase::Isolated,
+        /// Number of concurrent pairs of large messages in `isolated`.
+        #[schemars(range(min = 1))]
+        pub parallel: u32 = 4,
+        /// Maximum number of messages of one size per direction of a pair. Fewer are sent once the shortest time
+        /// no longer decreases.
+        #[schemars(range(min = 1))]
+        pub messages: u32 = 1000,
+        /// Relative decrease of the shortest time below which a batch counts as converged; after three such
+        /// batches in a row a size is done.
+        pub tolerance: f64 = 0.02,
+        /// Time limit per size in seconds.
+        pub size_time_limit_s: f64 = 0.1,
+        /// Time limit in seconds for all agents to start. Once half of them are ready, the others get the same
+        /// time again, but at least 5 seconds: a host that is down does not delay the measurement.
+        pub start_timeout_s: f64 = 60.0,
+        /// Minimum ratio of the latencies of adjacent levels.
+        pub level_ratio: Option<f64>,
+        /// Whether to measure what predictions need, once the levels are known: two pairs of every level alone, the
+        /// rate of all hosts of a group that send at once, and between MPI ranks the overheads of calls and the
+        /// eager limit.
+        pub calibrate: bool,
     }
 }
 

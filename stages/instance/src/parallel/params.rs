@@ -30,27 +30,22 @@ pub struct ParallelParams {
     pub algorithms: GroupAlgorithms,
 }
 
-/// Sizes of the groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct GroupSizes {
-    /// Tensor parallelism.
-    pub tp: u32,
-    /// Context parallelism.
-    pub cp: u32,
-    /// Expert parallelism.
-    pub ep: u32,
-    /// Data parallelism, of the layers without experts.
-    pub dp: u32,
-    /// Pipeline parallelism.
-    pub pp: u32,
-    /// Tensor parallelism of each expert; by default `tp`.
-    pub etp: Option<u32>,
-}
-
-impl Default for GroupSizes {
-    fn default() -> Self {
-        Self { tp: 1, cp: 1, ep: 1, dp: 1, pp: 1, etp: None }
+hopmap_model::parameters! {
+    /// Sizes of the groups.
+    #[derive(Copy, Eq)]
+    pub struct GroupSizes {
+        /// Tensor parallelism.
+        pub tp: u32 = 1,
+        /// Context parallelism.
+        pub cp: u32 = 1,
+        /// Expert parallelism.
+        pub ep: u32 = 1,
+        /// Data parallelism, of the layers without experts.
+        pub dp: u32 = 1,
+        /// Pipeline parallelism.
+        pub pp: u32 = 1,
+        /// Tensor parallelism of each expert; by default `tp`.
+        pub etp: Option<u32>,
     }
 }
 

@@ -109,16 +109,11 @@ macro_rules! part {
         $(#[$meta:meta])* pub struct $name:ident of $params:ident
         and $($(#[$of_field:meta])* pub $field:ident: $type:ty $(= $default:expr)?,)*
     ) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields, default)]
-        pub struct $name {
-            $($(#[$of_field])* pub $field: $type,)*
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self { $($field: or_default!($type $(, $default)?),)* }
+        hopmap_model::parameters! {
+            $(#[$meta])*
+            #[derive(Copy)]
+            pub struct $name {
+                $($(#[$of_field])* pub $field: $type $(= $default)?,)*
             }
         }
 
