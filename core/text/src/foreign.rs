@@ -222,8 +222,13 @@ fn is_bracketed(line: &str) -> bool {
 }
 
 /// Whether a line is a command at the prompt of a shell: `$ ibnetdiscover`, `user@host:~$ ibnetdiscover`,
-/// `[user@host dir]$ ibnetdiscover`, `user@host dir % ibnetdiscover`, `# ibnetdiscover`, `PS C:\> kubectl`.
+/// `[user@host dir]$ ibnetdiscover`, `user@host dir % ibnetdiscover`, `# ibnetdiscover`, `PS C:\> kubectl`; or the trace that `set -x` writes
+/// of it, `++ kubectl get nodes`.
 fn is_typed(line: &str) -> bool {
+    let traced = line.trim_start_matches('+');
+    if traced.len() < line.len() && traced.starts_with(' ') {
+        return traced.trim_start().starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '.');
+    }
     let path = line.strip_prefix("PS ").unwrap_or(line);
     if path.get(1..3) == Some(":\\") && path.contains('>') {
         return true;
@@ -323,7 +328,7 @@ slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)\
 [n1:12345] mca_base_component_repository_open: unable to open mca_pml_ucx\n\
 [n1.local][[13200,1],1858][btl_tcp_endpoint.c:638:mca_btl_tcp_endpoint_complete_connect] connect() failed\n\
 [0.000000] [smpi/INFO] Simulated time: 1\n[n1:0:(1) 0.500000] smpi.cpp:7: [xbt_cfg/WARNING] Set 'a'\n\
-user@n1 ~ % kubectl get nodes\n$\nPS C:\\>\nPS C:\\a b> kubectl get nodes\nC:\\a>\nroot@n1:/# cat fabric\nbash-4.2$ cat fabric\nn1# scontrol show topology";
+user@n1 ~ % kubectl get nodes\n+ kubectl get nodes -o json\n++ /usr/bin/ibnetdiscover\n$\nPS C:\\>\nPS C:\\a b> kubectl get nodes\nC:\\a>\nroot@n1:/# cat fabric\nbash-4.2$ cat fabric\nn1# scontrol show topology";
         for line in lines.lines() {
             assert!(is_foreign(line), "{line}");
         }
@@ -364,6 +369,8 @@ SwitchName=s0 Nodes=n[0-3] # ibnetdiscover
 - switch: a@b # srun 1
 % rows columns
 100 % 5
++ 1
++---+---+
 <a b="c: d">"#;
         for line in lines.lines() {
             assert!(!is_foreign(line), "{line}");

@@ -7,6 +7,7 @@ mod foreign;
 mod input;
 mod lines;
 pub mod numbers;
+mod prefix;
 mod words;
 
 pub use counts::{bytes, counted, decimal, duration, grouped, noun_of, shown, significant};
@@ -14,4 +15,5 @@ pub use error::FileError;
 pub use foreign::{Foreign, behind_time, is_foreign, without_foreign};
 pub use input::{head, opened, read, read_text, unpacked, utf8};
 pub use lines::{Line, Lines, WithoutForeign, foreign_lines, lines_of};
+pub use prefix::{Prefix, prefixed, prefixed_line};
 pub use words::{Words, closest};

@@ -12,7 +12,6 @@ pub(crate) mod matrix_market;
 mod openmpi_monitoring;
 mod otf;
 mod paraver;
-mod prefix;
 mod reader;
 mod simgrid;
 mod task_graph;
@@ -27,7 +26,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use hopmap_model::{Context, Error, InputPath, OutOfRange, Process, Program, TaskGraph, require};
-use hopmap_text::shown;
+use hopmap_text::{prefixed, shown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -292,12 +291,13 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     if let Some(foreign) = foreign(&sample.head).or_else(|| is_symmetrised(&sample).then_some(SYMMETRISED)) {
         return refuse(foreign);
     }
-    if let Some((what, behind, help)) = prefix::prefixed(&String::from_utf8_lossy(&sample.head)) {
+    if let Some((prefix, behind)) = prefixed(&String::from_utf8_lossy(&sample.head)) {
         // Only the text counts, not what the path has. Rows of numbers may have a name each.
         let behind = Sample::of(Path::new(""), false, behind.into_bytes());
         if let Some((format, _)) = known(&behind).filter(|(format, _)| *format != Format::DenseMatrix) {
-            let problem = format!("has {what} before every line, and is `{}` without", format.name());
-            return Err(TraceError::of(path, problem, help));
+            let problem =
+                format!("has {} before every line, and is `{}` without", prefix.what, format.name());
+            return Err(TraceError::of(path, problem, prefix.help));
         }
     }
     if let Some(known) = known(&sample) {
