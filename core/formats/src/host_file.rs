@@ -5,7 +5,7 @@
 //! | `node[01-04]`, `n7,n8 n9` | host lists; repeated hosts have a slot for every line: `$PBS_NODEFILE`, `$LSB_DJOB_HOSTFILE` |
 //! | `user@node01 slots = 40 max_slots=80` | Open MPI, where hosts with `slots=0` are not used; [`ATTRIBUTES`] has its other words |
 //! | `node01:40`, `a:4,b:2` | MPICH, Intel MPI, and options `--host` |
-//! | `node01 8 node02 4`, `8*node01:4*node02` | LSF: `$LSB_MCPU_HOSTS`, and as `bjobs` shows them |
+//! | `node01 8 node02 4`, `8*node01:4*node02:node03` | LSF: `$LSB_MCPU_HOSTS`, and as `bjobs` shows them, where a host without a number has one slot |
 //! | `node01 2 all.q@node01 UNDEFINED` | Grid Engine: `$PE_HOSTFILE` |
 //!
 //! `#` and `//` begin a comment; messages of programs (`2>&1`) and a header of Slurm in capitals are skipped. Anything else is an error,
@@ -21,7 +21,9 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
 
-use hopmap_text::{self as text, FileError, Foreign, read_text, without_foreign};
+use hopmap_text::{
+    self as text, FileError, Foreign, Prefix, prefixed, prefixed_line, read_text, without_foreign,
+};
 
 use crate::host_list::{self, HostListError, MAX_NAMES, is_ipv6, is_separator};
 use crate::host_names::repeated;
@@ -89,7 +91,33 @@ pub fn read(path: &Path) -> Result<HostFile, FileError> {
 ///
 /// As in Open MPI, a host has a line for every slot, after which none may have an attribute, and `n1.cluster.org` is `n1`. Slots of several lines
 /// of other forms are added, as queues of Grid Engine and MPICH have them.
+///
+/// A time or a label before lines is refused with the command that removes it: such lines would be those of another program.
 pub fn expand(text: &str) -> Result<HostFile, HostListError> {
+    let refuse = |prefix: Prefix, what: String| {
+        let line = text.lines().nth(prefix.line - 1).unwrap_or_default();
+        let error = HostListError::new(line, 0, line.len(), what, prefix.help);
+        Err(HostListError { line: prefix.line, ..error })
+    };
+    if let Some(prefix) = prefixed_line(text) {
+        let what = format!("this line is one of hosts behind {}", prefix.what);
+        return refuse(prefix, what);
+    }
+    let file = hosts_of_text(text);
+    let has_hosts = |file: &Result<HostFile, _>| file.as_ref().is_ok_and(|file| !file.hosts.is_empty());
+    // `[0]` would be a host.
+    if (!has_hosts(&file) || text.trim_start().starts_with('['))
+        && let Some((prefix, behind)) = prefixed(text)
+        && has_hosts(&hosts_of_text(&behind))
+    {
+        let what = format!("{} is before every line", prefix.what);
+        return refuse(prefix, what);
+    }
+    file
+}
+
+/// The hosts of a text whose lines have nothing before them.
+fn hosts_of_text(text: &str) -> Result<HostFile, HostListError> {
     let mut hosts: Hosts = Vec::new();
     let text = text.trim_start_matches('\u{feff}');
     let own = without_foreign(text);
@@ -104,10 +132,11 @@ pub fn expand(text: &str) -> Result<HostFile, HostListError> {
         let start = line.len() - line.trim_start().len();
         HostListError { line: number, ..HostListError::new(line, start, line.len(), what, hint) }
     };
+    let is_one_line = own.lines().filter(|line| !without_comment(line).trim().is_empty()).count() == 1;
     for (line, number) in own.lines().zip(1..) {
         let (of_line, [given, most]) = line_of(line, number, MAX_NAMES - hosts.len())?;
         let by_attribute = given.or(most).is_some();
-        shapes.extend(Shape::of(line, number, &of_line)?);
+        shapes.extend(Shape::of(line, number, &of_line, is_one_line)?);
         for (name, slots) in of_line {
             let Some(&place) = places.get(&name) else {
                 places.insert(name.clone(), hosts.len());
@@ -150,6 +179,10 @@ pub fn expand(text: &str) -> Result<HostFile, HostListError> {
         let line = text.lines().nth(number - 1).unwrap_or_default();
         return Err(fault(line, number, what, "use one name for it on all lines"));
     }
+    // LSF writes a host with one slot without their number beside `4*node01`.
+    if own.lines().any(|line| words(without_comment(line)).iter().any(is_of_lsf)) {
+        hosts.iter_mut().for_each(|(_, slots)| *slots = slots.or(Some(1)));
+    }
     // With a line for every slot, a host with one slot has one line.
     if has_line_per_slot && !lines.iter().any(|(_, by_attribute)| *by_attribute) {
         hosts.iter_mut().for_each(|(_, slots)| *slots = slots.or(Some(1)));
@@ -160,6 +193,9 @@ pub fn expand(text: &str) -> Result<HostFile, HostListError> {
         let count = text::counted(unused.len(), "host");
         let (name, line) = (&hosts[first].0, lines[first].0);
         remarks.push(format!("{count} with `slots=0`, left out, the first in line {line}: `{name}`"));
+    }
+    if is_one_line && own.lines().any(|line| are_plain(&words(without_comment(line)))) {
+        remarks.push(format!("its words are taken for the names of {}", text::counted(hosts.len(), "host")));
     }
     let used = hosts.into_iter().zip(lines).filter(|((_, slots), _)| *slots != Some(0));
     let (hosts, lines) = used.map(|(host, (line, _))| (host, line)).unzip();
@@ -178,6 +214,13 @@ fn headers(text: &str) -> Vec<usize> {
     lines().filter(|(_, line)| *line == header).map(|(number, _)| number).collect()
 }
 
+/// Whether all words are of small letters alone, as none of a message with a name or a number are.
+fn are_plain(words: &[Word<'_>]) -> bool {
+    let is_plain =
+        |word: &Word<'_>| word.value.is_none() && word.text.chars().all(|c| c.is_ascii_lowercase());
+    words.len() > 1 && words.iter().all(is_plain)
+}
+
 /// What tells a line of hosts from `total 12` and `n1 idle`.
 struct Shape<'l> {
     line: &'l str,
@@ -190,8 +233,9 @@ struct Shape<'l> {
 }
 
 impl<'l> Shape<'l> {
-    /// That of a line with hosts. Names with only blanks between them must be numbered.
-    fn of(line: &'l str, number: usize, hosts: &Hosts) -> Result<Option<Self>, HostListError> {
+    /// That of a line with hosts. Names with only blanks between them must be numbered, or be small letters on the only line, as
+    /// `echo $LSB_HOSTS` writes them.
+    fn of(line: &'l str, number: usize, hosts: &Hosts, is_only: bool) -> Result<Option<Self>, HostListError> {
         let content = without_comment(line);
         let words = words(content);
         let is_bare = hosts.iter().all(|(_, slots)| slots.is_none());
@@ -201,9 +245,11 @@ impl<'l> Shape<'l> {
         };
         let is_list = |words: &&[Word<'_>]| {
             let has_comma = words[0].text.ends_with(',') || words[1].text.starts_with(',');
-            is_bare && !has_comma && words.iter().all(|word| word.value.is_none())
+            !has_comma && !words.iter().any(has_slots)
         };
-        if let Some(word) = words.windows(2).filter(is_list).flatten().find(|word| !is_numbered(word.text)) {
+        let is_free = counted(&words).is_some() || is_only && are_plain(&words);
+        let pairs = words.windows(2).filter(|_| !is_free);
+        if let Some(word) = pairs.filter(is_list).flatten().find(|word| !is_numbered(word.text)) {
             let hint = "separate hosts by commas or lines, and give names alone, as `squeue -h -o %N` does";
             let error = fault(content, *word, format!("`{}` may be no host", word.text));
             return Err(HostListError { line: number, hint: hint.to_owned(), ..error });
@@ -258,6 +304,12 @@ struct Word<'l> {
     value: Option<&'l str>,
 }
 
+/// Whether a word has the slots of a host as LSF writes them: `4*node01`.
+fn is_of_lsf(word: &Word<'_>) -> bool {
+    items(*word)
+        .any(|item| item.text.split_once('*').is_some_and(|(count, _)| !count.is_empty() && is_whole(count)))
+}
+
 fn words(line: &str) -> Vec<Word<'_>> {
     let skip = |from: usize| line[from..].find(|c: char| !c.is_whitespace()).map_or(line.len(), |n| from + n);
     let mut words = Vec::new();
@@ -290,8 +342,9 @@ fn line_of(line: &str, number: usize, most: usize) -> Result<Line, HostListError
 
 fn hosts_of(line: &str, most: usize) -> Result<Line, HostListError> {
     let line = without_comment(line);
-    let (attributes, names): (Vec<_>, Vec<_>) =
-        words(line).into_iter().partition(|word| word.value.is_some());
+    let words = words(line);
+    only_grammar(line, &words)?;
+    let (attributes, names): (Vec<_>, Vec<_>) = words.into_iter().partition(|word| word.value.is_some());
     let given = slots_of(line, &attributes)?;
     let slots = given[0].or(given[1]);
     let counted = counted(&names);
@@ -346,6 +399,29 @@ fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<[Option<u32>; 2], Hos
         }
     }
     Ok([slots, most])
+}
+
+/// Whether a word has slots of its own, or is an attribute.
+fn has_slots(word: &Word<'_>) -> bool {
+    let count = word.text.rsplit_once(':').filter(|(name, _)| !name.contains(':') || name.ends_with(']'));
+    word.value.is_some() || is_of_lsf(word) || count.is_some_and(|(_, count)| is_whole(count))
+}
+
+/// Refuses a word behind attributes, and one without slots beside a host with slots: launchers have no states there.
+fn only_grammar(line: &str, words: &[Word<'_>]) -> Result<(), HostListError> {
+    let is_apart = |pair: &[Word<'_>]| !pair[0].text.ends_with(',') && !pair[1].text.starts_with(',');
+    let is_odd = |pair: &&[Word<'_>]| match (pair[0].value, pair[1].value) {
+        (_, Some(_)) => false,
+        (Some(_), None) => true,
+        (None, None) => is_apart(pair) && has_slots(&pair[0]) != has_slots(&pair[1]),
+    };
+    let Some(pair) = words.windows(2).find(is_odd).filter(|_| counted(words).is_none()) else {
+        return Ok(());
+    };
+    let word = if has_slots(&pair[0]) { pair[1] } else { pair[0] };
+    let what = format!("`{}` is no part of a line of hosts with slots", word.text);
+    let hint = "give every host a line of its own, and remove what is no host; leave out hosts that must not be used, or give them `slots=0`";
+    Err(HostListError { hint: hint.to_owned(), ..fault(line, word, what) })
 }
 
 /// Refuses a line of `/etc/hosts`, an address and the names of the same host, which are no further hosts.

@@ -71,6 +71,18 @@ fn lists_have_slots_where_they_are_given() {
     assert_eq!(list(""), []);
 }
 
+/// `echo $LSB_HOSTS` was refused, and hosts without a number of LSF had no slots.
+#[test]
+fn words_of_the_only_line_are_hosts() {
+    let file = expand("# list\nalpha beta\n").unwrap();
+    assert_eq!(file.hosts, named(&["alpha", "beta"], None));
+    assert_eq!(file.remarks, ["its words are taken for the names of 2 hosts"]);
+    assert_eq!(hosts("a a b b\n"), named(&["a", "b"], Some(2)));
+    for text in ["2*a\nb\n", "2*a:b"] {
+        assert_eq!(hosts(text), [("a".to_owned(), Some(2)), ("b".to_owned(), Some(1))], "{text}");
+    }
+}
+
 /// As Open MPI 4.1 counts them.
 #[test]
 fn a_line_without_slots_adds_one() {
@@ -135,7 +147,7 @@ fn faults_are_named_with_their_line() {
         ),
         ("a\na slots=4", "line 2, column 1: `a` is also on line 1, and its slots are given again"),
         ("n1\n\nn1.cluster.org", "line 3, column 1: `n1.cluster.org` and `n1` of line 1 are one host"),
-        ("m n1.x:2\nn1.y:2\nn1:2", "line 3, column 1: `n1` and `n1.x` of line 1 are one host"),
+        ("m:2 n1.x:2\nn1.y:2\nn1:2", "line 3, column 1: `n1` and `n1.x` of line 1 are one host"),
         ("a slots=4\na max_slots=4", "line 2, column 1: `a` has 5 slots with this line, but at most 4"),
         ("a slots=", "column 3: `slots` has no number"),
         ("a SLOTS=2", "column 3: `SLOTS` is not an attribute of a host"),
@@ -156,6 +168,25 @@ fn faults_are_named_with_their_line() {
             "line 2, column 1: `total 8` has another form than other lines, and may be no host",
         ),
         ("NODELIST STATE\nn1 idle", "column 1: `NODELIST` may be no host"),
+        ("n1 slots=4\nn2 slots=4 down", "line 2, column 12: `down` is no part of a line of hosts with slots"),
+        ("n1:4 idle\nn2:4", "column 6: `idle` is no part of a line of hosts with slots"),
+        ("2*n1 closed\n", "column 6: `closed` is no part of a line of hosts with slots"),
+        ("down n1 slots=4", "column 1: `down` may be no host"),
+        ("n1 port=22 n2", "column 12: `n2` is no part of a line of hosts with slots"),
+        ("n1 slots=4\n12:00:01 n2 slots=4", "line 2, column 1: this line is one of hosts behind a time"),
+        (
+            "n1 slots=4\n[n2] n2 slots=4",
+            "line 2, column 1: this line is one of hosts behind a label in brackets",
+        ),
+        ("n1\n2026-11-30T10:00:00 n2\n", "line 2, column 1: this line is one of hosts behind a time"),
+        ("0: n1 slots=4\n1: n2 slots=4", "column 1: a label with a colon is before every line"),
+        ("[1,0]<stdout>:n1\n[1,1]<stdout>:n2", "column 1: a label in brackets is before every line"),
+        ("[0] n1\n[1] n2", "column 1: a label in brackets is before every line"),
+        ("[0] n1:4", "column 1: `[0]` is no part of a line of hosts with slots"),
+        ("12:00:01 n1\n12:00:01 n2", "column 1: a time is before every line"),
+        ("alpha beta\ngamma delta", "column 1: `alpha` may be no host"),
+        ("n1 idle", "column 4: `idle` may be no host"),
+        ("Job completed", "column 1: `Job` may be no host"),
         ("2*a:2", "column 5: `2` is not a host name"),
         ("^a", "column 1: `^a` is not a host name"),
         ("@a", "column 1: `@a` is not a host name"),
@@ -179,6 +210,14 @@ fn host_files_of_public_reports_have_their_slots() {
 }
 
 proptest! {
+    /// A word behind a host with slots was a further host.
+    #[test]
+    fn words_behind_slots_are_refused(word in "[a-z]{1,9}[*~]?|\\([a-z ]{1,9}\\)|[A-Z]{2,9}|n[0-9]|;|- ?[a-z]{0,4}", form in 0usize..4) {
+        let host = ["n1 slots=4", "n1:4", "4*n1", "n1 max_slots=4"][form];
+        let text = format!("n7 slots=2\n{host} {word}\n");
+        prop_assert!(expand(&text).is_err(), "{}", text);
+    }
+
     /// Any hosts in any form that a program writes.
     #[test]
     fn every_form_says_the_same(other in "[A-Z_]{4,9}|[a-z]{1,9} [0-9]{1,3}|n[0-9]{1,3} [a-z]{1,9}[*~]?|([A-Za-z]{1,9} ){1,4}[a-z]{1,9}|\\$ ?|PS C:.[a-z]{0,5}> ?[a-z]{0,5}", slots in prop::collection::vec(1u32..200, 1..20), form in 0usize..7, places in prop::collection::vec(0usize..100, 0..4)) {
