@@ -32,16 +32,25 @@ pub(super) fn hosts(named: NamedHosts, gpus: Option<u32>, output: Output) -> Res
 
 /// The GPUs of every host of a job, or else its tasks, of which there often is one for a host. What contradicts is said.
 fn slots_of_job(job: &BatchJob, place: &str, given: Option<u32>, output: Output) -> Result<Option<u32>> {
-    let mut known = job.gpus.clone();
-    if job.has_tasks() && job.hosts.iter().any(|(_, tasks)| tasks.is_some_and(|tasks| tasks > 1)) {
-        let fewest = || Ok(job.hosts.iter().filter_map(|(_, tasks)| *tasks).min());
-        let tasks = given.map_or_else(|| slots(place, &job.hosts, None), |_| fewest())?;
-        known.extend(tasks.map(|tasks| (job.slots_of, tasks)));
+    let known = |(name, gpus): &(&'static str, u32)| (*name, *gpus, gpus.to_string());
+    let mut known: Vec<_> = job.gpus.iter().map(known).collect();
+    let tasks = || job.hosts.iter().filter_map(|(_, tasks)| *tasks);
+    if let Some((fewest, most)) = tasks().min().zip(tasks().max())
+        && job.has_tasks()
+        && most > 1
+    {
+        if given.is_none() && known.is_empty() {
+            slots(place, &job.hosts, None)?;
+        }
+        let text = if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
+        known.push((job.slots_of, fewest, text));
     }
-    let Some((variable, ranks)) = given.map(|given| ("--gpus", given)).or(known.first().copied()) else {
+    let first = known.first().map(|(name, ranks, _)| (*name, *ranks));
+    let Some((variable, ranks)) = given.map(|given| ("--gpus", given)).or(first) else {
         return Ok(None);
     };
-    let others = known.iter().filter(|(_, other)| *other != ranks);
+    let others = known.iter().filter(|(_, _, other)| *other != ranks.to_string());
+    let others = others.map(|(name, _, other)| (name, other));
     let but = others.map(|(name, other)| format!(", but {name} says {other}")).collect::<Vec<_>>().concat();
     if given.is_none() || !but.is_empty() {
         output.note(format_args!("ranks on every host: {ranks}, as {variable} says{but}"));
@@ -101,7 +110,8 @@ mod tests {
             (None, &[(tasks, "6(x2)")], Some(Some(6))),
             (None, &[(tasks, "6(x2)"), ("SLURM_JOB_GPUS", "0-3")], Some(Some(4))),
             (Some(2), &[(tasks, "6,3"), (gpus, "4")], Some(Some(2))),
-            (None, &[(tasks, "6,3"), (gpus, "4")], None),
+            (None, &[(tasks, "6,3"), (gpus, "4")], Some(Some(4))),
+            (None, &[(tasks, "6,3")], None),
         ] {
             let known = [("SLURM_JOB_NODELIST", "n[1-2]"), ("SLURM_JOB_CPUS_PER_NODE", "96(x2)")];
             let all = [&known, variables].concat();

@@ -11,7 +11,7 @@ use hopmap_formats::host_names::{HostNames, named_twice, short};
 use hopmap_formats::sinfo;
 use hopmap_formats::slots::{SLOTS, Slots};
 use hopmap_model::{Context, InputPath, Node, NodeKind, NodeState, SystemGraph};
-use hopmap_text::{FileError, foreign_lines, read_text, without_foreign};
+use hopmap_text::{FileError, counted, foreign_lines, read_text, without_foreign};
 
 use crate::error::{SelectError, check_one_of};
 use crate::params::{NodesParams, Source};
@@ -228,6 +228,11 @@ fn from_file(path: &Path, mixed: bool, cx: &Context<'_>) -> Result<NamedHosts, S
     let is_planned =
         |state: &str| state.contains('-') || ["planned", "plnd"].iter().any(|word| state.starts_with(word));
     log("planned for other jobs (`-`, `planned`), and so not free", &taken, is_planned);
+    log(
+        &format!("not free: {} of {}", taken.len(), counted(free.len() + taken.len(), "host")),
+        &taken,
+        |_| true,
+    );
     let hosts = free.into_iter().map(|node| (node.name, None)).collect();
     Ok(NamedHosts { of_cluster: true, ..NamedHosts::new(place, hosts) })
 }
