@@ -28,6 +28,7 @@ mod graph_json;
 mod hwloc;
 mod iblinkinfo;
 mod ibnetdiscover;
+mod json_text;
 mod mappers;
 mod matrix_csv;
 mod measured;
@@ -105,9 +106,13 @@ static READERS: &[Reader] = &[
     (Format::Topomatch, |_| false, Source::Text(mappers::read_topomatch)),
     (Format::SlurmYaml, slurm_yaml::recognises, Source::Text(slurm_yaml::read)),
     (Format::SlurmConf, slurm_conf::recognises, Source::Text(slurm_conf::read)),
-    (Format::GraphJson, graph_json::recognises, Source::Text(graph_json::read)),
-    (Format::Topograph, placed::recognises_topograph, Source::Text(placed::read_topograph)),
-    (Format::SwitchMap, placed::recognises_map, Source::Text(placed::read_map)),
+    (Format::GraphJson, graph_json::recognises, Source::Lines(json_text::others, graph_json::read)),
+    (
+        Format::Topograph,
+        placed::recognises_topograph,
+        Source::Lines(json_text::others, placed::read_topograph),
+    ),
+    (Format::SwitchMap, placed::recognises_map, Source::Lines(json_text::others, placed::read_map)),
     (Format::KubectlNodes, placed::recognises_table, Source::Lines(placed::others, placed::read_table)),
     (Format::NcclTopology, nccl_topology::recognises, Source::Text(nccl_topology::read)),
     (Format::NvidiaSmi, nvidia_smi::recognises, Source::Text(nvidia_smi::read)),
@@ -126,11 +131,13 @@ pub fn recognise(path: &Path) -> Result<Format> {
 
 /// The format that would be detected without some of the first lines, and the first of these.
 fn nearest(sample: &Sample) -> Option<(Format, usize)> {
+    sample.without_lines().find_map(|(line, sample)| Some((told(&sample)?, line)))
+}
+
+/// The format of a sample, unless any lines of numbers may be of that.
+fn told(sample: &Sample) -> Option<Format> {
     let is_told = |format: Format| ![Format::Kahip, Format::Matrix, Format::Scotch].contains(&format);
-    sample.without_lines().find_map(|(line, sample)| {
-        let found = READERS.iter().find(|(format, recognises, _)| is_told(*format) && recognises(&sample));
-        Some((found?.0, line))
-    })
+    READERS.iter().find(|(format, recognises, _)| is_told(*format) && recognises(sample)).map(|found| found.0)
 }
 
 /// All files behind a path.
@@ -174,6 +181,8 @@ fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
     if !matches!(format, Format::SlurmConf | Format::SlurmYaml) {
         params.refuse(&["topology"], "only files of Slurm have several topologies", "omit it")?;
     }
+    let files = files(path, Some(*format))?;
+    foreign::refuse_prefixed_lines(&files)?;
     let mut others = None;
     let imported = match source {
         Source::Text(read) => read(&read_text(path)?, params),
@@ -187,11 +196,7 @@ fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
     };
     let mut imported = imported.map_err(|error| error.with_skipped(others.as_ref()).in_file(path))?;
     finish::limit(&mut imported, params)?;
-    let file = files(path, Some(*format))?.into_iter().next();
-    let foreign = file.map(|file| foreign::lines_in(file.path())).transpose()?.flatten();
-    imported
-        .notes
-        .extend(Foreign::of_file(foreign.into_iter().chain(others)).map(|foreign| foreign.to_string()));
+    imported.notes.extend(foreign::notes(path, &files, others)?);
     imported.notes.extend(finish::notes_of_hosts(&imported.system, params)?);
     Ok(imported)
 }
@@ -200,6 +205,7 @@ fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
 /// are refused as that.
 fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader> {
     let sample = Sample::new(path)?;
+    foreign::refuse_prefix(&sample, told).map_err(|error| error.in_file(path))?;
     let detected = READERS.iter().find(|(_, recognises, ..)| recognises(&sample));
     if detected.is_none() {
         foreign::refuse(&sample).map_err(|error| error.in_file(path))?;
@@ -208,6 +214,9 @@ fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader> {
     if given.or(detected).is_none() && sample.text().is_some_and(|text| text.trim().is_empty()) {
         let error = FileError::new("it is empty", "give a file with the hosts and switches of a machine");
         return Err(error.in_file(path).into());
+    }
+    if given.or(detected).is_none() && !path.is_dir() {
+        foreign::refuse_prefixed_lines(&one_file(path)?)?;
     }
     given.or(detected).ok_or_else(|| ImportError::Unknown(path.to_owned(), nearest(&sample)))
 }
@@ -229,7 +238,7 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
         true => "Import the cores and caches of hosts from hwloc; by default of this machine",
         false => "Import a machine topology from a file or folder; the format is detected",
     };
-    const REVISION: u32 = 8;
+    const REVISION: u32 = 9;
     const PORTS: &'static [Port] = &[Port::output::<SystemGraph>("system-graph")];
 
     fn check(params: &Self::Params) -> Result<(), Error> {

@@ -59,7 +59,8 @@ fn import(path: &Path) -> Result<Imported, String> {
     read(path, &ImportParams::of(path)).map_err(|error| error.to_string())
 }
 
-const FOREIGN: [&str; 14] = [
+const FOREIGN: [&str; 15] = [
+    "+ kubectl get nodes -o json",
     "ibwarn: [2718] mad_rpc: _do_madrpc failed; dport (Lid 12)",
     "src/query_smp.c:195; umad (DR path slid 0; dlid 0; 0,1 Attr 0x11:0) bad status 110; Connection timed out",
     "umad_init: cannot open umad port",
@@ -97,6 +98,101 @@ fn lines_of_other_programs_are_skipped_and_said_in_every_text_format() {
             );
             assert!(imported.notes.iter().any(|own| own.starts_with(&note)), "{:?}", imported.notes);
             assert_eq!(imported.notes.len(), plain.notes.len() + 1, "{:?}", imported.notes);
+        }
+    }
+}
+
+/// What a script prints around or between the lines of a program was the reason to refuse its JSON.
+#[test]
+fn words_around_json_are_skipped() {
+    use Format::{GraphJson, SwitchMap, Topograph};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine");
+    for (format, text) in
+        samples().into_iter().filter(|(format, _)| [GraphJson, SwitchMap, Topograph].contains(format))
+    {
+        std::fs::write(&path, &text).unwrap();
+        let plain = import(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for (place, other) in (0..=lines.len()).flat_map(|place| {
+            ["WARNING:", "done", "-----", "Reading nodes …", "<end>"].map(|line| (place, line))
+        }) {
+            let mixed = [&lines[..place], &[other], &lines[place..]].concat().join("\n");
+            std::fs::write(&path, &mixed).unwrap();
+            let imported = import(&path).unwrap_or_else(|error| panic!("{error}: {mixed}"));
+            assert_eq!(
+                (recognise(&path).ok(), imported.system),
+                (Some(format), plain.system.clone()),
+                "{mixed}"
+            );
+            assert!(imported.notes.iter().any(|note| note.contains("skipped: 1, ")), "{:?}", imported.notes);
+        }
+    }
+}
+
+/// They were a sign that the listing is cut off.
+#[test]
+fn words_behind_a_listing_are_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine");
+    for (format, text) in &samples()[..4] {
+        if *format == Format::Omnipath {
+            continue;
+        }
+        std::fs::write(&path, text).unwrap();
+        let plain = import(&path).unwrap();
+        for end in ["done", "done\n", "-----\n\n", "=====\nfinished in 3 s"] {
+            std::fs::write(&path, format!("{text}{end}")).unwrap();
+            let imported = import(&path).unwrap_or_else(|error| panic!("{error}: {text}{end}"));
+            assert_eq!(imported.system, plain.system);
+            let note = format!(
+                "lines of other programs, skipped: {}, the first in line",
+                end.trim().lines().count()
+            );
+            assert!(imported.notes.iter().any(|own| own.starts_with(&note)), "{:?}", imported.notes);
+        }
+    }
+}
+
+/// Half of the rows were left out, as every one with a time is like a line of a log.
+#[test]
+fn rows_behind_a_prefix_are_refused() {
+    use Format::{GraphCsv, Iblinkinfo, Ibnetdiscover, KubectlNodes, LabelList, Matrix, SlurmConf};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine");
+    for (format, text) in samples() {
+        if ![GraphCsv, Iblinkinfo, Ibnetdiscover, KubectlNodes, LabelList, Matrix, SlurmConf]
+            .contains(&format)
+        {
+            continue;
+        }
+        for prefix in ["12:00:01 ", "2026-11-30T10:00:00 ", "[2026-11-30 10:00:00,5] ", "Nov 30 10:00:00 "] {
+            // The second one of rows that are alike: the last one of the table lacks a label.
+            let lines: Vec<&str> = text.lines().collect();
+            let place = lines.len() - 1 - usize::from(format == KubectlNodes);
+            let mixed: String = lines
+                .iter()
+                .enumerate()
+                .flat_map(|(at, line)| [if at == place { prefix } else { "" }, line, "\n"])
+                .collect();
+            std::fs::write(&path, &mixed).unwrap();
+            let error = import(&path).err().unwrap_or_else(|| panic!("{mixed}"));
+            assert!(
+                error.contains(&format!("machine:{}: this line is one of the file behind a time", place + 1)),
+                "{error}: {mixed}"
+            );
+        }
+        for prefix in ["12:00:01 ", "[1,0]<stdout>:", "[n01] ", "0: ", "n01: "] {
+            if format == Matrix {
+                continue;
+            }
+            let mixed: String = text.lines().flat_map(|line| [prefix, line, "\n"]).collect();
+            std::fs::write(&path, &mixed).unwrap();
+            let error = import(&path).unwrap_err();
+            assert!(
+                error.ends_with(&format!("is before every line, which are `{}` without", format.name())),
+                "{error}: {mixed}"
+            );
         }
     }
 }

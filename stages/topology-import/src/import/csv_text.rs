@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
+use hopmap_text::{is_foreign, shown};
 
 use super::Result;
 use super::format::malformed;
@@ -69,12 +70,51 @@ fn line(text: &str, record: &StringRecord) -> usize {
     line + text.get(begin..).map_or(0, |rest| rest.lines().take_while(is_passed).count())
 }
 
-/// The lines that are no rows by their shape: they have another number of cells than the header, and not several of which the first is one word.
+/// The lines that are no rows by their shape: the header again, as in joined files; rules; lines with another number of cells than the header,
+/// and not several of which the first is one word; words of a program in the first cell alone; and sums.
 pub(super) fn others(text: &str) -> Vec<usize> {
     let Ok((header, rows)) = read(text, "") else { return Vec::new() };
     let is_word = |cell: &str| cell.split_whitespace().count() == 1;
-    let is_row = |row: &StringRecord| row.len() == header.len() || row.len() > 1 && is_word(&row[0]);
-    rows.iter().filter(|(_, row)| !is_row(row)).map(|(line, _)| *line).collect()
+    let is_row = |row: &StringRecord| {
+        let is_said = || row.iter().skip(1).all(str::is_empty) && (!is_word(&row[0]) || is_foreign(&row[0]));
+        !row.iter().map(str::to_ascii_lowercase).eq(header.iter().map(str::to_ascii_lowercase))
+            && row.iter().any(|cell| cell.contains(char::is_alphanumeric))
+            && !is_said()
+            && (row.len() == header.len() || row.len() > 1 && is_word(&row[0]))
+    };
+    let sums = sums(&rows);
+    let others = rows.iter().enumerate().filter(|(at, (_, row))| sums.contains(at) || !is_row(row));
+    others.map(|(_, (line, _))| *line).collect()
+}
+
+/// The rows that count the others: a word that is nowhere else before numbers, which no other row has alone.
+fn sums(rows: &[(usize, StringRecord)]) -> Vec<usize> {
+    let is_number = |cell: &str| cell.parse::<f64>().is_ok();
+    let is_counted = |row: &StringRecord| {
+        let behind = || row.iter().skip(1).filter(|cell| !cell.is_empty());
+        behind().count() > 0 && behind().all(is_number)
+    };
+    let counted: Vec<usize> = (0..rows.len()).filter(|&at| is_counted(&rows[at].1)).collect();
+    let Some(name) = counted.first().map(|&at| &rows[at].1[0]) else { return Vec::new() };
+    let has_name = |&at: &usize| rows[at].1.iter().any(|cell| cell == name);
+    let is_sum = !name.contains(|c: char| c.is_ascii_digit())
+        && counted.len() < rows.len()
+        && (0..rows.len()).filter(has_name).eq(counted.iter().copied());
+    if is_sum { counted } else { Vec::new() }
+}
+
+/// Refuses a row that has only a name, by which it may be no row, as others have digits in theirs.
+pub(super) fn refuse_words<'r>(rows: impl Iterator<Item = (usize, &'r str, bool)>, help: &str) -> Result<()> {
+    let (alone, others): (Vec<_>, Vec<_>) = rows.partition(|(_, name, is_alone)| {
+        *is_alone && !name.is_empty() && !name.contains(|c: char| c.is_ascii_digit())
+    });
+    let is_named = |(_, name, _): &(usize, &str, bool)| name.contains(|c: char| c.is_ascii_digit());
+    match alone.first() {
+        Some((line, name, _)) if !others.is_empty() && others.iter().all(is_named) => {
+            Err(malformed(*line, format!("`{}` is alone, and may be no host", shown(name)), help))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -101,6 +141,65 @@ mod tests {
                 let error = import().unwrap_err().to_string();
                 assert!(error.contains(&format!("machine:{}: ", own.lines().count() + 1)), "{error}");
             }
+        }
+    }
+
+    /// Such lines had become hosts and switches.
+    #[test]
+    fn lines_that_are_no_rows_are_skipped_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine");
+        let import = |text: String| {
+            std::fs::write(&path, text).unwrap();
+            read(&path, &ImportParams::default())
+        };
+        let labels = "host,leaf,spine\nn1,l1,s1\nn2,l1,s1\n%n3,l2,s1\n";
+        let cables = "source,destination,state\nn1,l1,up\nn2,l1,up\n%n3,l1,up\n";
+        let aligned = "HOST   LEAF   SPINE\nn1     l1     s1\nn2     l1     s1\n%n3     l2     s1\n";
+        for (text, separator) in [(labels, ","), (cables, ","), (aligned, "    ")] {
+            let plain = import(text.replace('%', "")).unwrap();
+            let header = text.lines().next().unwrap();
+            let rows = [
+                "---|---|---",
+                "===|==|=",
+                "-|-|-",
+                "***|***|***",
+                "exit",
+                "(4 rows)",
+                "total|4|2",
+                "Sum|3|",
+            ];
+            let rows = rows.map(|row| row.replace('|', separator));
+            let padded = rows
+                .iter()
+                .filter(|row| separator == "," && !row.contains(','))
+                .map(|row| row.clone() + ",,");
+            for row in rows
+                .iter()
+                .cloned()
+                .chain([header.to_owned(), header.to_ascii_uppercase()])
+                .chain(padded.collect::<Vec<_>>())
+            {
+                if separator != "," && row.ends_with(|c: char| c == ' ' || c.is_ascii_digit()) {
+                    continue;
+                }
+                let other = import(text.replace('%', &format!("{row}\n{row}\n"))).unwrap();
+                assert_eq!(other.system, plain.system, "{row}");
+                let said = "lines of other programs, skipped: 2, the first in line 4: `";
+                assert!(other.notes.iter().any(|note| note.starts_with(said)), "{row}: {:?}", other.notes);
+            }
+        }
+        for (text, problem) in [
+            (labels.replace('%', "done,,\n"), "machine:4: `done` is alone, and may be no host"),
+            (
+                cables.replace('%', "[n9] n9,l1,up\n"),
+                "machine:4: this line is one of the file behind a label in",
+            ),
+            (cables.replace('%', "n9,,\n"), "machine:4: `n9` is alone"),
+            (cables.replace('%', "done,,\n"), "machine:4: `done` is alone"),
+        ] {
+            let error = import(text).unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
         }
     }
 }

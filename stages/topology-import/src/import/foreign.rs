@@ -4,11 +4,12 @@ use std::path::Path;
 
 use hopmap_formats::host_file;
 use hopmap_formats::host_list::is_host_name;
-use hopmap_text::{Foreign, foreign_lines, shown};
+use hopmap_model::InputPath;
+use hopmap_text::{Foreign, foreign_lines, is_foreign, prefixed, prefixed_line, shown};
 
-use super::Result;
-use super::format::{Sample, malformed, read_text};
+use super::format::{MOST_BYTES, Sample, malformed, read_text};
 use super::xml::{self, first_element};
+use super::{Format, Result, json_text};
 
 /// What it is, how the beginning of a file tells, and what to do instead.
 type Known = (&'static str, fn(&str) -> bool, &'static str);
@@ -71,6 +72,34 @@ const SAID: [(&str, &str, &str); 4] = [
     ),
 ];
 
+const HELP_ON_FAILURE: &str = "run the command again until it succeeds, and write only its output to the file: `COMMAND > FILE`; those of InfiniBand \
+     need root and a port that is up: `sudo ibnetdiscover -C mlx5_0 -P 1 > FILE`";
+
+/// Refuses a file that has the same before every line or before some, without which these are of a format.
+pub(super) fn refuse_prefix(sample: &Sample, format: impl Fn(&Sample) -> Option<Format>) -> Result<()> {
+    if let Some((prefix, behind)) = prefixed(&String::from_utf8_lossy(&sample.head))
+        && let Some(format) = format(&Sample::of(Path::new(""), behind.into_bytes()))
+    {
+        let problem = format!("{} is before every line, which are `{}` without", prefix.what, format.name());
+        return Err(malformed(prefix.line, problem, prefix.help));
+    }
+    Ok(())
+}
+
+/// Refuses texts in which some lines have a prefix, as they would be skipped.
+pub(super) fn refuse_prefixed_lines(files: &[InputPath]) -> Result<()> {
+    for path in files.iter().take(MOST_FILES).map(InputPath::path) {
+        // The reader says what is wrong with a file that is no text.
+        let is_text = Sample::new(path)?.text.is_some();
+        let text = is_text.then(|| hopmap_text::read_text(path, MOST_BYTES).ok()).flatten();
+        if let Some(prefix) = text.and_then(|text| prefixed_line(&text)) {
+            let problem = format!("this line is one of the file behind {}", prefix.what);
+            return Err(malformed(prefix.line, problem, prefix.help).in_file(path));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a file of no format that is known, but not read.
 pub(super) fn refuse(sample: &Sample) -> Result<()> {
     let Some(text) = sample.text() else { return Ok(()) };
@@ -82,27 +111,49 @@ pub(super) fn refuse(sample: &Sample) -> Result<()> {
         }
     }
     if text.trim().is_empty() && !sample.head.trim_ascii().is_empty() {
-        let problem =
-            "every line is a message of another program, or begins with the time of a log or a prompt";
-        return Err(malformed(1, problem, "remove what is before the lines of the file"));
+        let head = String::from_utf8_lossy(&sample.head);
+        let said = (1..).zip(head.lines()).find(|(_, line)| is_foreign(line)).unwrap_or((1, ""));
+        let problem = format!(
+            "only messages are here, so the command that should write the machine failed: `{}`",
+            shown(said.1.trim())
+        );
+        return Err(malformed(said.0, problem, HELP_ON_FAILURE));
     }
     let Some((what, _, help)) = KNOWN.iter().find(|(_, is_it, _)| is_it(text)) else { return Ok(()) };
     Err(malformed(None, format!("this is {what}, which is not read"), *help))
 }
 
+/// What is said of the foreign lines in the files behind a path, of which all but a single one are named.
+pub(super) fn notes(path: &Path, files: &[InputPath], mut others: Option<Foreign>) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    for file in files.iter().take(MOST_FILES) {
+        let found = Foreign::of_file(lines_in(file.path())?.into_iter().chain(others.take()));
+        let name = || file.path().strip_prefix(path).unwrap_or(file.path()).display();
+        notes.extend(found.map(|found| match file.path() == path {
+            true => found.to_string(),
+            false => format!("{}: {found}", name()),
+        }));
+    }
+    Ok(notes)
+}
+
+/// Files whose foreign lines are looked for.
+const MOST_FILES: usize = 256;
+
 /// The foreign lines of a text file, if there are any.
-pub(super) fn lines_in(path: &Path) -> Result<Option<Foreign>> {
+fn lines_in(path: &Path) -> Result<Option<Foreign>> {
     let Some(head) = Sample::new(path)?.text else { return Ok(None) };
     let mut all: Vec<Foreign> = foreign_lines(path).into_iter().collect();
     if first_element(&head).is_some() {
         let text = read_text(path)?;
-        all.extend(Foreign::of_lines(&text, &xml::others(&text)).1);
+        all.extend(xml::others(&text));
     }
     Ok(Foreign::of_file(all))
 }
 
 /// An object or a list of the API, as JSON or YAML.
 pub(super) fn is_kubernetes(text: &str) -> bool {
+    let text = &*json_text::own(text);
     let text = text.trim_start().trim_start_matches("---").trim_start();
     let has = |key| text.contains(key);
     text.starts_with("apiVersion:") || text.starts_with('{') && has("\"apiVersion\"") && has("\"kind\"")
@@ -159,7 +210,23 @@ mod tests {
             ("<!-- lshw -->\n<list>\n<node id=\"n\" class=\"system\"/>\n</list>\n", "`lshw`"),
             ("+-----+\n| NVIDIA-SMI 535.54  Driver Version: 535.54 |\n", ":2: `nvidia-smi` wrote no matrix"),
             ("$ nvidia-smi topo -m\nFailed to run topology matrix\n", ": `Failed to run topology matrix`"),
-            ("12:00:00 source,destination\n12:00:00 a,b\n", "the time of a log"),
+            (
+                "12:00:00 source,destination\n12:00:00 a,b\n",
+                "a time is before every line, which are `graph-csv`",
+            ),
+            (
+                "0: SwitchName=s Nodes=a\n0: SwitchName=t Nodes=b\n",
+                "a label with a colon is before every line",
+            ),
+            (
+                "[1,0]<stdout>:source,destination\n[1,0]<stdout>:a,b\n",
+                "a label in brackets is before every line",
+            ),
+            (
+                "ibwarn: [7] mad_rpc_open_port: can't open UMAD port ((null):0)\n",
+                "the command that should write",
+            ),
+            ("\nibnetdiscover: Permission denied\n", ":2: only messages are here"),
             ("bash: nvidia-smi: command not found\n", ":1: `nvidia-smi` wrote no matrix"),
         ] {
             std::fs::write(&path, text).unwrap();

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use csv::StringRecord;
 use hopmap_model::{Link, to_u32};
+use hopmap_text::shown;
 
 use super::finish::imported;
 use super::format::{Sample, malformed};
@@ -177,6 +178,13 @@ impl Table<'_> {
             let help = "give both ends of the link, or remove the row";
             return Err(malformed(number, "a row without a source", help));
         }
+        let is_alone = record.iter().filter(|cell| !cell.is_empty()).count() == 1;
+        let is_short = names[1].is_empty() && ends[0][0].is_empty() && record.len() < self.columns.len();
+        if is_alone || is_short {
+            let problem = format!("`{}` is alone, without the other end of a link", shown(names[0]));
+            let help = "give both ends, or the `source_type` of a node without links, or remove the row";
+            return Err(malformed(number, problem, help));
+        }
         let source = self.node(number, names[0], &ends[0])?;
         // A row with a source only is a node without links.
         if names[1].is_empty() {
@@ -288,6 +296,8 @@ mod tests {
     #[test]
     fn errors_have_lines() {
         assert_eq!(fault("source,destination\na,b\n,b\n"), "3: a row without a source");
+        let half = "source,source_port,destination\na1,1,s\nb1,1\n";
+        assert_eq!(fault(half), "3: `b1` is alone, without the other end of a link");
         assert_eq!(fault("source,destination\na,b,c\n"), "2: 3 cells, but there are 2 columns");
         assert!(fault("source,from,destination\na,b,c\n").starts_with("1: the column `from`"));
         assert!(

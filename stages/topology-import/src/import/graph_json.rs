@@ -16,13 +16,13 @@ use super::finish::imported;
 use super::format::{Sample, malformed};
 use super::graph::{Clues, Cores, Graph, GraphLink, GraphNode, Unused, link_state, node_state};
 use super::units::unit_of_name;
-use super::{ImportError, ImportParams, Imported, Result};
+use super::{ImportError, ImportParams, Imported, Result, json_text};
 
 const HELP: &str = "an object with `nodes` and `links`: {\"nodes\": [{\"name\": \"n1\"}, …], \"links\": [{\"source\": \"n1\", …}]}";
 
 /// A JSON object, or a list of objects, whose top-level keys include nodes or links.
 pub(super) fn recognises(sample: &Sample) -> bool {
-    let Some(text) = sample.text() else { return false };
+    let Some(text) = sample.text().map(json_text::own) else { return false };
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let depth = match text.strip_prefix('[').map(str::trim_start) {
         Some(inner) if inner.starts_with('{') => 2,

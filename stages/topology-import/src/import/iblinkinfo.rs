@@ -5,10 +5,12 @@
 
 use std::collections::HashMap;
 
+use hopmap_text::Foreign;
+
 use super::cables::End;
 use super::fabric::is_adapter;
 use super::format::{Sample, malformed, note, unless_allowed};
-use super::ibnetdiscover::listing::Listing;
+use super::ibnetdiscover::listing::{Listing, behind_end};
 use super::units::{lanes_bandwidth, prefixed_guid, word};
 use super::{ImportError, ImportParams, Imported, Result};
 
@@ -19,7 +21,9 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     let mut cut = None;
     let mut notes = Vec::new();
-    let mut listing = listing(&ports(text, &mut cut)?, &mut cut, &mut notes)?;
+    let (text, behind) = Foreign::of_lines(text, &behind_end(text, is_own));
+    notes.extend(behind.map(|behind| behind.to_string()));
+    let mut listing = listing(&ports(&text, &mut cut)?, &mut cut, &mut notes)?;
     listing.join_ports(&mut notes);
     let complete = listing.check_complete();
     listing.notes(&mut notes);
@@ -124,6 +128,13 @@ fn ports<'a>(text: &'a str, cut: &mut Option<ImportError>) -> Result<Vec<Port<'a
         ports.push(Port { line, letter: of_header.map(|(letter, ..)| letter), guid, name, row });
     }
     Ok(ports)
+}
+
+/// Whether a line may be the beginning of one of the listing.
+fn is_own(line: &str) -> bool {
+    let is_begun = |kind: &str| line.starts_with(kind) || kind.starts_with(line);
+    line.starts_with(|c: char| c.is_ascii_digit())
+        || ["CA: ", "Switch: ", "Router: "].into_iter().any(is_begun)
 }
 
 /// `Switch: 0x0c42a10300bb0001 leaf:` or `CA: n01 mlx5_0:`.

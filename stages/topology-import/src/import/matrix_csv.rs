@@ -1,12 +1,13 @@
 //! Dense square cost matrices as text: cells separated by commas, semicolons, tabs or blanks, comments after
 //! `#`, with or without a first line and a first column of names.
 //!
-//! A name is that of a host, or `host:core`. The slots of a host must be consecutive. Without names every row
-//! is a host, unless the parameter `slots` sets the number of rows per host.
+//! A name is that of a host, or `host:core`. The slots of a host must be consecutive. Without names, or where these are the numbers of rows
+//! (`0:`, `rank 0`), every row is a host, unless the parameter `slots` sets the number of rows per host.
 
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use hopmap_text::{Foreign, shown};
@@ -24,6 +25,7 @@ const OTHER_TABLES: &str = "source destination target from to src dst a b rank b
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
     let (text, _) = Foreign::of_lines(text, &others(text));
+    let Ok(text) = without_numbers(&text) else { return true };
     let Ok(table) = Table::read(&text) else { return false };
     if !sample.is_whole() && table.is_beginning() {
         return true;
@@ -35,7 +37,8 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     refuse(params, &["slots"])?;
-    let Square { names, costs } = Table::read(text)?.square()?;
+    let text = without_numbers(text)?;
+    let Square { names, costs } = Table::read(&text)?.square()?;
     let endpoints = match (names, params.slots()) {
         (Some(names), None) => endpoints(&names)?,
         (None, slots) => numbered(costs.len().isqrt(), slots.unwrap_or(1))?,
@@ -60,6 +63,64 @@ pub(super) fn others(text: &str) -> Vec<usize> {
     lines.filter(|(_, row)| !is_row(row)).map(|(line, _)| line).collect()
 }
 
+/// The word before the number of a row, the number, and what follows.
+type NumberedRow<'t> = (&'t str, usize, &'t str);
+
+/// `0: 1 2` or `rank 0 1 2`.
+fn row_number(row: &str) -> Option<NumberedRow<'_>> {
+    let row = row.trim_start();
+    let (word, rest) = match row.split_once(' ') {
+        Some((word, rest)) if word.bytes().all(|byte| byte.is_ascii_alphabetic()) => {
+            (word, rest.trim_start())
+        }
+        _ => ("", row),
+    };
+    let (number, behind) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+    let has_colon = behind.starts_with(':');
+    let behind = behind.trim_start_matches(':').strip_prefix([' ', '\t', ',', ';'])?;
+    (has_colon || !word.is_empty()).then_some((word, number.parse().ok()?, behind))
+}
+
+/// Rows that all have a number behind the same word, if any, with their lines.
+fn rows_with_numbers<'t>(rows: &[(usize, &'t str)]) -> Option<Vec<(usize, NumberedRow<'t>)>> {
+    let of = |&(line, row): &(usize, &'t str)| Some((line, row_number(row)?));
+    let found: Vec<_> = rows.iter().map(of).collect::<Option<_>>()?;
+    let is_alike = found.len() > 1 && found.iter().all(|(_, row)| row.0 == found[0].1.0);
+    is_alike.then_some(found)
+}
+
+/// The text without numbers of its rows, and without a line that only numbers the columns. They are no names of hosts, but must be in order.
+fn without_numbers(text: &str) -> Result<Cow<'_, str>> {
+    let all: Vec<(usize, &str)> = rows(text).collect();
+    let is_header = |row: &str| {
+        let numbers = row.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
+        numbers.map(str::parse::<usize>).zip(0..).all(|(found, at)| found == Ok(at) || found == Ok(at + 1))
+    };
+    let rows = match (rows_with_numbers(&all), all.first()) {
+        (Some(rows), _) => rows,
+        (None, Some((_, first))) if is_header(first) => match rows_with_numbers(&all[1..]) {
+            Some(rows) => rows,
+            None => return Ok(Cow::Borrowed(text)),
+        },
+        _ => return Ok(Cow::Borrowed(text)),
+    };
+    let first = rows[0].1.1.min(1);
+    let wrong = rows.iter().zip(first..).find(|((_, (_, number, _)), expected)| number != expected);
+    if let Some(((line, (_, number, _)), expected)) = wrong {
+        let problem = format!("the row has the number {number}, where {expected} is expected");
+        return Err(malformed(*line, problem, "give the rows in the order of the columns"));
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rows = rows.into_iter().peekable();
+    for number in 1..=text.lines().count() {
+        if let Some((_, (.., row))) = rows.next_if(|(line, _)| *line == number) {
+            kept.push_str(row);
+        }
+        kept.push('\n');
+    }
+    Ok(Cow::Owned(kept))
+}
+
 /// Hosts without names.
 fn numbered(rows: usize, slots: u32) -> Result<Vec<(String, Option<u32>)>> {
     match rows.is_multiple_of(slots as usize) {
@@ -74,9 +135,9 @@ fn numbered(rows: usize, slots: u32) -> Result<Vec<(String, Option<u32>)>> {
 /// A name and its line.
 type Name<'a> = (usize, &'a str);
 
-/// Strips quotation marks around a name.
+/// Strips quotation marks around a name, and a colon behind it.
 fn plain(cell: &str) -> &str {
-    let cell = cell.trim();
+    let cell = cell.trim().trim_end_matches(':');
     cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(cell)
 }
 

@@ -148,6 +148,12 @@ impl Table {
             };
             rows.push(self.row(&gpus, &rows, line, row)?);
         }
+        if let Some((line, row)) =
+            lines.find(|(_, line)| line.split_whitespace().next().is_some_and(self.is_gpu))
+        {
+            let name = row.split_whitespace().next().unwrap_or_default();
+            return Err(malformed(line, format!("`{name}` has a row, but no column"), self.help));
+        }
         let mut imported = host(&rows, "the output does not name the host", self.help, params)?;
         note(&mut imported.notes, "lines between the rows of GPUs, skipped", others);
         Ok(imported)
@@ -363,6 +369,10 @@ mod tests {
         for (text, problem) in [
             ("GPU0 GPU1\nGPU0 X NV4\n".to_owned(), "the row of `GPU1` is missing"),
             ("GPU0 GPU1\nGPU0 X NV4\nGPU7 NV4 X\n".to_owned(), ":3: the row of `GPU1` is expected here"),
+            (
+                "GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n\nGPU2 NV4 NV4\n".to_owned(),
+                ":5: `GPU2` has a row, but no column",
+            ),
             ("GPU0 GPU1\nGPU0 X\nGPU1 NV4 X\n".to_owned(), ":2: the row of `GPU0` ends before `GPU1`"),
             ("GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n".repeat(2), ":4: a further table of GPUs begins here"),
             (one("GPU1 SYS X SYS"), unlike),

@@ -20,7 +20,7 @@ use serde_json::Value;
 use super::foreign::{HELP_ON_LABELS, is_kubernetes};
 use super::format::{Sample, malformed, some};
 use super::slurm_tree::{Switch, parts};
-use super::{ImportError, ImportParams, Imported, Result, csv_text, finish};
+use super::{ImportError, ImportParams, Imported, Result, csv_text, finish, json_text};
 use labels::{
     Column, DOMAIN, DOMAIN_LABELS, HOSTS, LEAF, MACHINE, Missing, SUB_DOMAIN, SUB_DOMAIN_LABELS,
     may_be_domain,
@@ -75,7 +75,7 @@ impl Instance {
 
 /// A JSON object that begins with a list of instances.
 pub(super) fn recognises_topograph(sample: &Sample) -> bool {
-    sample.text().and_then(after_brace).is_some_and(|rest| {
+    sample.text().map(json_text::own).as_deref().and_then(after_brace).is_some_and(|rest| {
         let list = rest.strip_prefix("\"instances\"").map(str::trim_start);
         list.and_then(|list| list.strip_prefix(':')).is_some_and(|list| list.trim_start().starts_with('['))
     })
@@ -83,7 +83,8 @@ pub(super) fn recognises_topograph(sample: &Sample) -> bool {
 
 /// A JSON object that begins with a string for a name.
 pub(super) fn recognises_map(sample: &Sample) -> bool {
-    sample.text().filter(|text| !is_kubernetes(text)).and_then(after_brace).is_some_and(|rest| {
+    let text = sample.text().map(json_text::own).filter(|text| !is_kubernetes(text));
+    text.as_deref().and_then(after_brace).is_some_and(|rest| {
         let name =
             rest.strip_prefix('"').and_then(|rest| rest.split_once('"')).map(|(_, rest)| rest.trim_start());
         name.and_then(|rest| rest.strip_prefix(':'))
@@ -223,6 +224,11 @@ pub(super) fn read_table(text: &str, params: &ImportParams) -> Result<Imported> 
 
 /// The machine of a table with a host in every row.
 fn from_rows(columns: Vec<Column>, header: &[&str], rows: &[Row], params: &ImportParams) -> Result<Imported> {
+    if let Some(at) = columns.iter().position(|column| *column == Column::Host) {
+        let is_alone = |cells: &[String]| (0..cells.len()).all(|cell| cell == at || cells[cell].is_empty());
+        let names = rows.iter().map(|(line, cells)| (line.unwrap_or(0), &*cells[at], is_alone(cells)));
+        csv_text::refuse_words(names, "give the host its labels, or remove the row")?;
+    }
     let (columns, mut notes) = checked(columns, header, rows)?;
     let (mut hosts, mut missing) = (Vec::new(), Missing::default());
     for (line, cells) in rows {

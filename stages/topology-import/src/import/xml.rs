@@ -2,7 +2,7 @@
 //! declare entities.
 
 use hopmap_model::to_u32;
-use hopmap_text::FileError;
+use hopmap_text::{FileError, Foreign};
 use memchr::{memchr_iter, memmem};
 use roxmltree::{Document, Node, ParsingOptions, TextPos};
 
@@ -167,11 +167,12 @@ pub(super) fn first_element(head: &str) -> Option<&str> {
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// The lines behind the end of the first element, unless one of them may be XML.
-pub(super) fn others(text: &str) -> Vec<usize> {
+/// The lines behind the end of the first element, unless one of them may be XML. The first may be the rest of its last line.
+pub(super) fn others(text: &str) -> Option<Foreign> {
     let (xml, behind) = text.split_at(end(text));
-    let lines = (xml.lines().count()..).zip(behind.lines());
-    lines.filter(|(_, line)| !line.trim().is_empty()).map(|(line, _)| line).collect()
+    let mut lines = (xml.lines().count()..).zip(behind.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let (line, first) = lines.next()?;
+    Some(Foreign { count: 1 + lines.count(), line, first: first.trim().to_owned() })
 }
 
 /// Where the first element ends, if what is behind it is not XML, or else the text.
@@ -257,9 +258,14 @@ mod tests {
         let error = machine.need("name").unwrap_err().in_file("x.xml".as_ref()).to_string();
         assert_eq!(error, "x.xml:6: `<object>` has no `name`");
         assert_eq!(first_element(&text), Some("topology"));
-        assert_eq!(others(&format!("{text}\n$\nexit >\n")), [10, 11]);
+        let said = |text: &str| others(text).map(|foreign| foreign.to_string());
+        let of = |count, line, first| {
+            Some(format!("lines of other programs, skipped: {count}, the first in line {line}: `{first}`"))
+        };
+        assert_eq!(said(&format!("{text}\n$\nexit >\n")), of(2, 10, "$"));
+        assert_eq!(said(&format!("{}exit\n", text.trim_end())), of(1, 8, "exit"));
         for kept in [format!("{text}<!-- x\n-->\n"), text.replace("</topology>", ""), "a\n".to_owned()] {
-            assert_eq!(others(&kept), [0; 0]);
+            assert_eq!(others(&kept), None);
         }
         for other in ["a,b\n<topology>", "", "{}", "<!-- never closed", "<topology"] {
             assert_eq!(first_element(other), None, "{other}");

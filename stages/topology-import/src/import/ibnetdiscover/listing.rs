@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use hopmap_model::{NodeKind, NodeState};
+use hopmap_text::Foreign;
 
 use super::super::Result;
 use super::super::cables::{Cables, End};
@@ -20,6 +21,8 @@ pub(in super::super) struct Listing {
     by_guid: HashMap<u64, usize>,
     seen: Vec<Seen>,
     counts: Counts,
+    /// Lines behind its end.
+    pub(super) behind: Option<Foreign>,
 }
 
 /// An addressable port of an adapter.
@@ -135,6 +138,16 @@ impl Listing {
         self.cables.ends.push(End { node, port, peer, peer_port, bandwidth_bytes_per_s, line });
     }
 
+    /// Whether a line is empty, or one behind the end, which is counted.
+    pub(super) fn is_behind(&mut self, line: usize, text: &str, is_one: fn(&str) -> bool) -> bool {
+        if !text.is_empty() && is_one(text) {
+            let first = || Foreign { count: 0, line, first: text.to_owned() };
+            self.behind.get_or_insert_with(first).count += 1;
+            return true;
+        }
+        text.is_empty()
+    }
+
     pub(in super::super) fn port_without_peer(&mut self) {
         self.counts.without_peer += 1;
     }
@@ -196,7 +209,18 @@ impl Listing {
         ] {
             note(notes, what, count);
         }
+        notes.extend(self.behind.as_ref().map(Foreign::to_string));
     }
+}
+
+/// The lines behind the last one of a listing that cannot be the beginning of one, such as `done` or `-----`.
+pub(in super::super) fn behind_end(text: &str, is_own: impl Fn(&str) -> bool) -> Vec<usize> {
+    let lines: Vec<(usize, &str)> = (1..).zip(text.lines().map(str::trim)).collect();
+    let behind = lines.iter().rev().take_while(|(_, line)| line.is_empty() || !is_own(line));
+    let mut behind: Vec<usize> =
+        behind.filter(|(_, line)| !line.is_empty()).map(|(number, _)| *number).collect();
+    behind.reverse();
+    behind
 }
 
 /// Whether an adapter is a target of a Xsigo I/O director, by the rule of `ibnd_is_xsigo_tca` in

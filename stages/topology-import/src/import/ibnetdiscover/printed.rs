@@ -14,7 +14,7 @@
 
 use std::path::Path;
 
-use hopmap_text::{Line, Lines};
+use hopmap_text::{Foreign, Line, Lines};
 
 use super::listing::{Address, Listing};
 use crate::import::Result;
@@ -48,6 +48,7 @@ pub(super) fn read(path: &Path, allow_truncated: bool) -> Result<Listing> {
                 || Header::parse(line).is_some()
                 || line.contains("guid=")
                 || is_other(line)
+                || is_behind(line)
         })
     };
     let mut lines = lines_of(path, allow_truncated, is_whole)?;
@@ -56,6 +57,10 @@ pub(super) fn read(path: &Path, allow_truncated: bool) -> Result<Listing> {
     let (mut device, mut image) = (None, None);
     while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();
+        if listing.is_behind(number, line, is_behind) {
+            continue;
+        }
+        no_more(&listing)?;
         if line.starts_with('[') {
             let Some(node) = current else {
                 let problem = "this port belongs to no node";
@@ -85,10 +90,33 @@ pub(super) fn read(path: &Path, allow_truncated: bool) -> Result<Listing> {
     Ok(listing)
 }
 
+const BEGINNINGS: [&str; 8] =
+    ["#", "vendid=", "switchguid=", "caguid=", "rtguid=", "???guid=", "DR path ", "Hostname: "];
+/// First words of other lines.
+const FIRST_WORDS: [&str; 10] =
+    ["Switch", "Ca", "CA", "Rt", "SW", "RT", "??", "???", "Chassis", "Non-Chassis"];
+
+/// Whether a line cannot be one of the listing nor its beginning, such as `done` or `-----`. Behind the end it is skipped.
+fn is_behind(line: &str) -> bool {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let is_begun = |own: &&str| own.starts_with(line) || line.starts_with(*own);
+    let has_value = line.contains('=') && line.contains(char::is_alphanumeric);
+    !has_value
+        && !line.contains(['[', '"', '\'', '('])
+        && !FIRST_WORDS.contains(&first)
+        && !FIRST_WORDS.iter().any(|own| own.starts_with(line))
+        && !BEGINNINGS.iter().chain(&["devid=", "sysimgguid="]).any(is_begun)
+}
+
+/// Lines behind the end so far, which are an error if the listing goes on.
+fn no_more(listing: &Listing) -> Result<()> {
+    let Some(Foreign { line, first, .. }) = &listing.behind else { return Ok(()) };
+    let problem = format!("`{}` is not a line of ibnetdiscover", shortened(first));
+    Err(malformed(*line, problem, format!("nodes are {NODE}, ports {PORT}")))
+}
+
 /// Lines without cables: vendor identifiers, comments, and output of `-g` and `-s`.
 fn is_other(line: &str) -> bool {
-    const BEGINNINGS: [&str; 8] =
-        ["#", "vendid=", "switchguid=", "caguid=", "rtguid=", "???guid=", "DR path ", "Hostname: "];
     let is_chassis = || line.starts_with("Chassis ") || line == "Non-Chassis Nodes";
     line.is_empty() || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning)) || is_chassis()
 }
@@ -289,16 +317,18 @@ pub(super) fn is_progress(line: &str) -> bool {
 /// ```
 pub(super) fn read_columns(path: &Path, allow_truncated: bool) -> Result<Listing> {
     let is_whole = |line: &[u8]| {
-        let row = std::str::from_utf8(line).ok().filter(|line| line.ends_with([')', '\'']));
-        row.is_some_and(|row| Row::parse(row).is_some())
+        let is_row = |line: &str| line.ends_with([')', '\'']) && Row::parse(line).is_some();
+        std::str::from_utf8(line).is_ok_and(|line| is_row(line) || is_behind(line))
     };
     let mut lines = lines_of(path, allow_truncated, is_whole)?;
     let mut listing = Listing::default();
     while let Some(Line { number, text: line, .. }) = lines.next()? {
         let line = line.trim();
-        if line.is_empty() || line.starts_with('#') || line.starts_with("DR path ") {
+        let is_passed = line.starts_with('#') || line.starts_with("DR path ");
+        if listing.is_behind(number, line, is_behind) || is_passed {
             continue;
         }
+        no_more(&listing)?;
         let Some(row) = Row::parse(line) else {
             let problem = format!("`{}` is not a line of ibnetdiscover -p", shortened(line));
             return Err(malformed(number, problem, HELP));

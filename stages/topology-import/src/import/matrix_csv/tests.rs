@@ -109,3 +109,20 @@ fn other_tables_are_not_detected_as_matrices() {
         assert_eq!(recognises(&Sample::new(file.path()).unwrap()), is_matrix);
     }
 }
+
+/// `0:` became the name of a host, and `rank 0` an unknown format.
+#[test]
+fn numbers_of_rows_are_no_names() {
+    let plain = import("0 1 2\n1 0 2\n2 2 0\n").unwrap();
+    for text in [
+        "0: 0 1 2\n1: 1 0 2\n2: 2 2 0\n",
+        "rank 0 0 1 2\nrank 1 1 0 2\nrank 2 2 2 0\n",
+        "rank 1: 0 1 2\nrank 2: 1 0 2\nrank 3: 2 2 0\n",
+        "  0 1 2\n0: 0 1 2\n1: 1 0 2\n2: 2 2 0\n",
+    ] {
+        assert_eq!(import(text).unwrap().system, plain.system, "{text}");
+    }
+    let error = import("0: 0 1 2\n2: 1 0 2\n1: 2 2 0\n").unwrap_err();
+    assert_eq!(error, "F:2: the row has the number 2, where 1 is expected");
+    assert_eq!(hosts("n1: 0 2.5\nn2: 3 1\n"), [("n1".to_owned(), 0, 0), ("n2".to_owned(), 1, 0)]);
+}

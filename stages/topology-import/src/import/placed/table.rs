@@ -116,7 +116,12 @@ impl<'t> Columns<'t> {
         let apart = line.trim().replace('\t', "  ");
         let has_columns =
             || apart.split("  ").filter(|cell| !cell.trim().is_empty()).count() == self.names.len();
-        is_named() && (self.names.iter().zip(&self.cells(line)).all(is_filled) || has_columns())
+        let is_header = line.split_whitespace().eq(self.names.iter().copied());
+        let has_content = line.contains(char::is_alphanumeric);
+        has_content
+            && !is_header
+            && is_named()
+            && (self.names.iter().zip(&self.cells(line)).all(is_filled) || has_columns())
     }
 }
 
