@@ -51,6 +51,30 @@ pub fn head(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     }
 }
 
+/// Everything in a folder, sorted by name.
+pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let entries = std::fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
+    let mut entries: Vec<PathBuf> = entries.map_err(|error| FileError::unreadable(folder, &error))?;
+    entries.sort_unstable();
+    Ok(entries)
+}
+
+/// Steps between two questions whether to stop: some milliseconds.
+const STEPS: usize = 1 << 16;
+
+/// Fails now and then over the many steps of matching what was read, if the run is to stop.
+pub fn check_stop(step: usize, cx: &Context<'_>) -> Result<(), FileError> {
+    match step.is_multiple_of(STEPS) && cx.should_stop() {
+        true => Err(FileError::new("stopped before the trace was matched", "")),
+        false => Ok(()),
+    }
+}
+
+/// What to do about a log that ends within a line or record, if its reader may use the part before.
+pub const CUT: &str = "the file was not written or copied completely: copy or record it again, or use the part \
+                       before its end with `allow_truncated = true`";
+
 struct Unpacked<R> {
     inner: MultiGzDecoder<R>,
     left: u64,

@@ -13,7 +13,7 @@ mod words;
 pub use counts::{bytes, counted, decimal, duration, grouped, noun_of, shown, significant};
 pub use error::FileError;
 pub use foreign::{Foreign, behind_time, is_foreign, without_foreign};
-pub use input::{head, opened, read, read_text, unpacked, utf8};
+pub use input::{CUT, check_stop, entries, head, opened, read, read_text, unpacked, utf8};
 pub use lines::{Line, Lines, WithoutForeign, foreign_lines, lines_of};
 pub use prefix::{Prefix, prefixed, prefixed_line};
 pub use words::{Words, closest};

@@ -15,12 +15,12 @@ use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, InputPath, to_u32};
-use hopmap_text::FileError;
+use hopmap_text::{FileError, check_stop};
 use prost::Message;
 use serde::Deserialize;
 
 use crate::calls::{Rank, Split, What};
-use crate::error::{TrainingError, check_stop, damaged};
+use crate::error::{TrainingError, damaged};
 use crate::job::{Checked, Job};
 use crate::json;
 use crate::kinds::kind;

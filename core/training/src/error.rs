@@ -1,8 +1,7 @@
 //! Errors of the traces of training jobs, and the messages that formats share.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use hopmap_model::Context;
 use hopmap_text::FileError;
 use miette::Diagnostic;
 
@@ -13,15 +12,6 @@ pub enum TrainingError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] FileError),
-    /// A file or folder cannot be opened or read.
-    #[error("cannot read `{}`", path.display())]
-    #[diagnostic(code(training::read))]
-    Read {
-        /// The file or folder.
-        path: PathBuf,
-        /// Reason.
-        source: std::io::Error,
-    },
     /// The traces cannot be used.
     #[error("{problem}")]
     #[diagnostic(code(training::refused))]
@@ -50,31 +40,6 @@ impl TrainingError {
 
 /// Largest number of ranks.
 pub(crate) const MAX_RANKS: u32 = 1 << 24;
-
-/// What to do about a log that ends within a line.
-pub(crate) const CUT: &str = "the file was not written or copied completely: copy or record it again, or use the part \
-     before its end with `allow_truncated = true`";
-
-/// Steps between two questions whether to stop: some milliseconds.
-const STEPS: usize = 1 << 16;
-
-/// Fails now and then over many steps if the run is to stop.
-pub(crate) fn check_stop(step: usize, cx: &Context<'_>) -> Result<(), TrainingError> {
-    if step.is_multiple_of(STEPS) && cx.should_stop() {
-        return Err(TrainingError::refused("stopped before the trace was matched", ""));
-    }
-    Ok(())
-}
-
-/// Everything in a folder, sorted by name.
-pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, TrainingError> {
-    let entries = std::fs::read_dir(folder)
-        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
-    let failed = |source| TrainingError::Read { path: folder.to_owned(), source };
-    let mut entries: Vec<PathBuf> = entries.map_err(failed)?;
-    entries.sort_unstable();
-    Ok(entries)
-}
 
 /// What to do about a trace that lacks ranks, or has those of different steps.
 pub(crate) const RECORD_ALL: &str = "pass a folder with the traces of all ranks of the job, recorded in the same steps; \

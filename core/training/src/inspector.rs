@@ -10,10 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hopmap_model::{CollectiveOperation as Operation, Context};
+use hopmap_text::CUT;
 use serde::Deserialize;
 
 use crate::calls::{Rank, Split, What};
-use crate::error::{CUT, TrainingError, damaged, lacking};
+use crate::error::{TrainingError, damaged, lacking};
 use crate::job::{Checked, Job, Numbered};
 use crate::json::{self, Repaired};
 use crate::kinds::kind;

@@ -11,9 +11,10 @@ use hopmap_collectives::{Algorithms, Rules};
 use hopmap_model::{
     Collective, CollectiveOperation as Operation, Context, Envelope, Program, ProgramBuilder, to_u32,
 };
+use hopmap_text::check_stop;
 
 use crate::calls::{Moment, Rank, What};
-use crate::error::{TrainingError, check_stop};
+use crate::error::TrainingError;
 use crate::job::Checked;
 
 /// Bytes that a member sends to a peer and receives from it, by member.

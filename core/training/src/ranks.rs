@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, InputPath};
-use hopmap_text::{head, without_foreign};
+use hopmap_text::{entries, head, without_foreign};
 
-use crate::error::{NAME_RANKS, RECORD_ALL, TrainingError, entries};
+use crate::error::{NAME_RANKS, RECORD_ALL, TrainingError};
 
 /// In place of an ending: files whose names end in `_` and the rank, if a folder has none with another ending. PyTorch
 /// writes them as pickles, beside which there may be the JSON that they were converted to.

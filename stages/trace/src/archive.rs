@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use hopmap_model::Context;
+use hopmap_text::entries;
 use rayon::prelude::*;
 
 use crate::error::TraceError;
@@ -27,10 +28,6 @@ pub(crate) fn warn_of_silence(is_silent: bool, reason: &str, cx: &Context<'_>) {
 
 /// What to do about a file that ends within a line, and whose part before is of no use.
 pub(crate) const COPY: &str = "the file was not written or copied completely: copy or record it again";
-
-/// What to do about a log that ends within a line or record.
-pub(crate) const CUT: &str = "the file was not written or copied completely: copy or record it again, or use the part \
-                              before its end with `allow_truncated = true`";
 
 /// Warns about files that end early, of which the part before counts.
 pub(crate) fn warn_of_cut(files: u64, cx: &Context<'_>) {
@@ -95,26 +92,6 @@ pub(crate) fn files_in(folder: &Path, extension: &str, levels: usize) -> Result<
         files.extend(files_in(&below, extension, levels - 1)?);
     }
     Ok(files)
-}
-
-/// Everything in a folder, sorted by name.
-pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
-    let entries = std::fs::read_dir(folder)
-        .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
-    let mut entries: Vec<_> = entries.map_err(|source| TraceError::unreadable(folder, source))?;
-    entries.sort_unstable();
-    Ok(entries)
-}
-
-/// Steps between two questions whether to stop: some milliseconds.
-const STEPS: usize = 1 << 16;
-
-/// Fails now and then over many steps if the run is to stop.
-pub(crate) fn check_stop(step: usize, cx: &Context<'_>) -> Result<(), TraceError> {
-    if step.is_multiple_of(STEPS) && cx.should_stop() {
-        return Err(TraceError::refused("stopped before the trace was matched", ""));
-    }
-    Ok(())
 }
 
 /// Reads the parts of an archive on as many threads as the context allows; each thread has a buffer. If

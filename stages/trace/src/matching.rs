@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use hopmap_collectives::{Collective, Convention, Operation};
 use hopmap_model::Context;
+use hopmap_text::check_stop;
 
-use crate::archive::{check_stop, log_count};
+use crate::archive::log_count;
 use crate::error::TraceError;
 
 /// An operation of a process that others may depend on, or that depends on others.

@@ -15,8 +15,8 @@ use std::collections::{HashMap, VecDeque};
 
 use hopmap_collectives::Operation;
 use hopmap_model::{Context, to_u32};
+use hopmap_text::check_stop;
 
-use crate::archive::check_stop;
 use crate::error::TraceError;
 use crate::matching::Matched;
 

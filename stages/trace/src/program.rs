@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use hopmap_model::{Collective, Context, Envelope, Program, ProgramBuilder, ProgramError, TaskDag, to_u32};
 use hopmap_replay::{Step, steps};
+use hopmap_text::check_stop;
 
-use crate::archive::{check_stop, log_count};
+use crate::archive::log_count;
 use crate::error::TraceError;
 use crate::matching::{
     At, Joint, Matched, Meeting, Members, Moment, Part, Unmatched, What, match_collectives, match_messages,

@@ -14,10 +14,10 @@ use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, TaskGraph, open_input, to_u32};
-use hopmap_text::{FileError, shown};
+use hopmap_text::{CUT, FileError, shown};
 
 use super::reader::{self, Reader};
-use crate::archive::{CUT, warn_of_cut};
+use crate::archive::warn_of_cut;
 use crate::matrix::{Accumulator, MAX_RANKS, Matrix};
 
 pub(super) static READER: Reader = Reader {

@@ -14,10 +14,10 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, TaskGraph, to_u32};
-use hopmap_text::{FileError, Line, Lines, shown};
+use hopmap_text::{CUT, FileError, Line, Lines, shown};
 
 use super::reader::{self, Reader};
-use crate::archive::{CUT, warn_of_cut};
+use crate::archive::warn_of_cut;
 use crate::matrix::{Accumulator, MAX_RANKS};
 
 pub(super) static READER: Reader = Reader {

@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, InputPath, TaskGraph, to_u32};
-use hopmap_text::{FileError, Foreign, Line, Lines, numbers, shown};
+use hopmap_text::{CUT, FileError, Foreign, Line, Lines, numbers, shown};
 
 use super::reader::{Reader, Sample, warn_of_foreign};
-use crate::archive::{CUT, log_count, warn_of_cut};
+use crate::archive::{log_count, warn_of_cut};
 use crate::matrix::{Accumulator, MAX_RANKS, Overflow};
 
 pub(crate) use program::{UNMATCHED, read_program};

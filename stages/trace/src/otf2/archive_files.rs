@@ -5,10 +5,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{InputPath, open_input};
+use hopmap_text::entries;
 
 use super::record::{Cursor, Flaw};
 use super::record_schema::{OTF2_CHUNK_SIZE_MAX, OTF2_CHUNK_SIZE_MIN};
-use crate::archive::{check_kind, entries, files_in, has_extension, only_one};
+use crate::archive::{check_kind, files_in, has_extension, only_one};
 use crate::error::{TraceError, of_location};
 
 /// Maximum depth of the anchor file below the given folder.
