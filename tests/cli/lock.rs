@@ -106,7 +106,7 @@ fn a_lock_file_lists_inputs_and_outputs() {
 
     [stages.program]
     uses = "trace/import"
-    revision = 6
+    revision = 7
     files = [
       { name = "matrix.csv", bytes = 130, blake3 = "DIGEST" },
     ]

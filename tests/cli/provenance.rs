@@ -29,7 +29,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
-          trace/import revision 6, hopmap VERSION, run RUN of ring
+          trace/import revision 7, hopmap VERSION, run RUN of ring
           format = "csv"
           file matrix.csv DIGEST
     "#);
@@ -46,7 +46,7 @@ fn a_launch_file_leads_back_to_the_input_files() {
           costs = [1.0,10.0]
           shape = "tree:2x4"
         task-graph: task-graph DIGEST program
-          trace/import revision 6, hopmap VERSION, run RUN of ring
+          trace/import revision 7, hopmap VERSION, run RUN of ring
           format = "csv"
           file matrix.csv DIGEST
       system: system-graph DIGEST machine (above)
@@ -67,7 +67,7 @@ fn a_changed_launch_file_is_known_by_its_comment() {
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
-        trace/import revision 6, hopmap VERSION, run RUN of ring
+        trace/import revision 7, hopmap VERSION, run RUN of ring
         format = "csv"
         file matrix.csv DIGEST
     ------- stderr -------
@@ -101,7 +101,7 @@ fn any_saved_file_is_known_by_its_bytes() {
       trace/export revision 2, hopmap VERSION, run RUN of ring
       format = "csv"
       task-graph: task-graph DIGEST program
-        trace/import revision 6, hopmap VERSION, run RUN of ring
+        trace/import revision 7, hopmap VERSION, run RUN of ring
         format = "csv"
         file matrix.csv DIGEST
     "#);
@@ -164,7 +164,7 @@ fn an_artifact_that_was_cleared_is_remembered_by_the_log() {
         costs = [1.0,10.0]
         shape = "tree:2x4"
       task-graph: task-graph DIGEST program
-        trace/import revision 6, run unknown
+        trace/import revision 7, run unknown
         format = "csv"
         file matrix.csv DIGEST
     "#);

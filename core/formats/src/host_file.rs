@@ -22,7 +22,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use hopmap_text::{
-    self as text, FileError, Foreign, Prefix, prefixed, prefixed_line, read_text, without_foreign,
+    self as text, FileError, Foreign, PrefixedLine, prefixed, prefixed_line, read_text, without_foreign,
 };
 
 use crate::host_list::{self, HostListError, MAX_NAMES, is_ipv6, is_separator};
@@ -94,7 +94,7 @@ pub fn read(path: &Path) -> Result<HostFile, FileError> {
 ///
 /// A time or a label before lines is refused with the command that removes it: such lines would be those of another program.
 pub fn expand(text: &str) -> Result<HostFile, HostListError> {
-    let refuse = |prefix: Prefix, what: String| {
+    let refuse = |prefix: PrefixedLine, what: String| {
         let line = text.lines().nth(prefix.line - 1).unwrap_or_default();
         let error = HostListError::new(line, 0, line.len(), what, prefix.help);
         Err(HostListError { line: prefix.line, ..error })
@@ -272,7 +272,7 @@ fn skipped(text: &str, own: &str) -> Option<Foreign> {
     let is_skipped = |(line, own): &(&str, &str)| own.is_empty() && !without_comment(line).trim().is_empty();
     let mut all = text.lines().zip(own.lines()).zip(1..).filter(|(lines, _)| is_skipped(lines));
     let ((first, _), line) = all.next()?;
-    Some(Foreign { count: 1 + all.count(), line, first: first.trim().to_owned() })
+    Some(Foreign { count: 1 + all.count(), line, first: first.trim().to_owned(), file: None })
 }
 
 fn without_comment(line: &str) -> &str {

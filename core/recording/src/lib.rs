@@ -64,7 +64,7 @@ pub use events::{
     Call, CollectiveCall, Event, EventCommunicator, EventFile, Events, Message, Mode, OtherCall, event_files,
 };
 pub use graph::{Choice, Converted};
-pub use monitoring::{is_profiles, profiles};
+pub use monitoring::{PROFILE_ROWS, is_profiles, profiles};
 pub use names::{DESCRIPTION, is_of_recording, profile_name, profile_prefix, rank_file_name};
 pub use rank::{Communicator, Kind, MAX_RANKS, Operation, Pair, RankFile};
 pub use read::{files, is_recording};

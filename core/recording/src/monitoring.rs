@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use hopmap_text::{FileError, Foreign, Line, Lines};
+use hopmap_text::{FileError, Foreign, Line, Lines, Rows};
 use rayon::prelude::*;
 
 use crate::description::Method;
@@ -36,6 +36,27 @@ const CUT: &str =
     "copy the profile again, or run the program again: a process that is killed writes a part of it";
 /// The last section, which is there without any traffic, too.
 const LAST: &str = "# COLLECTIVES";
+
+/// The first section.
+const FIRST: &str = "# POINT TO POINT";
+
+/// What the lines of a profile begin with.
+const KINDS: [&str; 9] = ["E", "I", "S", "R", "C", "D", "O2A", "A2O", "A2A"];
+
+/// The lines of a profile. One whose tabs became blanks is damaged.
+pub const PROFILE_ROWS: Rows = Rows {
+    is_row: |text| {
+        let of_kind = text.split_once('\t').filter(|(kind, _)| KINDS.contains(kind));
+        of_kind.is_some_and(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_digit()))
+            || [FIRST, LAST].contains(&text)
+    },
+    is_other: |line| {
+        let mut words = line.split_whitespace();
+        !line.starts_with('#')
+            && words.next().is_none_or(|word| !KINDS.contains(&word))
+            && !line.trim_end().contains('\t')
+    },
+};
 
 /// Number of length classes of a histogram.
 const CLASSES: usize = 66;
@@ -102,12 +123,12 @@ impl Recording {
             found.par_iter().map(|(rank, path)| Profile::read(path, *rank)).collect();
         let (mut traffic, mut histogram, mut present, mut foreign) =
             (Vec::new(), Vec::new(), Vec::new(), None);
-        for (profile, (rank, _)) in read.into_iter().zip(&found) {
+        for (profile, (rank, path)) in read.into_iter().zip(&found) {
             let profile = profile?;
             present.extend((!profile.is_empty).then_some(*rank));
             traffic.extend(profile.traffic);
             histogram.extend(profile.histogram);
-            Foreign::add(&mut foreign, profile.foreign.as_ref());
+            Foreign::add(&mut foreign, profile.foreign.as_ref(), path);
         }
         let highest = traffic.iter().map(|line: &Traffic| line.source.max(line.destination)).max();
         let highest = highest.max(found.last().map(|(rank, _)| *rank)).unwrap_or(0);
@@ -145,13 +166,17 @@ struct Profile {
 
 impl Profile {
     fn read(path: &Path, rank: u32) -> Result<Self, FileError> {
-        let lines = Lines::open(path, HINT)?.lossy().without_foreign().commented_by(b'#');
+        let lines = Lines::open(path, HINT)?.lossy().of_rows(PROFILE_ROWS).commented_by(b'#');
         let mut lines = lines.may_be_cut(false, CUT);
         let mut profile = Self { is_empty: true, ..Self::default() };
         let mut classes = BTreeMap::new();
         // Open MPI 2 writes no headers.
         let (mut has_headers, mut is_whole) = (false, false);
         while let Some(line) = lines.next_filled()? {
+            if is_whole && line.text.trim_end() == FIRST {
+                let help = "files were joined: pass each profile in a file of its own";
+                return Err(line.error("another profile begins here").with_help(help));
+            }
             profile.is_empty = false;
             has_headers |= line.text.starts_with('#');
             is_whole |= line.text.trim_end() == LAST;

@@ -2,11 +2,49 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
+use std::path::Path;
 
 use memchr::{memchr2, memchr3};
 
 use crate::counts::shown;
+use crate::error::FileError;
 use crate::input::Input;
+use crate::prefix::row_behind;
+
+/// How the lines of a format are told from those of other programs. Each is judged alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows {
+    /// Whether a text is a row. One behind the first words of a line is an error: it would be lost.
+    pub is_row: fn(&str) -> bool,
+    /// Whether a line is so unlike a row that it is not a damaged one, but of another program.
+    pub is_other: fn(&str) -> bool,
+}
+
+impl Rows {
+    /// Of a format whose rows are not known, or that is no text.
+    pub const ANY: Self = Self { is_row: |_| false, is_other: |_| false };
+
+    /// Of a format whose damaged rows may look like anything.
+    #[must_use]
+    pub const fn like(is_row: fn(&str) -> bool) -> Self {
+        Self { is_row, ..Self::ANY }
+    }
+
+    /// Whether a line is of another program; an error if a row is behind its first words. Longer lines begin with a name.
+    fn is_foreign(&self, line: &str, number: usize) -> Result<bool, FileError> {
+        let is_foreign = is_foreign(line) || !line.trim().is_empty() && (self.is_other)(line);
+        let plain = if line.len() < LONGEST_JUDGED { without_colours(line) } else { Cow::Borrowed("") };
+        if (is_foreign || !(self.is_row)(plain.trim()))
+            && let Some((prefix, row)) = row_behind(plain.trim(), self.is_row)
+        {
+            return Err(prefix.error(number, row));
+        }
+        Ok(is_foreign)
+    }
+}
+
+/// Bytes of lines in which a row is looked for.
+const LONGEST_JUDGED: usize = 1 << 16;
 
 /// The lines of other programs in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,21 +55,37 @@ pub struct Foreign {
     pub line: usize,
     /// Its text.
     pub first: String,
+    /// The name of its file, if there are several.
+    pub file: Option<String>,
 }
 
 impl Display for Foreign {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { count, line, first } = self;
-        write!(f, "lines of other programs, skipped: {count}, the first in line {line}: `{}`", shown(first))
+        let Self { count, line, first, file } = self;
+        write!(f, "lines of other programs, skipped: {count}, the first in line {line}")?;
+        file.iter().try_for_each(|file| write!(f, " of `{file}`"))?;
+        write!(f, ": `{}`", shown(first))
     }
 }
 
 impl Foreign {
-    /// Adds those of another file.
-    pub fn add(sum: &mut Option<Self>, more: Option<&Self>) {
+    /// Adds those of a file of several.
+    pub fn add(sum: &mut Option<Self>, more: Option<&Self>, path: &Path) {
         if let Some(more) = more {
-            sum.get_or_insert_with(|| Self { count: 0, ..more.clone() }).count += more.count;
+            let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            sum.get_or_insert_with(|| Self { count: 0, file, ..more.clone() }).count += more.count;
         }
+    }
+
+    /// The error of a text that has nothing else.
+    #[cold]
+    pub(crate) fn only(&self) -> FileError {
+        let problem = format!("there are only lines of other programs, the first `{}`", shown(&self.first));
+        FileError::at(
+            self.line,
+            problem,
+            "the program that should write the file may have failed: see its messages",
+        )
     }
 
     /// All of one file, which were found in several ways.
@@ -51,25 +105,37 @@ impl Foreign {
         let kept = (1..)
             .zip(text.lines())
             .flat_map(|(number, own)| [if is_other(&number) { "" } else { own }, "\n"]);
-        (kept.collect(), Some(Self { count: lines.len(), line, first }))
+        (kept.collect(), Some(Self { count: lines.len(), line, first, file: None }))
     }
 
     /// Passes the lines of other programs that start here, where the next line has this length and `behind` lines precede it, and counts them.
     /// Returns their number: zero if the line is one of the file.
-    pub(crate) fn pass(sum: &mut Option<Self>, input: &mut Input<'_>, length: usize, behind: usize) -> usize {
+    pub(crate) fn pass(
+        sum: &mut Option<Self>,
+        input: &mut Input<'_>,
+        (length, behind): (usize, usize),
+        rows: &Rows,
+    ) -> Result<usize, FileError> {
         let banner = is_rule(&input.rest()[..length]).then(|| {
             while input.rest().len() < LONGEST_BANNER && input.fill(behind + 1) == Ok(true) {}
             banner(input.rest())
         });
-        let is_one = || is_foreign(&String::from_utf8_lossy(&input.rest()[..length]));
-        let Some(length) = banner.flatten().or_else(|| is_one().then_some(length)) else { return 0 };
+        let line = || String::from_utf8_lossy(&input.rest()[..length]);
+        let of_banner = banner.flatten();
+        if of_banner.is_none()
+            && !rows.is_foreign(&line(), behind + 1).map_err(|error| error.in_file(&input.path))?
+        {
+            return Ok(0);
+        }
+        let length = of_banner.unwrap_or(length);
         let text = String::from_utf8_lossy(&input.rest()[..length]);
         let mut numbered = (behind + 1..).zip(text.lines().map(str::trim));
         let (line, first) = numbered.find(|(_, line)| !is_rule(line.as_bytes())).unwrap_or_default();
         let lines = text.lines().count();
-        sum.get_or_insert_with(|| Self { count: 0, line, first: first.to_owned() }).count += lines;
+        let new = || Self { count: 0, line, first: first.to_owned(), file: None };
+        sum.get_or_insert_with(new).count += lines;
         input.pass(length);
-        lines
+        Ok(lines)
     }
 }
 
@@ -185,8 +251,7 @@ fn is_row(text: &str) -> bool {
 
 /// What a log says behind the time at the beginning of a line, `2026-11-29 12:00:00,123 …` or `[12:00:00] …`, or behind the seconds
 /// of dmesg, `[ 12.000001] …`.
-#[must_use]
-pub fn behind_time(line: &str) -> Option<&str> {
+pub(crate) fn behind_time(line: &str) -> Option<&str> {
     let rest = line.strip_prefix('[').unwrap_or(line);
     let is_like = |(byte, shape): (u8, u8)| match shape {
         b'9' => byte.is_ascii_digit(),
@@ -260,6 +325,22 @@ pub(crate) fn without_colours(text: &str) -> Cow<'_, str> {
         rest.strip_prefix(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest).to_owned()
     };
     Cow::Owned(std::iter::once(first.to_owned()).chain(parts.map(plain)).collect())
+}
+
+/// The same, unless a row is lost in them, or nothing else is in the text.
+pub fn rows_without_foreign<'t>(text: &'t str, rows: &Rows) -> Result<Cow<'t, str>, FileError> {
+    let own = without_foreign(text);
+    for (number, (line, own)) in (1..).zip(text.lines().zip(own.lines())) {
+        if !own.is_empty() || is_foreign(line) {
+            rows.is_foreign(line, number)?;
+        }
+    }
+    if own.trim().is_empty()
+        && let Some((line, first)) = (1..).zip(text.lines()).find(|(_, line)| !line.trim().is_empty())
+    {
+        return Err(Foreign { count: 1, line, first: first.trim().to_owned(), file: None }.only());
+    }
+    Ok(own)
 }
 
 /// The text with such lines and banners empty, so that the others keep their numbers, and without colours.

@@ -8,7 +8,7 @@ use memchr::memchr;
 
 use crate::counts::shown;
 use crate::error::FileError;
-use crate::foreign::{Foreign, are_numbers, is_foreign, without_colours};
+use crate::foreign::{Foreign, Rows, are_numbers, is_foreign, without_colours};
 use crate::input::{Input, NOT_TEXT};
 use crate::numbers;
 
@@ -21,7 +21,10 @@ pub struct Lines<'a> {
     /// Whether a last line without its terminator is whole nevertheless.
     is_whole: fn(&[u8]) -> bool,
     is_cut: bool,
-    skips_foreign: bool,
+    /// What its lines are like, if those of other programs are skipped.
+    rows: Option<Rows>,
+    /// Whether there is a line that was not skipped.
+    has_own: bool,
     /// What comments begin with, if they may look like lines of other programs.
     comment: Option<u8>,
     foreign: Option<Foreign>,
@@ -67,7 +70,8 @@ impl<'a> Lines<'a> {
             cut: None,
             is_whole: |_| false,
             is_cut: false,
-            skips_foreign: false,
+            rows: None,
+            has_own: false,
             comment: None,
             foreign: None,
             text: String::new(),
@@ -109,7 +113,13 @@ impl<'a> Lines<'a> {
     /// Skips lines that are those of another program (see [`is_foreign`]), banners, and colours of terminals.
     #[must_use]
     pub fn without_foreign(self) -> Self {
-        Self { skips_foreign: true, ..self }
+        self.of_rows(Rows::ANY)
+    }
+
+    /// The same for a format whose rows are known: it is an error if one is lost in such a line, or nothing else is read.
+    #[must_use]
+    pub fn of_rows(self, rows: Rows) -> Self {
+        Self { rows: Some(rows), ..self }
     }
 
     /// A line that begins with this byte is a comment of the file, whatever it says.
@@ -145,13 +155,13 @@ impl<'a> Lines<'a> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let (path, number, help) = (&*self.input.path, self.number, self.input.help);
         let text = match std::str::from_utf8(line) {
-            Ok(text) if !self.skips_foreign || memchr(0x1b, line).is_none() => text,
+            Ok(text) if self.rows.is_none() || memchr(0x1b, line).is_none() => text,
             Err(_) if !self.is_lossy => {
                 return Err(FileError::at(number, NOT_TEXT.0, NOT_TEXT.1).in_file(path));
             }
             _ => {
                 let text = String::from_utf8_lossy(line);
-                self.text = if self.skips_foreign { without_colours(&text) } else { text }.into_owned();
+                self.text = if self.rows.is_some() { without_colours(&text) } else { text }.into_owned();
                 &self.text
             }
         };
@@ -238,11 +248,15 @@ impl<'a> Lines<'a> {
     fn pass_line(&mut self) -> Result<Option<usize>, FileError> {
         let length = self.find_end()?;
         self.pass(length);
-        Ok(Some(length).filter(|length| *length > 0))
+        match &self.foreign {
+            Some(foreign) if length == 0 && !self.has_own => Err(foreign.only().in_file(&self.input.path)),
+            _ => Ok(Some(length).filter(|length| *length > 0)),
+        }
     }
 
     #[inline]
     fn pass(&mut self, length: usize) {
+        self.has_own = self.has_own || !self.input.rest()[..length].trim_ascii().is_empty();
         self.input.pass(length);
         self.number += usize::from(length > 0);
     }
@@ -257,10 +271,10 @@ impl<'a> Lines<'a> {
             };
             let line = &self.input.rest()[..length];
             let is_comment = self.comment.is_some() && line.first().copied() == self.comment;
-            if !self.skips_foreign || is_comment || are_numbers(line) {
+            let Some(rows) = self.rows.as_ref().filter(|_| !(is_comment || are_numbers(line))) else {
                 return Ok(length);
-            }
-            match Foreign::pass(&mut self.foreign, &mut self.input, length, self.number) {
+            };
+            match Foreign::pass(&mut self.foreign, &mut self.input, (length, self.number), rows)? {
                 0 => return Ok(length),
                 lines => self.number += lines,
             }
@@ -275,8 +289,12 @@ impl<'a> Lines<'a> {
             let known = self.input.rest().len();
             let read = self.input.fill(next);
             if read != Ok(true) {
-                let is_other =
-                    || self.skips_foreign && is_foreign(&String::from_utf8_lossy(self.input.rest()));
+                let is_other = || {
+                    self.rows.is_some_and(|rows| {
+                        let rest = String::from_utf8_lossy(self.input.rest());
+                        is_foreign(&rest) || (rows.is_other)(&rest)
+                    })
+                };
                 let is_whole = || (self.is_whole)(self.input.rest().trim_ascii()) || is_other();
                 let ends_within = || known > 0 && !is_whole();
                 let is_cut = self.input.is_cut || (read.is_ok() && ends_within());
@@ -318,14 +336,18 @@ pub fn foreign_lines(path: &Path) -> Option<Foreign> {
 /// The bytes of a source in which lines of other programs are empty, for formats that other libraries parse.
 pub struct WithoutForeign<'a> {
     lines: Lines<'a>,
-    foreign: &'a mut Option<Foreign>,
+    foreign: &'a mut Result<Option<Foreign>, FileError>,
     ready: io::Cursor<Vec<u8>>,
 }
 
 impl<'a> WithoutForeign<'a> {
-    /// `foreign` receives the lines that are skipped.
-    pub fn new(source: impl Read + 'a, foreign: &'a mut Option<Foreign>) -> Self {
-        let lines = Lines::of_source(Path::new(""), source, "").without_foreign();
+    /// `foreign` receives the lines that are skipped, or why one cannot be.
+    pub fn new(
+        source: impl Read + 'a,
+        rows: Rows,
+        foreign: &'a mut Result<Option<Foreign>, FileError>,
+    ) -> Self {
+        let lines = Lines::of_source(Path::new(""), source, "").of_rows(rows);
         Self { lines, foreign, ready: io::Cursor::default() }
     }
 }
@@ -343,10 +365,14 @@ impl Read for WithoutForeign<'_> {
                 }
                 Ok(None) => {}
                 Err(_) if self.lines.input.is_cut => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Err(error) => return Err(io::Error::other(error.problem)),
+                Err(error) => {
+                    let problem = error.problem.clone();
+                    *self.foreign = Err(error);
+                    return Err(io::Error::other(problem));
+                }
             }
             self.ready = io::Cursor::new(ready);
-            self.foreign.clone_from(&self.lines.foreign);
+            *self.foreign = Ok(self.lines.foreign.clone());
         }
         self.ready.read(buffer)
     }

@@ -1,203 +1,267 @@
-//! What launchers and loggers write before the lines of a program, so that no line looks like one of its file.
+//! What launchers and loggers write before a line: `0: `, `[1,0]<stdout>:`, `2026-11-29T12:00:00Z `, `Nov 29 12:00:00 n1 app[7]: `.
+//! No list has them all, so the shape of such a prefix comes from the lines themselves.
 
-use std::collections::HashSet;
+use crate::counts::shown;
+use crate::error::FileError;
+use crate::foreign::{is_foreign, without_colours};
 
-use crate::foreign::{behind_time, is_foreign};
-
-/// What a prefix is, the text behind it, and how to leave it out; without a way, a command that deletes it is made of the prefix.
-type Kind = (&'static str, fn(&str) -> Option<&str>, Option<&'static str>);
-
-const KINDS: [Kind; 3] = [
-    ("a time", behind_time, None),
-    (
-        "a label in brackets",
-        |line| {
-            let (label, rest) = line.strip_prefix('[')?.split_once(']')?;
-            let of_tag = rest.strip_prefix("<std").and_then(|rest| rest.split_once('>'));
-            is_label(label).then_some(of_tag.map_or(rest, |(_, rest)| rest).trim_start_matches([':', ' ']))
-        },
-        Some(
-            "run `mpirun` without `--tag-output`, `mpiexec` without `-prepend-rank` or `torchrun` without `--tee`, or delete it: \
-             `sed 's/^\\[[^]]*\\]\\(<[a-z]*>\\)\\{0,1\\}[: ]*//'`",
-        ),
-    ),
-    (
-        "a label with a colon",
-        |line| {
-            let (label, rest) = line.split_once(": ")?;
-            is_label(label.trim_start()).then_some(rest)
-        },
-        Some("run `srun` without `--label` or `pdsh` with `-N`, or delete it: `sed 's/^[^:]*: //'`"),
-    ),
-];
-
-fn is_label(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-@/,".contains(c))
+/// Whether a line is a command that a shell prints with `set -x`, or a rule, which rows of no format of numbers are.
+#[must_use]
+pub fn is_command_or_rule(line: &str) -> bool {
+    let line = line.trim();
+    let is_rule = |sign: char| line.len() > 2 && !sign.is_alphanumeric() && line.chars().all(|c| c == sign);
+    let command = line.trim_start_matches('+');
+    command.len() < line.len() && command.starts_with([' ', '\t']) || line.chars().next().is_some_and(is_rule)
 }
 
-/// What is before lines of a file.
+/// Whether a line is a sentence, a command or a rule, and no damaged row of numbers: it has two words of letters, and begins with
+/// none of digits.
+#[must_use]
+pub fn is_sentence(line: &str) -> bool {
+    let is_word = |word: &str| {
+        let word = word.trim_end_matches(['.', ',', ':', ';', '!', '?']);
+        word.len() > 1 && word.chars().all(char::is_alphabetic)
+    };
+    let line = line.trim();
+    let begins_with_number =
+        line.trim_start_matches(['"', '-', '+', '.', '<']).starts_with(|c: char| c.is_ascii_digit());
+    is_command_or_rule(line)
+        || !begins_with_number
+            && !line.starts_with(['#', '%'])
+            && line.split([' ', '\t']).filter(|word| is_word(word)).nth(1).is_some()
+}
+
+/// Bytes that a prefix may have.
+const LONGEST: usize = 160;
+
+/// Lines one of which is the first of the file rather than of another program.
+const FIRST: usize = 4;
+
+/// Bytes from which on a text may be the begin of a longer one.
+const PART: usize = 1 << 16;
+
+/// A part of a prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Letters, digits, and what joins them in names, numbers and dates.
+    Word,
+    Blanks,
+    Sign(u8),
+}
+
+impl Part {
+    fn of(byte: u8) -> Self {
+        match byte {
+            b' ' | b'\t' => Self::Blanks,
+            _ if byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"._@+-".contains(&byte) => Self::Word,
+            _ => Self::Sign(byte),
+        }
+    }
+}
+
+/// The shape of what is before a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix {
-    /// Its kind, with an article.
-    pub what: &'static str,
-    /// The first line that has it, from one.
-    pub line: usize,
+    parts: Vec<Part>,
+    /// An example.
+    text: String,
+}
+
+impl Prefix {
+    pub(crate) fn of(text: &str) -> Self {
+        Self { parts: parts(text).map(|(part, _)| part).collect(), text: text.to_owned() }
+    }
+
+    /// What is behind such a prefix in a line. Labels are padded, and editors remove blanks at the end of lines.
+    #[must_use]
+    pub fn behind<'t>(&self, line: &'t str) -> Option<&'t str> {
+        let mut rest = line.trim_start_matches([' ', '\t']);
+        let mut wanted = self.parts.iter().skip_while(|part| **part == Part::Blanks).peekable();
+        while let Some(part) = wanted.next() {
+            let length = rest.bytes().take_while(|byte| Part::of(*byte) == *part).count();
+            // Blanks part two words, or else are optional.
+            let is_optional = *part == Part::Blanks
+                && (wanted.peek().is_none_or(|next| **next != Part::Word) || rest.is_empty());
+            let is_there = length > 0 || is_optional;
+            let length = if matches!(part, Part::Sign(_)) { 1 } else { length };
+            rest = is_there.then(|| &rest[length..])?;
+        }
+        Some(rest)
+    }
+
+    /// The command that deletes such prefixes.
+    #[must_use]
+    pub fn sed(&self) -> String {
+        let parts = self.parts.iter().skip_while(|part| **part == Part::Blanks);
+        let expression = |part: &Part| match *part {
+            Part::Word => "[[:alnum:]._@+-]+".to_owned(),
+            Part::Blanks => "[[:blank:]]*".to_owned(),
+            Part::Sign(b'\\') => ".".to_owned(),
+            Part::Sign(byte) if b",:;<>=#%!~".contains(&byte) => char::from(byte).to_string(),
+            Part::Sign(byte) => format!("\\{}", char::from(byte)),
+        };
+        format!("sed -E 's/^[[:blank:]]*{}//'", parts.map(expression).collect::<String>())
+    }
+
+    /// Whether a single value may be a row behind it: behind a time or a label, but not behind the words of a sentence.
+    fn is_label(&self) -> bool {
+        let parts: Vec<&Part> = self.parts.iter().rev().skip_while(|part| **part == Part::Blanks).collect();
+        matches!(
+            parts[..],
+            [Part::Sign(b':' | b']' | b'>' | b'|' | b')'), ..] | [Part::Word, Part::Sign(b':' | b','), ..]
+        )
+    }
+
+    /// The error of a line that has a row behind such a prefix.
+    #[cold]
+    #[must_use]
+    pub fn error(&self, line: usize, row: &str) -> FileError {
+        let problem = format!("the row `{}` is behind `{}`", shown(row.trim_end()), shown(&self.text));
+        FileError::at(line, problem, self.help())
+    }
+
     /// How to leave it out.
-    pub help: String,
+    #[must_use]
+    pub fn help(&self) -> String {
+        format!(
+            "print without it (`mpirun` without `--tag-output`, `srun` without `--label`, logs without times), or delete it: `{}`; \
+             delete the line if it is a message of another program",
+            self.sed()
+        )
+    }
+
+    /// The error of a text that has such a prefix before every line.
+    #[cold]
+    #[must_use]
+    pub fn of_all(&self) -> FileError {
+        FileError::new(format!("every line is behind `{}`", self.shown()), self.help())
+    }
+
+    /// An example, for messages.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        shown(&self.text)
+    }
 }
 
-/// What is before every line of a text but those of other programs, and the text behind it.
-#[must_use]
-pub fn prefixed(text: &str) -> Option<(Prefix, String)> {
-    KINDS.iter().find_map(|&(what, behind, way)| {
-        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-        let lines: Vec<(usize, &str)> =
-            lines.filter(|(_, line)| behind(line).is_some() || !is_foreign(line)).collect();
-        let all: Vec<&str> = lines.iter().map(|(_, line)| behind(line)).collect::<Option<_>>()?;
-        let &(line, first) = lines.first().filter(|_| lines.len() > 1)?;
-        let help = way.map_or_else(|| deleting(&first[..first.len() - all[0].len()]), str::to_owned);
-        Some((Prefix { what, line, help }, all.join("\n") + "\n"))
+/// The parts of a text, with their ends.
+fn parts(text: &str) -> impl Iterator<Item = (Part, usize)> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let part = Part::of(*bytes.get(at)?);
+        let length = bytes[at..].iter().take_while(|byte| Part::of(**byte) == part).count();
+        at += if matches!(part, Part::Sign(_)) { 1 } else { length };
+        Some((part, at))
     })
 }
 
-/// The first line that would be as others of the text without what is before it, such as a time.
-///
-/// A line that is not of the text by itself may have any prefix, and some words of a log behind it; others only a label in brackets, or
-/// with a colon if fewer than half of the lines have one.
-#[must_use]
-pub fn prefixed_line(text: &str) -> Option<Prefix> {
-    let is_own = |line: &&str| !line.trim().is_empty() && !is_foreign(line);
-    let has_colon = |line: &str| KINDS[2].1(line).is_some_and(|rest| rest.contains(is_mark));
-    let colons = text.lines().filter(|line| has_colon(line)).count();
-    let has_few = 2 * colons < text.lines().count();
-    let has_any = |line: &str| is_foreign(line) || in_brackets(line).is_some() || has_few && has_colon(line);
-    if !text.lines().any(has_any) {
-        return None;
-    }
-    let shapes: HashSet<String> =
-        text.lines().filter(is_own).map(shape).filter(|shape| shape.contains(is_telling)).collect();
-    (1..).zip(text.lines()).filter(|(_, line)| has_any(line)).find_map(|(number, line)| {
-        let of_row = |rest: &str| !rest.is_empty() && shapes.contains(&shape(rest));
-        let (what, rest) = rests(line).find(|(_, rest)| of_row(rest))?;
-        let help = deleting(&line[..line.len() - rest.len()]);
-        Some(Prefix { what, line: number, help })
-    })
-}
-
-fn in_brackets(line: &str) -> Option<&str> {
-    KINDS[1].1(line).filter(|rest| !rest.is_empty() && line.contains("] "))
-}
-
-/// What follows prefixes at the beginning of a line, and what follows further words of it, if that is more than a word.
-fn rests(line: &str) -> impl Iterator<Item = (&'static str, &str)> {
-    let mut known = Vec::new();
-    let mut rest = line;
-    while known.len() < MOST_PREFIXES
-        && let Some((what, behind)) =
-            KINDS.iter().find_map(|(what, behind, _)| Some((*what, behind(rest)?.trim_start())))
-    {
-        known.push((known.first().map_or(what, |(first, _)| *first), behind));
-        rest = behind;
-    }
-    let what = known.first().map_or("other words", |(what, _)| *what);
-    let mut words = rest;
-    let further = std::iter::from_fn(move || {
-        words = words.split_once(char::is_whitespace)?.1.trim_start();
-        words.contains(is_mark).then_some((what, words))
-    });
-    known.into_iter().chain(further.take(MOST_PREFIXES))
-}
-
-/// Prefixes of a line, and words behind them, that are looked at.
-const MOST_PREFIXES: usize = 4;
-
-/// Whether a character separates or marks parts of a row.
-fn is_mark(c: char) -> bool {
-    ",;=\"[<\t".contains(c)
-}
-
-/// Whether a part of a shape tells a row from words of a message.
-fn is_telling(c: char) -> bool {
-    c == '9' || is_mark(c)
-}
-
-/// The shape of a line, with one blank for several: words are letters `a`, digits `9`, or both `a9`, but all alike between marks, which tell more.
-fn shape(line: &str) -> String {
-    let is_marked = line.contains(is_mark);
-    let mut shape = String::new();
-    let mut rest = line.trim();
-    while let Some(first) = rest.chars().next() {
-        let is_in = |c: char| match first {
-            first if first.is_alphanumeric() => c.is_alphanumeric(),
-            first if first.is_whitespace() => c.is_whitespace(),
+/// Where a prefix of a line may end: behind blanks, brackets and bars, and behind a colon that is not within a time. Nothing is behind
+/// the mark of a comment, a quote or a brace.
+fn ends(line: &str) -> impl Iterator<Item = usize> {
+    let mut before = None;
+    let is_comment = line.trim_start().starts_with(['#', '%', ';', '/']);
+    let is_within =
+        |(part, end): &(Part, usize)| *end <= LONGEST && !matches!(part, Part::Sign(b'"' | b'\'' | b'{'));
+    parts(if is_comment { "" } else { line }).take_while(is_within).filter_map(move |(part, end)| {
+        // Blanks behind a sign belong to the prefix.
+        let goes_on = line[end..].starts_with([' ', '\t']);
+        let is_end = match part {
+            // Rows may be indented.
+            Part::Blanks => before.is_some() && end < line.len(),
+            Part::Sign(b'>' | b']' | b'|') => !goes_on,
+            Part::Sign(b':') => matches!(before, Some(Part::Sign(_))) && !goes_on,
             _ => false,
         };
-        let length = rest.find(|c| !is_in(c)).unwrap_or(rest.len()).max(first.len_utf8());
-        let (word, behind) = rest.split_at(length);
-        match first {
-            _ if first.is_whitespace() => shape.push(' '),
-            _ if first.is_alphanumeric() => {
-                let has = |kind: fn(char) -> bool| word.contains(kind);
-                shape.push_str(if is_marked || has(char::is_alphabetic) { "a" } else { "" });
-                shape.push_str(if !is_marked && has(char::is_numeric) { "9" } else { "" });
-            }
-            _ => shape.push(first),
-        }
-        rest = behind;
-    }
-    shape
+        before = Some(part);
+        is_end.then_some(end)
+    })
 }
 
-/// A command that deletes prefixes such as this one.
-fn deleting(prefix: &str) -> String {
-    let mut pattern = String::new();
-    let mut last = ' ';
-    for c in prefix.trim_end().chars() {
-        match c {
-            c if c.is_ascii_alphanumeric() && last.is_ascii_alphanumeric() => {}
-            c if c.is_ascii_alphanumeric() => pattern.push_str("[A-Za-z0-9]*"),
-            c if "[]*.^$\\/".contains(c) => pattern.extend(['\\', c]),
-            ' ' if last == ' ' => {}
-            ' ' => pattern.push_str(" *"),
-            c => pattern.push(c),
-        }
-        last = c;
-    }
-    let end = if prefix.ends_with(char::is_whitespace) { "[[:space:]]*" } else { "" };
-    format!("print without it, or delete it: `sed 's/^{pattern}{end}//'`")
+/// The row behind the first words of a line, and what these are like.
+pub fn row_behind(line: &str, is_row: fn(&str) -> bool) -> Option<(Prefix, &str)> {
+    ends(line).find_map(|end| {
+        let row = &line[end..];
+        let prefix = Prefix::of(&line[..end]);
+        let has_fields = row.trim().contains([' ', '\t', ',', ';', ':', '=']);
+        (!row.trim().is_empty() && is_row(row) && (has_fields || prefix.is_label())).then_some((prefix, row))
+    })
+}
+
+/// What is before every line of a text but those of other programs, if the text is known without it. `is_known` also gets
+/// whether it says nothing about the line: it is a time, or the same everywhere.
+#[must_use]
+pub fn prefix_of_lines(text: &str, mut is_known: impl FnMut(&str, bool) -> bool) -> Option<Prefix> {
+    let plain = without_colours(text);
+    // A part of a text may end within a line.
+    let whole = plain.rfind('\n').filter(|_| text.len() >= PART).map_or(&*plain, |end| &plain[..end]);
+    let lines = whole.lines().filter(|line| !line.trim().is_empty());
+    lines.clone().take(FIRST).find_map(|first| {
+        let has_time = is_foreign(first);
+        // Words alone may be the first column of a table.
+        let prefixes = ends(first).map(|end| Prefix::of(&first[..end]));
+        let mut prefixes =
+            prefixes.filter(|prefix| prefix.parts.iter().any(|part| matches!(part, Part::Sign(_))));
+        prefixes.find(|prefix| {
+            let mut behind = Vec::new();
+            let is_alike = lines.clone().all(|line| match prefix.behind(line) {
+                Some(rest) if has_time || !is_foreign(line) => {
+                    behind.extend([rest, "\n"]);
+                    true
+                }
+                _ => is_foreign(line),
+            });
+            let is_same = || lines.clone().all(|line| line.trim_start().starts_with(prefix.text.trim()));
+            is_alike && behind.len() > 2 && is_known(&behind.concat(), has_time || is_same())
+        })
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_row_behind_a_prefix_is_found() {
-        let rows = "n1 slots=4\n%s\nn22 slots=16\n";
-        for (line, what) in [
-            ("12:00:01 n2 slots=4", Some("a time")),
-            ("[2026-11-30 10:00:00,123] n2 slots=4", Some("a time")),
-            ("2026-11-30T10:00:00 INFO n2 slots=4", Some("a time")),
-            ("2026-11-30T10:00:00 [n2] n2 slots=4", Some("a time")),
-            ("[n2] n2 slots=4", Some("a label in brackets")),
-            ("srun: error: n2 slots=4", Some("a label with a colon")),
-            ("12:00:01 reading hosts", None),
-            ("12:00:01 slots=4", None),
-            ("admin@login: n2 slots=4", Some("a label with a colon")),
-            ("n2 slots=4", None),
-        ] {
-            let found = prefixed_line(&rows.replace("%s", line));
-            assert_eq!(found.as_ref().map(|prefix| prefix.what), what, "{line}: {found:?}");
-            assert!(found.is_none_or(|prefix| prefix.line == 2));
-        }
-        // A word is no row of words.
-        assert_eq!(prefixed_line("alpha\n12:00:01 scanning\nbeta\n"), None);
+    const PREFIXES: [&str; 12] = [
+        "0: ",
+        " 12: ",
+        "n1.local: ",
+        "[1,0]<stdout>:",
+        "[rank0]: ",
+        "[0] ",
+        "2026-11-29T12:00:00.123Z ",
+        "2026-11-29 12:00:00,123 - root - INFO - ",
+        "[ 12.000001] ",
+        "Nov 29 12:00:00 n1 app[7]: ",
+        "node01 | ",
+        "I1129 12:00:00.000000   12345 a.go:265] ",
+    ];
+
+    fn is_csv(row: &str) -> bool {
+        row.split(',').count() == 4 && row.split(',').all(|field| field.parse::<u32>().is_ok())
     }
 
     #[test]
-    fn prefixes_are_deleted_by_their_shape() {
-        let command = deleting("[12:00:01] ");
-        let own = r"`sed 's/^\[[A-Za-z0-9]*:[A-Za-z0-9]*:[A-Za-z0-9]*\][[:space:]]*//'`";
-        assert!(command.ends_with(own), "{command}");
+    fn rows_are_found_behind_prefixes_of_any_shape() {
+        for prefix in PREFIXES {
+            let line = format!("{prefix}0,1,2,30");
+            let (found, row) = row_behind(&line, is_csv).unwrap();
+            assert_eq!((found.text.as_str(), row), (prefix, "0,1,2,30"));
+            assert_eq!(found.behind(&line), Some(row));
+            assert_eq!(found.behind(prefix.trim_end()), Some(""));
+        }
+        let is_number = |text: &str| text.split_whitespace().all(|word| word.parse::<u32>().is_ok());
+        assert!(row_behind("12:00:00 5", is_number).is_some());
+        for line in ["2026-11-29 12:00:00 INFO step 1", "0,1,2,3", "done", "srun: killed 1"] {
+            assert!(row_behind(line, is_number).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn one_shape_fits_the_prefixes_of_all_lines() {
+        let text = "srun: warning: a b\n 9: s,d\n10: 0,1,2,3\n\n11: 1,0,2,3\n10:\n";
+        let known = |text: &str, _| text == "s,d\n0,1,2,3\n1,0,2,3\n\n";
+        let prefix = prefix_of_lines(text, known).unwrap();
+        assert_eq!(prefix.sed(), "sed -E 's/^[[:blank:]]*[[:alnum:]._@+-]+:[[:blank:]]*//'");
+        assert_eq!(prefix_of_lines("a: b\nc\n", |_, _| true), None);
     }
 }

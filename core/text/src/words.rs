@@ -9,7 +9,7 @@ use memchr::{memchr, memchr_iter};
 
 use crate::counts::shown;
 use crate::error::FileError;
-use crate::foreign::{Foreign, are_numbers};
+use crate::foreign::{Foreign, Rows, are_numbers};
 use crate::input::{BUFFER, Input};
 use crate::numbers;
 
@@ -22,7 +22,7 @@ pub struct Words<'a> {
     has_commas: bool,
     has_comments: bool,
     longest: usize,
-    skips_foreign: bool,
+    rows: Option<Rows>,
     foreign: Option<Foreign>,
     /// Length of the last word, which ends at the current position.
     length: usize,
@@ -53,7 +53,7 @@ impl<'a> Words<'a> {
             has_commas: false,
             has_comments: false,
             longest: LONGEST,
-            skips_foreign: false,
+            rows: None,
             foreign: None,
             length: 0,
             line: 1,
@@ -81,10 +81,11 @@ impl<'a> Words<'a> {
         Self { has_comments: true, ..self }
     }
 
-    /// Skips lines of other programs where [`Words::skip_lines_with`] is at the beginning of a line.
+    /// Skips lines of other programs where [`Words::skip_lines_with`] is at the beginning of a line. One that a row is
+    /// lost in is an error.
     #[must_use]
-    pub fn without_foreign(self) -> Self {
-        Self { skips_foreign: true, ..self }
+    pub fn of_rows(self, rows: Rows) -> Self {
+        Self { rows: Some(rows), ..self }
     }
 
     /// The lines of other programs that were skipped so far.
@@ -227,9 +228,7 @@ impl<'a> Words<'a> {
 
     /// Skips the lines of other programs that begin here, if there are any. Rows that are longer than the buffer are none.
     fn skip_foreign(&mut self) -> Result<bool, FileError> {
-        if !self.skips_foreign {
-            return Ok(false);
-        }
+        let Some(rows) = &self.rows else { return Ok(false) };
         let length = loop {
             let rest = self.input.rest();
             match memchr(b'\n', rest) {
@@ -242,7 +241,7 @@ impl<'a> Words<'a> {
         if are_numbers(&self.input.rest()[..length]) {
             return Ok(false);
         }
-        let lines = Foreign::pass(&mut self.foreign, &mut self.input, length, self.here - 1);
+        let lines = Foreign::pass(&mut self.foreign, &mut self.input, (length, self.here - 1), rows)?;
         self.here += lines;
         self.before_here = self.input.passed();
         Ok(lines > 0)

@@ -3,13 +3,13 @@
 
 use std::io::{self, BufRead, Read};
 
-use hopmap_text::Foreign;
+use hopmap_text::{FileError, Foreign, Rows, row_behind};
 use serde::de::IgnoredAny;
 
 /// The documents of a source; other text becomes empty lines, so that the others keep their numbers.
 pub(crate) struct Documents<'a, R> {
     source: R,
-    foreign: &'a mut Option<Foreign>,
+    foreign: &'a mut Result<Option<Foreign>, FileError>,
     /// Braces and brackets that are open, and whether a string is, of which the next character is escaped.
     depth: usize,
     in_string: bool,
@@ -19,8 +19,8 @@ pub(crate) struct Documents<'a, R> {
 }
 
 impl<'a, R: BufRead> Documents<'a, R> {
-    /// `foreign` receives the lines that are left out.
-    pub(crate) fn new(source: R, foreign: &'a mut Option<Foreign>) -> Self {
+    /// `foreign` receives the lines that are left out, or why one cannot be.
+    pub(crate) fn new(source: R, foreign: &'a mut Result<Option<Foreign>, FileError>) -> Self {
         let ready = io::Cursor::default();
         Self { source, foreign, depth: 0, in_string: false, is_escaped: false, lines: 0, ready }
     }
@@ -50,8 +50,16 @@ impl<R: BufRead> Read for Documents<'_, R> {
             while own < line.len() {
                 if self.depth == 0 && !self.in_string && is_foreign(&line[own..]) {
                     let first = String::from_utf8_lossy(line[own..].trim_ascii()).into_owned();
-                    let first = Foreign { count: 0, line: self.lines, first };
-                    self.foreign.get_or_insert(first).count += 1;
+                    if let Some((prefix, document)) = row_behind(&first, is_document) {
+                        let error = prefix.error(self.lines, document);
+                        let problem = error.problem.clone();
+                        *self.foreign = Err(error);
+                        return Err(io::Error::other(problem));
+                    }
+                    let first = Foreign { count: 0, line: self.lines, first, file: None };
+                    if let Ok(foreign) = self.foreign.as_mut() {
+                        foreign.get_or_insert(first).count += 1;
+                    }
                     line.truncate(own);
                     line.push(b'\n');
                     break;
@@ -63,6 +71,20 @@ impl<R: BufRead> Read for Documents<'_, R> {
         }
         self.ready.read(buffer)
     }
+}
+
+/// The lines of documents. A message may have JSON in it, but seldom a whole line of it.
+pub(crate) const ROWS: Rows = Rows::like(|text| {
+    let is_key = |rest: &str| rest.contains("\":") && rest.ends_with([',', '{', '[', '}', ']', '"']);
+    is_document(text)
+        || text.starts_with('"') && is_key(&text[1..])
+        || ["{", "}", "},", "]", "],"].contains(&text)
+});
+
+/// Whether a text is an object, or a list of objects.
+fn is_document(text: &str) -> bool {
+    let begins = text.strip_prefix(['{', '[']).is_some_and(|rest| rest.trim_start().starts_with(['"', '{']));
+    begins && serde_json::from_str::<IgnoredAny>(text.trim_end_matches(',')).is_ok()
 }
 
 /// Whether text between documents is no part of one, whole or damaged.

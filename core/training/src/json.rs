@@ -10,7 +10,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::documents::Documents;
+use crate::documents::{Documents, ROWS};
 use crate::error::UNKNOWN;
 use crate::lenient::Lenient;
 
@@ -75,17 +75,20 @@ impl Repaired {
     }
 }
 
+/// Lines of other programs, or why one of them cannot be left out.
+type Others = Result<Option<Foreign>, FileError>;
+
 /// A file from its begin, without lines of other programs, in documents and outside of them, or made valid if requested.
 fn source<'f, 'c: 'f>(
     path: &Path,
     cx: &Context<'c>,
     is_lenient: bool,
-    foreign: Option<&'f mut [Option<Foreign>; 2]>,
+    foreign: Option<&'f mut [Others; 2]>,
 ) -> Result<Box<dyn BufRead + 'f>, FileError> {
     let source: Box<dyn BufRead + 'f> = match (open(path, cx)?, foreign) {
         (source, None) => source,
         (source, Some([inside, outside])) => {
-            let lines = BufReader::with_capacity(BUFFER, WithoutForeign::new(source, inside));
+            let lines = BufReader::with_capacity(BUFFER, WithoutForeign::new(source, ROWS, inside));
             Box::new(BufReader::with_capacity(BUFFER, Documents::new(lines, outside)))
         }
     };
@@ -110,7 +113,11 @@ fn parsed<T>(
     for skips in [false, true] {
         let mut foreign = [None, None];
         if skips {
-            let without = parse(source(path, cx, false, Some(&mut foreign))?);
+            let mut others = [Ok(None), Ok(None)];
+            let without = parse(source(path, cx, false, Some(&mut others))?);
+            for (lines, others) in foreign.iter_mut().zip(others) {
+                *lines = others.map_err(|error| error.in_file(path))?;
+            }
             if foreign == [None, None] {
                 break;
             }
@@ -118,7 +125,7 @@ fn parsed<T>(
         }
         if let Some(strict) = error(&read).filter(|error| error.is_syntax() && !cx.should_stop()) {
             let strict = damaged(path, strict);
-            read = parse(source(path, cx, true, skips.then_some(&mut [None, None]))?);
+            read = parse(source(path, cx, true, skips.then_some(&mut [Ok(None), Ok(None)]))?);
             if !wrong(&read) {
                 repaired.files += 1;
                 repaired.first.get_or_insert(strict);
@@ -126,7 +133,7 @@ fn parsed<T>(
         }
         if !wrong(&read) || cx.should_stop() {
             foreign.sort_by_key(|lines| lines.as_ref().map(|lines| lines.line));
-            foreign.iter().for_each(|lines| Foreign::add(&mut repaired.foreign, lines.as_ref()));
+            foreign.iter().for_each(|lines| Foreign::add(&mut repaired.foreign, lines.as_ref(), path));
             break;
         }
     }

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, Process, TaskGraph};
-use hopmap_text::{FileError, Words};
+use hopmap_text::{FileError, Rows, Words, head, is_sentence, prefix_of_lines};
 
 /// Maximum number of vertices.
 pub(crate) const MAX_VERTICES: u64 = 1 << 24;
@@ -16,8 +16,17 @@ pub(crate) const MAX_VERTICES: u64 = 1 << 24;
 /// Maximum number of weights of a vertex.
 const MAX_WEIGHTS: u64 = 64;
 
+/// Bytes in which what is before every line is looked for.
+const LOOKED_AT: u64 = 1 << 16;
+
 const HINT: &str = "a METIS graph begins with `n m fmt`: vertices, undirected edges, and 1 if edges have weights; line i after \
                     it has the neighbours of vertex i, counted from one, each followed by the weight of the edge";
+const ROWS: Rows = Rows {
+    is_row: |text| text.split_ascii_whitespace().all(|word| word.parse::<u64>().is_ok()),
+    is_other: is_sentence,
+};
+const JOINED: &str = "every vertex needs a line, empty if it has no neighbours; if another graph begins there, files were joined: pass each \
+                      graph in a file of its own";
 const ONE_SIDED: &str = "list every edge on the lines of both ends, with the same weight";
 const NO_SELF_EDGE: &str =
     "METIS does not allow self-loops: remove it; it does not affect the cost of a mapping";
@@ -34,6 +43,11 @@ const TOO_HEAVY: &str = "weights become bytes, whose total over both directions 
 /// The process mapping cost J over all undirected edges is half of F, which counts both directions: F = 2 J.
 pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     read_counted_from(1, path, cx).map_err(|error| {
+        let begin = head(path, LOOKED_AT).unwrap_or_default();
+        let is_graph = |text: &str, _| Header::read(&mut Words::of(text.as_bytes(), HINT)).is_ok();
+        if let Some(prefix) = prefix_of_lines(&String::from_utf8_lossy(&begin), is_graph) {
+            return prefix.of_all().in_file(path);
+        }
         // What is wrong first depends on the graph: often a vertex is its own neighbour.
         match path.is_file() && read_counted_from(0, path, &Context::detached()).is_ok() {
             true => FileError { problem: FROM_ZERO.into(), ..error }.with_help(ADD_ONE),
@@ -44,9 +58,9 @@ pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError>
 
 /// Reads a graph whose first vertex has this number.
 fn read_counted_from(first: u64, path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut words = Words::open(path, HINT)?.with(cx).without_foreign();
+    let mut words = Words::open(path, HINT)?.with(cx).of_rows(ROWS);
     let header = Header { first, ..Header::read(&mut words)? };
-    let mut rows = Rows::default();
+    let mut rows = Vertices::default();
     while rows.lines.len() < header.vertices as usize {
         if !words.skip_lines_with(b'%')? {
             let (line, next) = (words.here(), rows.lines.len() + 1);
@@ -144,7 +158,7 @@ impl Header {
 
 /// The vertices read so far.
 #[derive(Default)]
-struct Rows {
+struct Vertices {
     edges: Vec<Edge>,
     /// Start of the edges of every vertex, and its line in the file.
     lines: Vec<(usize, usize)>,
@@ -154,7 +168,7 @@ struct Rows {
     vertex_weights: Option<(u64, u64)>,
 }
 
-impl Rows {
+impl Vertices {
     /// Reads the line of the next vertex.
     fn read(&mut self, words: &mut Words<'_>, header: &Header) -> Result<(), FileError> {
         let source = self.lines.len() as u32;
@@ -266,7 +280,7 @@ fn nothing_follows(words: &mut Words<'_>, header: &Header) -> Result<(), FileErr
     while words.skip_lines_with(b'%')? {
         if words.next_in_line()? {
             let what = format!("more lines than the {} vertices declared in the header", header.vertices);
-            return Err(words.error(what).with_help(EMPTY_LINES));
+            return Err(words.error(what).with_help(JOINED));
         }
         words.end_line()?;
     }
@@ -278,7 +292,7 @@ mod tests {
     use super::*;
     use flate2::Compression;
     use flate2::write::GzEncoder;
-    use hopmap_test_support::{Log, with_foreign_lines};
+    use hopmap_test_support::{Log, PREFIXES, with_foreign_lines, with_prefix};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::io::Write;
@@ -401,7 +415,7 @@ mod tests {
     fn invalid_lines_are_rejected() {
         for (text, error, hint) in [
             ("3 1\n2\n1\n", "4: the file ends before vertex 3 of 3", EMPTY_LINES),
-            ("2 1\n2\n1\n\n1\n", "5: more lines than the 2 vertices declared in the header", EMPTY_LINES),
+            ("2 1\n2\n1\n\n1\n", "5: more lines than the 2 vertices declared in the header", JOINED),
             ("2 1\n2\n3\n", "3: vertex 2 has neighbour 3, but vertices are 1 to 2", HINT),
             ("2 1\n2\n0\n", "3: vertex 2 has neighbour 0, but vertices are 1 to 2", HINT),
             ("2 1\n2\n2\n", "3: vertex 2 is its own neighbour", NO_SELF_EDGE),
@@ -451,6 +465,19 @@ mod tests {
             text += if vertex % 3 == 1 { " \r\n%\n" } else { "\n" };
         }
         text
+    }
+
+    /// Once such a line was one of another program, and its vertex was lost.
+    #[test]
+    fn no_vertex_is_lost_behind_a_prefix() {
+        let text = "3 2\n2\n1 3\n2\n";
+        for prefix in PREFIXES {
+            let read = |only| read_graph(file(with_prefix(text, prefix, only)).path(), &Context::detached());
+            let error = read(None).unwrap_err();
+            assert!(error.problem.contains(prefix.trim()), "{error}");
+            assert!(error.help_text().contains("sed -E 's/^"), "{error}");
+            assert!((0..4).all(|line| read(Some(line)).is_err()), "{prefix}");
+        }
     }
 
     proptest! {

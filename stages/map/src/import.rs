@@ -13,10 +13,11 @@ mod several_cores;
 use std::collections::HashMap;
 use std::path::Path;
 
+use hopmap_formats::host_list::is_host_name;
 use hopmap_formats::host_names::HostNames;
 use hopmap_formats::{host_file, rank_file};
 use hopmap_model::{CostModel, SystemGraph};
-use hopmap_text::{FileError, Line, counted, lines_of, shown, without_foreign};
+use hopmap_text::{FileError, Line, Rows, counted, lines_of, prefix_of_lines, rows_without_foreign, shown};
 
 use self::several_cores::{Part, SlotLists};
 use crate::params::PlacementFormat;
@@ -43,7 +44,12 @@ pub fn import(
     system: &SystemGraph,
 ) -> Result<Placed, FileError> {
     let text = hopmap_text::read(path, MOST_BYTES)?;
-    read_placement(&text, format, ranks, system).map_err(|error| error.in_file(path))
+    let read = |text: &[u8]| read_placement(text, format, ranks, system);
+    read(&text).map_err(|error| {
+        let known = |text: &str, _| read(text.as_bytes()).is_ok();
+        let prefix = prefix_of_lines(&String::from_utf8_lossy(&text), known);
+        prefix.map_or(error, |prefix| prefix.of_all()).in_file(path)
+    })
 }
 
 /// Reads a mapping of `ranks` ranks to a machine from the content of a file.
@@ -54,7 +60,7 @@ pub fn read_placement(
     system: &SystemGraph,
 ) -> Result<Placed, FileError> {
     let text = String::from_utf8_lossy(text);
-    let text = without_foreign(text.trim_start_matches('\u{feff}'));
+    let text = rows_without_foreign(text.trim_start_matches('\u{feff}'), &ROWS)?;
     let lines = filled_lines(&text);
     let format = match format {
         PlacementFormat::Auto => recognise(lines.clone())?,
@@ -70,6 +76,20 @@ pub fn read_placement(
     one_to_one(&places, system.slots.len())?;
     Ok(Placed { slots: places.into_iter().map(|place| place.slot).collect(), format, several_cores })
 }
+
+/// The lines of all formats: numbers, ranks of a rank file, and hosts with slots.
+const ROWS: Rows = Rows::like(|text| {
+    let is_count = |count: &str| count.parse::<u32>().is_ok();
+    let mut words = text.split_whitespace();
+    let host = words.next().unwrap_or_default();
+    let is_host =
+        |slots: &str| is_host(host) && slots.split_once("slots=").is_some_and(|(_, slots)| is_count(slots));
+    text.split_whitespace().all(is_whole)
+        || text.starts_with("rank") && text.contains('=')
+        || words.next().is_some_and(is_host)
+        || host.len() == text.len()
+            && host.split_once(':').is_some_and(|(name, slots)| is_host_name(name) && is_count(slots))
+});
 
 /// The lines that are not empty, without comments (after `#`, or lines that start with `%`).
 fn filled_lines(text: &str) -> impl Iterator<Item = Line<'_>> + Clone {

@@ -2,7 +2,7 @@
 
 use hopmap_map::{ImportParams, ImportStage, PlacementFormat, read_placement};
 use hopmap_model::{CostModel, RouteCosts, RouteMetric, Stage, SystemGraph};
-use hopmap_test_support::{Random, damage, seeds};
+use hopmap_test_support::{PREFIXES, Random, damage, seeds, with_prefix};
 use proptest::prelude::*;
 
 use crate::common::{self, double_sums, grid, run, tree};
@@ -40,6 +40,32 @@ fn partitions_have_one_pe_per_line() {
     assert_eq!(refused("3\n-1\n0\n4\n", 4), "2: rank 1 is on PE `-1`, expected 0 to 7");
     assert_eq!(refused("3\nx\n0\n4\n", 4), "2: rank 1 is on PE `x`, expected 0 to 7");
     assert_eq!(refused("3\n\n\n7\n0 4\n1\n", 4), "5: expected 1 number, found `0 4`");
+}
+
+/// Once such a line was one of another program, and its rank was lost.
+#[test]
+fn no_rank_is_lost_behind_a_prefix() {
+    for text in [
+        "3\n7\n0\n4\n",
+        "4\n0 3\n1 7\n2 0\n3 4\n",
+        "rank 0=a slot=0\nrank 1=b slot=0\n",
+        "a slots=3\nb slots=1\n",
+        "a:3\nb:1\n",
+    ] {
+        let ranks = if text.contains("rank") { 2 } else { 4 };
+        let whole = read(text, ranks).unwrap();
+        for (prefix, line) in PREFIXES.iter().flat_map(|prefix| (0..5).map(move |line| (prefix, line))) {
+            let read = read(&with_prefix(text, prefix, Some(line)), ranks);
+            assert!(read.is_err() || read.as_ref() == Ok(&whole), "{text} {prefix} {line} {read:?}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mapping");
+        for prefix in PREFIXES {
+            std::fs::write(&path, with_prefix(text, prefix, None)).unwrap();
+            let error = hopmap_map::import(&path, PlacementFormat::Auto, ranks, &machine()).unwrap_err();
+            assert!(error.problem.contains(prefix.trim()), "{text} {prefix} {error}");
+        }
+    }
 }
 
 #[test]

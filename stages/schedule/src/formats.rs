@@ -12,7 +12,7 @@ pub mod stg;
 pub mod wfformat;
 
 use hopmap_model::{Context, Error, TaskDag, require};
-use hopmap_text::{FileError, foreign_lines, without_foreign};
+use hopmap_text::{FileError, Rows, foreign_lines, prefix_of_lines, rows_without_foreign};
 
 use crate::error::invalid;
 use crate::params::{GraphFormat, ImportParams};
@@ -32,6 +32,8 @@ struct Reader {
     recognises: fn(&str, &[u8]) -> bool,
     /// Reads a file; the note is logged after the name.
     read: fn(&[u8], &ImportParams) -> Result<Imported, FileError>,
+    /// Whether a text is a line of a file.
+    is_line: fn(&str) -> bool,
 }
 
 const READERS: &[Reader] = &[
@@ -40,24 +42,32 @@ const READERS: &[Reader] = &[
         name: "a graph of PARUS",
         recognises: |word, _| word == "<graph_begin>",
         read: |bytes, params| Ok((Grf::read(bytes)?.task_dag(params.scale)?, String::new())),
+        is_line: |text| {
+            let is_value = |value: &str| value.starts_with('"') || value.parse::<i64>().is_ok();
+            text.starts_with('<') && text.ends_with('>')
+                || text.split_once(' ').is_some_and(|(key, value)| !is_value(key) && is_value(value.trim()))
+        },
     },
     Reader {
         format: GraphFormat::Dot,
         name: "DOT",
         recognises: |word, _| ["strict", "digraph", "graph"].contains(&word),
         read: read_dot,
+        is_line: dot::is_line,
     },
     Reader {
         format: GraphFormat::Stg,
         name: "a file of the Standard Task Graph Set",
         recognises: |word, _| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()),
         read: |bytes, params| Ok((stg::read(bytes, params.scale)?, String::new())),
+        is_line: |text| text.split_whitespace().all(|word| word.parse::<f64>().is_ok()),
     },
     Reader {
         format: GraphFormat::Wfformat,
         name: "WfFormat",
         recognises: |word, rest| word.is_empty() && rest.starts_with(b"{"),
         read: |bytes, params| Ok((wfformat::read(bytes, params.scale)?, String::new())),
+        is_line: |_| false,
     },
 ];
 
@@ -134,25 +144,45 @@ pub fn read_graph(params: &ImportParams, cx: &Context<'_>) -> Result<TaskDag, Er
 fn graph_of(params: &ImportParams) -> Result<Imported, Error> {
     check(params)?;
     let path = params.path.path();
-    let mut bytes = hopmap_text::read(path, MOST_BYTES)?;
+    let bytes = hopmap_text::read(path, MOST_BYTES)?;
     // JSON has texts of its own. Elsewhere, bytes that are not UTF-8 occur in names and comments.
-    if !bytes.trim_ascii_start().starts_with(b"{") {
-        bytes = without_foreign(&String::from_utf8_lossy(&bytes)).into_owned().into_bytes();
+    if bytes.trim_ascii_start().starts_with(b"{") {
+        return parse(&bytes, format_of(&bytes, params)?, params);
     }
-    let format = match params.format.map_or_else(|| recognise(&bytes), Ok) {
-        Ok(format) => format,
-        Err(found) => {
-            let found = found.or(bytes.trim_ascii().is_empty().then_some("it is empty"));
-            let found = found.map(|found| format!(": {found}")).unwrap_or_default();
-            return invalid(
-                format!("`{}` is not a task graph in a supported format{found}", path.display()),
-                "a graph of PARUS starts with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON",
-            );
-        }
+    let text = String::from_utf8_lossy(&bytes);
+    of_text(&text, params).map_err(|error| {
+        let prefix = prefix_of_lines(&text, |text, _| of_text(text, params).is_ok());
+        prefix.map_or(error, |prefix| prefix.of_all().in_file(path).into())
+    })
+}
+
+/// The graph in a text, of which lines of other programs are no part.
+fn of_text(text: &str, params: &ImportParams) -> Result<Imported, Error> {
+    let path = params.path.path();
+    let in_file = |error: FileError| error.in_file(path);
+    let own = rows_without_foreign(text, &Rows::ANY).map_err(in_file)?;
+    let format = format_of(own.as_bytes(), params)?;
+    // A line that is lost could be one of this format.
+    rows_without_foreign(text, &Rows::like(reader(format).is_line)).map_err(in_file)?;
+    parse(own.as_bytes(), format, params)
+}
+
+fn format_of(bytes: &[u8], params: &ImportParams) -> Result<GraphFormat, Error> {
+    let found = match params.format.map_or_else(|| recognise(bytes), Ok) {
+        Ok(format) => return Ok(format),
+        Err(found) => found.or(bytes.trim_ascii().is_empty().then_some("it is empty")),
     };
+    let found = found.map(|found| format!(": {found}")).unwrap_or_default();
+    invalid(
+        format!("`{}` is not a task graph in a supported format{found}", params.path.path().display()),
+        "a graph of PARUS starts with `<GRAPH_BEGIN>`, DOT with `digraph`, a file of the STG set with a number, and WfFormat is JSON",
+    )
+}
+
+fn parse(bytes: &[u8], format: GraphFormat, params: &ImportParams) -> Result<Imported, Error> {
     check_attributes(params, format)?;
     let Reader { name, read, .. } = reader(format);
-    let (dag, more) = read(&bytes, params).map_err(|error| error.in_file(path))?;
+    let (dag, more) = read(bytes, params).map_err(|error| error.in_file(params.path.path()))?;
     Ok((dag, format!("{name}{more}")))
 }
 
@@ -182,6 +212,34 @@ mod tests {
 
     fn error(params: &ImportParams) -> String {
         graph_of(params).unwrap_err().to_string()
+    }
+
+    /// Once such a line was one of another program, and its task or edge was lost.
+    #[test]
+    fn no_line_is_lost_behind_a_prefix() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let params = ImportParams::of(file.path());
+        let parus = "../../sample-schedules/cholesky-5/graph.grf";
+        for text in [
+            "digraph {\na [Weight=1]\nb [Weight=2]\na -> b [cost=1]\n}\n".to_owned(),
+            "1\n0 0 0\n1 5 1 0\n2 0 1 1\n".to_owned(),
+            fs::read_to_string(parus).unwrap(),
+        ] {
+            let graph = |text: &str| {
+                fs::write(file.path(), text).unwrap();
+                graph_of(&params).map(|(dag, _)| dag)
+            };
+            let whole = graph(&text).unwrap();
+            for prefix in hopmap_test_support::PREFIXES {
+                let with = |only| hopmap_test_support::with_prefix(&text, prefix, only);
+                let error = graph(&with(None)).unwrap_err();
+                assert!(error.to_string().contains(prefix.trim()), "{error}");
+                for line in 0..text.lines().count().min(60) {
+                    let read = graph(&with(Some(line)));
+                    assert!(read.is_err() || read.is_ok_and(|dag| dag == whole), "{prefix} {line}");
+                }
+            }
+        }
     }
 
     #[test]

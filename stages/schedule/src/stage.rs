@@ -270,7 +270,7 @@ impl Stage for ImportStage {
     const KIND: &'static str = "schedule/import";
     const SUMMARY: &'static str =
         "Read a task graph in the format of PARUS, Graphviz, the STG set or WfCommons";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
     const PORTS: &'static [Port] = &[Port::output::<TaskDag>("task-dag")];
 
     fn reads(params: &Self::Params) -> Result<Vec<InputPath>, Error> {

@@ -12,6 +12,7 @@ pub(crate) mod matrix_market;
 mod openmpi_monitoring;
 mod otf;
 mod paraver;
+mod prefix;
 mod reader;
 mod simgrid;
 mod task_graph;
@@ -26,7 +27,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use hopmap_model::{Context, Error, InputPath, OutOfRange, Process, Program, TaskGraph, require};
-use hopmap_text::{prefixed, shown};
+use hopmap_text::shown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,9 @@ use foreign::{Foreign, SYMMETRISED, foreign, foreign_folder, is_symmetrised};
 use reader::{Reader, Sample};
 
 pub(crate) use reader::Options;
+
+/// What to do about a file without content.
+const EMPTY: &str = "the program that should write it may have failed: see its messages";
 
 /// Foreign lines before a file that are looked behind.
 const MOST_FOREIGN: usize = 50;
@@ -186,8 +190,17 @@ pub(crate) fn read(
     if format == Format::Auto && !is_certain {
         cx.log(format_args!("format: {}", resolved.name()));
     }
-    let graph = with_ranks((reader.read)(path, options, cx)?, options.ranks, path)?;
+    let graph = (reader.read)(path, options, cx).or_else(|error| unless_prefixed(error, path, cx))?;
+    let graph = with_ranks(graph, options.ranks, path)?;
     Ok(with_hosts(graph, options.ranks_per_host))
+}
+
+/// The error of a reader, unless the cause is what is before every line of a file.
+fn unless_prefixed<T>(error: Error, path: &Path, cx: &Context<'_>) -> Result<T, Error> {
+    if !cx.should_stop() {
+        prefix::check(path)?;
+    }
+    Err(error)
 }
 
 /// All files that the operations of a trace are read from.
@@ -200,6 +213,10 @@ pub(crate) fn program_files(path: &Path, format: ProgramFormat) -> Result<Vec<In
 
 /// Reads the operations of a trace.
 pub(crate) fn program(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> Result<Program, Error> {
+    operations(path, params, cx).or_else(|error| unless_prefixed(error, path, cx))
+}
+
+fn operations(path: &Path, params: &ProgramParams, cx: &Context<'_>) -> Result<Program, Error> {
     let format = params.format.import();
     let (resolved, _) = resolve(path, format)?;
     let tags = match resolved {
@@ -285,33 +302,36 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
         Err(TraceError::of(path, format!("is {what}: {why}"), instead))
     };
     // Text and traces of training jobs are unpacked while they are read.
-    if let Some(known) = known(&sample).filter(|_| sample.is_packed) {
-        return Ok(known);
+    if sample.is_packed {
+        prefix::check(path)?;
+        if let Some(known) = known(&sample) {
+            return Ok(known);
+        }
+    }
+    if sample.is_packed && sample.is_empty() {
+        return Err(TraceError::of(path, "is a packed file without content", EMPTY));
     }
     if let Some(foreign) = foreign(&sample.head).or_else(|| is_symmetrised(&sample).then_some(SYMMETRISED)) {
         return refuse(foreign);
     }
-    if let Some((prefix, behind)) = prefixed(&String::from_utf8_lossy(&sample.head)) {
-        // Only the text counts, not what the path has. Rows of numbers may have a name each.
-        let behind = Sample::of(Path::new(""), false, behind.into_bytes());
-        if let Some((format, _)) = known(&behind).filter(|(format, _)| *format != Format::DenseMatrix) {
-            let problem =
-                format!("has {} before every line, and is `{}` without", prefix.what, format.name());
-            return Err(TraceError::of(path, problem, prefix.help));
-        }
+    if !sample.is_folder {
+        prefix::check(path)?;
+        prefix::check_begin(&sample)?;
     }
     if let Some(known) = known(&sample) {
         return Ok(known);
     }
+    prefix::check(path)?;
     check_kind(path)?;
     if let Some(foreign) = if sample.is_folder { foreign_folder(path)? } else { None } {
         return refuse(foreign);
     }
     if !sample.is_folder && sample.is_whole && sample.text.trim().is_empty() {
-        let what =
-            if sample.head.trim_ascii().is_empty() { "is empty" } else { "has only lines of other programs" };
-        let help = "the program that should write it may have failed: see its messages";
-        return Err(TraceError::of(path, what, help));
+        let head = String::from_utf8_lossy(&sample.head);
+        let first = head.lines().find(|line| !line.trim().is_empty());
+        let only =
+            |first: &str| format!("has only lines of other programs, the first `{}`", shown(first.trim()));
+        return Err(TraceError::of(path, first.map_or_else(|| "is empty".to_owned(), only), EMPTY));
     }
     let doubtful = |name: &str, (line, problem): (usize, String), help: &str| {
         let problem = format!("has an unknown format; as {name}, line {line} is wrong: {problem}");
@@ -321,6 +341,12 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
         return Err(doubtful("an index of `simgrid`", doubt, simgrid::HINT));
     }
     if let Some((line, first, format)) = nearest(&sample) {
+        let before = sample.text.lines().take(line - 1);
+        if let Some(reader) = format.reader()
+            && before.filter(|line| !line.trim().is_empty()).all(|line| (reader.rows.is_other)(line))
+        {
+            return Ok((format, reader));
+        }
         let problem = format!("has an unknown format, but is `{}` from line {line} on", format.name());
         let help = format!("delete what is before that line: `{}`", shown(first));
         return Err(TraceError::of(path, problem, help));

@@ -211,7 +211,7 @@ impl Stage for ProgramStage {
     type Params = ProgramParams;
     const KIND: &'static str = "trace/program";
     const SUMMARY: &'static str = "List what every rank of a program computes, sends and receives, in order";
-    const REVISION: u32 = 6;
+    const REVISION: u32 = 7;
     const PORTS: &'static [Port] =
         &[Port::optional::<TaskDag>("task-dag"), Port::output::<Program>("program")];
 
@@ -376,7 +376,7 @@ impl Stage for Import {
     const KIND: &'static str = "trace/import";
     const SUMMARY: &'static str =
         "Import the communication matrix of a recording, or of a file of another tool";
-    const REVISION: u32 = 6;
+    const REVISION: u32 = 7;
     const PORTS: &'static [Port] = PORTS;
 
     fn check(params: &ImportParams) -> Result<(), Error> {

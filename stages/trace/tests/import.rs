@@ -12,6 +12,7 @@ mod kineto;
 mod matrix_market;
 mod paraver;
 mod people;
+mod prefixes;
 mod recognise;
 mod record;
 mod simgrid;

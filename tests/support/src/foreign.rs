@@ -20,6 +20,27 @@ const FOREIGN: [&str; 13] = [
      connection\n0 1 2 3\n------------------------------------------------------------",
 ];
 
+/// What launchers and loggers write before a line.
+pub const PREFIXES: [&str; 10] = [
+    "0: ",
+    "  n1.local: ",
+    "[1,0]<stdout>:",
+    "[rank0]: ",
+    "[0] ",
+    "12:00:01 ",
+    "2026-11-29T12:00:00.123Z ",
+    "2026-11-29 12:00:00,123 - root - INFO - ",
+    "[Nov 29 12:00:00] ",
+    "Nov 29 12:00:00 n1 app[7]: ",
+];
+
+/// The text with a prefix before one line, counted from zero, or before all.
+#[must_use]
+pub fn with_prefix(text: &str, prefix: &str, only: Option<usize>) -> String {
+    let prefix_of = |number| if only.is_none_or(|only| only == number) { prefix } else { "" };
+    text.lines().enumerate().flat_map(|(number, line)| [prefix_of(number), line, "\n"]).collect()
+}
+
 /// The text with such lines at these places, each a line of the text and one of the others, both modulo their number: the
 /// bytes, the number of the others, and the first of them that has words, from one. The last line may lack its end then.
 #[must_use]

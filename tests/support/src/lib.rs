@@ -16,7 +16,7 @@ mod user;
 
 pub use cluster::{Cluster, NODES};
 pub use damage::{Random, damage};
-pub use foreign::with_foreign_lines;
+pub use foreign::{PREFIXES, with_foreign_lines, with_prefix};
 pub use impatient::Impatient;
 pub use log::Log;
 pub use numbers::{has_little_memory, with_extreme_numbers};

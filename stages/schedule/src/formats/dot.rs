@@ -39,6 +39,19 @@ pub struct Dot {
     pub edge_weight: Option<String>,
 }
 
+/// Whether a text is a line of a file: the begin of a graph, an edge, or a node with attributes.
+pub(super) fn is_line(text: &str) -> bool {
+    let words: Vec<&str> = text.split_whitespace().take(2).collect();
+    let is_node =
+        || words[1].starts_with('[') && text.contains('=') && text.trim_end_matches(';').ends_with(']');
+    match words[..] {
+        ["strict" | "digraph" | "graph", _] => text.contains('{'),
+        [_, "->"] => true,
+        [_, _] => is_node(),
+        _ => false,
+    }
+}
+
 impl Dot {
     /// Reads a DOT file.
     pub fn read(bytes: &[u8], options: &DotOptions) -> Result<Self, FileError> {

@@ -172,7 +172,7 @@ pub(super) fn others(text: &str) -> Option<Foreign> {
     let (xml, behind) = text.split_at(end(text));
     let mut lines = (xml.lines().count()..).zip(behind.lines()).filter(|(_, line)| !line.trim().is_empty());
     let (line, first) = lines.next()?;
-    Some(Foreign { count: 1 + lines.count(), line, first: first.trim().to_owned() })
+    Some(Foreign { count: 1 + lines.count(), line, first: first.trim().to_owned(), file: None })
 }
 
 /// Where the first element ends, if what is behind it is not XML, or else the text.

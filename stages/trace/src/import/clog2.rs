@@ -24,6 +24,7 @@ pub(super) static READER: Reader = Reader {
     recognises: |sample| sample.head.starts_with(MAGIC),
     files: reader::one_file,
     read: |path, options, cx| Ok(read(path, options.allow_truncated, cx)?),
+    ..Reader::BINARY
 };
 
 /// First bytes of a file.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph};
-use hopmap_text::{FileError, Line, Lines, numbers, shown};
+use hopmap_text::{FileError, Line, Lines, Rows, is_sentence, numbers, shown};
 
 use super::reader::{Reader, warn_of_foreign};
 use crate::matrix::{MAX_RANKS, Matrix};
@@ -12,6 +12,18 @@ pub(super) static READER: Reader = Reader {
     recognises: |sample| sample.first_line().is_some_and(is_header),
     files: |path| Ok(vec![InputPath::named(path, "matrix.csv")]),
     read: |path, options, cx| Ok(read(path, options.ranks, cx)?),
+    rows: ROWS,
+    ..Reader::BINARY
+};
+
+const ROWS: Rows = Rows {
+    is_row: |text| {
+        let mut values = text.split(',').map(unquoted);
+        let is_edge =
+            values.clone().count() == COLUMNS.len() && values.all(|value| numbers::whole(value).is_ok());
+        is_edge || text.split(',').all(|name| place_of(unquoted(name)).is_some())
+    },
+    is_other: |line| is_sentence(line) && line.split_whitespace().all(|word| place_of(word).is_none()),
 };
 
 /// Names of the columns, in the order of [`Columns`].
@@ -25,6 +37,9 @@ const HINT: &str = "ranks, messages and bytes are non-negative integers";
 const COLUMNS_HELP: &str =
     "expected exactly the columns source, destination, messages and bytes, in any order, separated by commas";
 
+const OTHER_COLUMNS: &str =
+    "files that are joined have the same columns in the same order; read others one by one";
+
 const NO_NAMES: &str = "write the line `source,destination,messages,bytes` above; lines `source,destination,bytes` need a number of \
                         messages, too, such as 1: `awk -F, 'BEGIN {print \"source,destination,messages,bytes\"} {print $1 \",\" $2 \",1,\" $3}'`";
 
@@ -37,6 +52,11 @@ fn is_header(line: &str) -> bool {
     columns.filter(|column| place_of(column).is_some()).count() >= 2
 }
 
+/// A value without blanks and quotes around it.
+fn unquoted(value: &str) -> &str {
+    value.trim().trim_matches('"').trim()
+}
+
 /// The place of a column in [`COLUMNS`], whatever its capitals.
 fn place_of(name: &str) -> Option<usize> {
     COLUMNS.iter().position(|column| column.eq_ignore_ascii_case(name))
@@ -44,14 +64,15 @@ fn place_of(name: &str) -> Option<usize> {
 
 /// Reads a matrix. The number of ranks is `ranks`, or the highest rank in the file plus one.
 fn read(path: &Path, ranks: Option<u32>, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().of_rows(ROWS).commented_by(b'#');
     let (mut columns, mut matrix, mut highest) = (None, Matrix::default(), None);
+    let mut repeated: Option<(usize, usize)> = None;
     while let Some(line) = lines.next_filled()? {
         if line.text.starts_with('#') {
             continue;
         }
         let values = line.text.split(',').take(COLUMNS.len() + 1);
-        let values: Vec<&str> = values.map(|value| value.trim().trim_matches('"').trim()).collect();
+        let values: Vec<&str> = values.map(unquoted).collect();
         let Some(columns) = &columns else {
             let help =
                 if values.iter().all(|value| numbers::real(value).is_ok()) { NO_NAMES } else { COLUMNS_HELP };
@@ -59,11 +80,26 @@ fn read(path: &Path, ranks: Option<u32>, cx: &Context<'_>) -> Result<TaskGraph, 
                 Some(self::columns(&values).map_err(|problem| FileError::new(problem, help).in_file(path))?);
             continue;
         };
+        // Files that were joined have one each.
+        if place_of(values[0]).is_some() {
+            if self::columns(&values).as_ref() != Ok(columns) {
+                return Err(line
+                    .error("the line has other columns than the first one")
+                    .with_help(OTHER_COLUMNS));
+            }
+            repeated = repeated.map_or(Some((1, line.number)), |(count, first)| Some((count + 1, first)));
+            continue;
+        }
         let edge = edge(line, &values, columns, ranks.unwrap_or(MAX_RANKS))?;
         highest = highest.max(Some(edge.source.max(edge.destination)));
         matrix.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
     }
     warn_of_foreign(lines.foreign(), cx);
+    if let Some((count, first)) = repeated {
+        cx.log(format_args!(
+            "warning: names of the columns between the lines, as in files that were joined, skipped: {count}, the first in line {first}"
+        ));
+    }
     let ranks = ranks.filter(|_| columns.is_some()).or(highest.map(|rank| rank + 1));
     let ranks =
         ranks.ok_or_else(|| lines.error("the file does not contain messages").with_help(NO_MESSAGES))?;

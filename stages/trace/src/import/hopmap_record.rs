@@ -21,6 +21,7 @@ pub(super) static READER: Reader = Reader {
         Ok(files.map(|(path, name)| InputPath::named(path, name)).collect())
     },
     read: |path, options, cx| Ok(read(path, options, cx)?),
+    ..Reader::BINARY
 };
 
 fn read(path: &Path, options: Options, cx: &Context<'_>) -> Result<TaskGraph, TraceError> {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, TaskGraph};
-use hopmap_text::{FileError, Line, Lines, shown};
+use hopmap_text::{FileError, Line, Lines, Rows, shown};
 
 use super::reader::{self, Reader};
 use crate::archive::log_count;
@@ -18,7 +18,15 @@ pub(super) static READER: Reader = Reader {
     recognises: |sample| is_report(&sample.text),
     files: reader::one_file,
     read: |path, _, cx| Ok(read(path, cx)?),
+    rows: ROWS,
+    ..Reader::BINARY
 };
+
+const ROWS: Rows = Rows::like(|text| {
+    ["<?xml", "<ipm", "<task", "<hash", "<hent", "<host", "<job", "<perf"]
+        .iter()
+        .any(|begin| text.starts_with(begin))
+});
 
 const HINT: &str = "a report has a `<task mpi_rank=… mpi_size=…>` for every rank, and in it `<hent call=… bytes=… \
                     orank=… count=…>`: IPM writes them with IPM_REPORT=full and IPM_LOG=full";
@@ -105,7 +113,7 @@ fn is_report(head: &str) -> bool {
 
 /// Reads a report.
 fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign();
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().of_rows(ROWS);
     let mut report = Report::default();
     // What is before a tag, and the tag, may be on several lines.
     let mut element = String::new();

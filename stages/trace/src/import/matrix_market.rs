@@ -7,20 +7,27 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, TaskGraph};
-use hopmap_text::{FileError, Line, Lines, shown};
+use hopmap_text::{FileError, Line, Lines, Rows, is_sentence, shown};
 
 use super::reader::{self, Reader};
 use crate::matrix::{Accumulator, MAX_RANKS};
 
 pub(super) static READER: Reader = Reader {
-    recognises: |sample| {
-        // One that lost a `%` is refused with its line.
-        let text = sample.text.trim_start();
-        let begin = text.trim_start_matches('%').get(..BANNER.len() - 2);
-        text.starts_with('%') && begin.is_some_and(|begin| begin.eq_ignore_ascii_case(&BANNER[2..]))
-    },
+    recognises: |sample| is_banner(sample.text.trim_start()),
     files: reader::one_file,
     read: |path, _, cx| Ok(read(path, cx)?),
+    rows: ROWS,
+    ..Reader::BINARY
+};
+
+const ROWS: Rows = Rows {
+    is_row: |text| {
+        let mut words = text.split_ascii_whitespace();
+        let is_entry =
+            (2..=3).contains(&words.clone().count()) && words.all(|word| word.parse::<f64>().is_ok());
+        is_entry || is_banner(text)
+    },
+    is_other: is_sentence,
 };
 
 /// First word of a file, case-insensitive.
@@ -32,6 +39,8 @@ pub(crate) const MESSAGES: &str = "%hopmap messages";
 const HINT: &str = "a file begins with `%%MatrixMarket matrix coordinate integer general`, then come `rows columns \
                     entries` and one line `row column bytes` for every entry; rows are senders, counted from one";
 
+const JOINED: &str = "files were joined: pass each matrix in a file of its own";
+
 /// Contents of the first line.
 struct Banner {
     /// Entries have no values.
@@ -40,9 +49,24 @@ struct Banner {
     is_symmetric: bool,
 }
 
+/// Whether a text begins with the banner. One that lost a `%` is refused with its line.
+fn is_banner(text: &str) -> bool {
+    let begin = text.trim_start_matches('%').get(..BANNER.len() - 2);
+    text.starts_with('%') && begin.is_some_and(|begin| begin.eq_ignore_ascii_case(&BANNER[2..]))
+}
+
+/// Whether a line between or behind the entries is a comment. Another matrix is none.
+fn is_comment(line: Line<'_>) -> Result<bool, FileError> {
+    let text = line.text.trim_start();
+    match is_banner(text) {
+        true => Err(line.error("another matrix begins here").with_help(JOINED)),
+        false => Ok(text.starts_with('%')),
+    }
+}
+
 /// Reads a matrix.
 fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'%');
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().of_rows(ROWS).commented_by(b'%');
     let banner = banner(&mut lines)?;
     let (line, messages, (ranks, entries)) = messages_and_size(&mut lines)?;
     if messages.as_ref().is_some_and(|messages| messages.len() as u64 != entries) {
@@ -53,8 +77,13 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     if let Some(last) = ranks.checked_sub(1) {
         accumulator.see(last);
     }
-    for entry in 0..entries {
+    let mut entry = 0;
+    while entry < entries {
         let line = lines.next_filled_or(|| format!("the file ends after {entry} of {entries} entries"))?;
+        if is_comment(line)? {
+            continue;
+        }
+        entry += 1;
         let mut edge = self::entry(line, ranks, &banner)?;
         if let Some(messages) = messages.as_mut().and_then(Iterator::next) {
             edge.messages = messages;
@@ -65,8 +94,10 @@ fn read(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
             accumulator.add(back).map_err(|overflow| line.error(overflow.to_string()))?;
         }
     }
-    if let Some(line) = lines.next_filled()? {
-        return Err(line.error(format!("there are more than {entries} entries")));
+    while let Some(line) = lines.next_filled()? {
+        if !is_comment(line)? {
+            return Err(line.error(format!("there are more than {entries} entries")));
+        }
     }
     reader::warn_of_foreign(lines.foreign(), cx);
     if banner.is_pattern {

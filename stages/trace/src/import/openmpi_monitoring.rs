@@ -1,7 +1,7 @@
 //! Profiles of Open MPI's monitoring; `hopmap-recording` describes them.
 
 use hopmap_model::InputPath;
-use hopmap_recording::{Recording, is_profiles, profiles};
+use hopmap_recording::{PROFILE_ROWS, Recording, is_profiles, profiles};
 
 use super::hopmap_record;
 use super::reader::Reader;
@@ -18,4 +18,6 @@ pub(super) static READER: Reader = Reader {
         let recording = Recording::of_profiles(path, options.ranks).map_err(TraceError::from)?;
         Ok(hopmap_record::graph(&recording, options, cx)?)
     },
+    rows: PROFILE_ROWS,
+    begins: |text| text.lines().any(PROFILE_ROWS.is_row),
 };

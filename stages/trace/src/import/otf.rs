@@ -21,6 +21,7 @@ pub(super) static OTF2: Reader = Reader {
         let (collectives, algorithms) = (options.collectives, options.algorithms);
         otf2::read(path, otf2::Options { reader, collectives, algorithms, request, complete }, cx)
     },
+    ..Reader::BINARY
 };
 
 pub(super) static OTF1: Reader = Reader {
@@ -30,6 +31,7 @@ pub(super) static OTF1: Reader = Reader {
         let request = Request { select: &Select::default(), phases: None, sizes: false };
         otf1::read(path, &request, cx)
     },
+    ..Reader::BINARY
 };
 
 /// Whether a file is named like an anchor file, even if it is damaged.

@@ -14,7 +14,7 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, TaskGraph, to_u32};
-use hopmap_text::{CUT, FileError, Line, Lines, shown};
+use hopmap_text::{CUT, FileError, Line, Lines, Rows, is_sentence, shown};
 
 use super::reader::{self, Reader};
 use crate::archive::warn_of_cut;
@@ -24,6 +24,18 @@ pub(super) static READER: Reader = Reader {
     recognises: |sample| sample.text.trim_start().starts_with(MAGIC),
     files: reader::one_file,
     read: |path, options, cx| Ok(read(path, options.allow_truncated, cx)?),
+    rows: ROWS,
+    ..Reader::BINARY
+};
+
+const ROWS: Rows = Rows {
+    is_row: |text| {
+        let mut fields = text.trim_start_matches("c:").split(':');
+        text.starts_with(MAGIC)
+            || fields.clone().count() > 5
+                && fields.all(|field| field.bytes().all(|byte| byte.is_ascii_digit()))
+    },
+    is_other: is_sentence,
 };
 
 /// First bytes of a file.
@@ -32,6 +44,8 @@ const MAGIC: &str = "#Paraver";
 const HINT: &str = "a trace begins with `#Paraver (date):end_ns:nodes(cpus):applications:tasks(threads:node,…)`; a \
                     message is `3:`, cpu, application, task, thread and two times of the sender, the same of the \
                     receiver, size and tag";
+
+const JOINED: &str = "files were joined: pass each trace in a file of its own";
 
 const NO_HEADER: &str = "not the header of a Paraver trace";
 
@@ -54,7 +68,7 @@ type Computing = Vec<Option<u64>>;
 
 /// Reads a trace.
 fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
-    let lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
+    let lines = Lines::open(path, HINT)?.with(cx).lossy().of_rows(ROWS).commented_by(b'#');
     let mut lines = lines.may_be_cut(allow_truncated, CUT).whole_if(has_all_fields);
     let header = header(lines.next_filled_or(|| NO_HEADER.to_owned())?)?;
     let mut accumulator = Accumulator::default();
@@ -73,6 +87,9 @@ fn read(path: &Path, allow_truncated: bool, cx: &Context<'_>) -> Result<TaskGrap
             }
             [b'2', b':', ..] => collectives += begun_collectives(line.text),
             [b'4', b':', ..] => collectives += 1,
+            [b'#', ..] if line.text.starts_with(MAGIC) => {
+                return Err(line.error("another trace begins here").with_help(JOINED));
+            }
             // Comments, and members of communicators: senders and receivers are always tasks.
             [] | [b'#' | b'c', ..] => {}
             _ => return Err(line.error(format!("`{}` is not a record of Paraver", shown(line.text)))),

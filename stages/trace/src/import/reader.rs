@@ -7,7 +7,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use hopmap_model::{Context, Error, InputPath, TaskGraph, open_input};
 use hopmap_recording::is_profiles;
-use hopmap_text::{FileError, Foreign, without_foreign};
+use hopmap_text::{FileError, Foreign, Rows, without_foreign};
 
 use crate::archive::log_count;
 use crate::error::TraceError;
@@ -24,6 +24,21 @@ pub(super) struct Reader {
     pub(super) files: fn(&Path) -> Result<Vec<InputPath>, TraceError>,
     /// Messages and bytes per ordered pair of processes.
     pub(super) read: fn(&Path, Options, &Context<'_>) -> Result<TaskGraph, Error>,
+    /// What the lines of a file are like.
+    pub(super) rows: Rows,
+    /// Whether a text begins like a file of a folder in this format.
+    pub(super) begins: fn(&str) -> bool,
+}
+
+impl Reader {
+    /// Of a format that is no text.
+    pub(super) const BINARY: Self = Self {
+        recognises: |_| false,
+        files: one_file,
+        read: |path, _, _| Err(TraceError::of(path, "has an unknown format", "").into()),
+        rows: Rows::ANY,
+        begins: |_| false,
+    };
 }
 
 /// What a reader may use besides the file.
@@ -78,6 +93,12 @@ impl<'a> Sample<'a> {
         let text = String::from_utf8_lossy(bytes);
         let text = without_foreign(text.trim_start_matches('\u{feff}')).into_owned();
         Self { path, is_folder, head, text, is_whole, is_packed }
+    }
+
+    /// Whether a packed file is whole and has nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        let mut content = MultiGzDecoder::new(self.head.as_slice());
+        matches!(content.read(&mut [0]), Ok(0))
     }
 
     /// The first line that is neither blank nor a comment.

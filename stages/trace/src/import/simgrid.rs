@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, InputPath, TaskGraph, to_u32};
-use hopmap_text::{CUT, FileError, Foreign, Line, Lines, numbers, shown};
+use hopmap_text::{CUT, FileError, Foreign, Line, Lines, Rows, is_sentence, numbers, shown};
 
 use super::reader::{Reader, Sample, warn_of_foreign};
 use crate::archive::{log_count, warn_of_cut};
@@ -31,6 +31,8 @@ pub(super) static READER: Reader = Reader {
     },
     files: |path| Ok(files(path)?),
     read: |path, options, cx| Ok(read(path, None, options.allow_truncated, cx)?),
+    rows: Rows::like(is_action),
+    ..Reader::BINARY
 };
 
 /// Only on explicit request.
@@ -42,6 +44,8 @@ const fn explicit<const TAGS: bool>() -> Reader {
         recognises: |_| false,
         files: |path| Ok(files(path)?),
         read: |path, options, cx| Ok(read(path, Some(TAGS), options.allow_truncated, cx)?),
+        rows: Rows::like(is_action),
+        ..Reader::BINARY
     }
 }
 
@@ -97,7 +101,7 @@ pub(crate) fn files(path: &Path) -> Result<Vec<InputPath>, FileError> {
 
 /// The files with the actions: the file itself, or those it lists.
 fn action_files(path: &Path, cx: &Context<'_>) -> Result<Vec<PathBuf>, FileError> {
-    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
+    let mut lines = Lines::open(path, HINT)?.with(cx).lossy().of_rows(READER.rows).commented_by(b'#');
     let mut folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     let mut files = Vec::new();
     let mut seen = HashSet::new();
@@ -150,6 +154,11 @@ fn is_action(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     let is_rank = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     words.next().is_some_and(is_rank) && words.next().is_some_and(|word| Kind::of(word).is_some())
+}
+
+/// Whether a line of a file names another.
+pub(super) fn lists(path: &Path, line: &str) -> bool {
+    base(path, line).and_then(|folder| listed(&folder, line)).is_some_and(|file| file != path)
 }
 
 /// Whether a file is an index: its first line names a file of actions.
@@ -238,7 +247,8 @@ fn each_action<'a>(
     cx: &Context<'a>,
     mut visit: impl FnMut(Line<'_>, &Action<'_>) -> Result<(), FileError>,
 ) -> Result<Lines<'a>, FileError> {
-    let lines = Lines::open(path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
+    let rows = Rows { is_other: is_sentence, ..READER.rows };
+    let lines = Lines::open(path, HINT)?.with(cx).lossy().of_rows(rows).commented_by(b'#');
     let mut lines = lines.may_be_cut(allow_truncated, CUT).whole_if(|line| line.ends_with(b" finalize"));
     while let Some(line) = lines.next_filled()? {
         let mut words = line.words().peekable();
@@ -279,6 +289,8 @@ struct Survey {
     ranks: BTreeMap<u32, Option<(usize, usize)>>,
     /// Actions that move data, but are not counted.
     others: u64,
+    /// Ranks with `init`.
+    begun: BTreeSet<u32>,
     /// Senders and receivers of receives with any tag.
     untold: BTreeSet<(u32, u32)>,
 }
@@ -294,7 +306,7 @@ impl Survey {
                 survey.look(line, action)
             })?;
             cut += u64::from(lines.is_cut());
-            Foreign::add(&mut foreign, lines.foreign());
+            Foreign::add(&mut foreign, lines.foreign(), file);
         }
         warn_of_foreign(foreign.as_ref(), cx);
         warn_of_cut(cut, cx);
@@ -313,6 +325,10 @@ impl Survey {
 
     fn look(&mut self, line: Line<'_>, action: &Action<'_>) -> Result<(), FileError> {
         let is_alone = action.arguments.is_empty();
+        if action.is("init") && !self.begun.insert(action.rank) {
+            let problem = format!("rank {} begins again here", action.rank);
+            return Err(line.error(problem).with_help("traces were joined: pass each in files of its own"));
+        }
         let sign = if action.is("init") {
             if is_alone { Sign::Bytes } else { Sign::Doubles }
         } else if action.is("wait") {

@@ -13,6 +13,7 @@ pub(super) static READER: Reader = Reader {
     recognises: is_task_graph,
     files: |path| Ok(vec![InputPath::named(path.join(DESCRIPTION), DESCRIPTION)]),
     read: |path, _, _| Ok(Folder::read::<TaskGraph>(path).map_err(TraceError::from)?),
+    ..Reader::BINARY
 };
 
 fn is_task_graph(sample: &Sample<'_>) -> bool {

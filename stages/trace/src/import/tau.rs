@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph, to_u32};
-use hopmap_text::{FileError, Foreign, Line, Lines, shown};
+use hopmap_text::{FileError, Foreign, Line, Lines, Rows, is_command_or_rule, shown};
 
 use super::ipm::is_send;
 use super::reader::{self, Reader};
@@ -29,10 +29,26 @@ pub(super) static READER: Reader = Reader {
     recognises: |sample| if sample.is_folder { is_folder(sample.path) } else { is_profile(&sample.text) },
     files: |path| Ok(files(path)?),
     read: |path, _, cx| Ok(read(path, cx)?),
+    rows: ROWS,
+    begins: is_profile,
 };
 
 const HINT: &str = "TAU writes a file `profile.NODE.CONTEXT.THREAD` per thread; pass the folder with all of them, \
                     recorded with TAU_COMM_MATRIX=1";
+
+const ROWS: Rows = Rows {
+    is_row: |text| {
+        if let Some(named) = text.strip_prefix('"') {
+            let values = named.rsplit_once('"').map_or("", |(_, values)| values);
+            return named.contains(" GROUP=")
+                || values.split_whitespace().filter(|word| word.parse::<f64>().is_ok()).count() > 4;
+        }
+        let section = text.split_once(' ').filter(|(number, _)| number.parse::<u64>().is_ok());
+        let begins = ["templated_functions", "aggregates", "userevents"];
+        section.is_some_and(|(_, what)| begins.iter().any(|begin| what.starts_with(begin)))
+    },
+    is_other: is_command_or_rule,
+};
 
 /// First line of a profile, after a number.
 const TEMPLATED: &str = "templated_functions";
@@ -43,6 +59,9 @@ const CLOCKS: [&str; 6] =
 
 /// Prefix of the folder of a metric.
 const METRIC_FOLDER: &str = "MULTI__";
+
+const MORE: &str =
+    "the numbers before the sections of a profile count their lines: it was edited, or profiles were joined";
 
 const SENT: &str = "Message size sent to node ";
 const COLLECTIVE: &str = "Message size for ";
@@ -159,7 +178,7 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, profile: &Profile, cx: &Context<'_>) -> Result<(), FileError> {
-        let lines = Lines::open(&profile.path, HINT)?.with(cx).lossy().without_foreign().commented_by(b'#');
+        let lines = Lines::open(&profile.path, HINT)?.with(cx).lossy().of_rows(ROWS).commented_by(b'#');
         let mut lines = lines.may_be_cut(false, COPY);
         self.accumulator.see(profile.node);
         let line = next_of(&mut lines, "functions")?;
@@ -191,9 +210,11 @@ impl Sums {
         for _ in 0..events {
             self.event(next_of(&mut lines, "user events")?, profile.node)?;
         }
-        // Lines of other programs may be last.
-        lines.next_filled()?;
-        Foreign::add(&mut self.foreign, lines.foreign());
+        if let Some(line) = lines.next_filled()? {
+            let what = format!("the profile has more lines than its number of user events, {events}");
+            return Err(line.error(what).with_help(MORE));
+        }
+        Foreign::add(&mut self.foreign, lines.foreign(), &profile.path);
         Ok(())
     }
 
@@ -261,6 +282,9 @@ fn next_of<'l>(lines: &'l mut Lines<'_>, what: &str) -> Result<Line<'l>, FileErr
 
 /// Parses a line such as `3 userevents`.
 fn counted(line: Line<'_>) -> Result<(u64, &str), FileError> {
+    if line.text.starts_with('"') {
+        return Err(line.error("the section before this line has fewer lines by its number").with_help(MORE));
+    }
     let (number, what) = line.text.trim().split_once(' ').unwrap_or((line.text, ""));
     Ok((line.whole(Some(number), "number of lines that follow")?, what))
 }

@@ -18,18 +18,23 @@ pub(super) static CHAKRA: Reader = Reader {
     recognises: |sample| chakra::recognises(sample.path, sample.is_folder),
     files: |path| Ok(chakra::files(path)?),
     read: |path, options, cx| graph((path, &chakra::read(path, false, cx)?), options, cx),
+    ..Reader::BINARY
 };
 
 pub(super) static FLIGHT_RECORDER: Reader = Reader {
     recognises: |sample| begins(sample.path, flight_recorder::FORMAT),
     files: |path| Ok(inputs(path, flight_recorder::FORMAT)?),
     read: |path, options, cx| graph((path, &flight_recorder::read(path, cx)?), options, cx),
+    begins: |text| text.trim_start().starts_with('{') && (flight_recorder::FORMAT.1)(text),
+    ..Reader::BINARY
 };
 
 pub(super) static KINETO: Reader = Reader {
     recognises: |sample| begins(sample.path, kineto::FORMAT),
     files: |path| Ok(inputs(path, kineto::FORMAT)?),
     read: |path, options, cx| graph((path, &kineto::read(path, cx)?), options, cx),
+    begins: |text| text.trim_start().starts_with('{') && (kineto::FORMAT.1)(text),
+    ..Reader::BINARY
 };
 
 pub(super) static INSPECTOR: Reader = Reader {
@@ -38,6 +43,8 @@ pub(super) static INSPECTOR: Reader = Reader {
     read: |path, options, cx| {
         graph((path, &inspector::read(path, options.allow_truncated, cx)?), options, cx)
     },
+    begins: |text| text.trim_start().starts_with('{') && (inspector::FORMAT.1)(text),
+    ..Reader::BINARY
 };
 
 /// The task graph of a job, whose operations follow the rules of NCCL, with a phase per kind of group.

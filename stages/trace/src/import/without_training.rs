@@ -11,6 +11,7 @@ const LEFT_OUT: Reader = Reader {
     recognises: |_| false,
     files: |path| Err(left_out(path)),
     read: |path, _, _| Err(left_out(path).into()),
+    ..Reader::BINARY
 };
 
 pub(super) static CHAKRA: Reader = LEFT_OUT;

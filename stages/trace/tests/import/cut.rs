@@ -152,27 +152,3 @@ fn lines_of_other_programs_before_a_file_are_named() {
         assert!(help.contains("delete what is before that line: `[node01] WARNING: no memory`"), "{help}");
     }
 }
-
-/// Once such a file had "only lines of other programs", or an unknown format.
-#[test]
-fn a_prefix_of_every_line_is_named_with_the_way_out() {
-    let Some(sed) = hopmap_test_support::program("sed") else { return };
-    for (prefix, what) in [
-        ("2026-11-29T12:00:00.123Z ", "a time"),
-        ("[Nov 29 12:00:00] ", "a time"),
-        ("[1,0]<stdout>:", "a label in brackets"),
-        ("[rank0]: ", "a label in brackets"),
-        (" 0: ", "a label with a colon"),
-    ] {
-        for (format, text) in texts().into_iter().filter(|(format, _)| *format != "dense-matrix") {
-            let lines: String = text.lines().flat_map(|line| [prefix, line, "\n"]).collect();
-            let files = Files::one(lines);
-            let (problem, help) = files.auto().result.unwrap_err();
-            assert_eq!(problem, format!("`trace` has {what} before every line, and is `{format}` without"));
-            let script = help.split('\'').nth(1).unwrap();
-            let edited = std::process::Command::new(&sed).args(["-i", script]).arg(files.trace()).status();
-            assert!(edited.unwrap().success());
-            assert_eq!(files.auto().pairs(), Files::one(text).auto().pairs(), "{script}");
-        }
-    }
-}

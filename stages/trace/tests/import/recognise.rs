@@ -75,11 +75,14 @@ fn reading_can_be_interrupted() {
 
 #[test]
 fn errors_of_unknown_formats_list_the_supported_ones() {
-    for (bytes, what) in
-        [("", "is empty"), (" \n\n", "is empty"), ("mpirun: a\n", "has only lines of other programs")]
-    {
+    for (bytes, what) in [
+        ("", "is empty"),
+        (" \n\n", "is empty"),
+        ("mpirun: a\n", "has only lines of other programs, the first `mpirun: a`"),
+    ] {
         assert!(error(&Files::one(bytes)).starts_with(&format!("`trace` {what} | ")));
     }
+    assert!(error(&Files::one(super::packed(""))).starts_with("`trace` is a packed file without content | "));
     for bytes in ["hello\n", "\u{0}\u{1}\u{2}"] {
         let message = error(&Files::one(bytes));
         assert!(

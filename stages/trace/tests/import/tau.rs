@@ -91,6 +91,18 @@ fn incomplete_profiles_are_rejected() {
     assert_eq!(message(one("profile.0.0.0", cut)), "the file ends before the end of its user events");
 }
 
+/// Once such a line was left out without a word.
+#[test]
+fn more_lines_than_announced_are_refused() {
+    for (events, functions) in [("2 userevents", 4), ("3 userevents", 3), ("1 userevents", 4)] {
+        let text = profile(0, "", &[TO_0, REDUCTION]).replace("3 userevents", events);
+        let text = text.replace("4 templated", &format!("{functions} templated"));
+        let (problem, help) = Files::new(&[("profile.0.0.0", text)]).auto().result.unwrap_err();
+        assert!(problem.contains(" has fewer lines") || problem.contains("more lines than its"), "{problem}");
+        assert!(help.contains("count their lines"), "{help}");
+    }
+}
+
 #[test]
 fn invalid_lines_are_rejected_with_their_number() {
     for (event, what) in [

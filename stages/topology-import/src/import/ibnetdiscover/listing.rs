@@ -141,7 +141,7 @@ impl Listing {
     /// Whether a line is empty, or one behind the end, which is counted.
     pub(super) fn is_behind(&mut self, line: usize, text: &str, is_one: fn(&str) -> bool) -> bool {
         if !text.is_empty() && is_one(text) {
-            let first = || Foreign { count: 0, line, first: text.to_owned() };
+            let first = || Foreign { count: 0, line, first: text.to_owned(), file: None };
             self.behind.get_or_insert_with(first).count += 1;
             return true;
         }
