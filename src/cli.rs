@@ -1,6 +1,7 @@
 //! The command line: a file for each command or a few that belong together, and the commands of the registry. The only part of
 //! hopmap that prints.
 
+mod cells;
 mod consent;
 mod diff;
 mod docs;

@@ -143,7 +143,7 @@ fn manifest_of_cell(name: &str, store: &Store, side: &Side) -> Option<engine::Ma
         result.outputs.values().any(|output| output.digest == side.folder.digest())
     };
     let found = locate::in_store(name, store, store.all_current()).ok()?;
-    found.cells.into_iter().filter_map(|(.., current)| store.result(&current.key)).find(is_output)?.manifest()
+    found.cells.into_iter().filter_map(|cell| store.result(&cell.current.key)).find(is_output)?.manifest()
 }
 
 fn is_word_for_run(name: &str) -> bool {

@@ -15,10 +15,11 @@ use super::open::{StoreArguments, WaitArguments, duration, existing, working_dir
 use super::output::{Output, Result};
 use crate::archive;
 use crate::engine::{
-    self, Catalogue, Current, Garbage, OutputRecords, PipelineId, Policy, RunSummary, Store, by_matrix, short,
+    self, Catalogue, Current, Garbage, OutputRecord, OutputRecords, PipelineId, Policy, RunSummary, Store,
+    by_matrix, short,
 };
 use crate::pipeline::{Pipeline, cell_name, labels};
-use crate::selector::{Choice, Selector};
+use crate::selector::{Choice, Extreme, Selector};
 
 /// A folder or file that is named by its path; none if there is nothing. An archive holds many artifacts.
 fn path_of(name: &str) -> Result<Option<PathBuf>> {
@@ -46,13 +47,26 @@ pub(crate) fn locate_newest(name: &str, arguments: &StoreArguments, output: Outp
         return locate(name, arguments);
     }
     let folder = only(name, &artifacts, &store)?;
-    if found.cells.iter().any(|(.., current)| store.newest(&current.key).is_some_and(|(_, partial)| partial))
-    {
+    if let (true, [cell, ..]) = (is_best(name), &*found.cells) {
+        output.note(format!("`{name}` is {}", cell.name));
+    }
+    let is_partial =
+        |cell: &FoundCell<'_>| store.newest(&cell.current.key).is_some_and(|(_, partial)| partial);
+    if found.cells.iter().any(is_partial) {
         output.note(format!(
             "`{name}` was stopped early: this is its best result so far; `hopmap run` goes on"
         ));
     }
     Ok(folder)
+}
+
+/// The cells that a name means in a store, and the output that is named with them. None if it is that of a path or a digest.
+pub(super) fn cells<'a>(
+    name: &'a str,
+    store: &'a Store,
+) -> Result<Option<(Vec<FoundCell<'a>>, Option<&'a str>)>> {
+    let found = found(name, store, store.all_newest(), Wanted::All)?;
+    Ok((!found.cells.is_empty()).then_some((found.cells, found.output)))
 }
 
 /// The folder of an artifact that is named by its folder, its digest or its stage.
@@ -163,11 +177,13 @@ struct Candidate<'a> {
     id: &'a str,
     stage: &'a str,
     matrix: &'a [(String, Json)],
+    /// What it gave, where that is known.
+    outputs: Option<&'a OutputRecords>,
 }
 
 impl<'a> Candidate<'a> {
     fn of(id: &'a str, stage: &'a str, matrix: &'a [(String, Json)]) -> Self {
-        Self { pipeline: None, id, stage, matrix }
+        Self { pipeline: None, id, stage, matrix, outputs: None }
     }
 }
 
@@ -188,15 +204,34 @@ pub(crate) fn unknown_stage(whose: &str, pipeline: &Pipeline, name: &str) -> Mis
 
 /// The same of the cells of a catalogue.
 pub(crate) fn in_catalogue(name: &str, catalogue: &Catalogue) -> Result<Vec<usize>, Mistake> {
-    let cells = catalogue.cells.iter();
-    let cells = cells.map(|cell| Candidate::of(&cell.id, &cell.stage, &cell.matrix));
+    let cells = catalogue.cells.iter().map(|cell| {
+        let outputs = cell.result.as_ref().map(|result| &result.outputs);
+        Candidate { outputs, ..Candidate::of(&cell.id, &cell.stage, &cell.matrix) }
+    });
     stage_or_cell(name, &cells.collect::<Vec<_>>())
+}
+
+/// A cell of a store.
+pub(crate) struct FoundCell<'a> {
+    pipeline: &'a PipelineId,
+    pub(crate) id: &'a str,
+    /// Short name.
+    name: String,
+    /// Keys that distinguish it from the others of its stage, and their values as names have them.
+    labels: Vec<(&'a str, String)>,
+    pub(crate) current: &'a Current,
+}
+
+impl FoundCell<'_> {
+    /// What distinguishes it from the others of its stage.
+    pub(super) fn label(&self) -> Vec<(String, String)> {
+        self.labels.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
+    }
 }
 
 /// What a name means in a store.
 pub(crate) struct Found<'a> {
-    /// The cells, with their short names.
-    pub(crate) cells: Vec<(&'a PipelineId, String, &'a Current)>,
+    pub(crate) cells: Vec<FoundCell<'a>>,
     /// The output that is named with them.
     output: Option<&'a str>,
 }
@@ -207,7 +242,7 @@ impl Found<'_> {
         &'s self,
         outputs: &dyn Fn(&Current) -> Option<&'s OutputRecords>,
     ) -> Result<Vec<Artifact<'s>>, Mistake> {
-        let of_cell = |(pipeline, cell, current): &'s (&PipelineId, String, &Current)| {
+        let of_cell = |FoundCell { pipeline, name: cell, current, .. }: &'s FoundCell<'_>| {
             let outputs = outputs(current).into_iter().flat_map(|outputs| outputs.iter());
             outputs.map(|(output, record)| Artifact { pipeline, cell, output, digest: &record.digest })
         };
@@ -233,6 +268,22 @@ pub(crate) fn in_store<'a>(
     store: &'a Store,
     current: impl Iterator<Item = (&'a PipelineId, &'a str, &'a Current)>,
 ) -> Result<Found<'a>, Mistake> {
+    found(name, store, current, Wanted::One)
+}
+
+/// Whether several cells may have a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    One,
+    All,
+}
+
+fn found<'a>(
+    name: &'a str,
+    store: &'a Store,
+    current: impl Iterator<Item = (&'a PipelineId, &'a str, &'a Current)>,
+    wanted: Wanted,
+) -> Result<Found<'a>, Mistake> {
     let all: Vec<(&PipelineId, &str, &Current)> = current.collect();
     let of_named = all.iter().filter(|(id, ..)| id.strip(name).is_some()).copied();
     let of_named: Vec<(&PipelineId, &str, &Current)> = of_named.collect();
@@ -241,21 +292,25 @@ pub(crate) fn in_store<'a>(
     let cells: Vec<Candidate<'_>> = current
         .iter()
         .map(|&(id, cell, current)| {
-            let pipeline = Some(id);
-            Candidate { pipeline, ..Candidate::of(cell, &current.stage, &current.matrix) }
+            let outputs = store.newest(&current.key).map(|(outputs, _)| outputs);
+            Candidate { pipeline: Some(id), outputs, ..Candidate::of(cell, &current.stage, &current.matrix) }
         })
         .collect();
     let split = without_output(name).filter(|_| cells.iter().all(|cell| cell.id != name));
     let (cell, output) = split.as_ref().map_or((name, None), |(cell, output)| (cell.as_str(), Some(*output)));
     let mut found = fitting(cell, &cells)?;
-    if !has_keys(cell) && names(&found, &cells).len() > 1 {
+    if wanted == Wanted::All || !has_keys(cell) && names(&found, &cells).len() > 1 {
         found = of_newest(found, &current, store);
     }
-    let found = only_one(cell, found, &cells)?;
-    let labels = labels_of(&found, &cells);
+    if let Some(Choice::Best { metric, extreme }) = choice(cell, &found, &cells) {
+        found = vec![best(&found, &metric, extreme, &cells)?];
+    }
+    let found = if wanted == Wanted::One { only_one(cell, found, &cells)? } else { found };
+    let mut labels = labels_of(&found, &cells);
     let cells = found.into_iter().map(|index| {
-        let (id, _, current) = current[index];
-        (id, cell_name(&current.stage, &labels[&index]), current)
+        let (pipeline, id, current) = current[index];
+        let labels = labels.remove(&index).unwrap_or_default();
+        FoundCell { pipeline, id, name: cell_name(&current.stage, &labels), labels, current }
     });
     Ok(Found { cells: cells.collect(), output })
 }
@@ -264,8 +319,53 @@ fn has_keys(name: &str) -> bool {
     name.contains('[')
 }
 
+fn is_best(name: &str) -> bool {
+    Selector::parse(name).is_ok_and(|selector| matches!(selector.choice, Choice::Best { .. }))
+}
+
+/// What a name chooses among the cells that fit it; nothing if it is the name of one of them.
+fn choice(name: &str, found: &[usize], cells: &[Candidate<'_>]) -> Option<Choice> {
+    let is_name = found.iter().any(|&index| cells[index].id == name);
+    Selector::parse(name).ok().map(|selector| selector.choice).filter(|_| !is_name)
+}
+
+/// Names of the metrics of an output.
+pub(super) fn metric_names(output: &OutputRecord) -> impl Iterator<Item = &str> {
+    output.metrics.keys().map(String::as_str)
+}
+
+/// The cell with the smallest or largest metric, the first of them where several have it.
+fn best(found: &[usize], metric: &str, extreme: Extreme, cells: &[Candidate<'_>]) -> Result<usize, Mistake> {
+    let outputs = |index: usize| cells[index].outputs.into_iter().flat_map(|outputs| outputs.values());
+    let value = |&index: &usize| outputs(index).find_map(|output| output.metrics.get(metric)).copied();
+    let mut best: Option<(usize, f64)> = None;
+    for index in in_order(found, cells) {
+        let Some(value) = value(&index) else { continue };
+        let wins = best.is_none_or(|(_, best)| match extreme {
+            Extreme::Min => value < best,
+            Extreme::Max => value > best,
+        });
+        best = if wins { Some((index, value)) } else { best };
+    }
+    best.map(|(index, _)| index).ok_or_else(|| {
+        let stage = found.first().map_or("", |&index| cells[index].stage);
+        let known: BTreeSet<&str> =
+            found.iter().flat_map(|&index| outputs(index)).flat_map(metric_names).collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        let help = match (closest(metric, &known), known.is_empty()) {
+            (_, true) => "it has no results here".to_owned(),
+            (Some(meant), _) => format!("did you mean `{meant}`? its metrics: {}", known.join(", ")),
+            (None, _) => format!("its metrics: {}", known.join(", ")),
+        };
+        Mistake::new(format!("`{stage}` has no metric `{metric}`"), help)
+    })
+}
+
 fn stage_or_cell(name: &str, cells: &[Candidate<'_>]) -> Result<Vec<usize>, Mistake> {
-    let found = fitting(name, cells)?;
+    let mut found = fitting(name, cells)?;
+    if let Some(Choice::Best { metric, extreme }) = choice(name, &found, cells) {
+        found = vec![best(&found, &metric, extreme, cells)?];
+    }
     if has_keys(name) { only_one(name, found, cells) } else { Ok(found) }
 }
 
@@ -280,7 +380,7 @@ fn fitting(name: &str, cells: &[Candidate<'_>]) -> Result<Vec<usize>, Mistake> {
     if of_stage.is_empty() || !has_keys(name) {
         return Ok(of_stage);
     }
-    let selector = Selector::parse(name).ok().filter(|selector| selector.choice == Choice::One);
+    let selector = Selector::parse(name).ok();
     let fits = |index: &usize| selector.as_ref().is_some_and(|selector| selector.fits(cells[*index].matrix));
     let mut found: Vec<usize> = of_stage.iter().copied().filter(fits).collect();
     if found.is_empty() {
@@ -330,16 +430,21 @@ fn names<'a>(found: &[usize], cells: &[Candidate<'a>]) -> BTreeSet<&'a str> {
 
 /// The first names in the order of their values: `seed=2` before `seed=10`.
 fn first_few(found: &[usize], cells: &[Candidate<'_>]) -> String {
-    let mut found = found.to_vec();
-    found.sort_by(|&one, &other| {
-        let (one, other) = (cells[one], cells[other]);
-        by_matrix(one.matrix, other.matrix).then_with(|| one.id.cmp(other.id))
-    });
+    let found = in_order(found, cells);
     let labels = labels_of(&found, cells);
     let mut names: Vec<String> =
         found.iter().map(|index| cell_name(cells[*index].stage, &labels[index])).collect();
     names.dedup();
     some(names, MOST_NAMED)
+}
+
+fn in_order(found: &[usize], cells: &[Candidate<'_>]) -> Vec<usize> {
+    let mut found = found.to_vec();
+    found.sort_by(|&one, &other| {
+        let (one, other) = (cells[one], cells[other]);
+        by_matrix(one.matrix, other.matrix).then_with(|| one.id.cmp(other.id))
+    });
+    found
 }
 
 /// What distinguishes each cell from the others of its stage in its pipeline.
@@ -516,10 +621,8 @@ mod tests {
 
     fn asked(name: &str) -> Result<String, String> {
         let sweep = sweep();
-        let cells: Vec<Candidate<'_>> = sweep
-            .iter()
-            .map(|(id, matrix)| Candidate { pipeline: None, id, stage: "placement", matrix })
-            .collect();
+        let cells: Vec<Candidate<'_>> =
+            sweep.iter().map(|(id, matrix)| Candidate::of(id, "placement", matrix)).collect();
         let found = stage_or_cell(name, &cells).map_err(|mistake| mistake.to_string())?;
         Ok(first_few(&found, &cells))
     }
@@ -536,12 +639,29 @@ mod tests {
     #[test]
     fn names_of_several_cells_and_of_none_are_refused() {
         assert_eq!(asked("placement[seed=1]"), Err("`placement[seed=1]` matches 2 cells".to_owned()));
-        let no_cells =
-            ["placement[seed=3]", "placement[sed=1]", "placement[*]", "placement[min F]", "placement["];
-        for name in no_cells {
+        assert_eq!(asked("placement[*]"), Err("`placement[*]` matches 4 cells".to_owned()));
+        assert_eq!(asked("placement[min F]"), Err("`placement` has no metric `F`".to_owned()));
+        for name in ["placement[seed=3]", "placement[sed=1]", "placement[seed=3, min F]", "placement["] {
             assert_eq!(asked(name), Err(format!("`placement` has no cell `{name}`")));
         }
         assert_eq!(asked("nothing[seed=1]"), Ok(String::new()));
+    }
+
+    #[test]
+    fn the_best_cell_is_the_first_with_the_smallest_or_largest_metric() {
+        let (sweep, costs) = (sweep(), [3.0, 1.0, 1.0, 2.0]);
+        let output =
+            |cost| OutputRecord { metrics: [("F".to_owned(), cost)].into(), ..OutputRecord::default() };
+        let outputs = costs
+            .map(|cost| OutputRecords::new([("mapping".to_owned(), output(cost))].into_iter().collect()));
+        let cells = sweep.iter().zip(&outputs).map(|((id, matrix), outputs)| Candidate {
+            outputs: Some(outputs),
+            ..Candidate::of(id, "placement", matrix)
+        });
+        let cells: Vec<Candidate<'_>> = cells.collect();
+        let asked = |name| stage_or_cell(name, &cells).map(|found| first_few(&found, &cells)).unwrap();
+        assert_eq!(asked("placement[min F]"), "placement[mapper=linear,seed=2]");
+        assert_eq!(asked("placement[seed=1, max F]"), "placement[mapper=linear,seed=1]");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! `hopmap show`: an artifact, one of its tables (aligned, as CSV, or as one JSON object per line), or with `--provenance` where
-//! an artifact or a saved file comes from.
+//! `hopmap show`: an artifact, one of its tables (aligned, as CSV, or as one JSON object per line), the cells of a stage as such a
+//! table, or with `--provenance` where an artifact or a saved file comes from.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{Display, Write};
@@ -13,9 +13,10 @@ use hopmap_model::InternalError;
 use hopmap_text::{counted, decimal};
 use hopmap_views::run_time_parts;
 use miette::Report;
-use serde_json::{Value, json};
+use serde_json::{Value as Json, json};
 
-use super::locate::locate_newest;
+use super::cells::CellTable;
+use super::locate::{self, locate_newest};
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
 use crate::engine::{self, RunSummary, Store, short};
@@ -28,13 +29,16 @@ const ROWS: usize = 20;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hopmap show placement
+  hopmap show placement                             # of a sweep: a table of its cells
+  hopmap show 'placement[min F]'                    # its best cell
+  hopmap show placement --format csv > cells.csv    # with all parameters and metrics
   hopmap show lu.graph --table edges --format csv > edges.csv
   hopmap show --provenance out/rankfile             # which run wrote this file, and from what
   hopmap show --provenance placement --format dot | dot -Tsvg > placement.svg")]
 pub(crate) struct Arguments {
-    /// Folder of an artifact, the first digits of its digest, or the stage, cell (`placement[seed=3]`) or output (`tables.routes`) that
-    /// wrote it, also with its pipeline (`place:placement`); with --provenance also a launch file or another exported file.
+    /// Folder of an artifact, the first digits of its digest, or the stage, cell (`placement[seed=3]`, `placement[min F]`) or output
+    /// (`tables.routes`) that wrote it, also with its pipeline (`place:placement`); with --provenance also a launch file or another
+    /// exported file. Of several cells, a table is printed.
     artifact: String,
     /// Show its provenance: all stages, parameters and input files that it depends on.
     #[arg(long, conflicts_with_all = ["table", "limit"])]
@@ -42,7 +46,7 @@ pub(crate) struct Arguments {
     /// Table to print.
     #[arg(short, long)]
     table: Option<String>,
-    /// Format of the table.
+    /// Format of the table. Without --table, csv and json print a row for every cell.
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Maximum number of rows [default: 20 in a table, else all].
@@ -78,6 +82,9 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         let hint = "`hopmap show --provenance ARTIFACT --format dot` draws where it comes from";
         return refuse("a table cannot be written as DOT", hint);
     }
+    if arguments.table.is_none() && print_cells(arguments, format, output)? {
+        return Ok(Exit::Done);
+    }
     let folder = locate_newest(&arguments.artifact, &arguments.store, output)?;
     let folder = Folder::open(&folder).map_err(Failure::usage)?;
     match &arguments.table {
@@ -85,6 +92,56 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         Some(table) => print_table(&folder, table, format, arguments.limit, output)?,
     }
     Ok(Exit::Done)
+}
+
+/// Prints the cells of a stage as a table: several, or those that are wanted as rows. Returns whether it did.
+fn print_cells(arguments: &Arguments, format: Format, output: Output) -> Result<bool> {
+    let name = arguments.artifact.as_str();
+    if working_directory()?.join(name).exists() {
+        return Ok(false);
+    }
+    let store = Store::load(&arguments.store.readable_root()?)?;
+    let Some((cells, port)) = locate::cells(name, &store)? else { return Ok(false) };
+    // Of one cell there is more to say, unless its row is wanted.
+    if cells.len() < 2 && arguments.format == Format::Table {
+        return Ok(false);
+    }
+    let table = CellTable::new(cells, port, &store)?;
+    let all = table.rows.len();
+    let most = arguments.limit.unwrap_or(if format == Format::Table { ROWS } else { all }).min(all);
+    match format {
+        Format::Csv => {
+            let rows = table.rows[..most].iter().map(|row| row.iter().map(text).collect());
+            output.raw(&csv(std::iter::once(table.columns.clone()).chain(rows))?);
+        }
+        Format::Json => table.rows[..most]
+            .iter()
+            .for_each(|row| output.raw(object(&table.columns, row.iter().cloned()).as_bytes())),
+        // DOT was refused before.
+        Format::Table | Format::Dot => {
+            let (lines, shared) = table.for_people(|value| match value {
+                Json::Number(value) => number(value.as_f64().unwrap_or_default()),
+                value => text(value),
+            });
+            output.raw(frame(&lines[..=most]).as_bytes());
+            if !shared.is_empty() {
+                output.line(format!("the same in all: {}", shared.join(", ")));
+            }
+            if most < all {
+                output.note(format!("{most} of {}; --limit {all} shows all", counted(all, "cell")));
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// A value of a cell as text; a list is JSON.
+fn text(value: &Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        value => value.to_string(),
+    }
 }
 
 fn describe(folder: &Folder, output: Output) -> Result<()> {
@@ -190,14 +247,15 @@ fn csv<R: IntoIterator<Item: AsRef<[u8]>>>(rows: impl IntoIterator<Item = R>) ->
 
 /// Keys are in the order of the columns, which a `serde_json::Map` would not keep.
 fn json(names: &[String], batch: &RecordBatch) -> String {
-    let keys: Vec<Value> = names.iter().map(|name| Value::from(name.as_str())).collect();
-    let object = |row| {
-        let values = batch.columns().iter().map(|column| Cell::of(column, row).json());
-        let present = keys.iter().zip(values).filter(|(_, value)| !value.is_null());
-        let pairs: Vec<String> = present.map(|(key, value)| format!("{key}:{value}")).collect();
-        format!("{{{}}}\n", pairs.join(","))
-    };
-    (0..batch.num_rows()).map(object).collect()
+    let row = |row| object(names, batch.columns().iter().map(|column| Cell::of(column, row).json()));
+    (0..batch.num_rows()).map(row).collect()
+}
+
+fn object(names: &[String], values: impl Iterator<Item = Json>) -> String {
+    let present = names.iter().zip(values).filter(|(_, value)| !value.is_null());
+    let pairs: Vec<String> =
+        present.map(|(name, value)| format!("{}:{value}", Json::from(name.as_str()))).collect();
+    format!("{{{}}}\n", pairs.join(","))
 }
 
 /// Rows in a frame of `+`, `-` and `|`; the first one is the header.

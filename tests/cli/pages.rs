@@ -46,6 +46,7 @@ pages! {
     predict: "docs/howto/predict.md",
     trial: "docs/howto/trial.md",
     sweeps: "docs/howto/sweeps.md",
+    tables: "docs/howto/tables.md",
     query: "docs/howto/query.md",
     gates: "docs/howto/gates.md",
     reproduce: "docs/howto/reproduce.md",

@@ -111,16 +111,27 @@ fn a_stage_of_a_sweep_has_cells_one_of_which_is_shown() {
     let sandbox = Sandbox::with_ring();
     sweep(&sandbox, "first.toml", "21..23");
     sweep(&sandbox, "second.toml", "1..12");
-    insta::assert_snapshot!(sandbox.seen(&["show", "placement"]), @r"
+    // The pipeline that ran last counts.
+    for name in ["placement", "placement[*]", "placement[mapper=random]", "second:placement.mapping"] {
+        let table = sandbox.stdout(&["show", name]);
+        assert!(table.contains("\n| seed | F ") && table.contains("\n| 12   |"), "{name}: {table}");
+        assert_eq!(table.lines().filter(|line| line.starts_with("| ")).count(), 13, "{name}: {table}");
+    }
+    let csv = sandbox.stdout(&["show", "placement", "--format", "csv"]);
+    let (head, rows) = csv.split_once('\n').unwrap();
+    assert!(head.starts_with("cell,mapper,seed,") && head.ends_with(",state,seconds,digest"), "{head}");
+    assert_eq!(rows.lines().count(), 12);
+    assert!(rows.starts_with("\"placement[mapper=random,seed=1]\",random,1,"), "{rows}");
+    let json = sandbox.stdout(&["show", "placement", "--json", "--limit", "1"]);
+    let row: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&row["seed"], &row["state"]), (&1.into(), &"cached".into()));
+    let best = sandbox.output(&["show", "placement[min F]"]);
+    assert!(String::from_utf8_lossy(&best.stderr).starts_with("`placement[min F]` is placement[seed="));
+    assert!(String::from_utf8_lossy(&best.stdout).starts_with("mapping "));
+    insta::assert_snapshot!(sandbox.seen(&["show", "placement[min G]", "--format", "csv"]), @r"
     ------- stderr -------
-    error[command::mistake]: `placement` has 12 cells
-      help: name one: placement[seed=1], placement[seed=2], placement[seed=3], …
-    [exit code 2]
-    ");
-    insta::assert_snapshot!(sandbox.seen(&["show", "placement[mapper=random]"]), @r"
-    ------- stderr -------
-    error[command::mistake]: `placement[mapper=random]` matches 15 cells
-      help: name one: placement[seed=1], placement[seed=2], placement[seed=3], …
+    error[command::mistake]: `placement` has no metric `G`
+      help: its metrics: F, T, dilation_max, dilation_mean, evaluations, hop_bytes, max_link_load_bytes
     [exit code 2]
     ");
     insta::assert_snapshot!(sandbox.seen(&["show", "placement[seed=13]"]), @r"
@@ -200,7 +211,7 @@ matrix = { path = ["programs/a/ring.csv", "programs/b/ring.csv"] }
     assert_eq!(sandbox.stdout(&["show", "program[path=b]"]), long);
     assert!(sandbox.stdout(&["why", "program[path=b]", "paths.toml"]).starts_with("program[path=b] "));
     let listed = sandbox.seen(&["show", "program"]);
-    assert!(listed.contains("name one: program[path=a], program[path=b]"), "{listed}");
+    assert!(listed.contains("\n| a    |") && listed.contains("\n| b    |"), "{listed}");
 }
 
 #[test]
