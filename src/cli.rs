@@ -29,6 +29,7 @@ mod topology;
 mod trial;
 mod tune;
 mod verify;
+mod words;
 mod written;
 
 use std::ffi::OsString;
@@ -49,6 +50,7 @@ use open::on_interrupt;
 pub use output::Output;
 use output::{Result, unbuffered};
 pub use query::{Request as QueryRequest, Stored};
+use words::CommandLine;
 
 /// Topology-aware process mapping for MPI applications.
 ///
@@ -71,7 +73,7 @@ const EXAMPLES: &str = "\
 Examples:
   hopmap doctor
   hopmap init lu --trace lu/traces.otf2
-  hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
+  hopmap run place --trace lu/traces.otf2 --shape tree:2x16x40
   hopmap plan pipelines/place.toml
   hopmap exec trace/otf2 -p path=lu/traces.otf2 --out lu.graph
   hopmap show lu.graph --table edges --format csv
@@ -154,12 +156,16 @@ enum Command {
 
 /// Runs a command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match parse(&arguments) {
+    let mut definition = Cli::command();
+    definition.build();
+    let CommandLine { words: arguments, notes, help } =
+        CommandLine::new(arguments.into_iter().collect(), &definition);
+    let cli = match parse(&arguments, help.as_deref()) {
         Ok(cli) => cli,
         Err(exit) => return exit.into(),
     };
     let output = Output::new(cli.json, cli.quiet);
+    notes.iter().for_each(|note| output.note(note));
     let ended = match cli.command {
         Command::Init(arguments) => init::main(&arguments, output),
         Command::Run(arguments) => run::main(&arguments, output),
@@ -200,7 +206,7 @@ pub fn query(
     arguments: &[OsString],
     answer: impl FnOnce(&QueryRequest, Output) -> Result<Exit, Failure>,
 ) -> ExitCode {
-    let cli = match parse(arguments) {
+    let cli = match parse(arguments, None) {
         Ok(cli) => cli,
         Err(exit) => return exit.into(),
     };
@@ -210,7 +216,8 @@ pub fn query(
     ended.unwrap_or_else(|failure| output::report(&failure, output)).into()
 }
 
-fn parse(arguments: &[OsString]) -> Result<Cli, Exit> {
+/// Reads a command line; where help is asked for, more may follow it.
+fn parse(arguments: &[OsString], more_help: Option<&str>) -> Result<Cli, Exit> {
     Cli::try_parse_from(arguments).map_err(|error| match error.use_stderr() {
         true => {
             output::wrong_arguments(&error);
@@ -219,6 +226,7 @@ fn parse(arguments: &[OsString]) -> Result<Cli, Exit> {
         // Help and version are not errors, and neither is a closed pipe.
         false => {
             let _ = error.print();
+            output::unbuffered().write_all(more_help.unwrap_or_default().as_bytes()).ok();
             Exit::Done
         }
     })

@@ -27,9 +27,11 @@ const MOST_BYTES: u64 = 64 << 20;
 /// A pipeline and its parameters.
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct PipelineArguments {
-    /// Pipeline file, or the name of a bundled pipeline such as `place`.
+    /// Pipeline file, or the name of a bundled pipeline such as `place` [default: the only pipeline file of this folder].
+    #[arg(default_value = "", hide_default_value = true)]
     pub(crate) pipeline: String,
-    /// Set a parameter of the pipeline; paths are relative to the working directory.
+    /// Set a parameter of the pipeline, also written as `--NAME VALUE`; paths are relative to the working directory. With `--help`, a
+    /// named pipeline lists its parameters.
     #[arg(short = 'p', long = "param", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
 }
@@ -76,6 +78,11 @@ impl PipelineArguments {
 
     /// The text of the pipeline and the folder its paths are relative to.
     fn source(&self, working: &Path) -> Result<(Source, PathBuf)> {
+        if self.pipeline.is_empty() {
+            // One that is the only one was named before the arguments were read, unless the folder has changed since.
+            let only = only_pipeline(working)?;
+            return Self::new(only, Vec::new()).source(working);
+        }
         let path = Path::new(&self.pipeline);
         if path.is_file() {
             let text = read_text(path)?;
@@ -95,7 +102,7 @@ impl PipelineArguments {
         if let Some(embedded) = EMBEDDED.iter().find(|embedded| embedded.name == self.pipeline) {
             return Ok((Source::new(embedded.name, embedded.text), working.to_owned()));
         }
-        let names: Vec<&str> = EMBEDDED.iter().map(|embedded| embedded.name).collect();
+        let names = bundled();
         let what = if path.is_dir() { "is a folder, not a pipeline file" } else { "does not exist" };
         let help = match closest(&self.pipeline, &names) {
             Some(meant) => {
@@ -142,6 +149,46 @@ impl StoreArguments {
         let root = self.root_here()?;
         Ok(if self.store.is_some() { existing(root)? } else { root })
     }
+}
+
+/// The only pipeline file of a folder.
+pub(super) fn only_pipeline(folder: &Path) -> Result<String> {
+    const MOST_LISTED: usize = 10;
+    let pattern = glob::Pattern::escape(&folder.to_string_lossy());
+    let files =
+        glob::glob(&Path::new(&pattern).join("*.toml").to_string_lossy()).into_iter().flatten().flatten();
+    let is_pipeline = |path: &PathBuf| {
+        let text = read_text(path).ok().and_then(|text| text.parse::<toml::Table>().ok());
+        text.is_some_and(|text| text.get("stages").is_some_and(toml::Value::is_table))
+    };
+    let files = files.filter(is_pipeline).filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    let files: Vec<String> = files.take(MOST_LISTED).collect();
+    match files.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => refuse(
+            "no pipeline is named, and this folder has no pipeline file",
+            format!("name a TOML file, or one of: {}", bundled().join(", ")),
+        ),
+        several => refuse(
+            "no pipeline is named, and this folder has several",
+            format!("name one: {}", several.join(", ")),
+        ),
+    }
+}
+
+/// The text of a pipeline that is named, if it can be read.
+pub(super) fn pipeline_text(name: &str) -> Option<String> {
+    let path = Path::new(name);
+    match path.is_file() {
+        true => read_text(path).ok(),
+        false => {
+            EMBEDDED.iter().find(|embedded| embedded.name == name).map(|embedded| embedded.text.to_owned())
+        }
+    }
+}
+
+fn bundled() -> Vec<&'static str> {
+    EMBEDDED.iter().map(|embedded| embedded.name).collect()
 }
 
 /// The folder of a store, if it is there.

@@ -23,6 +23,7 @@ use super::open::{
 };
 use super::output::{Output, Result};
 use super::progress::Progress;
+use super::words::{Parameter, is_option, of_pipeline};
 use super::{consent, locate, summary};
 use crate::archive::ImportedProject;
 use crate::engine::{
@@ -37,7 +38,8 @@ use crate::source::Problems;
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Examples:
-  hopmap run place -p trace=lu/traces.otf2 -p shape=tree:2x16x40
+  hopmap run place --trace lu/traces.otf2 --shape tree:2x16x40
+  hopmap run place --help           # also lists the parameters of place
   hopmap run sweep.toml -j 8 --deadline 10m
   hopmap run batch.toml --quiet --wait 30m --keep-runs 100      # from cron
   hopmap run place.toml --lock      # and write place.lock
@@ -415,7 +417,7 @@ fn write_timeline(path: &Path, pipeline: &Pipeline, store: &Store) -> Result<Pat
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hopmap plan pipelines/place.toml -p shape=tree:2x16x40")]
+#[command(after_help = "Example:\n  hopmap plan pipelines/place.toml --shape tree:2x16x40")]
 pub(crate) struct PlanArguments {
     #[command(flatten)]
     pipeline: PipelineArguments,
@@ -567,6 +569,13 @@ pub(crate) struct CheckArguments {
 pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result {
     let pipeline = arguments.pipeline.open()?;
     summary::warn_of_file(&pipeline, output);
+    let options = Arguments::augment_args(clap::Command::new("run"));
+    let parameters = of_pipeline(&arguments.pipeline.pipeline).unwrap_or_default();
+    for Parameter { name, .. } in parameters.iter().filter(|parameter| is_option(&parameter.name, &options)) {
+        output.note(format!(
+            "warning: the parameter `{name}` has the name of an option: only `-p {name}=VALUE` sets it"
+        ));
+    }
     check_saves(&pipeline, &mut Store::load(&arguments.store.root(&arguments.pipeline)?)?)?;
     let missing = missing_programs(&pipeline);
     if !missing.is_empty() {

@@ -132,7 +132,7 @@ fn first_paragraphs(schema: &Json) -> String {
 }
 
 /// Text in lines of at most `width` letters.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().filter(|line| line.is_empty() || line.len() + word.len() < width);

@@ -226,10 +226,10 @@ fn a_project_replaces_the_copies_of_the_pipeline_that_it_was_made_of() {
     sandbox.stdout(&["init", "--trace", trace, "--shape", "tree:4x2x2"]);
     sandbox.stdout(&["run", "place.toml"]);
     assert_ne!(sandbox.read("out/rankfile"), rankfile);
-    if takes_marks() {
-        let said = sandbox.seen(&["run", "place", "-p", &parameter, "-p", "shape=tree:2x2x4"]);
-        assert!(said.contains("out/rankfile was not written by a `save` of this pipeline"), "{said}");
-    }
+    // The name of the bundled pipeline is now that of the file.
+    let said = sandbox.seen(&["run", "place", "--trace", trace, "--shape", "tree:2x2x4"]);
+    assert!(said.contains("\nplace is place.toml of this folder, not the bundled pipeline\n"), "{said}");
+    assert_eq!(sandbox.read("out/rankfile"), rankfile);
 }
 
 /// Such as one that was made with `exec`: it may or may not be in a store as well.

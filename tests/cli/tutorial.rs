@@ -161,7 +161,7 @@ fn a_recorded_program_is_taken_as_the_pages_say() {
     tutorial.iter().for_each(|typed| run(typed));
     run("cd halo && hopmap run place.toml");
     let recorded = commands("docs/howto/record-a-trace.md", &["mpirun -n 16 eztrace"]);
-    let placed = commands("README.md", &["hopmap run place -p trace="]);
+    let placed = commands("README.md", &["hopmap run place --trace"]);
     std::fs::remove_dir_all(sandbox.path().join("trace")).unwrap();
     run(&recorded[0].replace("./program", "./rows_columns"));
     run(&placed[0]);
