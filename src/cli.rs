@@ -59,7 +59,7 @@ use words::CommandLine;
 #[derive(Parser)]
 #[command(name = "hopmap", version, after_help = examples(), propagate_version = true, max_term_width = 110)]
 struct Cli {
-    /// Print results as JSON.
+    /// Print results as JSON, and nothing else on standard output: what programs print there goes to standard error.
     #[arg(long, global = true)]
     json: bool,
     /// Print errors only.
@@ -165,6 +165,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(exit) => return exit.into(),
     };
     let output = Output::new(cli.json, cli.quiet);
+    // hopmap-query has a standard output of its own.
+    if cli.json && !matches!(cli.command, Command::Query(_)) {
+        output::keep_to_results();
+    }
     notes.iter().for_each(|note| output.note(note));
     let ended = match cli.command {
         Command::Init(arguments) => init::main(&arguments, output),
@@ -220,7 +224,7 @@ pub fn query(
 fn parse(arguments: &[OsString], more_help: Option<&str>) -> Result<Cli, Exit> {
     Cli::try_parse_from(arguments).map_err(|error| match error.use_stderr() {
         true => {
-            output::wrong_arguments(&error);
+            output::wrong_arguments(error);
             Exit::Usage
         }
         // Help and version are not errors, and neither is a closed pipe.

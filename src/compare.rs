@@ -20,7 +20,7 @@ use hopmap_statistics::median;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::engine::{Catalogue, Manifest, OutputRecord, Reason, StoredCell, differences};
+use crate::engine::{Catalogue, Manifest, OutputRecord, Reason, StoredCell, differences, different_inputs};
 
 /// How to compare.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,6 +54,19 @@ impl Comparison {
     #[must_use]
     pub fn is_different(&self) -> bool {
         self.before != self.after
+    }
+
+    /// What the artifacts are about and do not share, in which case their metrics cannot be compared.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<&'static str> {
+        let has = |ports: &[&str]| {
+            self.causes.iter().any(|cause| matches!(&cause.difference, Reason::Input { port, .. } if ports.contains(&port.as_str())))
+        };
+        let subjects = [
+            ("another program", has(&["task-graph", "program", "task-dag"])),
+            ("another machine", has(&["system"])),
+        ];
+        subjects.into_iter().filter(|(_, differ)| *differ).map(|(name, _)| name).collect()
     }
 }
 
@@ -113,7 +126,13 @@ fn causes(before: &Side, after: &Side, levels: usize, seen: &mut HashSet<(String
         }
         Cause { difference, because }
     };
-    differences(old, new).into_iter().map(cause).collect()
+    let mut all = differences(old, new);
+    if old.kind != new.kind {
+        // Stages of other kinds may have the same inputs, or those of another program and machine.
+        let is_of_both = |reason: &Reason| matches!(reason, Reason::Input { old, new, .. } if !old.is_empty() && !new.is_empty());
+        all.extend(different_inputs(old, new).into_iter().filter(is_of_both));
+    }
+    all.into_iter().map(cause).collect()
 }
 
 impl Cause {

@@ -218,6 +218,10 @@ fn print(found: &Comparison, output: Output) {
         true => format!("{kind} {before} → {after}"),
         false => format!("the same {kind}: {before}"),
     });
+    let subjects = found.subjects();
+    if found.is_different() && !subjects.is_empty() {
+        output.line(format!("  {}: the metrics are not of the same problem", subjects.join(" and ")));
+    }
     found.causes.iter().flat_map(Cause::words).for_each(|line| output.line(format!("  {line}")));
     if found.is_different() && found.causes.is_empty() {
         output.line(match found.origin_known {

@@ -6,7 +6,9 @@ use std::fmt::{self, Display, Formatter};
 use std::fs::File;
 use std::io::{IsTerminal, Write, stdout};
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
+use clap::error::ContextKind;
 use hopmap_command::{Answer, Exit, Failure};
 use hopmap_durable::DurableError;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Report, Severity, SourceCode};
@@ -18,6 +20,28 @@ use crate::source::Problems;
 
 /// What a command gives, and why it does not.
 pub(crate) type Result<T = Exit, E = Failure> = std::result::Result<T, E>;
+
+/// Standard output as hopmap found it, where programs that it starts have another one.
+static RESULTS: OnceLock<File> = OnceLock::new();
+
+/// Keeps standard output to results: what the programs print there that hopmap starts goes to standard error.
+pub(super) fn keep_to_results() {
+    let Ok(out) = stdout().as_fd().try_clone_to_owned() else { return };
+    if nix::unistd::dup2_stdout(std::io::stderr()).is_ok() {
+        // Nobody else sets it.
+        let _ = RESULTS.set(out.into());
+    }
+}
+
+/// Whether a terminal understands more than lines of text.
+fn is_terminal() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb")
+}
+
+/// Whether messages have colours.
+fn has_styles() -> bool {
+    is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
 
 /// How to print.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +64,7 @@ impl Output {
 
     /// Whether to draw progress bars.
     pub(crate) fn is_interactive(self) -> bool {
-        self.is_talkative() && std::io::stderr().is_terminal()
+        self.is_talkative() && is_terminal()
     }
 
     /// Whether to say on standard error what happens.
@@ -94,7 +118,10 @@ impl Output {
     /// Prints bytes that were asked for, even when quiet.
     pub fn raw(self, bytes: &[u8]) {
         // A reader that has seen enough closes the pipe: that is not an error.
-        let _ = stdout().lock().write_all(bytes);
+        let _ = match RESULTS.get() {
+            Some(mut results) => results.write_all(bytes),
+            None => stdout().lock().write_all(bytes),
+        };
     }
 
     /// Says something on standard error, unless quiet.
@@ -162,8 +189,12 @@ impl Diagnostic for WithoutCode<'_> {
 
 /// An error as users see it: code, message, place with snippet, hint.
 pub(crate) fn render(error: &dyn Diagnostic) -> String {
-    let is_terminal = std::io::stderr().is_terminal();
-    let mut theme = if is_terminal { GraphicalTheme::unicode() } else { GraphicalTheme::none() };
+    let is_terminal = is_terminal();
+    let mut theme = match (is_terminal, has_styles()) {
+        (true, true) => GraphicalTheme::unicode(),
+        (true, false) => GraphicalTheme::unicode_nocolor(),
+        (false, _) => GraphicalTheme::none(),
+    };
     theme.characters.error = match error.code() {
         Some(code) => format!("error[{code}]:"),
         None => "error:".to_owned(),
@@ -180,17 +211,21 @@ pub(crate) fn render(error: &dyn Diagnostic) -> String {
 }
 
 /// Prints what is wrong with the arguments, with a stable code like other errors. Clap has no other way to change its first word.
-pub(super) fn wrong_arguments(error: &clap::Error) {
+pub(super) fn wrong_arguments(mut error: clap::Error) {
+    // It would also list those that help hides.
+    error.remove(ContextKind::ValidSubcommand);
     let text = error.render();
-    let has_styles = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let text = if has_styles { text.ansi().to_string() } else { text.to_string() };
+    let text = if has_styles() { text.ansi().to_string() } else { text.to_string() };
     let _ = write!(std::io::stderr().lock(), "{}", text.replacen("error:", "error[command::arguments]:", 1));
 }
 
 /// Standard output without the buffer that looks for the ends of lines.
 pub(super) fn unbuffered() -> Box<dyn Write + Send> {
     // A second handle, so that dropping it does not close the first.
-    let out = stdout().as_fd().try_clone_to_owned();
+    let out = match RESULTS.get() {
+        Some(results) => results.as_fd().try_clone_to_owned(),
+        None => stdout().as_fd().try_clone_to_owned(),
+    };
     out.map_or_else(|_| Box::new(stdout()) as Box<dyn Write + Send>, |out| Box::new(File::from(out)))
 }
 

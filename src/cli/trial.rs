@@ -5,20 +5,23 @@ use std::time::Duration;
 
 use clap::Args;
 use hopmap_artifact::Folder;
-use hopmap_command::{Exit, Failure, refuse};
+use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_launchers::Launch;
-use hopmap_model::{Mapping, Trials};
+use hopmap_model::{Artifact, LaunchFile, Mapping, Trials};
 use hopmap_trials::{comparisons, fails, rival, summary};
 use serde_json::json;
 
 use super::hosts::{Allocation, AllocationArguments};
 use super::job::End;
+use super::locate::{self, locate_newest};
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
 use super::run::{Request, gain, some_time};
 use super::written::{self, PipelineFile};
+use crate::engine::{self, Store};
 use crate::pipeline::is_name;
 use crate::pipeline_text::{PipelineText, StageText, Value, path_text};
+use crate::provenance::{FileOrigin, Memory, origin_of, trace};
 
 /// The pipeline file in the folder of the results, its stage that measures, and its other stages.
 const FILE: &str = "trial.toml";
@@ -36,14 +39,15 @@ const KNOWN: [&str; 3] = ["linear", "round-robin", "random"];
 #[command(
     mut_arg("ranks", |ranks| ranks.help("Number of ranks of placements by name [default: that of the first mapping, or one for every slot]")),
     after_help = "\
-A PLACEMENT is the folder of a mapping, NAME=FOLDER, or one of linear, round-robin and random on the hosts of --hosts, on those \
-of the first mapping, or on those of the job. The first placement is the baseline. Of several others, the best one is chosen, and measured again against \
+A PLACEMENT is a mapping, named by its stage (`placement`, `place:placement`, `placement[min F]`), by its folder, or by a launch file that \
+hopmap made from it, such as out/rankfile; or one of linear, round-robin and random on the hosts of --hosts, on those \
+of the first mapping, or on those of the job. NAME=PLACEMENT gives it another name. The first placement is the baseline. Of several others, the best one is chosen, and measured again against \
 the baseline. DIR gets the pipeline file trial.toml: to change more, copy it, and use `hopmap run`.
 
 Examples:
   hopmap trial --hosts 'node[1-4]' --slots 4 linear round-robin -- ./app input.txt
-  hopmap trial --deadline 10m --precision 2% linear placed=out/mapping -- ./app input.txt
-  hopmap trial --launch slurm --time-after 'Loop time of' linear a=out/a b=out/b -- lmp -in in.melt"
+  hopmap trial --deadline 10m --precision 2% linear place:placement -- ./app input.txt
+  hopmap trial --launch slurm --time-after 'Loop time of' linear a=out/rankfile b=other/mapping -- lmp -in in.melt"
 )]
 pub(crate) struct Arguments {
     /// Placements: at least two.
@@ -128,7 +132,7 @@ impl MeasurementArguments {
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     // The deadline ends the trial as planned, by `time_s`.
     let end = End::new(None);
-    let placements = placements(&arguments.placements)?;
+    let placements = placements(arguments, output)?;
     let text = pipeline(arguments, &placements, output)?;
     let out = working_directory()?.join(&arguments.out);
     let _lock = written::lock(&out)?;
@@ -168,21 +172,23 @@ enum Source {
     Folder(PathBuf, Mapping),
 }
 
-fn placements(texts: &[String]) -> Result<Vec<Placement>> {
+fn placements(arguments: &Arguments, output: Output) -> Result<Vec<Placement>> {
+    let texts = &arguments.placements;
     if texts.len() < 2 {
         return refuse("a trial compares placements, and there is one", "add another one, such as linear");
     }
-    let placements = texts.iter().map(|text| placement(text)).collect::<Result<Vec<_>>>()?;
+    let placements = texts.iter().map(|text| placement(text, &arguments.store, output));
+    let placements = placements.collect::<Result<Vec<_>>>()?;
     for (index, placement) in placements.iter().enumerate() {
         if placements[..index].iter().any(|other| other.name == placement.name) {
             let message = format!("two placements are named `{}`", placement.name);
-            return refuse(message, "give them names: NAME=FOLDER");
+            return refuse(message, "give them names: NAME=PLACEMENT");
         }
     }
     Ok(placements)
 }
 
-fn placement(text: &str) -> Result<Placement> {
+fn placement(text: &str, store: &StoreArguments, output: Output) -> Result<Placement> {
     let (name, source) = match text.split_once('=').filter(|(name, _)| is_name(name)) {
         Some((name, source)) => (Some(name), source),
         None => (None, text),
@@ -191,16 +197,63 @@ fn placement(text: &str) -> Result<Placement> {
         let name = checked_name(name.unwrap_or(source))?;
         return Ok(Placement { name, source: Source::Known(source.to_owned()) });
     }
-    let folder = working_directory()?.join(source);
-    if !folder.is_dir() {
-        let known = KNOWN.join(", ");
-        let message = format!("the placement `{source}` is no folder");
-        return refuse(message, format!("give the folder of a mapping, NAME=FOLDER, or one of: {known}"));
-    }
+    let folder = folder_of(source, store, output)?;
     let mapping = Folder::read::<Mapping>(&folder).map_err(Failure::usage)?;
-    let own = || folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let name = checked_name(&name.map_or_else(own, str::to_owned))?;
+    let name = checked_name(name.unwrap_or(&own_name(source)))?;
     Ok(Placement { name, source: Source::Folder(folder, mapping) })
+}
+
+/// The folder of the mapping that a word means: the folder itself, that of a stage or cell, or the one from which a launch file was made.
+fn folder_of(source: &str, arguments: &StoreArguments, output: Output) -> Result<PathBuf> {
+    let path = working_directory()?.join(source);
+    let root = arguments.readable_root()?;
+    if !root.is_dir() && path.is_dir() {
+        return Ok(path);
+    }
+    let store = Store::load(&root)?;
+    let digest = if path.is_file() {
+        match origin_of(&path, Some(&store)).map_err(Failure::usage)? {
+            Some(FileOrigin::Bytes { digest }) => digest,
+            Some(FileOrigin::Comment { .. }) => {
+                let message = format!("{} was edited since hopmap wrote it", shown(&path));
+                return refuse(message, "name the stage of its mapping, such as place:placement");
+            }
+            None => return no_placement(source),
+        }
+    } else {
+        if !path.is_dir() && locate::cells(source, &store)?.is_none() {
+            return no_placement(source);
+        }
+        let folder = locate_newest(source, arguments, output)?;
+        match Folder::open(&folder) {
+            Ok(found) if found.description().kind == LaunchFile::KIND => found.digest().to_owned(),
+            // Reading it says what is wrong with another one.
+            _ => return Ok(folder),
+        }
+    };
+    let runs = engine::read_runs(&store)?;
+    let origins = trace(&digest, None, &Memory::of(&store, &runs)).artifacts;
+    let mapping = origins.into_iter().find(|origin| origin.kind.as_deref() == Some(Mapping::KIND));
+    match mapping.and_then(|origin| origin.path) {
+        Some(folder) => Ok(folder),
+        None => {
+            let message = format!("the mapping from which `{source}` was made is not in {}", shown(&root));
+            refuse(message, "run its pipeline again, or name another store with --store")
+        }
+    }
+}
+
+fn no_placement<T>(source: &str) -> Result<T> {
+    let message =
+        format!("the placement `{source}` is no folder of a mapping, no stage and no launch file of hopmap");
+    refuse(message, format!("such as place:placement, out/rankfile, or one of: {}", KNOWN.join(", ")))
+}
+
+/// The last part of a path without its extension, or the stage.
+fn own_name(source: &str) -> String {
+    let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or(source);
+    let name = name.rsplit(':').next().unwrap_or(name);
+    name.split(['.', '[']).next().unwrap_or(name).to_owned()
 }
 
 /// The name of a placement is that of a stage, beside those of the trial.

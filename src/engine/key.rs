@@ -225,7 +225,8 @@ fn parameters(old: &Json, new: &Json) -> Vec<Reason> {
     names.into_iter().filter_map(changed).collect()
 }
 
-fn inputs(old: &Manifest, new: &Manifest) -> Vec<Reason> {
+/// Inputs that are not the same.
+pub(crate) fn inputs(old: &Manifest, new: &Manifest) -> Vec<Reason> {
     let digests = |manifest: &Manifest, port: &str| {
         let found = manifest.inputs.iter().find(|(name, _)| name == port);
         found.map(|(_, inputs)| inputs.iter().map(|input| input.digest.clone()).collect()).unwrap_or_default()

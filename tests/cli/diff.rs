@@ -111,6 +111,7 @@ fn a_stage_of_two_runs() {
     ");
     insta::assert_snapshot!(stage("placement", &["--deep"]), @"
     mapping DIGEST → DIGEST
+      another program and another machine: the metrics are not of the same problem
       input system: DIGEST → DIGEST
         because costs: [1.0,10.0] → [1.0,20.0]
       input task-graph: DIGEST → DIGEST
@@ -137,6 +138,7 @@ fn a_stage_of_two_runs() {
     ");
     insta::assert_snapshot!(stage("quality", &["--threshold", "50%"]), @"
     metrics DIGEST → DIGEST
+      another program and another machine: the metrics are not of the same problem
       input mapping: DIGEST → DIGEST
         because input system: DIGEST → DIGEST
         because input task-graph: DIGEST → DIGEST
@@ -397,4 +399,30 @@ fn cells_are_named_by_keys_in_any_order() {
     [exit code 2]
     "
     );
+}
+
+/// The metrics of mappings of two machines were compared without a word, because their stages are of two kinds.
+#[test]
+fn mappings_of_other_inputs_are_said_to_be_of_another_problem() {
+    let sandbox = Sandbox::with_ring();
+    let file = |mapper: &str, costs: &str| {
+        format!(
+            "[stages.program]\nuses = \"trace/import\"\nwith = {{ path = \"ring.csv\", format = \"csv\" }}\n\
+             [stages.machine]\nuses = \"topology/synthetic\"\nwith = {{ shape = \"tree:2x4\", costs = {costs} }}\n\
+             [stages.{mapper}]\nuses = \"map/{mapper}\"\nneeds = {{ task-graph = \"program\", system = \"machine\" }}\n"
+        )
+    };
+    for (mapper, costs) in [("linear", "[1, 10]"), ("random", "[1, 20]"), ("round-robin", "[1, 10]")] {
+        sandbox.write(&format!("{mapper}.toml"), file(mapper, costs));
+        sandbox.stdout(&["run", &format!("{mapper}.toml"), "--no-report"]);
+    }
+    let other = sandbox.stdout(&["diff", "linear", "random"]);
+    assert!(
+        other.contains(
+            "\n  another machine: the metrics are not of the same problem\n  uses: map/linear → map/random\n"
+        ),
+        "{other}"
+    );
+    let same = sandbox.stdout(&["diff", "linear", "round-robin"]);
+    assert!(!same.contains("another"), "{same}");
 }

@@ -588,7 +588,7 @@ fn what_is_no_placement_is_one_message() {
     sandbox.write("trial/trial.toml", "name = \"mine\"\n");
     for (words, expected) in [
         ("linear", "there is one"),
-        ("linear none", "the placement `none` is no folder"),
+        ("linear none", "the placement `none` is no folder of a mapping, no stage"),
         ("linear linear", "two placements are named `linear`"),
         ("linear trial", "artifact.json"),
         ("linear random", "no hosts are given"),
@@ -693,4 +693,27 @@ fn open_mpi_runs_a_trial() {
 #[test]
 fn mpich_runs_a_trial() {
     with_mpi("mpich", "mpiexec.mpich");
+}
+
+/// `place` and `trial` did not meet: only the folder of an artifact was a placement.
+#[test]
+fn a_placement_is_named_by_its_stage_or_by_its_launch_file() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "--no-report"]);
+    let tried = |words: &[&str]| sandbox.seen(&[&["trial"], words, &["--", "true"]].concat());
+    // Equal mappings need no run.
+    let seen = tried(&["ring:placement", "again=out/rankfile", "rankfile"]);
+    assert!(seen.contains("nothing to compare"), "{seen}");
+    let file = sandbox.read("trial/trial.toml");
+    let paths: Vec<&str> = file.lines().filter(|line| line.contains(".hopmap/artifacts/")).collect();
+    assert!(paths.len() == 3 && paths.iter().all(|path| *path == paths[0]), "{file}");
+    for name in ["[stages.placement]", "[stages.again]", "[stages.rankfile]"] {
+        assert!(file.contains(name), "{file}");
+    }
+    let ranks = sandbox.read("out/rankfile");
+    sandbox.write("out/rankfile", ranks + "# edited\n");
+    let edited = tried(&["linear", "out/rankfile"]);
+    assert!(edited.contains("out/rankfile was edited since hopmap wrote it"), "{edited}");
+    let matrix = tried(&["linear", "ring.csv"]);
+    assert!(matrix.contains("the placement `ring.csv` is no folder of a mapping, no stage"), "{matrix}");
 }

@@ -8,6 +8,8 @@ use std::process::ExitStatus;
 
 use clap::{Args, ValueEnum};
 use hopmap_command::{Answer, Command, Exit, Failure, shown};
+use hopmap_formats::host_list;
+use hopmap_launchers::shell_word;
 use hopmap_model::{Context, TaskGraph};
 use hopmap_mpi_environment::{
     Abi, Cache, Compiled, Compiler, CompilerError, Identity, Implementation, LauncherKind, Mpi, Rank,
@@ -41,7 +43,7 @@ enum Method {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Put it before the launcher, or in job scripts between the launcher and the program. The program runs as usual, and its \
-exit status is that of hopmap. Afterwards DIR is a trace: hopmap run place -p trace=DIR
+exit status is that of hopmap. Afterwards DIR is a trace: hopmap run place --trace DIR
 
 The recorder is built once with the MPI's mpicc, and kept in $XDG_CACHE_HOME/hopmap or ~/.cache/hopmap. Where this folder \
 is not on all hosts, name one that is with --cache.
@@ -288,7 +290,8 @@ impl RecordCommand {
             "totals": summarise(&graph, 0).totals,
         }));
         lines(&graph, Some(&recording)).into_iter().for_each(|line| answer.line(line));
-        answer.line(format!("recorded in {}", shown(&self.out)));
+        answer.line(format!("recorded in {}; next:", shown(&self.out)));
+        answer.line(format!("  {}", next_command(&self.out, &graph)));
         Ok(answer.ending(exit))
     }
 
@@ -329,8 +332,55 @@ impl RecordCommand {
     }
 }
 
+/// The command that maps a recorded program: to the hosts on which it was recorded, if they were several.
+fn next_command(recording: &Path, graph: &TaskGraph) -> String {
+    let mut command = format!("hopmap run place --trace {}", shell_word(&shown(recording)));
+    let mut hosts: Vec<(&str, usize)> = Vec::new();
+    for process in &graph.processes {
+        let Some(name) = process.host.as_deref() else { return command };
+        match hosts.iter_mut().find(|(host, _)| *host == name) {
+            Some((_, slots)) => *slots += 1,
+            None => hosts.push((name, 1)),
+        }
+    }
+    if hosts.len() > 1 {
+        let names = host_list::compress(hosts.iter().map(|(host, _)| host));
+        let slots: Vec<String> = match hosts.iter().all(|(_, slots)| *slots == hosts[0].1) {
+            true => vec![hosts[0].1.to_string()],
+            false => hosts.iter().map(|(_, slots)| slots.to_string()).collect(),
+        };
+        command.push_str(&format!(" --hosts {} --slots {}", shell_word(&names), slots.join(",")));
+    }
+    command
+}
+
 /// The task graph for the summary. Too many messages to expand are still worth one.
 fn task_graph(recording: &Recording) -> Result<TaskGraph, RecordError> {
     let expanded = recording.task_graph(Choice::Expand(hopmap_collectives::Algorithms::default()));
     Ok(expanded.or_else(|_| recording.task_graph(Choice::Keep))?.graph)
+}
+
+#[cfg(test)]
+mod tests {
+    use hopmap_model::Process;
+
+    use super::*;
+
+    #[test]
+    fn the_next_command_names_the_recorded_hosts() {
+        let next = |hosts: &[Option<&str>]| {
+            let process =
+                |host: &Option<&str>| Process { host: host.map(str::to_owned), ..Process::default() };
+            let graph = TaskGraph { processes: hosts.iter().map(process).collect(), ..TaskGraph::default() };
+            next_command(Path::new("my trace"), &graph)
+        };
+        let begin = "hopmap run place --trace 'my trace'";
+        assert_eq!(next(&[Some("n1"), Some("n1")]), begin);
+        assert_eq!(next(&[Some("n1"), None]), begin);
+        assert_eq!(
+            next(&[Some("n1"), Some("n2"), Some("n2"), Some("n1")]),
+            format!("{begin} --hosts 'n[1-2]' --slots 2")
+        );
+        assert_eq!(next(&[Some("b"), Some("a"), Some("a")]), format!("{begin} --hosts 'b,a' --slots 1,2"));
+    }
 }
