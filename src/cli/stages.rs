@@ -17,15 +17,16 @@ use crate::registry::{self, STAGES, StageEntry};
 
 /// Arguments of `stages`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  hopmap stages\n  hopmap stages map/annealing")]
+#[command(after_help = "Examples:\n  hopmap stages\n  hopmap stages map\n  hopmap stages map/annealing")]
 pub(crate) struct Arguments {
-    /// Stage kind to describe [default: list all].
+    /// Stage kind to describe, or a family to list, such as map [default: list all].
     kind: Option<String>,
 }
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     match &arguments.kind {
-        None => list(output),
+        None => list("", output),
+        Some(kind) if STAGES.iter().any(|entry| is_of_family(entry, kind)) => list(kind, output),
         Some(kind) => describe(find(kind)?, output),
     }
     Ok(Exit::Done)
@@ -43,10 +44,17 @@ pub(crate) fn find(kind: &str) -> Result<&'static StageEntry> {
     })
 }
 
-fn list(output: Output) {
-    output.json(&STAGES.iter().map(as_json).collect::<Vec<_>>());
-    let width = STAGES.iter().map(|entry| entry.kind.len()).max().unwrap_or(0);
-    for entry in STAGES.iter() {
+/// Whether a kind is `FAMILY/name`; all are of the family without a name.
+fn is_of_family(entry: &StageEntry, family: &str) -> bool {
+    let rest = entry.kind.strip_prefix(family.trim_end_matches('/'));
+    family.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn list(family: &str, output: Output) {
+    let entries = || STAGES.iter().filter(|entry| is_of_family(entry, family));
+    output.json(&entries().map(as_json).collect::<Vec<_>>());
+    let width = entries().map(|entry| entry.kind.len()).max().unwrap_or(0);
+    for entry in entries() {
         let missing: Vec<&str> = missing(entry).map(|library| library.name).collect();
         let mark =
             if missing.is_empty() { String::new() } else { format!(" (without {})", missing.join(", ")) };

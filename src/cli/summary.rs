@@ -220,6 +220,9 @@ fn headline(pipeline: &Pipeline, report: &RunReport) -> String {
 /// How the mappings of trials compare with the first one, or their medians if there is nothing to compare, in one line.
 fn measured(store: &Store, record: &OutputRecord) -> Option<String> {
     let trials: Trials = Folder::read(&store.artifact(&record.digest)).ok()?;
+    if trials.runs.is_empty() && trials.mappings.len() < 2 {
+        return Some("nothing was run: all placements are the same".to_owned());
+    }
     let (comparisons, medians) = (comparisons(&trials, false), summary(&trials));
     let (first, more) = first_of(if comparisons.is_empty() { medians } else { comparisons }.into_iter(), 2);
     let more = if more == 0 { String::new() } else { format!("; … and {more} more") };

@@ -50,7 +50,9 @@ pub(crate) fn placeholders(pipeline: &Pipeline, store: &Store, report: &RunRepor
                 true => "-p hosts=NAMES".to_owned(),
                 false => format!("`hosts` of stage `{}`", cell.stage),
             };
-            return Some(format!("placeholders (host0, host1, …): name yours with {remedy}"));
+            let is_assumed = cell.ready_parameters().is_some_and(|it| it.canonical()["shape"] == "auto");
+            let assumed = if is_assumed { " of an assumed machine" } else { "" };
+            return Some(format!("placeholders (host0, host1, …){assumed}: name yours with {remedy}"));
         }
         open.extend(cell.dependencies());
     }

@@ -22,12 +22,14 @@ fn raw_dumps_and_netlocs_file_are_one_machine() {
     ------- stderr -------
     format: netloc
     bandwidths computed incorrectly by netloc, recomputed from width and speed: 120 of 120 links
+    every host has one slot: `slots` gives it more
     ");
     insta::assert_snapshot!(exec("topology/import", &raw, "raw"), @r"
     system-graph DIGEST raw
     ------- stderr -------
     format: netloc-raw
     ports without a cable, ignored: 32
+    every host has one slot: `slots` gives it more
     ");
     assert_eq!(digest(&sandbox, "raw"), digest(&sandbox, "file"));
     let links = sandbox.stdout(&["show", "raw", "--table", "links", "--format", "csv"]);

@@ -273,6 +273,7 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
     }
 
     fn run(params: Self::Params, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
+        let has_slots = params.slots().is_some() || params.every_host.is_some();
         let imported = match params.path.clone() {
             None => this_machine(&params)?,
             Some(path) => {
@@ -284,6 +285,9 @@ impl<const OF_HWLOC: bool> Stage for ImportStage<OF_HWLOC> {
             }
         };
         imported.notes.iter().for_each(|note| cx.log(note));
+        if !has_slots && imported.system.hosts().all(|(_, _, slots)| slots == 1) {
+            cx.log("every host has one slot: `slots` gives it more");
+        }
         Ok(Outcome::Done(Outputs::new().with("system-graph", imported.system)))
     }
 }

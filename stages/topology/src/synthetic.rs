@@ -28,7 +28,9 @@ impl Stage for Synthetic {
     fn run(params: Self::Params, _inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let named = named::resolved(&params)?;
         if named.params.shape != params.shape {
-            cx.log(format_args!("shape: {}", named.params.shape));
+            let is_assumed = params.hosts.is_empty() && params.hosts_file.is_none() && params.shape == "auto";
+            let assumed = if is_assumed { ", assumed: no hosts and no shape are given" } else { "" };
+            cx.log(format_args!("shape: {}{assumed}", named.params.shape));
         }
         for warning in &named.warnings {
             cx.log(format_args!("warning: {warning}"));

@@ -151,7 +151,7 @@ annealing! { params! {
         pub exchange_interval: Option<u64>,
         /// Whether the temperature continues or restarts after an exchange. The papers do not specify it.
         pub temperature_after_exchange: AfterExchange,
-        /// Whether exchanges cross mappings while the temperature is high, as in the method RGO (ПОГ);
+        /// Whether exchanges cross mappings while the temperature is high, as in the method RGO;
         /// annealing then continues without exchanges. The mapping of an island is crossed with that of its
         /// predecessor in the ring, the child is mutated, and annealing accepts or rejects it.
         pub crossover_on_exchange: bool,
