@@ -2,6 +2,7 @@
 //! hopmap that prints.
 
 mod cells;
+mod complete;
 mod consent;
 mod diff;
 mod docs;
@@ -149,6 +150,9 @@ enum Command {
     /// Write the generated pages of the reference to a folder.
     #[command(hide = true)]
     Docs(docs::Arguments),
+    /// Print what the last word of a command line may become.
+    #[command(hide = true)]
+    Complete(complete::Arguments),
     /// Run the task in a folder that hopmap wrote.
     #[command(hide = true)]
     Worker(exec::WorkerArguments),
@@ -200,6 +204,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Completions(arguments) => Ok(stages::completions(&arguments, Cli::command(), output)),
         Command::Man(arguments) => stages::man(&arguments, Cli::command()),
         Command::Docs(arguments) => docs::main(&arguments, Cli::command()),
+        Command::Complete(arguments) => Ok(complete::main(&arguments, Cli::command(), output)),
         Command::Worker(arguments) => exec::worker(&arguments),
     };
     ended.unwrap_or_else(|failure| output::report(&failure, output)).into()

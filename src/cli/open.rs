@@ -153,17 +153,7 @@ impl StoreArguments {
 
 /// The only pipeline file of a folder.
 pub(super) fn only_pipeline(folder: &Path) -> Result<String> {
-    const MOST_LISTED: usize = 10;
-    let pattern = glob::Pattern::escape(&folder.to_string_lossy());
-    let files =
-        glob::glob(&Path::new(&pattern).join("*.toml").to_string_lossy()).into_iter().flatten().flatten();
-    let is_pipeline = |path: &PathBuf| {
-        let text = read_text(path).ok().and_then(|text| text.parse::<toml::Table>().ok());
-        text.is_some_and(|text| text.get("stages").is_some_and(toml::Value::is_table))
-    };
-    let files = files.filter(is_pipeline).filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
-    let files: Vec<String> = files.take(MOST_LISTED).collect();
-    match files.as_slice() {
+    match pipelines_in(folder).as_slice() {
         [only] => Ok(only.clone()),
         [] => refuse(
             "no pipeline is named, and this folder has no pipeline file",
@@ -174,6 +164,20 @@ pub(super) fn only_pipeline(folder: &Path) -> Result<String> {
             format!("name one: {}", several.join(", ")),
         ),
     }
+}
+
+/// The first pipeline files of a folder, by name.
+pub(super) fn pipelines_in(folder: &Path) -> Vec<String> {
+    const MOST_LISTED: usize = 10;
+    let pattern = glob::Pattern::escape(&folder.to_string_lossy());
+    let files =
+        glob::glob(&Path::new(&pattern).join("*.toml").to_string_lossy()).into_iter().flatten().flatten();
+    let is_pipeline = |path: &PathBuf| {
+        let text = read_text(path).ok().and_then(|text| text.parse::<toml::Table>().ok());
+        text.is_some_and(|text| text.get("stages").is_some_and(toml::Value::is_table))
+    };
+    let files = files.filter(is_pipeline).filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+    files.take(MOST_LISTED).collect()
 }
 
 /// The text of a pipeline that is named, if it can be read.
@@ -187,7 +191,7 @@ pub(super) fn pipeline_text(name: &str) -> Option<String> {
     }
 }
 
-fn bundled() -> Vec<&'static str> {
+pub(super) fn bundled() -> Vec<&'static str> {
     EMBEDDED.iter().map(|embedded| embedded.name).collect()
 }
 

@@ -12,6 +12,7 @@ use hopmap_model::{Arity, Direction, Library, Port};
 use hopmap_text::closest;
 use serde_json::{Map, Value as Json, json};
 
+use super::complete;
 use super::output::{Output, Result};
 use crate::registry::{self, STAGES, StageEntry};
 
@@ -278,7 +279,7 @@ pub(crate) fn completions(
 ) -> Exit {
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut definition, "hopmap", &mut text);
-    output.raw(&text);
+    output.raw(complete::script(arguments.shell, &String::from_utf8_lossy(&text)).as_bytes());
     Exit::Done
 }
 

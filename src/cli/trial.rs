@@ -32,7 +32,7 @@ const RANKS: &str = "trial-ranks";
 /// Blocks that choose the best of several placements.
 const CHOOSE: u32 = 6;
 /// Placements by name.
-const KNOWN: [&str; 3] = ["linear", "round-robin", "random"];
+pub(super) const KNOWN: [&str; 3] = ["linear", "round-robin", "random"];
 
 /// Arguments of `trial`.
 #[derive(Debug, Clone, Args)]

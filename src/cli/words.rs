@@ -44,8 +44,8 @@ struct Unknown {
 
 /// The words of a command by what clap will make of them.
 #[derive(Debug, Default)]
-struct Sorted {
-    positionals: Vec<usize>,
+pub(super) struct Sorted {
+    pub(super) positionals: Vec<usize>,
     unknown: Vec<Unknown>,
     is_help: bool,
 }
@@ -54,6 +54,9 @@ impl CommandLine {
     /// Completes a command line. What cannot be understood stays, and clap says what is wrong.
     pub(super) fn new(words: Vec<OsString>, definition: &Command) -> Self {
         let mut completed = Self { words, ..Self::default() };
+        if completed.words.get(1).is_some_and(|word| word == "version") {
+            completed.words[1] = "--version".into();
+        }
         let Some((command, begin)) = command(&completed.words, definition) else { return completed };
         let names_pipeline = |arg: &&Arg| PIPELINES.contains(&arg.get_id().as_str());
         let is_exec =
@@ -67,14 +70,9 @@ impl CommandLine {
     fn complete(&mut self, command: &Command, begin: usize) {
         let mut sorted = sort(&self.words, begin, command);
         self.prefer_files(command, &sorted);
-        let arguments: Vec<&Arg> = command.get_positionals().collect();
-        let place = arguments
-            .iter()
-            .position(|arg| ["pipeline", "run", "what", "kind"].contains(&arg.get_id().as_str()));
-        let Some(place) = place else { return };
+        let Some((place, argument)) = named_with(command) else { return };
         let is_left_out = sorted.positionals.len() == place && !sorted.is_help;
-        let default = arguments[place].get_default_values().first();
-        if is_left_out && default.is_some_and(|default| default.is_empty()) {
+        if is_left_out && argument.get_default_values().first().is_some_and(|default| default.is_empty()) {
             // Where there is none, or several, the command says so.
             if let Ok(only) = only_pipeline(Path::new("")) {
                 self.notes.push(format!("the pipeline of this folder: {only}"));
@@ -83,15 +81,12 @@ impl CommandLine {
                 sorted = sort(&self.words, begin, command);
             }
         }
-        let named = sorted.positionals.get(place).map(|&at| self.words[at].clone());
-        let Some(named) = named.or_else(|| default.map(OsString::from)) else { return };
-        let Some(named) = named.to_str().filter(|_| takes_parameters(command)) else { return };
-        let known = match arguments[place].get_id() == "kind" {
-            true => of_stage(named),
-            false => of_pipeline(named),
+        let Some(name) = named(&self.words, &sorted, command).filter(|_| takes_parameters(command)) else {
+            return;
         };
+        let known = parameters_of(&self.words, &sorted, command);
         if sorted.is_help {
-            self.help = known.map(|known| help(named, &known, command));
+            self.help = known.map(|known| help(&name, &known, command));
             return;
         }
         self.set_parameters(&sorted.unknown, known.as_deref(), command);
@@ -129,6 +124,30 @@ impl CommandLine {
     }
 }
 
+/// The argument that names a pipeline or a kind of stage, and its place among those that are no options.
+fn named_with(command: &Command) -> Option<(usize, &Arg)> {
+    let names = |arg: &Arg| ["pipeline", "run", "what", "kind"].contains(&arg.get_id().as_str());
+    command.get_positionals().enumerate().find(|(_, arg)| names(arg))
+}
+
+/// The pipeline or the kind of stage that the words name, or that is meant without a name.
+fn named(words: &[OsString], sorted: &Sorted, command: &Command) -> Option<String> {
+    let (place, argument) = named_with(command)?;
+    let given = sorted.positionals.get(place).map(|&at| words[at].as_os_str());
+    given.or_else(|| Some(argument.get_default_values().first()?.as_os_str()))?.to_str().map(str::to_owned)
+}
+
+/// The parameters of the pipeline or the kind of stage that the words name; none if they are not known.
+pub(super) fn parameters_of(
+    words: &[OsString],
+    sorted: &Sorted,
+    command: &Command,
+) -> Option<Vec<Parameter>> {
+    let (_, argument) = named_with(command)?;
+    let name = named(words, sorted, command)?;
+    if argument.get_id() == "kind" { of_stage(&name) } else { of_pipeline(&name) }
+}
+
 fn is_bundled(name: &str) -> bool {
     EMBEDDED.iter().any(|embedded| embedded.name == name)
 }
@@ -159,7 +178,7 @@ fn longs(command: &Command) -> Vec<&str> {
 }
 
 /// The command that the words name, and the place of its first argument.
-fn command<'a>(words: &[OsString], definition: &'a Command) -> Option<(&'a Command, usize)> {
+pub(super) fn command<'a>(words: &[OsString], definition: &'a Command) -> Option<(&'a Command, usize)> {
     let mut found = (definition, 1);
     while let Some(word) = words.get(found.1) {
         match found.0.find_subcommand(word) {
@@ -172,8 +191,12 @@ fn command<'a>(words: &[OsString], definition: &'a Command) -> Option<(&'a Comma
     (!found.0.has_subcommands()).then_some(found)
 }
 
-fn sort(words: &[OsString], begin: usize, command: &Command) -> Sorted {
-    let takes_next = |arg: &Arg| arg.get_action().takes_values() && !arg.is_require_equals_set();
+/// Whether the value of an option is the next word.
+pub(super) fn takes_next(arg: &Arg) -> bool {
+    arg.get_action().takes_values() && !arg.is_require_equals_set()
+}
+
+pub(super) fn sort(words: &[OsString], begin: usize, command: &Command) -> Sorted {
     let mut sorted = Sorted::default();
     let mut at = begin;
     while let Some(word) = words.get(at).filter(|word| *word != "--") {
@@ -309,6 +332,7 @@ mod tests {
             ("hopmap run place --trace", "hopmap run place -p trace"),
             ("hopmap run place -- --trace t", "hopmap run place -- --trace t"),
             ("hopmap trial a b --trace t", "hopmap trial a b --trace t"),
+            ("hopmap version", "hopmap --version"),
         ] {
             assert_eq!(completed(line), expected);
         }

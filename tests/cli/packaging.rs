@@ -67,6 +67,9 @@ fn shells_complete_commands_and_options() {
     let script = r#". "$0"; COMP_WORDS=(hopmap run --dead); COMP_CWORD=2; _hopmap hopmap --dead run; echo "${COMPREPLY[*]}""#;
     let file = sandbox.path().join("hopmap.bash");
     assert_eq!(run("bash", &["-c", script, file.to_str().unwrap()], &[]), "--deadline\n");
+    let script = r#"PATH="$1:$PATH"; . "$0"; COMP_WORDS=(hopmap run place -p tr); COMP_CWORD=4; _hopmap hopmap tr -p; echo "${COMPREPLY[*]}""#;
+    let arguments = ["-c", script, file.to_str().unwrap(), binaries().to_str().unwrap()];
+    assert_eq!(run("bash", &arguments, &[]), "trace=\n");
     let wrong = sandbox.output(&["completions", "tcsh"]);
     assert_eq!(wrong.status.code(), Some(2));
 }
