@@ -25,7 +25,7 @@ const HELP: &str = "a line for each rank: `RANK HOST`, `RANK HOST CORE`, `rank R
 
 /// Where a rank runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum Target {
     /// On a host, perhaps on a core.
     Host(String, Option<u32>),
     /// In the process that the launcher numbers so.
@@ -34,7 +34,7 @@ enum Place {
 
 /// Where each rank runs.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Order(Vec<Place>);
+pub(crate) struct Order(Vec<Target>);
 
 impl Order {
     /// The order of a mapping artifact or of a text.
@@ -42,7 +42,7 @@ impl Order {
         if path.is_dir() {
             let mapping: Mapping = Folder::read(path)?;
             let place = |rank: &hopmap_model::Placement| {
-                Place::Host(mapping.hosts[rank.host as usize].host.clone(), rank.core)
+                Target::Host(mapping.hosts[rank.host as usize].host.clone(), rank.core)
             };
             return Ok(Self(mapping.ranks.iter().map(place).collect()));
         }
@@ -51,7 +51,7 @@ impl Order {
     }
 
     fn parse(text: &str) -> Result<Self, FileError> {
-        let mut places: BTreeMap<u32, (Place, usize)> = BTreeMap::new();
+        let mut places: BTreeMap<u32, (Target, usize)> = BTreeMap::new();
         let mut by_index = None;
         let lines = lines_of(text, HELP)
             .map(|line| line.map(|text| text.split('#').next().unwrap_or_default().trim()))
@@ -60,7 +60,7 @@ impl Order {
             let (rank, place) = parse(line).ok_or_else(|| {
                 FileError::at(line.number, format!("`{}` is not the place of a rank", line.text), HELP)
             })?;
-            let is_index = matches!(place, Place::Index(_));
+            let is_index = matches!(place, Target::Index(_));
             if *by_index.get_or_insert(is_index) != is_index {
                 let problem = "this line has another form than those before it";
                 return Err(FileError::at(line.number, problem, HELP));
@@ -79,11 +79,11 @@ impl Order {
     }
 
     /// Refuses two ranks in one place.
-    fn check(self, places: &BTreeMap<u32, (Place, usize)>) -> Result<Self, FileError> {
+    fn check(self, places: &BTreeMap<u32, (Target, usize)>) -> Result<Self, FileError> {
         let mut taken = HashSet::new();
         // Without a core, a host has room for every rank.
         let twice = places.iter().find(|(_, (place, _))| match place {
-            Place::Host(_, None) => false,
+            Target::Host(_, None) => false,
             place => !taken.insert(place.text()),
         });
         match twice {
@@ -101,15 +101,15 @@ impl Order {
         let short_names: HashSet<&str> = hosts.iter().map(|host| short(host)).collect();
         // Launchers and the system may name a host with and without its domain.
         let is_short = hosts.len() == short_names.len();
-        let way = if matches!(self.0.first(), Some(Place::Index(_))) { "index" } else { "host" };
+        let way = if matches!(self.0.first(), Some(Target::Index(_))) { "index" } else { "host" };
         let mut text = format!("ranks {} by {way} {}\n", self.0.len(), u8::from(is_short));
         for place in &self.0 {
             let _ = match place {
-                Place::Host(host, core) => {
+                Target::Host(host, core) => {
                     let host = if is_short { short(host) } else { host };
                     writeln!(text, "{host} {}", core.map_or(-1, i64::from))
                 }
-                Place::Index(index) => writeln!(text, "{index}"),
+                Target::Index(index) => writeln!(text, "{index}"),
             };
         }
         text
@@ -122,13 +122,13 @@ impl Order {
 
     fn hosts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|place| match place {
-            Place::Host(host, _) => Some(host.as_str()),
-            Place::Index(_) => None,
+            Target::Host(host, _) => Some(host.as_str()),
+            Target::Index(_) => None,
         })
     }
 }
 
-impl Place {
+impl Target {
     fn text(&self) -> String {
         match self {
             Self::Host(host, None) => host.clone(),
@@ -138,7 +138,7 @@ impl Place {
     }
 }
 
-fn parse(line: Line<'_>) -> Option<(u32, Place)> {
+fn parse(line: Line<'_>) -> Option<(u32, Target)> {
     if let Some(rest) = line.text.strip_prefix("rank ") {
         let (rank, rest) = rest.split_once('=')?;
         let (host, slot) = rest.split_once(char::is_whitespace)?;
@@ -147,13 +147,13 @@ fn parse(line: Line<'_>) -> Option<(u32, Place)> {
             [rank_file::Cores { socket: None, range: Some((core, _)) }] => Some(core),
             _ => None,
         };
-        return Some((rank.trim().parse().ok()?, Place::Host(host.to_owned(), core)));
+        return Some((rank.trim().parse().ok()?, Target::Host(host.to_owned(), core)));
     }
     let words: Vec<&str> = line.text.split_whitespace().collect();
     let place = match words[1..] {
-        [index] if index.bytes().all(|byte| byte.is_ascii_digit()) => Place::Index(index.parse().ok()?),
-        [host] => Place::Host(host.to_owned(), None),
-        [host, core] => Place::Host(host.to_owned(), Some(core.parse().ok()?)),
+        [index] if index.bytes().all(|byte| byte.is_ascii_digit()) => Target::Index(index.parse().ok()?),
+        [host] => Target::Host(host.to_owned(), None),
+        [host, core] => Target::Host(host.to_owned(), Some(core.parse().ok()?)),
         _ => return None,
     };
     Some((words[0].parse().ok()?, place))
