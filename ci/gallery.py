@@ -22,7 +22,7 @@ REVISIONS = GALLERY / "revisions.csv"  # of the stages that each entry was made 
 # Name, the commands as typed in the root of the project, and the picture of the report to include.
 ENTRIES = [
     ("demo", ["hopmap run pipelines/demo.toml"], "Mapping compared with linear and random"),
-    ("place", ["hopmap run pipelines/place.toml"], "This mapping"),
+    ("place", ["hopmap run pipelines/place.toml"], "After: this mapping"),
     ("predict", ["hopmap run pipelines/predict.toml"], "Time of every rank"),
     ("place-netloc", ["hopmap run pipelines/place-netloc.toml"], "Mapping compared with linear and random"),
     ("full", ["hopmap run pipelines/full.toml"], "Schedule"),

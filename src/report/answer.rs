@@ -103,9 +103,12 @@ fn gain(metric: &str, record: &OutputRecord) -> String {
     let beside: Vec<String> = BASELINES.into_iter().filter_map(beside).collect();
     let what =
         seconds.map_or_else(|| metric.to_owned(), |seconds| format!("predicted {}:", duration(seconds)));
-    // What launchers do by default, on hosts that are filled one after the other.
-    let is_linear_best = value(&format!("{metric}_over_linear")).is_some_and(|ratio| ratio > 1.0 - SAME);
-    let advice = if is_linear_best { ": keep the default placement" } else { "" };
+    // Launchers fill hosts one after the other by default, and no baseline is better.
+    let ratios: Vec<f64> =
+        BASELINES.iter().filter_map(|(baseline, _)| value(&format!("{metric}_over_{baseline}"))).collect();
+    let is_default_best = ratios.first().is_some_and(|ratio| *ratio > 1.0 - SAME)
+        && ratios.iter().all(|ratio| *ratio < 1.0 + SAME);
+    let advice = if is_default_best { ": keep the default placement" } else { "" };
     format!("{what} {}{advice}", beside.join(", "))
 }
 
@@ -142,6 +145,8 @@ mod tests {
             gain("F", &other),
             "F as good as linear, as good as round-robin (`--map-by node`): keep the default placement"
         );
+        let worse = record(&[("F", 50.0), ("F_over_linear", 1.0), ("F_over_round_robin", 3.0)]);
+        assert_eq!(gain("F", &worse), "F as good as linear, 3.000 × round-robin (`--map-by node`)");
         let seconds = [("seconds", 0.82), ("seconds_over_linear", 0.75), ("seconds_over_round_robin", 1.025)];
         assert_eq!(
             gain("seconds", &record(&seconds)),
