@@ -8,8 +8,9 @@ use memchr::memchr;
 
 use crate::counts::shown;
 use crate::error::FileError;
-use crate::foreign::{Foreign, Rows, are_numbers, is_foreign, without_colours};
+use crate::foreign::{Foreign, Rows};
 use crate::input::{Input, NOT_TEXT};
+use crate::messages::{are_numbers, is_foreign, without_colours};
 use crate::numbers;
 
 /// The lines of a file, one at a time, in constant memory.

@@ -3,7 +3,7 @@
 
 use crate::counts::shown;
 use crate::error::FileError;
-use crate::foreign::{is_foreign, without_colours};
+use crate::messages::{is_foreign, without_colours};
 
 /// Whether a line is a command that a shell prints with `set -x`, or a rule, which rows of no format of numbers are.
 #[must_use]
@@ -212,7 +212,7 @@ pub fn prefix_of_lines(text: &str, mut is_known: impl FnMut(&str, bool) -> bool)
                 _ => is_foreign(line),
             });
             let is_same = || lines.clone().all(|line| line.trim_start().starts_with(prefix.text.trim()));
-            is_alike && behind.len() > 2 && is_known(&behind.concat(), has_time || is_same())
+            is_alike && !behind.is_empty() && is_known(&behind.concat(), has_time || is_same())
         })
     })
 }

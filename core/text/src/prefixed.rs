@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::foreign::{behind_time, is_foreign};
+use crate::messages::{behind_time, is_foreign};
 use crate::prefix::Prefix;
 
 /// What a prefix is, and the text behind it.

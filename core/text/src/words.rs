@@ -9,8 +9,9 @@ use memchr::{memchr, memchr_iter};
 
 use crate::counts::shown;
 use crate::error::FileError;
-use crate::foreign::{Foreign, Rows, are_numbers};
+use crate::foreign::{Foreign, Rows};
 use crate::input::{BUFFER, Input};
+use crate::messages::are_numbers;
 use crate::numbers;
 
 /// Default maximum word length.

@@ -12,7 +12,6 @@ pub(crate) mod matrix_market;
 mod openmpi_monitoring;
 mod otf;
 mod paraver;
-mod prefix;
 mod reader;
 mod simgrid;
 mod task_graph;
@@ -24,10 +23,10 @@ mod training;
 mod training;
 
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Error, InputPath, OutOfRange, Process, Program, TaskGraph, require};
-use hopmap_text::shown;
+use hopmap_text::{entries, head, is_foreign, prefix_of_lines, row_behind, shown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -198,7 +197,7 @@ pub(crate) fn read(
 /// The error of a reader, unless the cause is what is before every line of a file.
 fn unless_prefixed<T>(error: Error, path: &Path, cx: &Context<'_>) -> Result<T, Error> {
     if !cx.should_stop() {
-        prefix::check(path)?;
+        check_prefix(path)?;
     }
     Err(error)
 }
@@ -303,7 +302,7 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     };
     // Text and traces of training jobs are unpacked while they are read.
     if sample.is_packed {
-        prefix::check(path)?;
+        check_prefix(path)?;
         if let Some(known) = known(&sample) {
             return Ok(known);
         }
@@ -315,13 +314,13 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
         return refuse(foreign);
     }
     if !sample.is_folder {
-        prefix::check(path)?;
-        prefix::check_begin(&sample)?;
+        check_prefix(path)?;
+        check_begin(&sample)?;
     }
     if let Some(known) = known(&sample) {
         return Ok(known);
     }
-    prefix::check(path)?;
+    check_prefix(path)?;
     check_kind(path)?;
     if let Some(foreign) = if sample.is_folder { foreign_folder(path)? } else { None } {
         return refuse(foreign);
@@ -391,6 +390,68 @@ fn nearest<'s>(sample: &'s Sample<'_>) -> Option<(usize, &'s str, Format)> {
         let known = known(&rest).filter(|(format, _)| *format != Format::DenseMatrix);
         known.map(|(format, _)| (line, sample.text.lines().next().unwrap_or_default(), format))
     })
+}
+
+/// Lines before the begin of a file, files of a folder that are looked at, levels of folders in it, and bytes of a file.
+const FIRST_LINES: usize = 50;
+const FIRST_FILES: usize = 8;
+const LEVELS: usize = 2;
+const FIRST_BYTES: u64 = 1 << 16;
+
+/// The format of a text that begins with a row of it, whatever its path has.
+fn format_of(text: &str) -> Option<Format> {
+    let sample = Sample::of(Path::new(""), false, text.as_bytes().to_vec());
+    let begins = |reader: &Reader| sample.first_line().is_some_and(reader.rows.is_row);
+    known(&sample).filter(|(_, reader)| begins(reader)).map(|(format, _)| format)
+}
+
+/// Refuses a file whose begin is behind a prefix, so that the rest may look like another format.
+fn check_begin(sample: &Sample<'_>) -> Result<(), TraceError> {
+    let is_begin = |text: &str| format_of(text).is_some_and(|format| format != Format::DenseMatrix);
+    let head = String::from_utf8_lossy(&sample.head);
+    let lines = (1..).zip(head.lines()).filter(|(_, line)| !line.trim().is_empty()).take(FIRST_LINES);
+    for (number, line) in lines.take_while(|(_, line)| is_foreign(line)) {
+        if let Some((prefix, row)) = row_behind(line, is_begin) {
+            return Err(prefix.error(number, row).in_file(sample.path).into());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a file, or one of the first of a folder, that has a known format without what is before every line.
+fn check_prefix(path: &Path) -> Result<(), TraceError> {
+    for file in first_files(path, LEVELS) {
+        let text = head(&file, FIRST_BYTES).unwrap_or_default();
+        let mut found = None;
+        let is_known = |text: &str, says_nothing: bool| {
+            // Rows of numbers may have a name each.
+            found = format_of(text).filter(|format| *format != Format::DenseMatrix || says_nothing);
+            let first = text.lines().map(str::trim).find(|line| !(line.is_empty() || line.starts_with('#')));
+            // A word alone may be the name of any file above.
+            let is_index =
+                text.lines().nth(1).is_some() && first.is_some_and(|line| simgrid::lists(&file, line));
+            found = found.or(is_index.then_some(Format::Simgrid));
+            let all = || Format::ALL.iter().copied();
+            found = found
+                .or_else(|| all().find(|format| format.reader().is_some_and(|reader| (reader.begins)(text))));
+            found.is_some()
+        };
+        if let Some(prefix) = prefix_of_lines(&String::from_utf8_lossy(&text), is_known) {
+            let name = found.map_or("", Format::name);
+            let problem = format!("has `{}` before every line, and is `{name}` without", prefix.shown());
+            return Err(TraceError::of(&file, problem, prefix.help()));
+        }
+    }
+    Ok(())
+}
+
+/// The file itself, or the first ones of a folder.
+fn first_files(path: &Path, levels: usize) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path.to_owned()];
+    }
+    let inner = entries(path).unwrap_or_default().into_iter().filter(|_| levels > 0);
+    inner.flat_map(|inner| first_files(&inner, levels - 1)).take(FIRST_FILES).collect()
 }
 
 #[cfg(test)]
