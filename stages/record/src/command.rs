@@ -370,8 +370,9 @@ mod tests {
     fn the_next_command_names_the_recorded_hosts() {
         let next = |hosts: &[Option<&str>]| {
             let process =
-                |host: &Option<&str>| Process { host: host.map(str::to_owned), ..Process::default() };
-            let graph = TaskGraph { processes: hosts.iter().map(process).collect(), ..TaskGraph::default() };
+                |host: Option<&str>| Process { host: host.map(str::to_owned), ..Process::default() };
+            let graph =
+                TaskGraph { processes: hosts.iter().copied().map(process).collect(), ..TaskGraph::default() };
             next_command(Path::new("my trace"), &graph)
         };
         let begin = "hopmap run place --trace 'my trace'";

@@ -14,7 +14,7 @@ use hopmap_artifact::Folder;
 use hopmap_formats::host_names::short;
 use hopmap_formats::rank_file;
 use hopmap_model::Mapping;
-use hopmap_text::{FileError, Line, lines_of};
+use hopmap_text::{FileError, Line, lines_of, shown};
 
 use crate::error::ReorderError;
 
@@ -58,7 +58,7 @@ impl Order {
             .filter(|line| !line.text.is_empty());
         for line in lines {
             let (rank, place) = parse(line).ok_or_else(|| {
-                FileError::at(line.number, format!("`{}` is not the place of a rank", line.text), HELP)
+                FileError::at(line.number, format!("`{}` is not the place of a rank", shown(line.text)), HELP)
             })?;
             let is_index = matches!(place, Target::Index(_));
             if *by_index.get_or_insert(is_index) != is_index {

@@ -177,7 +177,7 @@ mod tests {
         bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
         (bytes[0x20], bytes[0x36], bytes[0x38], bytes[0x40]) = (0x40, 0x38, 1, 1);
         let error = check(&bytes).unwrap_err().to_string();
-        assert!(error.ends_with("is linked statically, into which no recorder can be loaded"), "{error}");
+        assert!(error.ends_with("is linked statically, into which no library can be loaded"), "{error}");
         bytes[0x40] = 3;
         check(&bytes).unwrap();
         bytes[0x20..0x28].fill(0xff);

@@ -2,6 +2,7 @@
  * communicator with the new order. The wrappers below this text put it in the place of MPI_COMM_WORLD in every call, also in those
  * of PMPI_*, by which libraries and MPI's own Fortran interface call. Processes stay where launcher and site have put them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static int by_place(const void *a, const void *b)
     return one->index < other->index ? -1 : one->index > other->index;
 }
 
-/* Whether standard input is neither /dev/null nor a terminal, and has not ended; 2 if nobody knows, as launchers make pipes. */
+/* Whether standard input is neither /dev/null nor a terminal, and has not ended. Launchers make pipes, to which data may come late. */
 static int has_input(void)
 {
     struct stat of, null;
@@ -61,7 +62,7 @@ static int has_input(void)
     if (S_ISREG(of.st_mode)) return lseek(0, 0, SEEK_CUR) < of.st_size;
     poll(&input, 1, 200);
     if (ioctl(0, FIONREAD, &bytes) == 0 && bytes > 0) return 1;
-    return input.revents & (POLLHUP | POLLERR | POLLNVAL | POLLIN) ? 0 : 2;
+    return !(input.revents & (POLLHUP | POLLERR | POLLNVAL | POLLIN));
 }
 
 static struct place own_place(int rank)
@@ -126,7 +127,7 @@ static void say_cores(const struct place *of_processes, const struct place *of_r
         bound &= of_processes[index].cores == 1;
         same &= of_processes[index].core == of_ranks[index].core;
     }
-    if (named && !bound) fprintf(stderr, "hopmap reorder: processes are not bound to one core each, so the cores of the mapping are ignored\n");
+    if (named && !bound) fprintf(stderr, "hopmap reorder: processes are not bound to one core each: of the cores of the mapping, only the order counts\n");
     else if (named && !same) fprintf(stderr, "hopmap reorder: the cores of the processes are not those of the mapping; both are taken in their order\n");
 }
 
@@ -134,17 +135,13 @@ static void say_cores(const struct place *of_processes, const struct place *of_r
 static void pin(const struct place *process)
 {
     const char *choice = getenv("HOPMAP_REORDER_PIN");
-    if (order[0] == 0) return;
-    int other = 0;
+    int is_pinned = choice ? strcmp(choice, "0") == 0 : process->has_input, other = 0;
+    if (order[0] == 0 || !is_pinned) return;
     while (order[other] != 0) other++;
-    if (process->has_input == 1 || (choice && strcmp(choice, "0") == 0)) {
-        order[other] = order[0];
-        order[0] = 0;
-        fprintf(stderr, "hopmap reorder: rank 0 stays on %s%s, and rank %d is where the mapping has rank 0\n", process->host,
-                process->has_input == 1 ? " with the standard input" : "", other);
-    } else if (process->has_input == 2) {
-        fprintf(stderr, "hopmap reorder: standard input stays at process 0, which is now rank %d; --pin-rank 0 keeps rank 0 there\n", other);
-    }
+    order[other] = order[0];
+    order[0] = 0;
+    fprintf(stderr, "hopmap reorder: rank 0 stays on %s%s, and rank %d is where the mapping has rank 0\n", process->host,
+            process->has_input ? " with the standard input" : "", other);
 }
 
 static int match_hosts(char *line, char **rest, int is_short, struct place *of_processes)
@@ -333,6 +330,9 @@ COLD static void reorder(void)
     PMPI(MPI_Group_free)(&all_ranks);
     original = WORLD;
     reordered = made;
+    /* Hydra leaves the input of other processes open: a rank 0 that reads would wait for ever. */
+    int empty = rank != 0 && order[0] == rank ? open("/dev/null", O_RDONLY) : -1;
+    if (empty >= 0) { dup2(empty, 0); close(empty); }
 }
 
 /* Procedures with a part of their own ------------------------------------------------------------------------------- */

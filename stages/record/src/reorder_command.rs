@@ -1,8 +1,8 @@
 //! `hopmap reorder`: starts a launcher whose ranks are renumbered, or loads the library that does it into this rank's program.
 
 use std::fs::File;
-use std::io::{Seek, Write};
-use std::os::fd::{IntoRawFd, RawFd};
+use std::io::{IsTerminal, Seek, Write};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 
@@ -47,9 +47,12 @@ pub struct ReorderCommand {
     #[arg(short, long, value_name = "MAPPING")]
     mapping: PathBuf,
     /// Keep rank 0 in the launcher's process 0, which has the standard input. By default it stays there if this is a file or a
-    /// pipe with data.
+    /// pipe that has not ended.
     #[arg(long, value_name = "RANK", value_parser = clap::value_parser!(u32).range(0..=0))]
     pin_rank: Option<u32>,
+    /// There is no standard input to stay with, as the command before the launcher has found.
+    #[arg(long, hide = true, conflicts_with = "pin_rank")]
+    no_input: bool,
     /// This process is a rank: load the library into the program. Known from the environment of Open MPI, MPICH, Intel
     /// MPI, PMIx and PMI.
     #[arg(long)]
@@ -138,8 +141,10 @@ impl ReorderCommand {
             let text = Order::read(&self.mapping)?.text();
             command.env(FILE, self.inherited(text.as_bytes())?.to_string());
         }
-        if self.pin_rank.is_some() {
-            command.env(PIN, "0");
+        match self.pin_rank {
+            Some(rank) => drop(command.env(PIN, rank.to_string())),
+            None if self.no_input => drop(command.env(PIN, "none")),
+            None => {}
         }
         let source = command.exec();
         let program = command.get_program().to_string_lossy().into_owned();
@@ -222,6 +227,8 @@ impl ReorderCommand {
             words.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
         }
         words.extend(self.shows.then(|| "--where".to_owned()));
+        let is_empty = std::io::stdin().is_terminal() || is_null(std::io::stdin().as_fd());
+        words.extend((is_empty && self.pin_rank.is_none()).then(|| "--no-input".to_owned()));
         Ok(words)
     }
 
@@ -237,4 +244,12 @@ impl ReorderCommand {
         let (named, say) = (self.mpicc.as_deref(), |line| cx.log(line));
         Ok(Compiler::compile_for(sources, &cache, named, launcher, mpi, &say)?)
     }
+}
+
+/// Whether a descriptor is that of `/dev/null`.
+fn is_null(descriptor: BorrowedFd<'_>) -> bool {
+    let (Ok(own), Ok(null)) = (rustix::fs::fstat(descriptor), rustix::fs::stat("/dev/null")) else {
+        return false;
+    };
+    (own.st_mode & 0o170_000, own.st_rdev) == (null.st_mode & 0o170_000, null.st_rdev)
 }

@@ -240,7 +240,7 @@ fn what_cannot_be_recorded_says_why() {
             Command::new("gcc").arg("-static").arg("-o").arg(&fixed).arg(source).status().unwrap().success()
         );
         let said = run("static", &fixed);
-        assert!(said.contains("is linked statically, into which no recorder can be loaded"), "{said}");
+        assert!(said.contains("is linked statically, into which no library can be loaded"), "{said}");
         std::fs::create_dir(folder.path().join("old")).unwrap();
         let said = run("old", &binary);
         assert!(said.contains("old exists already"), "{said}");
