@@ -403,8 +403,11 @@ fn slots_of(line: &str, attributes: &[Word<'_>]) -> Result<[Option<u32>; 2], Hos
 
 /// Whether a word has slots of its own, or is an attribute.
 fn has_slots(word: &Word<'_>) -> bool {
-    let count = word.text.rsplit_once(':').filter(|(name, _)| !name.contains(':') || name.ends_with(']'));
-    word.value.is_some() || is_of_lsf(word) || count.is_some_and(|(_, count)| is_whole(count))
+    let is_counted = |item: Word<'_>| {
+        let count = item.text.rsplit_once(':').filter(|(name, _)| !name.contains(':') || name.ends_with(']'));
+        count.is_some_and(|(_, count)| is_whole(count))
+    };
+    word.value.is_some() || is_of_lsf(word) || items(*word).any(is_counted)
 }
 
 /// Refuses a word behind attributes, and one without slots beside a host with slots: launchers have no states there.
