@@ -299,7 +299,8 @@ fn found<'a>(
     let split = without_output(name).filter(|_| cells.iter().all(|cell| cell.id != name));
     let (cell, output) = split.as_ref().map_or((name, None), |(cell, output)| (cell.as_str(), Some(*output)));
     let mut found = fitting(cell, &cells)?;
-    if wanted == Wanted::All || !has_keys(cell) && names(&found, &cells).len() > 1 {
+    // Metrics of different programs are not compared.
+    if wanted == Wanted::All || is_best(cell) || !has_keys(cell) && names(&found, &cells).len() > 1 {
         found = of_newest(found, &current, store);
     }
     if let Some(Choice::Best { metric, extreme }) = choice(cell, &found, &cells) {

@@ -13,7 +13,7 @@ use hopmap_text::closest;
 use serde_json::{Map, Value as Json, json};
 
 use super::complete;
-use super::output::{Output, Result};
+use super::output::{Output, Result, wrap};
 use crate::registry::{self, STAGES, StageEntry};
 
 /// Arguments of `stages`.
@@ -138,23 +138,6 @@ pub(crate) fn arity(port: &Port) -> &'static str {
 fn first_paragraphs(schema: &Json) -> String {
     let text = schema["description"].as_str().unwrap_or_default();
     text.split("\n\n").next().unwrap_or_default().replace('\n', " ").trim_end_matches('.').to_owned()
-}
-
-/// Text in lines of at most `width` letters.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().filter(|line| line.is_empty() || line.len() + word.len() < width);
-        match line {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 fn as_json(entry: &StageEntry) -> Json {

@@ -206,10 +206,13 @@ fn placement(text: &str, store: &StoreArguments, output: Output) -> Result<Place
 /// The folder of the mapping that a word means: the folder itself, that of a stage or cell, or the one from which a launch file was made.
 fn folder_of(source: &str, arguments: &StoreArguments, output: Output) -> Result<PathBuf> {
     let path = working_directory()?.join(source);
-    let root = arguments.readable_root()?;
-    if !root.is_dir() && path.is_dir() {
+    let is_launch_file =
+        || Folder::open(&path).is_ok_and(|found| found.description().kind == LaunchFile::KIND);
+    // Only what was made from a mapping needs the store, which may not be there yet.
+    if path.is_dir() && !is_launch_file() {
         return Ok(path);
     }
+    let root = arguments.readable_root()?;
     let store = Store::load(&root)?;
     let digest = if path.is_file() {
         match origin_of(&path, Some(&store)).map_err(Failure::usage)? {

@@ -5,10 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::{Arg, Command};
+use hopmap_launchers::shell_word;
 use hopmap_text::closest;
 
 use super::open::{only_pipeline, pipeline_text};
-use super::stages;
+use super::output::wrap;
 use crate::pipeline::{EMBEDDED, parameters};
 use crate::registry;
 
@@ -272,7 +273,8 @@ fn of_stage(kind: &str) -> Option<Vec<Parameter>> {
 /// What `--help` says of a pipeline that is named with it.
 fn help(name: &str, known: &[Parameter], command: &Command) -> String {
     if known.iter().all(|parameter| parameter.form.is_empty()) {
-        return format!("\n`hopmap stages {name}` describes the parameters of {name}.\n");
+        let stages = format!("hopmap stages {}", shell_word(name));
+        return format!("\n`{stages}` describes the parameters of {name}.\n");
     }
     let mut text = format!("\nParameters of {name}:\n");
     for Parameter { name, form, meaning } in known {
@@ -281,7 +283,7 @@ fn help(name: &str, known: &[Parameter], command: &Command) -> String {
             false => format!("--{}", name.replace('_', "-")),
         };
         text.push_str(&format!("  {option:<16} {form}\n"));
-        stages::wrap(meaning, 88)
+        wrap(meaning, 88)
             .iter()
             .filter(|line| !line.is_empty())
             .for_each(|line| text.push_str(&format!("      {line}\n")));

@@ -24,7 +24,9 @@ pub(super) fn check_cores(arguments: &Arguments, allocation: &Allocation) -> Res
             ),
             match allocation.hosts.hosts.len() {
                 1 => format!("give --slots {cores}"),
-                _ => format!("give --slots {cores}, or --launch open-mpi-hosts, which does not bind them"),
+                _ => format!(
+                    "give --slots {cores}, or --launch open-mpi-hosts or reorder, which do not bind them"
+                ),
             },
         ),
     }

@@ -92,10 +92,10 @@ fn evaluated(
 /// Why no placement differs from another on any machine, if so: one rank, or one host whose cores the launcher does not choose.
 pub(super) fn nothing_to_place(allocation: &Allocation, launch: Launch) -> Option<&'static str> {
     match allocation.hosts.hosts.len() {
-        _ if allocation.ranks < 2 => Some("one rank: there is nothing to place"),
-        1 if !launch.chooses_cores() => {
-            Some("one host, and its launch file does not choose cores: there is nothing to place")
-        }
+        _ if allocation.ranks < 2 => Some("one rank: there is nothing to place; keep the default placement"),
+        1 if !launch.chooses_cores() => Some(
+            "one host, and its launch file does not choose cores: there is nothing to place; keep the default placement",
+        ),
         _ => None,
     }
 }
@@ -107,7 +107,7 @@ fn equal_slots(system: &SystemGraph) -> Option<String> {
     let is_one = system.hosts().count() == 1;
     let first = costs.between(0, 1);
     (is_one && pairs.all(|(a, b)| costs.between(a, b).to_bits() == first.to_bits())).then(|| {
-        format!("one host, whose {slots} slots are equally far from each other: there is nothing to place")
+        format!("one host, whose {slots} slots are equally far from each other: there is nothing to place; keep the default placement")
     })
 }
 

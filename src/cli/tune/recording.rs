@@ -196,9 +196,11 @@ pub(super) fn recorded_hosts(
     allocation: &Allocation,
     output: Output,
 ) -> Option<String> {
+    let own = hopmap_mpi_environment::host_name();
     let host_of = |host: &Option<String>| {
         let host = short(host.as_deref()?);
-        let known = allocation.hosts.hosts.iter().find(|(known, _)| short(known) == host);
+        let is_it = |known: &str| short(known) == host || known == "localhost" && host == short(&own);
+        let known = allocation.hosts.hosts.iter().find(|(known, _)| is_it(known));
         known.map(|(known, _)| known.as_str())
     };
     let hosts: Option<Vec<&str>> = recording.processes.iter().map(|process| host_of(&process.host)).collect();
