@@ -233,7 +233,8 @@ fn help_describes_agents() {
           --bind <ADDRESS>     Listen on this address of the host, with an optional port, or on the
                                address in a network such as 10.1.0.0/16 [default: the address to which
                                the host name resolves]
-          --json               Print results as JSON
+          --json               Print results as JSON, and nothing else on standard output: what programs
+                               print there goes to standard error
       -q, --quiet              Print errors only
           --time-limit <TIME>  End after TIME: from 1s to 24h [default: 10m]
           --name <HOST>        Name of this host [default: `$SLURMD_NODENAME`, else the host name]

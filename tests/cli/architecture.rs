@@ -335,9 +335,11 @@ fn shown_commands_are_quoted() {
         "src/cli/rank_order.rs",
         "src/cli/run.rs",
         "src/cli/tune/machine.rs",
+        "src/cli/words.rs",
         "src/cli/written.rs",
         "src/refresh/publication.rs",
         "stages/checkpoint/src/commands/change.rs",
+        "stages/record/src/command.rs",
     ];
     // Names of hopmap's own stages, files and rules, and the title of a page.
     let plain = [

@@ -43,6 +43,7 @@ pages! {
     refresh_topology: "docs/howto/refresh-topology.md",
     choose_nodes: "docs/howto/choose-nodes.md",
     launch: "docs/howto/launch.md",
+    reorder: "docs/howto/reorder.md",
     predict: "docs/howto/predict.md",
     trial: "docs/howto/trial.md",
     sweeps: "docs/howto/sweeps.md",

@@ -210,7 +210,7 @@ fn exported_texts_name_what_they_were_made_from() {
         stage("slurm", "topology/export", "format = \"slurm-conf\"", "system", "machine"),
         stage("simgrid", "topology/export", "format = \"simgrid\"", "system", "machine"),
         stage("dot", "topology/export", "format = \"dot\"", "system", "machine"),
-        stage("matrix", "trace/export", "to = \"matrix-market\"", "task-graph", "program"),
+        stage("matrix", "trace/export", "format = \"matrix-market\"", "task-graph", "program"),
     ];
     sandbox.write("ring.toml", sandbox.read("ring.toml") + &stages.concat());
     sandbox.stdout(&["run", "ring.toml"]);

@@ -183,7 +183,7 @@ fn a_report_of_several_programs_compares_the_mappings_of_each() {
     sandbox.stdout(&["run", "sweep.toml", "--report", "report.html"]);
     let html = sandbox.read("report.html");
     let drawn = html.split("<h2>Mapping</h2>").nth(1).unwrap();
-    assert!(drawn.contains("those with the smallest F for each program and machine"), "{drawn}");
+    assert!(drawn.contains("with the smallest F for each program and machine"), "{drawn}");
     assert!(drawn.contains("<h3>placement[input=ring,"), "{drawn}");
     // The smallest median of each program is bold, unless all are equal.
     assert_eq!(row(&html, "F", "ring").len(), row(&html, "F", "empty").len());

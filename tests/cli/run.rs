@@ -399,7 +399,8 @@ fn hosts_and_launcher_of_a_cluster_are_parameters() {
         let with: Vec<&str> = with.iter().flat_map(|with| ["-p", with]).collect();
         sandbox.seen(&[&["run", "place", "--no-report", "-p", &trace], &with[..]].concat())
     };
-    let placeholders = "  hosts        placeholders (host0, host1, …): name yours with -p hosts=NAMES";
+    let placeholders =
+        "  hosts        placeholders (host0, host1, …) of an assumed machine: name yours with -p hosts=NAMES";
     assert!(run(&[]).contains(placeholders));
     let seen = run(&["hosts=node[01-08]", "slots=2", "launch=slurm"]);
     let command = "  run with     SLURM_HOSTFILE=out/rankfile srun -m arbitrary -n 16 PROGRAM";

@@ -700,10 +700,11 @@ fn mpich_runs_a_trial() {
 fn a_placement_is_named_by_its_stage_or_by_its_launch_file() {
     let sandbox = Sandbox::with_ring();
     sandbox.stdout(&["run", "ring.toml", "--no-report"]);
-    let tried = |words: &[&str]| sandbox.seen(&[&["trial"], words, &["--", "true"]].concat());
+    let tried =
+        |words: &[&str]| sandbox.seen(&[&["trial", "--launcher", "true"], words, &["--", "true"]].concat());
     // Equal mappings need no run.
     let seen = tried(&["ring:placement", "again=out/rankfile", "rankfile"]);
-    assert!(seen.contains("nothing to compare"), "{seen}");
+    assert!(seen.contains("again is not run: it is the same as placement"), "{seen}");
     let file = sandbox.read("trial/trial.toml");
     let paths: Vec<&str> = file.lines().filter(|line| line.contains(".hopmap/artifacts/")).collect();
     assert!(paths.len() == 3 && paths.iter().all(|path| *path == paths[0]), "{file}");

@@ -318,13 +318,18 @@ fn a_wrong_value_names_its_option_and_no_line_of_the_pipeline() {
 fn one_host_with_one_level_ends_before_the_program_runs() {
     let sandbox = Sandbox::new();
     let rates = ["--latency", "1e-6", "--bandwidth", "1e9", "--", "./none"];
-    let equal = "one host, whose 2 slots are equally far from each other: there is nothing to place";
-    let unbound = "one host, and its launch file does not choose cores: there is nothing to place";
+    let equal = "one host, whose 2 slots are equally far from each other: there is nothing to place; keep the default placement";
+    let unbound = "one host, and its launch file does not choose cores: there is nothing to place; keep the default placement";
     for (hosts, shape, launch, expected) in [
         ("n1", "tree:2", "open-mpi-4", equal),
         // Two placements with the same host file were compared for 15 minutes.
         ("n1", "tree:2x1", "open-mpi-hosts", unbound),
-        ("n[1-2]", "tree:1x2", "open-mpi-hosts", "one rank: there is nothing to place"),
+        (
+            "n[1-2]",
+            "tree:1x2",
+            "open-mpi-hosts",
+            "one rank: there is nothing to place; keep the default placement",
+        ),
     ] {
         let ranks = if hosts == "n1" { "2" } else { "1" };
         let slots = ["tune", "--hosts", hosts, "--slots", "2", "-n", ranks];
