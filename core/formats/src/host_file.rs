@@ -422,7 +422,7 @@ fn only_grammar(line: &str, words: &[Word<'_>]) -> Result<(), HostListError> {
         return Ok(());
     };
     let word = if has_slots(&pair[0]) { pair[1] } else { pair[0] };
-    let what = format!("`{}` is no part of a line of hosts with slots", word.text);
+    let what = format!("`{}` is not part of a line of hosts with slots", word.text);
     let hint = "give every host a line of its own, and remove what is no host; leave out hosts that must not be used, or give them `slots=0`";
     Err(HostListError { hint: hint.to_owned(), ..fault(line, word, what) })
 }

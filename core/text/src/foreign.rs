@@ -20,7 +20,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Of a format whose rows are not known, or that is no text.
+    /// Of a format whose rows are not known, or that is not text.
     pub const ANY: Self = Self { is_row: |_| false, is_other: |_| false };
 
     /// Of a format whose damaged rows may look like anything.

@@ -35,7 +35,7 @@ pub fn reordering_sources() -> Sources<'static> {
     Sources { name: "reorder", suffix: ".so", title, hash: Sources::hash_of(&texts), build }
 }
 
-/// What the program that stands for others behind `hopmap reorder --where` is made of.
+/// What the program that `hopmap reorder --where` starts is made of.
 #[must_use]
 pub fn where_sources() -> Sources<'static> {
     const TEXT: &str = include_str!("where.c");
