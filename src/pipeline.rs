@@ -124,6 +124,11 @@ impl Pipeline {
         Some(give_your_own(self.source.name(), names, "PATH"))
     }
 
+    /// Whether it comes with hopmap, also where it is read from a copy.
+    pub(crate) fn is_bundled(&self) -> bool {
+        EMBEDDED.iter().any(|embedded| embedded.text == self.source.text())
+    }
+
     /// Reads a pipeline from a text.
     ///
     /// `parameters` come from the command line: names and values, the latter read as TOML, else as text.

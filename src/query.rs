@@ -171,7 +171,7 @@ pub(crate) fn missing(questions: &[TableQuestion]) -> Option<Problem> {
     let names: Vec<String> = questions.iter().map(|question| format!("`{}`", question.name)).collect();
     let tables = if names.len() == 1 { "table" } else { "tables" };
     let problem = Problem::new(format!("no {tables} {}: {error}", names.join(", ")), &first.span);
-    let help = error.help().map(|help| help.to_string());
+    let help = error.help().map(|help| format!("{help}; then `hopmap run` makes what is missing"));
     Some(Problem { help, ..problem })
 }
 

@@ -292,6 +292,9 @@ fn conclude(
         output.line(format!("  {:<12} {}", "report", shown(place)));
     }
     summary::print_asked(&report, output);
+    if unanswered.is_none() {
+        summary::warn_of_file(pipeline, output);
+    }
     gates::print(pipeline, &report, output);
     summary::print_held(pipeline, &report, output);
     written?;
@@ -374,6 +377,9 @@ pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result {
         return Err(problems.into());
     }
     let problems = summary::ask(&pipeline, &mut store, None, &mut planned);
+    if problems.is_none() {
+        summary::warn_of_file(&pipeline, output);
+    }
     let place = match &arguments.out {
         Some(out) => working_directory()?.join(out),
         None => report::place_of_parameters(&store, &pipeline),
@@ -436,6 +442,7 @@ pub(crate) struct PlanArguments {
 pub(crate) fn plan(arguments: &PlanArguments, output: Output) -> Result {
     let (mut pipeline, mut store) = opened(&arguments.pipeline, &arguments.store, output)?;
     summary::warn(&pipeline, &store, output);
+    summary::warn_of_file(&pipeline, output);
     let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
     engine::check_saves(&pipeline, &mut store)?;
     let memory = arguments.memory.or_else(engine::memory);

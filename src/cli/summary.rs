@@ -240,11 +240,11 @@ pub(crate) fn warn(pipeline: &Pipeline, store: &Store, output: Output) {
             counted(count, "damaged line")
         ));
     }
-    warn_of_file(pipeline, output);
     let id = PipelineId::of(pipeline, store.root());
-    let others: Vec<String> = store.namesakes(&id).map(ToString::to_string).collect();
-    if !others.is_empty() {
-        output.note(format!("note: this is {id}; the store also has {}", others.join(", ")));
+    let (first, more) = first_of(store.namesakes(&id).map(ToString::to_string), 1);
+    if !first.is_empty() {
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        output.note(format!("note: this is {id}; the store also has {}{more}", first.join(", ")));
     }
 }
 
@@ -357,7 +357,10 @@ pub(crate) fn ask(
         return None;
     }
     if let Some(problem) = query::missing(&pipeline.tables) {
-        return Some(pipeline.source.tie(vec![problem]));
+        // What is only printed can be asked later, but a file is what somebody waits for, if the pipeline is their own.
+        let is_wanted =
+            pipeline.tables.iter().any(|question| question.save.is_some()) && !pipeline.is_bundled();
+        return is_wanted.then(|| pipeline.source.tie(vec![problem]));
     }
     let catalogue = Catalogue::of_report(store, pipeline, report);
     let work = store.work();

@@ -61,12 +61,19 @@ fn without_the_program_it_is_said_how_to_get_it() {
     ");
     // Stages run without it.
     insta::assert_snapshot!(seen(&["check", "sweep.toml"]).1, @r"
-    warning: sweep.toml:17: no tables `a`, `b`: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query (`make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path apps/query`; HOPMAP_QUERY may name it)
+    warning: sweep.toml:17: no tables `a`, `b`: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query (`make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path apps/query`; HOPMAP_QUERY may name it; then `hopmap run` makes what is missing)
     [exit code 0]
     ");
     let (ran, said) = seen(&["run", "sweep.toml", "--no-report"]);
-    let end = said.find("error[").unwrap();
-    insta::assert_snapshot!(said[end..], @r#"
+    let end = said.find("warning: sweep.toml").unwrap();
+    insta::assert_snapshot!(said[end..], @r"
+    warning: sweep.toml:17: no tables `a`, `b`: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query (`make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path apps/query`; HOPMAP_QUERY may name it; then `hopmap run` makes what is missing)
+    [exit code 0]
+    ");
+    // A file is what somebody waits for.
+    sandbox.write("sweep.toml", format!("{SWEEP}{TABLES}save = \"b.csv\"\n"));
+    let saved = seen(&["run", "sweep.toml", "--no-report"]).1;
+    insta::assert_snapshot!(saved, @r#"
     error[pipeline::invalid]: no tables `a`, `b`: hopmap-query, which runs SQL queries, is missing: HOPMAP_QUERY names nowhere/hopmap-query
         ,-[sweep.toml:17:7]
      16 | [tables.a]
@@ -75,7 +82,7 @@ fn without_the_program_it_is_said_how_to_get_it() {
         :                      `-- here
      18 | [tables.b]
         `----
-      help: `make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path apps/query`; HOPMAP_QUERY may name it
+      help: `make install FEATURES=full` builds it from the sources of hopmap, and so does `cargo install --locked --path apps/query`; HOPMAP_QUERY may name it; then `hopmap run` makes what is missing
     [exit code 2]
     "#);
     assert!(ran.starts_with("sweep: 6 ran, 2 cached in"), "{ran}");
