@@ -11,6 +11,8 @@ const MARGIN: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End {
     pub(super) at: Instant,
+    /// What there was from the begin of the command.
+    pub(super) time: Duration,
     pub(super) is_of_job: bool,
 }
 
@@ -18,11 +20,11 @@ impl End {
     /// The earlier of a deadline from now and the end of the Slurm job, as far as there is any.
     pub(super) fn new(deadline: Option<Duration>) -> Option<Self> {
         let now = Instant::now();
-        let own = deadline.and_then(|time| now.checked_add(time)).map(|at| Self { at, is_of_job: false });
+        let end = |time, is_of_job| Some(Self { at: now.checked_add(time)?, time, is_of_job });
+        let own = deadline.and_then(|time| end(time, false));
         let job =
             std::env::var("SLURM_JOB_ID").ok().and_then(|job| time_left_of_job(job.trim().parse().ok()?));
-        let job = job.and_then(|left| now.checked_add(left.saturating_sub(MARGIN)));
-        let job = job.map(|at| Self { at, is_of_job: true });
+        let job = job.and_then(|left| end(left.saturating_sub(MARGIN), true));
         own.into_iter().chain(job).min_by_key(|end| end.at)
     }
 

@@ -10,6 +10,7 @@ mod recording;
 mod step;
 
 use std::path::Path;
+use std::time::Duration;
 
 use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_launchers::{launch_file, start_command};
@@ -26,19 +27,17 @@ use super::run::Request;
 use super::written::{self, PipelineFile};
 use crate::engine::time_of_experiments;
 pub(crate) use arguments::Arguments;
-use file::{CHECK, CHOOSE, RECORDED_HOSTS, TuneFile, runs_time};
+use file::{CHECK, RECORDED_HOSTS, TuneFile, runs_time};
 use kept::Kept;
 use launcher::check_cores;
 use machine::{Machine, is_to_measure, machine, nothing_to_place, objectives};
 use recording::{RECORDING, launched_s, record, recorded_hosts, run_time};
-use step::OutOfTime;
+use step::{LEAST_PAIRS, OutOfTime, runs_needed};
 
 /// Names in the folder of the results.
 const PIPELINE: &str = "tune.toml";
 const PROGRAM: &str = "program.toml";
 const BEST_SO_FAR: &str = "best-so-far";
-/// Pairs of runs that an interval needs.
-const LEAST_PAIRS: u64 = 6;
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let end = End::new(arguments.deadline);
@@ -88,8 +87,8 @@ fn tune(
         Some(machine) => machine,
         None => machine(arguments, allocation, out, end, output)?,
     };
-    say_what_fits(arguments, &recording, end, output);
-    let hosts = recorded_hosts(&recording, allocation, output);
+    say_what_fits(arguments, &recording, launched_s(out), end, output);
+    let hosts = recorded_hosts(&recording, &machine.system, output);
     let tune = TuneFile::new(arguments, allocation, prepare);
     let mut tune = tune.with_recording(&recording, hosts.is_some(), launched_s(out));
     (tune.slots, tune.objectives) = (machine.slots, objectives(arguments, &machine.system, output)?);
@@ -202,26 +201,40 @@ fn without_predictions(tune: &mut TuneFile<'_>, best: u32) -> Result<()> {
     }
 }
 
-/// Says how long a run takes and how many fit into the time that is left.
-fn say_what_fits(arguments: &Arguments, recording: &Recording, end: Option<End>, output: Output) {
-    let Some(seconds) = run_time(recording) else { return };
+/// Says how long a run takes and how many fit into the time that is left; `launched_s` is from the start of the launcher to its end.
+fn say_what_fits(
+    arguments: &Arguments,
+    recording: &Recording,
+    launched_s: Option<f64>,
+    end: Option<End>,
+    output: Output,
+) {
+    let Some(inside_s) = run_time(recording) else { return };
     let ranks = recording.processes.len();
-    let Some(end) = end else {
-        return output.line(format!("a run of {ranks} ranks takes {seconds:.2} s"));
-    };
+    let seconds = launched_s.unwrap_or_default().max(inside_s);
+    let run = format!(
+        "a run of {ranks} ranks takes {seconds:.2} s, of which the program has {inside_s:.2} s between MPI_Init and MPI_Finalize and \
+         the start of the launcher the rest"
+    );
+    let Some(end) = end else { return output.line(run) };
     let left_s = time_of_experiments(end.left());
     let time_s = runs_time(arguments, recording).map_or(left_s, |time_s| time_s.min(left_s));
     let runs = (time_s / seconds.max(1e-3)) as u64;
-    let candidates = u64::from(arguments.best).min(arguments.objectives.len() as u64);
-    // One candidate needs no choice, only its warm-up and that of the default.
-    let choice = (candidates + 1) * if candidates > 1 { u64::from(CHOOSE + 1) } else { 1 };
-    let least = choice + 2 * LEAST_PAIRS;
+    let (choice, least) = runs_needed(u64::from(arguments.best).min(arguments.objectives.len() as u64));
     let before = if end.is_of_job { "before the job ends" } else { "before the deadline" };
-    output.line(format!("a run of {ranks} ranks takes {seconds:.2} s and the start of the launcher: about {runs} fit in {before}"));
+    output.line(format!("{run}: about {runs} fit in {before}"));
     if runs < least {
+        let spent = end.time.saturating_sub(end.left()).as_secs_f64();
+        let share = time_of_experiments(Duration::from_secs(1));
+        // A tenth more, as runs differ.
+        let whole = 1.1 * (spent + (least as f64 * seconds + inside_s) / share);
+        let longer = match end.is_of_job {
+            true => format!("ask for a job of about {whole:.0} s"),
+            false => format!("give about --deadline {whole:.0}s"),
+        };
         output.line(format!(
-            "{least} are needed: {choice} to warm up and choose the candidate, {LEAST_PAIRS} pairs for an interval; give a longer \
-             --deadline or a shorter program"
+            "{least} are needed: {choice} to warm up and choose the candidate, {LEAST_PAIRS} pairs for an interval; {longer}, or a \
+             shorter program"
         ));
     }
 }

@@ -26,8 +26,9 @@ pub(crate) const VARIABLE: &str = "HOPMAP_RANKS";
 const INTERVAL: Duration = Duration::from_millis(20);
 /// Time that a launcher has to end once it was asked to, and its output to end once it has.
 const GRACE: Duration = Duration::from_secs(5);
-/// Lines of the output that a message shows.
-const LAST_LINES: usize = 12;
+/// Lines of the output that a message shows: the first ones, where ssh says why, and the last ones.
+const MOST_LINES: usize = 12;
+const FIRST_LINES: usize = 3;
 
 /// What to do when the launcher and the MPI of the processes do not know each other.
 const OTHER_MPI: &str = "this launcher cannot start programs of their MPI, that of hopmap-ranks or of `mpicc`: use the mpirun of \
@@ -62,7 +63,7 @@ pub(crate) enum LaunchError {
         )
     )]
     NoLauncher { program: String, source: std::io::Error },
-    #[error("{command} {}{}", how(*loss, *status), last_lines(output))]
+    #[error("{command} {}{}", how(*loss, *status), indented(output))]
     #[diagnostic(code(engine::failed))]
     Failed {
         command: String,
@@ -95,7 +96,7 @@ pub(crate) fn times(count: u32) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-fn last_lines(output: &[String]) -> String {
+fn indented(output: &[String]) -> String {
     output.iter().flat_map(|line| ["\n  ", line]).collect()
 }
 
@@ -136,7 +137,7 @@ pub(crate) struct Processes {
     /// The command as people type it.
     pub(crate) command: String,
     lines: Receiver<String>,
-    last_lines: Vec<String>,
+    shown_lines: Vec<String>,
     /// The lost host that the launcher reported.
     loss: Option<Loss>,
     /// Whether the MPI library spoke of the interface by which launchers connect processes, which it does where there is none.
@@ -177,7 +178,7 @@ impl Processes {
             input,
             command,
             lines,
-            last_lines: Vec::new(),
+            shown_lines: Vec::new(),
             loss: None,
             lacks_pmi: false,
             terminated_at: None,
@@ -228,10 +229,11 @@ impl Processes {
                 cx.log(&line);
                 self.loss = self.loss.or_else(|| Loss::of_line(&line));
                 self.lacks_pmi |= line.contains("PMI");
-                if self.last_lines.len() == LAST_LINES {
-                    self.last_lines.remove(0);
+                if self.shown_lines.len() == MOST_LINES {
+                    "…".clone_into(&mut self.shown_lines[FIRST_LINES]);
+                    self.shown_lines.remove(FIRST_LINES + 1);
                 }
-                self.last_lines.push(line);
+                self.shown_lines.push(line);
             }
         }
     }
@@ -265,7 +267,7 @@ impl Processes {
         if folder.join(FAULT).exists() {
             return None;
         }
-        let loss = self.loss.or_else(|| Loss::of_status(program, status, &self.last_lines))?;
+        let loss = self.loss.or_else(|| Loss::of_status(program, status, &self.shown_lines))?;
         let goes_on = loss != Loss::Time || cx.state().is_some_and(Path::exists);
         (goes_on && self.terminated_at.is_none()).then_some(loss)
     }
@@ -296,7 +298,7 @@ impl Processes {
             None if self.lacks_pmi => OTHER_MPI.to_owned(),
             None => "test the launcher with a simple program such as `hostname`".to_owned(),
         };
-        LaunchError::Failed { command, status, loss, output: self.last_lines, help }.into()
+        LaunchError::Failed { command, status, loss, output: self.shown_lines, help }.into()
     }
 }
 

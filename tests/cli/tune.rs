@@ -347,7 +347,7 @@ fn a_deadline_ends_the_recording_too() {
     let output = lab.tune(&["--deadline", "4s"], "stencil 1000 600 2000000");
     let seen = text(&output);
     assert_eq!(output.status.code(), Some(1), "{seen}");
-    assert!(seen.contains("the time was over before the recorded run had ended"), "{seen}");
+    assert!(seen.contains(" s of --deadline were over before the recorded run had ended"), "{seen}");
     // The program takes twenty minutes.
     assert!(begin.elapsed() < std::time::Duration::from_mins(5), "{seen}");
     assert!(!lab.sandbox.path().join("tune/recording").exists());

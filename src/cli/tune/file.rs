@@ -8,6 +8,7 @@ use hopmap_recording::Recording;
 use super::arguments::Arguments;
 use super::launcher::command_line;
 use super::recording::{RECORDING, fits, run_time};
+use super::step::CHOOSE;
 use crate::cli::hosts::Allocation;
 use crate::cli::open::working_directory;
 use crate::cli::output::Result;
@@ -19,8 +20,6 @@ pub(super) const MACHINE: &str = "machine";
 pub(super) const RECORDED_HOSTS: &str = "default.hosts";
 /// The stage that compares where ranks run with their mapping.
 pub(super) const CHECK: &str = "check";
-/// Blocks in which all candidates run, before the best goes on alone.
-pub(super) const CHOOSE: u32 = 3;
 /// A run is stopped after this multiple of the recorded time and the time of a launcher to start: some launchers wait forever for ranks that
 /// have failed.
 const LONGEST: f64 = 10.0;

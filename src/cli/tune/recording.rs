@@ -11,6 +11,7 @@ use std::time::Instant;
 use hopmap_command::{Exit, Failure, shown};
 use hopmap_durable::{DurableError, Staging, replace_file};
 use hopmap_formats::host_names::short;
+use hopmap_model::SystemGraph;
 use hopmap_process::{Cause, Limits, RunError, on_path, run};
 use hopmap_recording::{DESCRIPTION, Description, Recording};
 use miette::{Diagnostic, Report};
@@ -190,18 +191,14 @@ pub(super) fn run_time(recording: &Recording) -> Option<f64> {
         .reduce(f64::max)
 }
 
-/// The host of every recorded rank for `map/import`, if all are hosts of this call.
-pub(super) fn recorded_hosts(
-    recording: &Recording,
-    allocation: &Allocation,
-    output: Output,
-) -> Option<String> {
+/// The host of every recorded rank for `map/import`, by its name in the machine, if all are hosts of this call.
+pub(super) fn recorded_hosts(recording: &Recording, system: &SystemGraph, output: Output) -> Option<String> {
     let own = hopmap_mpi_environment::host_name();
     let host_of = |host: &Option<String>| {
         let host = short(host.as_deref()?);
         let is_it = |known: &str| short(known) == host || known == "localhost" && host == short(&own);
-        let known = allocation.hosts.hosts.iter().find(|(known, _)| is_it(known));
-        known.map(|(known, _)| known.as_str())
+        let mut known = system.hosts().map(|(node, ..)| system.nodes[node as usize].name.as_str());
+        known.find(|known| is_it(known))
     };
     let hosts: Option<Vec<&str>> = recording.processes.iter().map(|process| host_of(&process.host)).collect();
     let Some(hosts) = hosts else {

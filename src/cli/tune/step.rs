@@ -12,26 +12,43 @@ use crate::cli::job::End;
 use crate::cli::open::on_interrupt;
 use crate::cli::output::{Output, Result};
 
+/// Blocks in which all candidates run, before the best goes on alone.
+pub(super) const CHOOSE: u32 = 3;
+/// Pairs of runs that an interval needs.
+pub(super) const LEAST_PAIRS: u64 = 6;
+
+/// Runs that warm up and choose one of so many candidates, and all that are needed to compare it.
+pub(super) fn runs_needed(candidates: u64) -> (u64, u64) {
+    // One candidate needs no choice, only its warm-up and that of the default.
+    let choice = (candidates + 1) * if candidates > 1 { u64::from(CHOOSE + 1) } else { 1 };
+    (choice, choice + 2 * LEAST_PAIRS)
+}
+
 /// The time was over before anything could be compared.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("the time was over before {what} had ended")]
+#[error("{whose} were over before {what} had ended")]
 #[diagnostic(code(tune::deadline), help("{help}"))]
 pub(super) struct OutOfTime {
+    whose: String,
     what: &'static str,
-    help: &'static str,
+    help: String,
 }
 
 impl OutOfTime {
     /// The error of a step that the deadline may have cut, if it has: the end of a job is like an interrupt.
     pub(super) fn check(end: Option<End>, what: &'static str) -> Result<()> {
-        let help = "give a longer --deadline, or a shorter run of the program";
-        match end.filter(|end| end.is_over()) {
-            Some(end) => {
-                let exit = if end.is_of_job { Exit::Interrupted } else { Exit::Failed };
-                Err(Failure::new(exit, [Self { what, help }.into()]))
-            }
-            None => Ok(()),
-        }
+        let Some(End { time, is_of_job, .. }) = end.filter(|end| end.is_over()) else { return Ok(()) };
+        let (exit, whose, wanted) = match is_of_job {
+            true => (Exit::Interrupted, "left of the job", "a longer job"),
+            false => (Exit::Failed, "of --deadline", "a longer --deadline"),
+        };
+        let whose = format!("the {} s {whose}", time.as_secs());
+        let help = format!(
+            "give {wanted}, for the recorded run, the measurement of the machine, and about {} more runs, or a shorter run of the \
+             program; what has ended is kept for the next call",
+            runs_needed(2).1
+        );
+        Err(Failure::new(exit, [Self { whose, what, help }.into()]))
     }
 }
 
