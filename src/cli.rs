@@ -78,7 +78,7 @@ Examples:
   hopmap plan pipelines/place.toml
   hopmap exec trace/otf2 -p path=lu/traces.otf2 --out lu.graph
   hopmap show lu.graph --table edges --format csv
-  hopmap topology refresh -p hosts='node[01-16]' --publish /var/lib/hopmap
+  hopmap topology refresh --hosts 'node[01-16]' --publish /var/lib/hopmap
   hopmap checkpoint add store ckpt_lammps_00003
 
 Exit codes:

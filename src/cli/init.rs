@@ -210,7 +210,7 @@ fn glob(text: &str) -> Option<&str> {
 fn try_it(file: &str) -> [String; 2] {
     [
         "hopmap exec trace/generate -p pattern=stencil3d -p ranks=16 -p events=20000 --out sample".to_owned(),
-        format!("hopmap run {file} -p trace=sample/archive/files/traces.otf2"),
+        format!("hopmap run {file} --trace sample/archive/files/traces.otf2"),
     ]
 }
 

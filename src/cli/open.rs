@@ -204,6 +204,13 @@ pub(crate) fn existing(root: PathBuf) -> Result<PathBuf, StoreError> {
 pub(crate) fn pairs(texts: &[String], option: &str) -> Result<Vec<(String, String)>> {
     let pair = |text: &String| match text.split_once('=') {
         Some((name, value)) if is_dotted_name(name.trim()) => Ok((name.trim().to_owned(), value.to_owned())),
+        None if is_dotted_name(text) => {
+            let help = match option {
+                "-p" => format!("give one: --{} VALUE, or -p {text}=VALUE", text.replace('_', "-")),
+                option => format!("give one: {option} {text}=VALUE"),
+            };
+            refuse(format!("`{text}` has no value"), help)
+        }
         _ => refuse(format!("`{option} {text}` is not of the form NAME=VALUE"), "for example seed=7"),
     };
     texts.iter().map(pair).collect()

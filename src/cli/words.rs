@@ -112,8 +112,9 @@ impl CommandLine {
     fn set_parameters(&mut self, unknown: &[Unknown], known: Option<&[Parameter]>, command: &Command) {
         // From the end, so that the places of the others stay.
         for Unknown { at, name, value } in unknown.iter().rev() {
-            let Some(name) = meant(name, known, command) else { continue };
             let next = self.words.get(at + 1).filter(|word| value.is_none() && !is_long(word)).cloned();
+            let has_value = value.is_some() || next.is_some();
+            let Some(name) = meant(name, has_value, known, command) else { continue };
             let mut word = OsString::from(&name);
             if let Some(value) = value.as_ref().map(OsString::from).or_else(|| next.clone()) {
                 word.push("=");
@@ -161,16 +162,18 @@ fn takes_parameters(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some("param"))
 }
 
-/// The parameter that an unknown option means; none if it is rather a misspelled option.
-fn meant(option: &str, known: Option<&[Parameter]>, command: &Command) -> Option<String> {
+/// The parameter that an unknown option means; none if it is rather a misspelled option. With a value, one that is like neither is a
+/// parameter, whose error lists those that there are.
+fn meant(option: &str, has_value: bool, known: Option<&[Parameter]>, command: &Command) -> Option<String> {
     let Some(known) = known else { return Some(option.to_owned()) };
     let names: Vec<&str> = known.iter().map(|parameter| parameter.name.as_str()).collect();
     let same = |name: &&&str| **name == option || **name == option.replace('-', "_");
     if let Some(name) = names.iter().find(same) {
         return Some((*name).to_owned());
     }
-    let is_option = closest(option, &longs(command)).is_some();
-    (!is_option && closest(option, &names).is_some()).then(|| option.to_owned())
+    let all: Vec<&str> = names.iter().copied().chain(longs(command)).collect();
+    let is_parameter = closest(option, &all).map_or(has_value, |meant| names.contains(&meant));
+    is_parameter.then(|| option.to_owned())
 }
 
 /// The long names of all options.
@@ -331,6 +334,9 @@ mod tests {
             // The pipeline says what it does not know, and clap what it does not.
             ("hopmap run place --tarce t", "hopmap run place -p tarce=t"),
             ("hopmap run place --deadlin 3s", "hopmap run place --deadlin 3s"),
+            ("hopmap run table-1 --efort sample", "hopmap run table-1 -p efort=sample"),
+            ("hopmap run place --sede 3", "hopmap run place -p sede=3"),
+            ("hopmap run place --frobnicate", "hopmap run place --frobnicate"),
             ("hopmap run place --trace", "hopmap run place -p trace"),
             ("hopmap run place -- --trace t", "hopmap run place -- --trace t"),
             ("hopmap trial a b --trace t", "hopmap trial a b --trace t"),

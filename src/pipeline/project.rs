@@ -197,7 +197,8 @@ pub(crate) fn default_in<'a>(node: &Node, parameters: &'a [(String, Resolved)]) 
 
 /// What to do where files are not there that a pipeline that comes with hopmap names.
 pub(crate) fn give_your_own<'a>(name: &str, parameters: impl Iterator<Item = &'a str>, what: &str) -> String {
-    let options: Vec<String> = parameters.map(|parameter| format!("-p {parameter}={what}")).collect();
+    let option = |parameter: &str| format!("--{} {what}", parameter.replace('_', "-"));
+    let options: Vec<String> = parameters.map(option).collect();
     let options = options.join(" ");
     format!("give your own with `{options}`: {name} comes with hopmap, and its defaults are not here")
 }

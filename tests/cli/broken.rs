@@ -468,8 +468,8 @@ fn a_parameter_of_the_command_line_that_does_not_exist() {
     ");
     insta::assert_snapshot!(sandbox.seen(&["check", "ring.toml", "-p", "ranks"]), @r"
     ------- stderr -------
-    error[command::mistake]: `-p ranks` is not of the form NAME=VALUE
-      help: for example seed=7
+    error[command::mistake]: `ranks` has no value
+      help: give one: --ranks VALUE, or -p ranks=VALUE
     [exit code 2]
     ");
 }

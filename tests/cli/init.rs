@@ -29,7 +29,7 @@ fn without_a_word_the_project_places() {
       hopmap run place.toml
     or, without a trace of your own:
       hopmap exec trace/generate -p pattern=stencil3d -p ranks=16 -p events=20000 --out sample
-      hopmap run place.toml -p trace=sample/archive/files/traces.otf2
+      hopmap run place.toml --trace sample/archive/files/traces.otf2
     ");
     let file = sandbox.read("place.toml");
     let head: Vec<&str> = file.lines().take(13).collect();
@@ -38,8 +38,8 @@ fn without_a_word_the_project_places() {
     # From a trace and a machine to a mapping and its launch file.
     #
     #   hopmap run place.toml
-    #   hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-16]' -p slots=40
-    #   hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-32]' -p shape=tree:40x16x2 -p launch=slurm
+    #   hopmap run place.toml --trace lu/traces.otf2 --hosts 'node[01-16]' --slots 40
+    #   hopmap run place.toml --trace lu/traces.otf2 --hosts 'node[01-32]' --shape tree:40x16x2 --launch slurm
     #
     # Without `shape`, all hosts are on one switch. Without `hosts`, their names are placeholders: host0, host1, …
     name = "place"
@@ -58,8 +58,8 @@ fn without_a_word_the_project_places() {
     From a trace and a machine to a mapping and its launch file.
 
         hopmap run place.toml
-        hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-16]' -p slots=40
-        hopmap run place.toml -p trace=lu/traces.otf2 -p 'hosts=node[01-32]' -p shape=tree:40x16x2 -p launch=slurm
+        hopmap run place.toml --trace lu/traces.otf2 --hosts 'node[01-16]' --slots 40
+        hopmap run place.toml --trace lu/traces.otf2 --hosts 'node[01-32]' --shape tree:40x16x2 --launch slurm
 
     Without `shape`, all hosts are on one switch. Without `hosts`, their names are placeholders: host0, host1, …
 
@@ -75,7 +75,7 @@ fn without_a_word_the_project_places() {
 
     ```sh
     hopmap exec trace/generate -p pattern=stencil3d -p ranks=16 -p events=20000 --out sample
-    hopmap run place.toml -p trace=sample/archive/files/traces.otf2
+    hopmap run place.toml --trace sample/archive/files/traces.otf2
     ```
 
     ## Parameters

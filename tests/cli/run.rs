@@ -400,7 +400,7 @@ fn hosts_and_launcher_of_a_cluster_are_parameters() {
         sandbox.seen(&[&["run", "place", "--no-report", "-p", &trace], &with[..]].concat())
     };
     let placeholders =
-        "  hosts        placeholders (host0, host1, …) of an assumed machine: name yours with -p hosts=NAMES";
+        "  hosts        placeholders (host0, host1, …) of an assumed machine: name yours with --hosts NAMES";
     assert!(run(&[]).contains(placeholders));
     let seen = run(&["hosts=node[01-08]", "slots=2", "launch=slurm"]);
     let command = "  run with     SLURM_HOSTFILE=out/rankfile srun -m arbitrary -n 16 PROGRAM";
@@ -454,7 +454,7 @@ fn an_embedded_pipeline_without_its_samples_asks_for_files_of_ones_own() {
             continue;
         }
         let seen = sandbox.seen(&["run", name, "--no-report"]);
-        assert!(seen.contains(&format!("help: give your own with `-p {parameter}=PATH`")), "{name}: {seen}");
+        assert!(seen.contains(&format!("help: give your own with `--{parameter} PATH`")), "{name}: {seen}");
         assert!(!seen.contains("pipeline file"), "{name}: {seen}");
     }
     insta::assert_snapshot!(sandbox.seen(&["run", "checkpoint", "--no-report", "--quiet"]), @r"
@@ -462,15 +462,15 @@ fn an_embedded_pipeline_without_its_samples_asks_for_files_of_ones_own() {
     error[engine::not_here]: stage `at-positions` (checkpoint:18)
       |-> cannot read DIR/checkpoints
       `-> No such file or directory (os error 2)
-      help: give your own with `-p series=PATH`: checkpoint comes with hopmap, and its defaults are not here
+      help: give your own with `--series PATH`: checkpoint comes with hopmap, and its defaults are not here
     error[engine::not_here]: stage `at-addresses` (checkpoint:22)
       |-> cannot read DIR/checkpoints
       `-> No such file or directory (os error 2)
-      help: give your own with `-p series=PATH`: checkpoint comes with hopmap, and its defaults are not here
+      help: give your own with `--series PATH`: checkpoint comes with hopmap, and its defaults are not here
     error[engine::not_here]: stage `stored` (checkpoint:26)
       |-> cannot read DIR/checkpoints
       `-> No such file or directory (os error 2)
-      help: give your own with `-p series=PATH`: checkpoint comes with hopmap, and its defaults are not here
+      help: give your own with `--series PATH`: checkpoint comes with hopmap, and its defaults are not here
     [exit code 1]
     ");
     if query_program().is_none() {
@@ -486,7 +486,7 @@ fn an_embedded_pipeline_without_its_samples_asks_for_files_of_ones_own() {
         :                             `-- here
      20 | with    = { path = "${matrix.trace}" }
         `----
-      help: give your own with `-p traces=PATTERN`: batch comes with hopmap, and its defaults are not here
+      help: give your own with `--traces PATTERN`: batch comes with hopmap, and its defaults are not here
     [exit code 2]
     "#);
     // Who gave a file knows which.

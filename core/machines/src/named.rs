@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(system, machine(json!({ "shape": "tree:4x3", "hosts": ["node08", "node[09-10]"] })));
         let one = machine(json!({ "shape": "auto", "hosts": "n1", "slots": 4 }));
         assert_eq!((one.slots.len(), one.links.len()), (4, 0));
-        // Without hosts it is the example, and `-p hosts=` names none.
+        // Without hosts it is the example, and `--hosts=` names none.
         assert_eq!(
             machine(json!({ "shape": "auto", "hosts": "" })),
             machine(json!({ "shape": "tree:2x4x2" }))

@@ -35,10 +35,10 @@ DIR/current is a link to the published snapshot, replaced when a new one is comp
 nothing is published and no consumer runs. A host that does not answer keeps its data and is marked as down.
 
 Examples:
-  hopmap topology refresh -p hosts='node[01-16]' --publish /var/lib/hopmap --quiet   # from cron
+  hopmap topology refresh --hosts 'node[01-16]' --publish /var/lib/hopmap --quiet   # from cron
   hopmap topology refresh fabric.toml --publish topology --consumer 'sh /etc/slurm/new-topology'
-  hopmap topology refresh -p hosts='node[01-16]' --publish topology --dry-run --exit-code
-  hopmap topology refresh -p hosts='node[01-16]' --health")]
+  hopmap topology refresh --hosts 'node[01-16]' --publish topology --dry-run --exit-code
+  hopmap topology refresh --hosts 'node[01-16]' --health")]
 #[expect(clippy::struct_excessive_bools, reason = "one for each flag of the command")]
 pub(crate) struct Arguments {
     /// Pipeline file, or the name of a bundled pipeline.

@@ -157,7 +157,7 @@ fn names(listing: &Listing<'_>, cx: &Context<'_>) -> Result<Option<NamedHosts>, 
         let job = BatchJob::of_environment()
             .transpose()
             .map_err(|error| SelectError::new(error.to_string(), error.help))?;
-        let help = "run inside a job (sbatch, salloc, qsub, bsub), or name the hosts: `free`, or `-p hosts=` of the pipeline `job`";
+        let help = "run inside a job (sbatch, salloc, qsub, bsub), or name the hosts: `free`, or `--hosts` of the pipeline `job`";
         return match job {
             Some(job) if job.is_slurm() || listing.from == Source::Auto => {
                 job.remarks.iter().for_each(|remark| cx.log(format_args!("`{}`: {remark}", job.variable)));
