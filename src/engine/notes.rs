@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use hopmap_artifact::Folder;
 use hopmap_model::{
-    Artifact, BOUND_PORT, Direction, LaunchFile, Mapping, Metrics, Program, TaskDag, TaskGraph,
+    Artifact, BOUND_PORT, Direction, LaunchFile, MOST_GAIN, Mapping, Metrics, Prediction, Program, TaskDag,
+    TaskGraph,
 };
+use hopmap_recording::{DESCRIPTION, Recording};
 use serde_json::Value as Json;
 
 use super::outcome::{RunReport, Settled};
@@ -27,6 +29,8 @@ pub(crate) fn warnings(pipeline: &Pipeline, store: &Store, report: &RunReport) -
         uncounted_collectives(pipeline, store, report),
         no_messages(pipeline, report),
         other_program(pipeline, report),
+        shared_cores(pipeline, report),
+        not_calibrated(pipeline, report),
     ];
     all.into_iter().flatten().collect()
 }
@@ -47,7 +51,7 @@ pub(crate) fn placeholders(pipeline: &Pipeline, store: &Store, report: &RunRepor
         let cell = &pipeline.cells[index];
         if has_placeholders(cell) {
             let remedy = match pipeline.has_parameter("hosts") {
-                true => "-p hosts=NAMES".to_owned(),
+                true => "--hosts NAMES".to_owned(),
                 false => format!("`hosts` of stage `{}`", cell.stage),
             };
             let is_assumed = cell.ready_parameters().is_some_and(|it| it.canonical()["shape"] == "auto");
@@ -169,6 +173,39 @@ fn no_messages(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
     let first = and_more(&cells.first()?.name, cells.len());
     Some(format!(
         "warning: F is 0 for {first}: no messages between ranks on different hosts, so all mappings are equal"
+    ))
+}
+
+/// A line for all predictions that only the network costs time.
+fn not_calibrated(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
+    let is_calibrated = |record: &OutputRecord| record.metrics.get("calibrated") != Some(&0.0);
+    records(pipeline, report, Prediction::KIND).find(|(_, record)| !is_calibrated(record)).map(|_| {
+        "not calibrated: predictions take the overheads of messages at their ends as zero; topology/probe with calibrate = true measures them"
+            .to_owned()
+    })
+}
+
+/// The bound of a program whose recorded ranks waited for cores, which they need not where each has one.
+fn shared_cores(pipeline: &Pipeline, report: &RunReport) -> Option<String> {
+    let bounds =
+        records(pipeline, report, Metrics::KIND).filter(|(_, record)| record.metrics.contains_key(MOST_GAIN));
+    let has_shared = |need: &Need| {
+        let files = sources(pipeline, need).map(|(_, sources)| sources).unwrap_or_default();
+        files.into_iter().flatten().any(|file| {
+            let folder = file.parent().filter(|_| file.ends_with(DESCRIPTION)).unwrap_or(&file);
+            folder.join(DESCRIPTION).is_file()
+                && Recording::read(folder).is_ok_and(|recording| recording.shares_processors())
+        })
+    };
+    let (cell, _) = bounds.into_iter().find(|(cell, _)| {
+        cell.needs
+            .iter()
+            .filter(|need| [TaskGraph::KIND, Program::KIND].contains(&need.port.kind))
+            .any(has_shared)
+    })?;
+    Some(format!(
+        "warning: the recorded ranks shared cores and waited for them: stage `{}` gives no upper bound where each rank has a core",
+        cell.name
     ))
 }
 

@@ -38,9 +38,6 @@ pub(crate) fn predictions(page: &mut Page, results: Results<'_>) {
         if !prediction.is_contended {
             page.note("Without contention: the machine has no links.");
         }
-        if !prediction.is_calibrated {
-            page.note("Not calibrated: per-message CPU overhead is assumed to be zero.");
-        }
         busiest(page, &prediction);
         page.figure(&rank_times(&prediction), "");
     }

@@ -87,11 +87,13 @@ fn a_recorded_program_gets_a_bound_seconds_and_a_report() {
       result       predicted 26 ms: 618 ms (96.0 %) less than linear, as good as round-robin (`--map-by node`)
       bound        placement can save at most 97 % of the 644 ms run
       quality      F 0.036 × linear, F 0.056 × random, T 0.095 × linear, max_link_time_s 0.027 × linear
-      prediction   predicted 0.025979 s, 0.040 × linear, 1.000 × round-robin, not calibrated
+      prediction   predicted 0.025979 s, 0.040 × linear, 1.000 × round-robin
+      warning: the recorded ranks shared cores and waited for them: stage `bound` gives no upper bound where each rank has a core
+      not calibrated: predictions take the overheads of messages at their ends as zero; topology/probe with calibrate = true measures them
       prediction   out/predict/timeline.json
       launch       out/predict/rankfile
       run with     mpirun -n 16 --rankfile out/predict/rankfile PROGRAM
-      hosts        placeholders (host0, host1, …): name yours with -p hosts=NAMES
+      hosts        placeholders (host0, host1, …): name yours with --hosts NAMES
       report       report.html
     ");
     let report = sandbox.read("report.html");
@@ -167,6 +169,7 @@ fn a_placement_that_is_not_worth_it_is_not_searched() {
     assert_snapshot!(summary(&seen), @"
     predict: 4 ran, 4 not worth it in N.NN s
       bound        placement can save at most 97 % of the 644 ms run
+      warning: the recorded ranks shared cores and waited for them: stage `bound` gives no upper bound where each rank has a core
     ");
     assert!(!seen.contains("[exit code"), "{seen}");
     assert!(!sandbox.path().join("out").exists());
@@ -306,7 +309,7 @@ fn seconds_of_a_machine_without_links_are_without_contention() {
     let lines =
         seen.lines().filter(|line| line.starts_with("  prediction  ") || line.starts_with("  bound  "));
     assert_snapshot!(lines.collect::<Vec<_>>().join("\n"), @"
-      prediction   predicted 0.001020 s, without contention, not calibrated
+      prediction   predicted 0.001020 s, without contention
       bound        placement can save at most 0.0 % of the 1.02 ms run, without contention
     ");
     for part in ["prediction (without contention)", "bound (without contention)"] {

@@ -141,8 +141,6 @@ fn report(prediction: &Prediction, cx: &Context<'_>) {
     let contention = without_contention(prediction.is_contended);
     let linear = prediction.metrics.get("seconds_linear");
     let linear = linear.map_or_else(String::new, |linear| format!(", linear mapping {linear:.6} s"));
-    cx.log(format_args!("predicted run time {:.6} s{linear}{contention}", prediction.seconds()));
-    if !prediction.is_calibrated {
-        cx.log("not calibrated: the overhead of a message at its ends is taken as zero; topology/probe with calibrate = true measures it");
-    }
+    let overheads = if prediction.is_calibrated { "" } else { ", without overheads of messages" };
+    cx.log(format_args!("predicted run time {:.6} s{linear}{contention}{overheads}", prediction.seconds()));
 }

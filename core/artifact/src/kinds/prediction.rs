@@ -51,7 +51,6 @@ impl Codec for Prediction {
             ratio("seconds_over_linear", "linear"),
             ratio("seconds_over_round_robin", "round-robin"),
             is_without_contention(metrics).then(|| "without contention".to_owned()),
-            (value("calibrated") == Some(0.0)).then(|| "not calibrated".to_owned()),
         ])
     }
 
