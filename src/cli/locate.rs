@@ -213,7 +213,7 @@ pub(crate) fn in_catalogue(name: &str, catalogue: &Catalogue) -> Result<Vec<usiz
 
 /// A cell of a store.
 pub(crate) struct FoundCell<'a> {
-    pipeline: &'a PipelineId,
+    pub(super) pipeline: &'a PipelineId,
     pub(crate) id: &'a str,
     /// Short name.
     name: String,

@@ -16,10 +16,10 @@ use miette::Report;
 use serde_json::{Value as Json, json};
 
 use super::cells::CellTable;
-use super::locate::{self, locate_newest};
+use super::locate::{self, FoundCell, locate_newest};
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
-use crate::engine::{self, RunSummary, Store, short};
+use crate::engine::{self, PipelineId, RunSummary, Store, short};
 use crate::provenance::{FileOrigin, Made, Memory, Origin, Provenance, origin_of, trace};
 
 /// Rows of a table that are shown unless all are asked for.
@@ -82,10 +82,14 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         let hint = "`hopmap show --provenance ARTIFACT --format dot` draws where it comes from";
         return refuse("a table cannot be written as DOT", hint);
     }
-    if arguments.table.is_none() && print_cells(arguments, format, output)? {
-        return Ok(Exit::Done);
-    }
-    let folder = locate_newest(&arguments.artifact, &arguments.store, output)?;
+    let (is_printed, which) = match &arguments.table {
+        None => print_cells(arguments, format, output)?,
+        Some(_) => (false, None),
+    };
+    let folder = (!is_printed).then(|| locate_newest(&arguments.artifact, &arguments.store, output));
+    let folder = folder.transpose()?;
+    which.into_iter().for_each(|which| output.note(which));
+    let Some(folder) = folder else { return Ok(Exit::Done) };
     let folder = Folder::open(&folder).map_err(Failure::usage)?;
     match &arguments.table {
         None => describe(&folder, output)?,
@@ -94,17 +98,19 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     Ok(Exit::Done)
 }
 
-/// Prints the cells of a stage as a table: several, or those that are wanted as rows. Returns whether it did.
-fn print_cells(arguments: &Arguments, format: Format, output: Output) -> Result<bool> {
+/// Prints the cells of a stage as a table: several, or those that are wanted as rows. Returns whether it did, and whose cells they are, if
+/// that is a choice.
+fn print_cells(arguments: &Arguments, format: Format, output: Output) -> Result<(bool, Option<String>)> {
     let name = arguments.artifact.as_str();
     if working_directory()?.join(name).exists() {
-        return Ok(false);
+        return Ok((false, None));
     }
     let store = Store::load(&arguments.store.readable_root()?)?;
-    let Some((cells, port)) = locate::cells(name, &store)? else { return Ok(false) };
+    let Some((cells, port)) = locate::cells(name, &store)? else { return Ok((false, None)) };
+    let which = which_pipeline(name, &cells, &store);
     // Of one cell there is more to say, unless its row is wanted.
     if cells.len() < 2 && arguments.format == Format::Table {
-        return Ok(false);
+        return Ok((false, which));
     }
     let table = CellTable::new(cells, port, &store)?;
     let all = table.rows.len();
@@ -132,7 +138,21 @@ fn print_cells(arguments: &Arguments, format: Format, output: Output) -> Result<
             }
         }
     }
-    Ok(true)
+    Ok((true, which))
+}
+
+/// Says of which pipeline the cells are, where others have a stage of this name, too.
+fn which_pipeline(name: &str, cells: &[FoundCell<'_>], store: &Store) -> Option<String> {
+    let FoundCell { pipeline, current, .. } = cells.first()?;
+    let stage = &current.stage;
+    let has_stage =
+        |id: &&PipelineId| store.all_newest().any(|(of, _, other)| of == *id && other.stage == *stage);
+    let others = store.pipelines().filter(|id| id != pipeline).filter(has_stage);
+    let others: Vec<String> = others.map(ToString::to_string).collect();
+    (pipeline.strip(name).is_none() && !others.is_empty()).then(|| {
+        let others = others.join("; ");
+        format!("`{stage}` is that of {pipeline}; PIPELINE:{stage} is that of another one: {others}")
+    })
 }
 
 /// A value of a cell as text; a list is JSON.

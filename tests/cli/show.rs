@@ -224,3 +224,19 @@ fn a_named_store_that_does_not_exist() {
     );
     assert!(seen.ends_with("[exit code 2]\n"), "{seen}");
 }
+
+/// Of two pipelines the table of one was shown, without a word.
+#[test]
+fn a_stage_of_two_pipelines_says_whose_it_is() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.stdout(&["run", "ring.toml", "--no-report"]);
+    let ring = sandbox.read("ring.toml").replace("name = \"ring\"", "name = \"sweep\"");
+    let (begin, _) = ring.split_once("needs = { task-graph").unwrap();
+    let needs = "needs = { task-graph = \"program\", system = \"machine\" }\nmatrix = { seed = \"1..2\" }\n";
+    let sweep = format!("{begin}{needs}");
+    sandbox.write("sweep.toml", sweep);
+    sandbox.stdout(&["run", "sweep.toml", "--no-report"]);
+    let note = |name: &str| String::from_utf8(sandbox.output(&["show", name]).stderr).unwrap();
+    insta::assert_snapshot!(note("placement"), @"`placement` is that of `ring` of ring.toml; PIPELINE:placement is that of another one: `sweep` of sweep.toml");
+    assert_eq!(note("ring:placement"), "");
+}
