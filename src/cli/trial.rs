@@ -1,6 +1,6 @@
 //! `hopmap trial`: a program under several placements, as a pipeline that it writes and runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -40,8 +40,8 @@ pub(super) const KNOWN: [&str; 3] = ["linear", "round-robin", "random"];
     mut_arg("ranks", |ranks| ranks.help("Number of ranks of placements by name [default: that of the first mapping, or one for every slot]")),
     after_help = "\
 A PLACEMENT is a mapping, named by its stage (`placement`, `place:placement`, `placement[min F]`), by its folder, or by a launch file that \
-hopmap made from it, such as out/rankfile; or one of linear, round-robin and random on the hosts of --hosts, on those \
-of the first mapping, or on those of the job. NAME=PLACEMENT gives it another name. The first placement is the baseline. Of several others, the best one is chosen, and measured again against \
+hopmap made from it, such as out/rankfile; or one of linear, round-robin and random, or a file of another program that map/import \
+reads, such as a rank file of Open MPI or a list of hosts, on the hosts of --hosts, on those of the first mapping, or on those of the job. NAME=PLACEMENT gives it another name. The first placement is the baseline. Of several others, the best one is chosen, and measured again against \
 the baseline. DIR gets the pipeline file trial.toml: to change more, copy it, and use `hopmap run`.
 
 Examples:
@@ -170,6 +170,8 @@ struct Placement {
 enum Source {
     Known(String),
     Folder(PathBuf, Mapping),
+    /// A launch file, or a mapping, of another program.
+    File(PathBuf),
 }
 
 fn placements(arguments: &Arguments, output: Output) -> Result<Vec<Placement>> {
@@ -197,31 +199,42 @@ fn placement(text: &str, store: &StoreArguments, output: Output) -> Result<Place
         let name = checked_name(name.unwrap_or(source))?;
         return Ok(Placement { name, source: Source::Known(source.to_owned()) });
     }
-    let folder = folder_of(source, store, output)?;
-    let mapping = Folder::read::<Mapping>(&folder).map_err(Failure::usage)?;
+    let path = working_directory()?.join(source);
+    let found = match folder_of(source, &path, store, output)? {
+        Some(folder) => {
+            let mapping = Folder::read::<Mapping>(&folder).map_err(Failure::usage)?;
+            Source::Folder(folder, mapping)
+        }
+        None => Source::File(path),
+    };
     let name = checked_name(name.unwrap_or(&own_name(source)))?;
-    Ok(Placement { name, source: Source::Folder(folder, mapping) })
+    Ok(Placement { name, source: found })
 }
 
 /// The folder of the mapping that a word means: the folder itself, that of a stage or cell, or the one from which a launch file was made.
-fn folder_of(source: &str, arguments: &StoreArguments, output: Output) -> Result<PathBuf> {
-    let path = working_directory()?.join(source);
+/// None if it is a file of another program.
+fn folder_of(
+    source: &str,
+    path: &Path,
+    arguments: &StoreArguments,
+    output: Output,
+) -> Result<Option<PathBuf>> {
     let is_launch_file =
-        || Folder::open(&path).is_ok_and(|found| found.description().kind == LaunchFile::KIND);
+        || Folder::open(path).is_ok_and(|found| found.description().kind == LaunchFile::KIND);
     // Only what was made from a mapping needs the store, which may not be there yet.
     if path.is_dir() && !is_launch_file() {
-        return Ok(path);
+        return Ok(Some(path.to_owned()));
     }
     let root = arguments.readable_root()?;
     let store = Store::load(&root)?;
     let digest = if path.is_file() {
-        match origin_of(&path, Some(&store)).map_err(Failure::usage)? {
+        match origin_of(path, Some(&store)).map_err(Failure::usage)? {
             Some(FileOrigin::Bytes { digest }) => digest,
             Some(FileOrigin::Comment { .. }) => {
-                let message = format!("{} was edited since hopmap wrote it", shown(&path));
+                let message = format!("{} was edited since hopmap wrote it", shown(path));
                 return refuse(message, "name the stage of its mapping, such as place:placement");
             }
-            None => return no_placement(source),
+            None => return Ok(None),
         }
     } else {
         if !path.is_dir() && locate::cells(source, &store)?.is_none() {
@@ -231,14 +244,14 @@ fn folder_of(source: &str, arguments: &StoreArguments, output: Output) -> Result
         match Folder::open(&folder) {
             Ok(found) if found.description().kind == LaunchFile::KIND => found.digest().to_owned(),
             // Reading it says what is wrong with another one.
-            _ => return Ok(folder),
+            _ => return Ok(Some(folder)),
         }
     };
     let runs = engine::read_runs(&store)?;
     let origins = trace(&digest, None, &Memory::of(&store, &runs)).artifacts;
     let mapping = origins.into_iter().find(|origin| origin.kind.as_deref() == Some(Mapping::KIND));
     match mapping.and_then(|origin| origin.path) {
-        Some(folder) => Ok(folder),
+        Some(folder) => Ok(Some(folder)),
         None => {
             let message = format!("the mapping from which `{source}` was made is not in {}", shown(&root));
             refuse(message, "run its pipeline again, or name another store with --store")
@@ -247,8 +260,7 @@ fn folder_of(source: &str, arguments: &StoreArguments, output: Output) -> Result
 }
 
 fn no_placement<T>(source: &str) -> Result<T> {
-    let message =
-        format!("the placement `{source}` is no folder of a mapping, no stage and no launch file of hopmap");
+    let message = format!("the placement `{source}` is no folder of a mapping, no stage and no launch file");
     refuse(message, format!("such as place:placement, out/rankfile, or one of: {}", KNOWN.join(", ")))
 }
 
@@ -274,18 +286,19 @@ fn pipeline(arguments: &Arguments, placements: &[Placement], output: Output) -> 
         return refuse("the program has a NUL in its arguments", "leave it out");
     };
     let names: Vec<&str> = placements.iter().map(|placement| placement.name.as_str()).collect();
-    let is_known = |placement: &Placement| matches!(placement.source, Source::Known(_));
-    let mut stages = match placements.iter().any(is_known) {
+    let needs_machine = |placement: &Placement| !matches!(placement.source, Source::Folder(..));
+    let mut stages = match placements.iter().any(needs_machine) {
         true => machine(arguments, placements, output)?.to_vec(),
         false => Vec::new(),
     };
+    let on_hosts =
+        |name: &str, kind: &str| StageText::new(name, kind).need("task-graph", RANKS).need("system", HOSTS);
     stages.extend(placements.iter().map(|Placement { name, source }| match source {
         Source::Folder(folder, _) => {
             StageText::new(name, "stored/mapping").given("PLACEMENT", "path", Some(path_text(folder)))
         }
-        Source::Known(known) => {
-            StageText::new(name, &format!("map/{known}")).need("task-graph", RANKS).need("system", HOSTS)
-        }
+        Source::File(file) => on_hosts(name, "map/import").given("PLACEMENT", "path", Some(path_text(file))),
+        Source::Known(known) => on_hosts(name, &format!("map/{known}")),
     }));
     let measurement = &arguments.measurement;
     let trial = measurement
@@ -307,7 +320,7 @@ fn pipeline(arguments: &Arguments, placements: &[Placement], output: Output) -> 
 fn machine(arguments: &Arguments, placements: &[Placement], output: Output) -> Result<[StageText; 2]> {
     let first = placements.iter().find_map(|placement| match &placement.source {
         Source::Folder(_, mapping) => Some(mapping),
-        Source::Known(_) => None,
+        Source::Known(_) | Source::File(_) => None,
     });
     let Allocation { hosts, ranks } = arguments.allocation.allocation(first, output)?;
     let machine = StageText::new(HOSTS, "topology/synthetic")

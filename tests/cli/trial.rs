@@ -715,6 +715,30 @@ fn a_placement_is_named_by_its_stage_or_by_its_launch_file() {
     sandbox.write("out/rankfile", ranks + "# edited\n");
     let edited = tried(&["linear", "out/rankfile"]);
     assert!(edited.contains("out/rankfile was edited since hopmap wrote it"), "{edited}");
-    let matrix = tried(&["linear", "ring.csv"]);
-    assert!(matrix.contains("the placement `ring.csv` is no folder of a mapping, no stage"), "{matrix}");
+    let matrix = tried(&["--hosts", "a,b", "--slots", "2", "linear", "ring.csv"]);
+    assert!(matrix.contains("ring.csv:1: the machine has no host `source`"), "{matrix}");
+    let none = tried(&["linear", "nothing"]);
+    assert!(
+        none.contains("the placement `nothing` is no folder of a mapping, no stage and no launch file"),
+        "{none}"
+    );
+}
+
+/// Only launch files that hopmap wrote were placements.
+#[test]
+fn launch_files_of_other_tools_are_placements() {
+    let sandbox = Sandbox::new();
+    for (name, text) in [
+        ("rankfile", "rank 0=b slot=0\nrank 1=a slot=0\n"),
+        ("machinefile", "b:1\na:1\n"),
+        ("slurm-hostfile", "b\na\n"),
+    ] {
+        sandbox.write(name, text);
+        let options = ["--launcher", "true", "--runs", "6", "--hosts", "a,b", "--slots", "1"];
+        sandbox.stdout(&[&["trial"], &options[..], &["linear", name, "--", "true"]].concat());
+        let stage = format!("trial:{name}");
+        let table = ["--table", "ranks", "--format", "csv", "--store", "trial/.hopmap"];
+        let ranks = sandbox.stdout(&[&["show", &stage], &table[..]].concat());
+        assert!(ranks.contains("\n0,1,"), "{name}: {ranks}");
+    }
 }
