@@ -1,9 +1,9 @@
 //! Starting the launcher and the program.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use hopmap_model::Context;
@@ -97,10 +97,28 @@ fn existing() -> Option<String> {
     std::env::var(PRELOAD).ok()
 }
 
+/// The same with what the launcher prints.
+pub(crate) fn output_of_launcher(mut command: Command, cx: &Context<'_>) -> io::Result<(ExitStatus, String)> {
+    let mut launcher = Group::start_beside(command.stdout(Stdio::piped()))?;
+    let reader = launcher.take_stdout().map(|mut output| {
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            // What was read before an error is shown.
+            let _ = output.read_to_end(&mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    });
+    let status = ended(launcher, cx)?;
+    Ok((status, reader.and_then(|reader| reader.join().ok()).unwrap_or_default()))
+}
+
 /// Starts the launcher, and waits for it. It is in the group of this process, whose terminal it needs. If only this process was told to
 /// stop, it passes that on a little later.
 pub(crate) fn run_launcher(mut command: Command, cx: &Context<'_>) -> io::Result<ExitStatus> {
-    let mut launcher = Group::start_beside(&mut command)?;
+    ended(Group::start_beside(&mut command)?, cx)
+}
+
+fn ended(mut launcher: Group, cx: &Context<'_>) -> io::Result<ExitStatus> {
     match launcher.wait(|| cx.should_stop().then_some(()))? {
         Some(()) => launcher.stop_after(PATIENCE),
         None => launcher.end(),

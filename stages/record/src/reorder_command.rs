@@ -14,9 +14,10 @@ use hopmap_mpi_environment::{
     before_programs, host_name, preload, program_in,
 };
 use rustix::fs::{MemfdFlags, memfd_create};
+use serde_json::json;
 
 use crate::error::{RecordError, ReorderError};
-use crate::launch::run_launcher;
+use crate::launch::{output_of_launcher, run_launcher};
 use crate::library::{reordering_sources, where_sources};
 use crate::order::Order;
 use crate::program::Program;
@@ -196,12 +197,17 @@ impl ReorderCommand {
         cx.log(format!("{} ranks, renumbered when MPI begins", order.ranks()));
         let mut command = std::process::Command::new(&self.command[0]);
         command.args(before_programs(&self.command[1..], &self.own_words(&library.path)?));
-        let status = run_launcher(command, cx).map_err(|source| {
+        let ended = match self.shows {
+            true => output_of_launcher(command, cx),
+            false => run_launcher(command, cx).map(|status| (status, String::new())),
+        };
+        let (status, text) = ended.map_err(|source| {
             let program = self.command[0].clone();
             ReorderError::from(RecordError::Start { program, host: host_name(), source })
         })?;
+        let answer = if self.shows { locations(&text) } else { Answer::default() };
         let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-        Ok(Answer::default().ending(match u8::try_from(code).unwrap_or(1) {
+        Ok(answer.ending(match u8::try_from(code).unwrap_or(1) {
             0 if cx.should_stop() => Exit::Interrupted,
             0 => Exit::Done,
             code => Exit::Program(code),
@@ -244,6 +250,20 @@ impl ReorderCommand {
         let (named, say) = (self.mpicc.as_deref(), |line| cx.log(line));
         Ok(Compiler::compile_for(sources, &cache, named, launcher, mpi, &say)?)
     }
+}
+
+/// Where the ranks run, in their order, by what they printed through the launcher.
+fn locations(text: &str) -> Answer {
+    let mut lines: Vec<(Option<Location>, &str)> =
+        text.lines().map(|line| (Location::parse(line), line)).collect();
+    lines.sort_by_key(|(location, _)| location.as_ref().and_then(|location| location.rank));
+    let found = lines.iter().filter_map(|(location, _)| location.as_ref());
+    let found = found.map(|Location { rank, host, cores, of }| {
+        json!({ "rank": rank, "host": host, "cores": cores, "cores_of_host": of })
+    });
+    let mut answer = Answer::of(&found.collect::<Vec<_>>());
+    lines.iter().for_each(|(_, line)| answer.line(line));
+    answer
 }
 
 /// Whether a descriptor is that of `/dev/null`.
