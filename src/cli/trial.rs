@@ -82,7 +82,7 @@ pub(crate) struct Arguments {
 /// How runs of a program are started, timed and judged.
 #[derive(Debug, Clone, Args)]
 pub(super) struct MeasurementArguments {
-    /// Launcher of the program's MPI: open-mpi-4, open-mpi-5, open-mpi-hosts, mpich, intel-mpi, slurm, cray-slurm, cray-pals, or
+    /// Launcher of the program's MPI: open-mpi-4, open-mpi-5, open-mpi-hosts, mpich, intel-mpi, slurm, cray-slurm, cray-pals, flux,
     /// reorder, reorder-mpich, reorder-slurm, which need no launch file.
     #[arg(long, value_name = "NAME", default_value = "open-mpi-4", value_parser = launch)]
     pub(super) launch: Launch,

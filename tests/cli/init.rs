@@ -92,7 +92,7 @@ fn without_a_word_the_project_places() {
     | `costs` | `[]` | cost per byte on each level, innermost first; [] is [1, 10, 100, …] |
     | `latency` | `[]` | latency of links in seconds, one for all or by level of switches |
     | `bandwidth` | `[]` | and their bandwidth in bytes per second; with both, seconds are bounded too |
-    | `launch` | `"open-mpi-4"` | or open-mpi-5, mpich, intel-mpi, slurm, cray-slurm, cray-pals, reorder |
+    | `launch` | `"open-mpi-4"` | or open-mpi-5, mpich, intel-mpi, slurm, cray-slurm, cray-pals, flux, fujitsu, reorder |
     | `collectives` | `"expand"` | count collective operations; "ignore": only point-to-point messages |
     | `out` | `"out"` | output folder |
 

@@ -407,7 +407,7 @@ fn hosts_and_launcher_of_a_cluster_are_parameters() {
     assert!(seen.contains(command) && !seen.contains("placeholders"), "{seen}");
     sandbox.write("my-hosts", "n1 slots=8\nn2 slots=8\n");
     let seen = run(&["hosts_file=my-hosts", "launch=open-mpi-5"]);
-    assert!(seen.contains("mpirun -n 16 --map-by rankfile:file=out/rankfile PROGRAM"), "{seen}");
+    assert!(seen.contains("--map-by rankfile:file=out/rankfile PROGRAM"), "{seen}");
     assert_eq!(sandbox.read("out/rankfile").matches("=n2 slot=").count(), 8);
     let seen = run(&["hosts=node[01-12]", "shape=tree:2x4x2"]);
     assert!(

@@ -8,12 +8,13 @@
 //! | `node01 8 node02 4`, `8*node01:4*node02:node03` | LSF: `$LSB_MCPU_HOSTS`, and as `bjobs` shows them, where a host without a number has one slot |
 //! | `node01 2 all.q@node01 UNDEFINED` | Grid Engine: `$PE_HOSTFILE` |
 //!
-//! `#` and `//` begin a comment; messages of programs (`2>&1`) and a header of Slurm in capitals are skipped. Anything else is an error,
+//! A file that begins with `{` is a resource set of Flux. `#` and `//` begin a comment; messages of programs (`2>&1`) and a header of Slurm in capitals are skipped. Anything else is an error,
 //! also what may be no host by its shape: a word without a number behind a name, and `total 12` beside lines of another form.
 //!
 //! Sources: the lexer of Open MPI's host files (`hostfile_lex.l` of 4.1 and of PRRTE 3) and what 4.1.4 shows by `--display-allocation`;
 //! "Using the Hydra Process Manager"; `sge_pe(5)`; "Administering IBM Spectrum LSF".
 
+mod flux;
 #[cfg(test)]
 mod tests;
 
@@ -75,6 +76,9 @@ pub const WITHOUT_SLOTS: &str =
 /// If it cannot be read, is not a host file, or names no host.
 pub fn read(path: &Path) -> Result<HostFile, FileError> {
     let text = read_text(path, MAX_BYTES)?;
+    if text.trim_start().starts_with('{') {
+        return flux::resource_set(&text).map_err(|error| error.in_file(path));
+    }
     let file = expand(&text).map_err(|error| error.in_file(path))?;
     if file.hosts.is_empty() {
         let problem = match file.remarks.first() {

@@ -17,8 +17,8 @@ pub const COMMAND_OF_FILE: &str = "the command of its launch file";
 pub struct CommandWords {
     /// Environment variables of the launcher.
     pub variables: BTreeMap<String, String>,
-    /// Name of the launcher.
-    pub launcher: String,
+    /// Name of the launcher, and its command if it has several.
+    pub launcher: Vec<String>,
     /// Its options; [`PROGRAM_WORD`] stands for the program.
     pub options: Vec<String>,
 }
@@ -35,7 +35,8 @@ impl CommandWords {
             let word = words.next()?;
             match word.split_once('=') {
                 Some((name, value)) => drop(variables.insert(name.to_owned(), value.to_owned())),
-                None => break word,
+                None if word == "flux" => break vec![word, words.next()?],
+                None => break vec![word],
             }
         };
         // This hopmap, whatever others `PATH` has.
@@ -105,9 +106,11 @@ mod tests {
         let words = split("A=1 B='{file} x' srun -n 2 --file={file} {program}").unwrap();
         assert_eq!(words.variables, [("A", "1"), ("B", "/l/f x")].map(|(a, b)| (a.into(), b.into())).into());
         assert_eq!(
-            (&*words.launcher, words.options.join(" ")),
-            ("srun", "-n 2 --file=/l/f {program}".into())
+            (words.launcher.join(" "), words.options.join(" ")),
+            ("srun".to_owned(), "-n 2 --file=/l/f {program}".to_owned())
         );
+        let words = split("flux run -n 2 {program}").unwrap();
+        assert_eq!((words.launcher.join(" "), &words.options[0][..]), ("flux run".to_owned(), "-n"));
         for wrong in ["", "A=1", "mpirun -n 2", "mpirun ' {program}"] {
             assert_eq!(split(wrong), None, "{wrong}");
         }

@@ -8,7 +8,8 @@ use crate::launch::Launch;
 /// none are named. None if they have different numbers of slots, and the launcher takes one number for all.
 ///
 /// Hosts and counts: mpirun(1) of Open MPI 4.1 and 5 (`--host a:2`), "Using Hydra" of MPICH (`-hosts a:2`), Intel MPI Library
-/// Developer Reference (`-hosts`, `-ppn`), srun(1), mpiexec(1) of HPE PALS. Those of Intel MPI and PALS are not tried.
+/// Developer Reference (`-hosts`, `-ppn`), srun(1), mpiexec(1) of HPE PALS, flux-run(1). Those of Intel MPI, PALS and Fujitsu are not
+/// tried.
 #[must_use]
 pub fn default_options(launch: Launch, ranks: u32, hosts: &[(String, u32)]) -> Option<Vec<String>> {
     let ranks = ranks.to_string();
@@ -25,14 +26,19 @@ pub fn default_options(launch: Launch, ranks: u32, hosts: &[(String, u32)]) -> O
     let with_slots = listed(|(host, slots)| format!("{host}:{slots}"));
     let (count, slots) = (hosts.len().to_string(), slots.to_string());
     Some(match launch {
-        Launch::OpenMpi4 | Launch::OpenMpi5 | Launch::OpenMpiHosts | Launch::Reorder => {
-            all(&["--host", &with_slots])
-        }
+        Launch::OpenMpi4
+        | Launch::OpenMpi5
+        | Launch::OpenMpiHosts
+        | Launch::OpenMpi5Hosts
+        | Launch::Reorder => all(&["--host", &with_slots]),
         Launch::Mpich | Launch::ReorderMpich => all(&["-launcher", "ssh", "-hosts", &with_slots]),
         Launch::IntelMpi => all(&["-bootstrap", "ssh", "-hosts", &names, "-ppn", &slots]),
         Launch::Slurm | Launch::CraySlurm | Launch::ReorderSlurm => {
             all(&["-w", &names, "-N", &count, &format!("--ntasks-per-node={slots}")])
         }
+        Launch::Flux => all(&["-N", &count, "--exclusive", &format!("--requires=hosts:{names}")]),
+        // The job decides: no option takes names.
+        Launch::Fujitsu => all(&[]),
         Launch::CrayPals => all(&["--ppn", &slots, "--hosts", &names]),
     })
 }
@@ -50,6 +56,7 @@ mod tests {
         assert_eq!(options(Launch::IntelMpi), "-n 4 -bootstrap ssh -hosts a,b -ppn 2");
         assert_eq!(options(Launch::Slurm), "-n 4 -w a,b -N 2 --ntasks-per-node=2");
         assert_eq!(options(Launch::CrayPals), "-n 4 --ppn 2 --hosts a,b");
+        assert_eq!(options(Launch::Flux), "-n 4 -N 2 --exclusive --requires=hosts:a,b");
         assert_eq!(default_options(Launch::Slurm, 4, &[]).unwrap().join(" "), "-n 4");
         let uneven = |launch| default_options(launch, 4, &hosts([3, 1])).map(|options| options.join(" "));
         assert_eq!(uneven(Launch::OpenMpi4).unwrap(), "-n 4 --host a:3,b:1");

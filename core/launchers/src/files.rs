@@ -1,5 +1,5 @@
 //! Launch files: host and rank files of Open MPI, machine files of MPICH and Intel MPI, host files of Slurm,
-//! and the rank order file of HPE Cray MPICH. The limits of each launcher are in `docs/howto/launch.md`.
+//! the rank order file of HPE Cray MPICH, and those of Flux and Fujitsu MPI. The limits of each launcher are in `docs/howto/launch.md`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
@@ -16,35 +16,6 @@ pub const CRAY_FILE: &str = "MPICH_RANK_ORDER";
 /// Name of the file of `hopmap reorder`.
 pub const REORDER_FILE: &str = "rank-order";
 
-/// The file that a launcher reads, and the command; one that binds starts every rank on its core, where the launcher can do so.
-///
-/// Rank files always bind, and so do the commands of HPE Cray MPICH. The others take one list for all hosts: its i-th entry is the
-/// core of the i-th rank of a host, or for Hydra of a proxy. `-bind-to core` binds the i-th rank to the i-th core by logical index.
-/// The other lists have the numbers of the operating system, which are the logical indexes only where it numbers the processors
-/// like hwloc. Tested with Hydra 4.0.2, and Slurm 22.05 with `task/affinity`; Intel MPI by its documentation.
-pub fn launch_file(
-    mapping: &Mapping,
-    digest: &str,
-    launch: Launch,
-    binds: bool,
-) -> Result<LaunchFile, LaunchError> {
-    match launch {
-        Launch::OpenMpi4 => rankfile(mapping, digest, "--rankfile {file}"),
-        Launch::OpenMpi5 => rankfile(mapping, digest, "--map-by rankfile:file={file}"),
-        Launch::OpenMpiHosts if binds => {
-            let problem = "Open MPI does not bind ranks to the cores of a host file";
-            Err(LaunchError::new(problem, "use a rank file, or set `bind = false`"))
-        }
-        Launch::OpenMpiHosts => hostfile(mapping, digest),
-        Launch::Mpich => mpich_machinefile(mapping, digest, binds),
-        Launch::IntelMpi => intel_machinefile(mapping, digest, binds),
-        Launch::Slurm => slurm_hostfile(mapping, digest, binds),
-        Launch::CraySlurm => cray_rank_order(mapping, digest),
-        Launch::CrayPals => pals_rank_order(mapping, digest),
-        Launch::Reorder | Launch::ReorderMpich | Launch::ReorderSlurm => reordered(mapping, digest, launch),
-    }
-}
-
 fn joined(cores: &[u32]) -> String {
     cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
@@ -55,14 +26,21 @@ fn blocks(mapping: &Mapping) -> Vec<Vec<&Placement>> {
 }
 
 /// The ranks of every host, in rank order.
-fn ranks_of_hosts(mapping: &Mapping) -> Vec<Vec<&Placement>> {
+pub(crate) fn ranks_of_hosts(mapping: &Mapping) -> Vec<Vec<&Placement>> {
     let mut hosts = vec![Vec::new(); mapping.hosts.len()];
     mapping.ranks.iter().for_each(|placement| hosts[placement.host as usize].push(placement));
     hosts
 }
 
+/// The hosts in use, and the number of ranks on each.
+pub(crate) fn counts(mapping: &Mapping) -> Vec<(String, u32)> {
+    let groups = ranks_of_hosts(mapping).into_iter().zip(&mapping.hosts);
+    let used = groups.filter(|(ranks, _)| !ranks.is_empty());
+    used.map(|(ranks, host)| (host.host.clone(), ranks.len() as u32)).collect()
+}
+
 /// The cores of the first, second, … rank of every group; an error if two groups differ.
-fn common_cores(groups: &[Vec<&Placement>]) -> Result<Vec<u32>, LaunchError> {
+pub(crate) fn common_cores(groups: &[Vec<&Placement>]) -> Result<Vec<u32>, LaunchError> {
     let mut common: Vec<u32> = Vec::new();
     for (place, placement) in groups.iter().flat_map(|group| group.iter().enumerate()) {
         let help = "the launcher takes one list of cores for all hosts; use a rank file of Open MPI, or set `bind = false`";
@@ -88,17 +66,20 @@ fn common_cores(groups: &[Vec<&Placement>]) -> Result<Vec<u32>, LaunchError> {
 ///
 /// The `slots=` form is not used: it adds up the slots of repeated lines and so loses the rank order. Format: mpirun(1) of
 /// Open MPI 4.1, "Sequential mapping"; unchanged in 5.0.
-fn hostfile(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+///
+/// Open MPI 5.0.11 ends in its sequential mapper ("PMIX ERROR … `bfrop_base_unpack.c`") unless it binds no rank.
+pub(crate) fn hostfile(mapping: &Mapping, digest: &str, is_5: bool) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     check_for_open_mpi(&hosts)?;
     if let Some(host) = hosts.iter().find(|host| is_loopback(host)) {
         let problem = format!("Open MPI's sequential mapper does not know `{host}`");
         return Err(LaunchError::new(problem, "use the name of the host, or launch/rankfile"));
     }
+    let binding = if is_5 { " --bind-to none" } else { "" };
     Ok(LaunchFile {
         name: "hostfile".into(),
         text: host_per_line(digest, &hosts),
-        command: format!("mpirun -n {} --hostfile {{file}} --map-by seq {{program}}", hosts.len()),
+        command: format!("mpirun -n {} --hostfile {{file}} --map-by seq{binding} {{program}}", hosts.len()),
     })
 }
 
@@ -109,7 +90,11 @@ fn is_loopback(host: &str) -> bool {
 
 /// Machine file for MPICH's Hydra, which assigns ranks line by line: one host per line and rank, as in GraphHunter. The command
 /// starts Hydra's proxies by ssh: in a Slurm job Hydra would use `srun`, which sorts the hosts.
-fn mpich_machinefile(mapping: &Mapping, digest: &str, binds: bool) -> Result<LaunchFile, LaunchError> {
+pub(crate) fn mpich_machinefile(
+    mapping: &Mapping,
+    digest: &str,
+    binds: bool,
+) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     let cores = if binds { common_cores(&blocks(mapping))? } else { Vec::new() };
     let is_in_order = (0..).zip(&cores).all(|(index, &core)| index == core);
@@ -129,7 +114,11 @@ fn mpich_machinefile(mapping: &Mapping, digest: &str, binds: bool) -> Result<Lau
 /// lines of `-machinefile` (Intel MPI Library Developer Reference, "Global Hydra Options").
 /// `I_MPI_PIN_PROCESSOR_LIST=allcores` binds the ranks of a host to one core each, in rank order ("Environment
 /// Variables for Process Pinning" there). Untested: Intel MPI is not freely available.
-fn intel_machinefile(mapping: &Mapping, digest: &str, binds: bool) -> Result<LaunchFile, LaunchError> {
+pub(crate) fn intel_machinefile(
+    mapping: &Mapping,
+    digest: &str,
+    binds: bool,
+) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     let cores = match binds {
         true => joined(&common_cores(&ranks_of_hosts(mapping))?),
@@ -144,7 +133,7 @@ fn intel_machinefile(mapping: &Mapping, digest: &str, binds: bool) -> Result<Lau
 }
 
 /// Host and core of each rank, for `hopmap reorder`, and a command that starts as many processes on each host.
-fn reordered(mapping: &Mapping, digest: &str, launch: Launch) -> Result<LaunchFile, LaunchError> {
+pub(crate) fn reordered(mapping: &Mapping, digest: &str, launch: Launch) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     let mut text = heading(digest);
     for (rank, (host, placement)) in hosts.iter().zip(&mapping.ranks).enumerate() {
@@ -152,11 +141,7 @@ fn reordered(mapping: &Mapping, digest: &str, launch: Launch) -> Result<LaunchFi
         // Writing to a string does not fail.
         let _ = writeln!(text, "{rank} {host}{core}");
     }
-    let ranks =
-        ranks_of_hosts(mapping).into_iter().zip(&mapping.hosts).filter(|(ranks, _)| !ranks.is_empty());
-    let counts: Vec<(String, u32)> =
-        ranks.map(|(ranks, host)| (host.host.clone(), ranks.len() as u32)).collect();
-    let options = default_options(launch, mapping.ranks.len() as u32, &counts).ok_or_else(|| {
+    let options = default_options(launch, mapping.ranks.len() as u32, &counts(mapping)).ok_or_else(|| {
         let problem =
             "the mapping has different numbers of ranks on its hosts, for which this launcher has no option";
         LaunchError::new(
@@ -187,7 +172,11 @@ pub fn runs(mapping: &Mapping) -> (usize, usize) {
 /// Works inside an allocation that contains the hosts, and without an allocation.
 ///
 /// Format: srun(1), `--distribution=arbitrary`; comments were tested with Slurm 22.05.
-fn slurm_hostfile(mapping: &Mapping, digest: &str, binds: bool) -> Result<LaunchFile, LaunchError> {
+pub(crate) fn slurm_hostfile(
+    mapping: &Mapping,
+    digest: &str,
+    binds: bool,
+) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     let binding = match binds {
         true => format!(" --cpu-bind=map_cpu:{}", joined(&common_cores(&ranks_of_hosts(mapping))?)),
@@ -200,12 +189,12 @@ fn slurm_hostfile(mapping: &Mapping, digest: &str, binds: bool) -> Result<Launch
     })
 }
 
-/// Open MPI's rank file: host and core of every rank. `mpirun` takes the hosts from it and needs no other
-/// list; versions differ in the option that reads it.
+/// Open MPI's rank file: host and core of every rank. Open MPI 4 takes the hosts from it; 5.0.11 uses only hosts that a list, or the
+/// job, gives it as many slots of.
 ///
 /// Cores are logical indexes, as in the mapping.
 /// Format: mpirun(1) of Open MPI 4.1, "Rankfiles"; PRRTE 3.0 documentation, "Rankfiles", for 5.x.
-fn rankfile(mapping: &Mapping, digest: &str, option: &str) -> Result<LaunchFile, LaunchError> {
+pub(crate) fn rankfile(mapping: &Mapping, digest: &str, is_5: bool) -> Result<LaunchFile, LaunchError> {
     let hosts = hosts_of_ranks(mapping)?;
     check_for_open_mpi(&hosts)?;
     let mut text = heading(digest);
@@ -218,10 +207,18 @@ fn rankfile(mapping: &Mapping, digest: &str, option: &str) -> Result<LaunchFile,
         // Writing to a string does not fail.
         let _ = writeln!(text, "rank {rank}={host} slot={core}");
     }
+    let options = match is_5 {
+        true => {
+            let counts: Vec<String> =
+                counts(mapping).iter().map(|(host, ranks)| format!("{host}:{ranks}")).collect();
+            format!("--host {} --map-by rankfile:file={{file}}", counts.join(","))
+        }
+        false => "--rankfile {file}".to_owned(),
+    };
     Ok(LaunchFile {
         name: "rankfile".into(),
         text,
-        command: format!("mpirun -n {} {option} {{program}}", hosts.len()),
+        command: format!("mpirun -n {} {options} {{program}}", hosts.len()),
     })
 }
 
@@ -296,7 +293,7 @@ fn host_per_line(digest: &str, hosts: &[&str]) -> String {
 ///
 /// Format: `intro_mpi(3)` of HPE Cray MPI, `MPICH_RANK_REORDER_METHOD` 3. Only the process placement of Slurm
 /// was tested; the library was not available.
-fn cray_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+pub(crate) fn cray_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
     rank_order(mapping, digest, |used, share| {
         format!(
             "srun -m block:block --cpu-bind=cores -N {used} -n {} --ntasks-per-node={share}",
@@ -308,7 +305,7 @@ fn cray_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, Launch
 /// The same file with the command of PALS, HPE's launcher where Slurm does not run: it names the hosts, in the order of the mapping.
 ///
 /// Options: `mpiexec(1)` of HPE PALS; `--cpu-bind core` binds the processes of a host to its cores in order. Not tried.
-fn pals_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
+pub(crate) fn pals_rank_order(mapping: &Mapping, digest: &str) -> Result<LaunchFile, LaunchError> {
     rank_order(mapping, digest, |used, share| {
         let hosts: Vec<&str> = mapping.hosts[..used].iter().map(|host| host.host.as_str()).collect();
         format!(
@@ -383,6 +380,7 @@ fn equal_share(mapping: &Mapping, ranks_on: &[Vec<u32>]) -> Result<usize, Launch
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::write::launch_file;
     use hopmap_model::Weight;
     use proptest::prelude::*;
 
@@ -463,7 +461,7 @@ mod tests {
 
     #[test]
     fn rank_i_is_on_line_i_of_a_host_file() {
-        let file = hostfile(&mapping(&["a", "b"], 2, &[2, 0, 3]), "d1").unwrap();
+        let file = hostfile(&mapping(&["a", "b"], 2, &[2, 0, 3]), "d1", false).unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\nb\na\nb\n");
         assert_eq!(file.command, "mpirun -n 3 --hostfile {file} --map-by seq {program}");
     }
@@ -471,7 +469,7 @@ mod tests {
     #[test]
     fn localhost_is_rejected() {
         for host in ["localhost", "127.0.0.1"] {
-            let error = hostfile(&mapping(&[host], 1, &[0]), "d").unwrap_err();
+            let error = hostfile(&mapping(&[host], 1, &[0]), "d", false).unwrap_err();
             assert_eq!(error.to_string(), format!("Open MPI's sequential mapper does not know `{host}`"));
         }
     }
@@ -479,7 +477,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_file_names_the_host_of_every_rank(mapping in mappings()) {
-            let file = hostfile(&mapping, "d").unwrap();
+            let file = hostfile(&mapping, "d", false).unwrap();
             let expected: Vec<&str> = (0..mapping.ranks.len()).map(|rank| mapping.host_of(rank)).collect();
             prop_assert_eq!(lines(&file.text, "d"), expected);
         }
@@ -532,7 +530,7 @@ mod tests {
         assert_eq!(file.command, "mpirun -n 3 --rankfile {file} {program}");
         let newer = launch_file(&mapping, "d1", Launch::OpenMpi5, false).unwrap();
         assert_eq!(newer.text, file.text);
-        assert_eq!(newer.command, "mpirun -n 3 --map-by rankfile:file={file} {program}");
+        assert_eq!(newer.command, "mpirun -n 3 --host a:1,b:2 --map-by rankfile:file={file} {program}");
     }
 
     #[test]
@@ -586,7 +584,7 @@ mod tests {
             ),
             (
                 "open-mpi-5",
-                "mpirun -n 4 --map-by rankfile:file={file} {program}",
+                "mpirun -n 4 --host n1:2,n2:2 --map-by rankfile:file={file} {program}",
                 "rank 0=n2 slot=0 | rank 1=n1 slot=0 | rank 2=n1 slot=1 | rank 3=n2 slot=1",
             ),
             ("mpich", "mpiexec.hydra -launcher ssh -f {file} -n 4 {program}", "n2 | n1 | n1 | n2"),
@@ -606,11 +604,18 @@ mod tests {
                 "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} mpiexec -n 4 --ppn 2 --cpu-bind core --hosts n1,n2 {program}",
                 "1,2 | 0,3",
             ),
+            (
+                "flux",
+                "flux run -N 2 -n 4 --exclusive --requires=hosts:n1,n2 --taskmap=hostfile:{file} {program}",
+                "n2 | n1 | n1 | n2",
+            ),
+            ("fujitsu", "mpiexec -n 4 --vcoordfile {file} {program}", "(2) | (1) | (1) | (2)"),
         ];
         for (launch, command, text) in expected {
             let launch = serde_json::from_value(launch.into()).unwrap();
             let file = launch_file(&mapping, "d", launch, false).unwrap();
-            assert_eq!((file.command.as_str(), lines(&file.text, "d").join(" | ").as_str()), (command, text));
+            let lines: Vec<&str> = file.text.lines().filter(|line| !line.starts_with('#')).collect();
+            assert_eq!((file.command.as_str(), lines.join(" | ").as_str()), (command, text));
         }
     }
 
@@ -627,6 +632,7 @@ mod tests {
         assert_eq!(command("mpich", &[5, 3, 2]), format!("{hydra} user:2,0 -n 3 {{program}}"));
         let slurm = "SLURM_HOSTFILE={file} srun -m arbitrary --cpu-bind=map_cpu";
         assert_eq!(command("slurm", &[5, 2, 3]), format!("{slurm}:2,0 -n 3 {{program}}"));
+        assert!(command("flux", &[5, 2, 3]).contains(" '-o cpu-affinity=map:2;0' "));
         assert!(command("intel-mpi", &[5, 2, 3]).contains(" I_MPI_PIN_PROCESSOR_LIST 2,0 -n 3 "));
         let problem = "rank number 0 of one host is on core 2, that of another on core 0, which this launcher cannot bind";
         assert_eq!(command("mpich", &[5, 2, 3]), problem);

@@ -15,9 +15,12 @@ pub enum Launch {
     /// `mpirun` of Open MPI 5 with a rank file.
     #[serde(rename = "open-mpi-5")]
     OpenMpi5,
-    /// `mpirun` of Open MPI with a host file, which leaves the cores to Open MPI.
+    /// `mpirun` of Open MPI 4 with a host file, which leaves the cores to Open MPI.
     #[serde(rename = "open-mpi-hosts")]
     OpenMpiHosts,
+    /// `mpirun` of Open MPI 5 with a host file; it binds no rank.
+    #[serde(rename = "open-mpi-5-hosts")]
+    OpenMpi5Hosts,
     /// `mpiexec.hydra` of MPICH with a machine file.
     Mpich,
     /// `mpiexec.hydra` of Intel MPI with a machine file.
@@ -28,6 +31,10 @@ pub enum Launch {
     CraySlurm,
     /// `mpiexec` of HPE PALS with a rank order of HPE Cray MPICH.
     CrayPals,
+    /// `flux run` with a host file of its task map.
+    Flux,
+    /// `mpiexec` of Fujitsu MPI with a file of node coordinates. The numbers in the name of a host are its coordinates in the job.
+    Fujitsu,
     /// `mpirun` of Open MPI, whose ranks `hopmap reorder` renumbers: no launch file has to be obeyed.
     Reorder,
     /// `mpiexec.hydra` of MPICH with `hopmap reorder`.
@@ -41,23 +48,40 @@ impl Launch {
     #[must_use]
     pub fn program(self) -> &'static str {
         match self {
-            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts | Self::Reorder => "mpirun",
+            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts | Self::OpenMpi5Hosts | Self::Reorder => {
+                "mpirun"
+            }
             Self::Mpich | Self::IntelMpi | Self::ReorderMpich => "mpiexec.hydra",
             Self::Slurm | Self::CraySlurm | Self::ReorderSlurm => "srun",
-            Self::CrayPals => "mpiexec",
+            Self::CrayPals | Self::Fujitsu => "mpiexec",
+            Self::Flux => "flux",
         }
     }
 
-    /// What reads the file: it decides how variables reach the ranks. HPE's launchers hand the environment on, as Hydra does.
+    /// Words that start it.
+    #[must_use]
+    pub fn words(self) -> Vec<String> {
+        let command = (self == Self::Flux).then_some("run");
+        std::iter::once(self.program()).chain(command).map(str::to_owned).collect()
+    }
+
+    /// What reads the file: it decides how variables reach the ranks. HPE's launchers and Flux hand the environment on, as Hydra
+    /// does; Fujitsu MPI is a descendant of Open MPI.
     #[must_use]
     pub fn implementation(self) -> Implementation {
         match self {
-            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts | Self::Reorder => Implementation::OpenMpi,
-            Self::Mpich | Self::CrayPals | Self::ReorderMpich => Implementation::Mpich,
+            Self::OpenMpi4
+            | Self::OpenMpi5
+            | Self::OpenMpiHosts
+            | Self::OpenMpi5Hosts
+            | Self::Fujitsu
+            | Self::Reorder => Implementation::OpenMpi,
+            Self::Mpich | Self::CrayPals | Self::Flux | Self::ReorderMpich => Implementation::Mpich,
             Self::IntelMpi => Implementation::IntelMpi,
             Self::Slurm | Self::CraySlurm | Self::ReorderSlurm => Implementation::Slurm,
         }
     }
+
     /// Whether the file always names cores; that of any other launcher only decides the hosts of the ranks.
     #[must_use]
     pub fn chooses_cores(self) -> bool {
@@ -69,7 +93,7 @@ impl Launch {
     #[must_use]
     pub fn reordered(self) -> Option<Self> {
         match self {
-            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts => Some(Self::Reorder),
+            Self::OpenMpi4 | Self::OpenMpi5 | Self::OpenMpiHosts | Self::OpenMpi5Hosts => Some(Self::Reorder),
             Self::Mpich => Some(Self::ReorderMpich),
             Self::Slurm => Some(Self::ReorderSlurm),
             _ => None,

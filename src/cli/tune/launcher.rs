@@ -36,7 +36,7 @@ pub(super) fn check_cores(arguments: &Arguments, allocation: &Allocation) -> Res
 pub(super) fn launcher(arguments: &Arguments, allocation: &Allocation) -> Result<Vec<String>> {
     let hosts = if allocation.hosts.is_job { &[] } else { &allocation.hosts.hosts[..] };
     let mut words = match &arguments.measurement.launcher {
-        None => vec![arguments.measurement.launch.program().to_owned()],
+        None => arguments.measurement.launch.words(),
         Some(text) => match shlex::split(text).filter(|words| !words.is_empty()) {
             Some(words) => words,
             None => {

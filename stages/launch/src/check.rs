@@ -246,11 +246,11 @@ fn command(params: &CheckParams, file: &LaunchFile, path: &Path) -> Result<Comma
         None => own_program(file)?,
     };
     let fault = || CheckError::Command { name: "command", line: file.command.clone() };
-    let CommandWords { variables, launcher: name, options } =
+    let CommandWords { variables, launcher: named, options } =
         CommandWords::split(&file.command, path).ok_or_else(fault)?;
     let launcher = match &params.launcher {
         Some(launcher) => words("launcher", launcher)?,
-        None => vec![name],
+        None => named,
     };
     let hosts = || file.text.lines().filter(|line| !line.starts_with('#')).count();
     if launcher == ["sh"] && ranks_of_torchrun(&file.command).is_some() && hosts() > 1 {
@@ -289,7 +289,9 @@ fn own_program(file: &LaunchFile) -> Result<Vec<String>, CheckError> {
 /// Whether a launch file asks for the cores of the mapping.
 fn binds(file: &LaunchFile) -> bool {
     let has = |option: &str| file.command.contains(option);
-    ["--rankfile ", "rankfile:", "-bind-to ", "map_cpu:", "mask_cpu:"].into_iter().any(has)
+    ["--rankfile ", "rankfile:", "-bind-to ", "map_cpu:", "mask_cpu:", "cpu-affinity=map:"]
+        .into_iter()
+        .any(has)
         || has("PROCESSOR_LIST ") && !has("PROCESSOR_LIST allcores")
         || has("--cpu-bind") && file.name == CRAY_FILE
 }

@@ -47,11 +47,11 @@ impl LaunchCommand {
 
     fn of_file(params: &TrialParams, file: &LaunchFile, path: &Path) -> Result<Self, TrialError> {
         let fault = || TrialError::Command { parameter: "launch", text: file.command.clone() };
-        let CommandWords { mut variables, launcher: name, options } =
+        let CommandWords { mut variables, launcher: own, options } =
             CommandWords::split(&file.command, path).ok_or_else(fault)?;
         let mut launcher = match &params.launcher {
             Some(launcher) => words("launcher", launcher)?,
-            None => vec![name],
+            None => own,
         };
         let names = params.env.keys().map(String::as_str).chain([TRIAL]);
         let names: Vec<&str> = names.collect();

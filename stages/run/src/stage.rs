@@ -54,7 +54,7 @@ impl Stage for TrialStage {
     }
 
     fn commands(params: &TrialParams) -> Vec<String> {
-        let launcher = params.launcher.clone().unwrap_or_else(|| params.launch.program().to_owned());
+        let launcher = params.launcher.clone().unwrap_or_else(|| params.launch.words().join(" "));
         let command = with_variables(&params.env, &format!("{launcher} {}", params.program));
         std::iter::once(command).chain(params.prepare.clone()).chain(params.lateness.clone()).collect()
     }

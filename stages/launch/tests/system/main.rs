@@ -4,6 +4,8 @@
 //! On Debian: `apt-get install openmpi-bin mpich slurm-wlm munge`.
 
 #[cfg(test)]
+mod further;
+#[cfg(test)]
 mod hydra;
 #[cfg(test)]
 mod lab;
