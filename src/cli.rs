@@ -21,6 +21,7 @@ mod open;
 mod output;
 mod progress;
 mod query;
+#[cfg(feature = "training")]
 mod rank_order;
 mod run;
 mod show;
@@ -132,6 +133,7 @@ enum Command {
     /// Find a faster placement of a program, and measure its gain.
     Tune(Box<tune::Arguments>),
     /// Say what the order of a training job's hosts costs, and find the best one.
+    #[cfg(feature = "training")]
     RankOrder(rank_order::Arguments),
     #[command(flatten)]
     Registered(Registered),
@@ -195,6 +197,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Accept(arguments) => gates::main(&arguments, output),
         Command::Trial(arguments) => trial::main(&arguments, output),
         Command::Tune(arguments) => tune::main(&arguments, output),
+        #[cfg(feature = "training")]
         Command::RankOrder(arguments) => rank_order::main(&arguments, output),
         Command::Registered(command) => run_registered(&command, output),
         Command::Topology(arguments) => topology::main(&arguments, output),

@@ -38,7 +38,9 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         hopmap_topology::export { Export }
         hopmap_select { Nodes, Hosts }
         hopmap_stored { Stored<TaskGraph>, Stored<SystemGraph>, Stored<Mapping>, Stored<Measurements> }
-        hopmap_instance { Qaplib, TaillardE, Stencil, Graph, Geometric, RandomGraph, PowerLaw, Parallel }
+        hopmap_instance { Qaplib, TaillardE, Stencil, Graph, Geometric, RandomGraph, PowerLaw }
+        #[cfg(feature = "training")]
+        hopmap_training { Parallel }
         hopmap_map {
             LinearStage, RoundRobinStage, RandomStage, AnnealingStage, GeneticStage, CompositeStage, TabuStage,
             ExactStage, ExternalStage, HierarchicalStage, ImportStage, AutoStage
@@ -55,7 +57,10 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
         hopmap_evaluate { MappingStage, AccuracyStage, CollectivesStage, CorrelationStage, GroupsStage }
         hopmap_predict { BoundStage, TimeStage }
         hopmap_run { BestStage, TrialStage }
-        hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray, Torch, Check }
+        hopmap_launch { File, Machinefile, Rankfile, Hostfile, Slurm, Cray }
+        #[cfg(feature = "training")]
+        hopmap_training { Torch }
+        hopmap_launch { Check }
         #[cfg(feature = "checkpoint")]
         hopmap_checkpoint { DeltaStage, StoreStage, Generate }
     };
@@ -108,11 +113,12 @@ pub fn stage(kind: &str) -> Option<&'static StageEntry> {
     STAGES.iter().find(|entry| entry.kind == kind)
 }
 
-/// Features of cargo that bring the stages and commands of one crate, and whether this build has them.
-const FEATURES: [(&str, bool); 3] = [
-    ("checkpoint", cfg!(feature = "checkpoint")),
-    ("route", cfg!(feature = "route")),
-    ("schedule", cfg!(feature = "schedule")),
+/// Features of cargo that bring the stages and commands of one crate, whether this build has them, and how the kinds of the stages begin.
+const FEATURES: [(&str, bool, &[&str]); 4] = [
+    ("checkpoint", cfg!(feature = "checkpoint"), &["checkpoint/"]),
+    ("route", cfg!(feature = "route"), &["route/"]),
+    ("schedule", cfg!(feature = "schedule"), &["schedule/"]),
+    ("training", cfg!(feature = "training"), &["instance/parallel", "launch/torch"]),
 ];
 
 /// How to get the stages of this kind, where the build has left them out.
@@ -120,9 +126,9 @@ pub(crate) fn left_out(kind: &str) -> Option<String> {
     missing_from(&FEATURES, kind)
 }
 
-fn missing_from(features: &[(&str, bool)], kind: &str) -> Option<String> {
-    let (name, _) = kind.split_once('/')?;
-    let (feature, _) = features.iter().find(|(feature, is_built)| *feature == name && !is_built)?;
+fn missing_from(features: &[(&str, bool, &[&str])], kind: &str) -> Option<String> {
+    let has = |begins: &[&str]| begins.iter().any(|begin| kind.starts_with(begin));
+    let (feature, ..) = features.iter().find(|(_, is_built, begins)| !is_built && has(begins))?;
     Some(format!("this hopmap was built without the feature `{feature}`, which cargo builds by default"))
 }
 
@@ -368,14 +374,22 @@ mod tests {
 
     #[test]
     fn a_kind_that_the_build_has_left_out_names_its_feature() {
-        let features = [("route", false), ("schedule", true)];
-        assert!(missing_from(&features, "route/map").unwrap().contains("`route`"));
-        for kind in ["schedule/list", "map/linear", "route"] {
+        let features: [(_, _, &[_]); 3] = [
+            ("route", false, &["route/"]),
+            ("schedule", true, &["schedule/"]),
+            ("training", false, &["launch/torch"]),
+        ];
+        for (kind, feature) in [("route/map", "`route`"), ("launch/torch", "`training`")] {
+            assert!(missing_from(&features, kind).unwrap().contains(feature), "{kind}");
+        }
+        for kind in ["schedule/list", "launch/file", "route"] {
             assert_eq!(missing_from(&features, kind), None, "{kind}");
         }
-        for (feature, is_built) in FEATURES {
-            let has_stages = STAGES.iter().any(|entry| entry.kind.split('/').next() == Some(feature));
-            assert_eq!(has_stages, is_built, "{feature}");
+        for (feature, is_built, begins) in FEATURES {
+            for begin in begins {
+                let has_stages = STAGES.iter().any(|entry| entry.kind.starts_with(begin));
+                assert_eq!(has_stages, is_built, "{feature} {begin}");
+            }
         }
     }
 

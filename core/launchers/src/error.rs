@@ -23,8 +23,9 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
+    /// A problem, and a hint that may be empty.
     #[cold]
-    pub(crate) fn new(problem: impl Into<String>, help: &str) -> Self {
+    pub fn new(problem: impl Into<String>, help: &str) -> Self {
         let help = Some(help.to_owned()).filter(|help| !help.is_empty());
         Self::Unfit { problem: problem.into(), help }
     }

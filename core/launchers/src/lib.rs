@@ -10,7 +10,6 @@ mod files;
 mod flux;
 mod fujitsu;
 mod launch;
-mod torch;
 mod write;
 
 pub use command::{COMMAND_OF_FILE, CommandWords, PROGRAM_WORD, shell_word, start_command, with_variables};
@@ -18,5 +17,4 @@ pub use default_placement::default_options;
 pub use error::LaunchError;
 pub use files::{CRAY_FILE, REORDER_FILE, heading, hosts_of_ranks, runs, same_short_name, short_name};
 pub use launch::Launch;
-pub use torch::{TorchStart, torch_file};
 pub use write::launch_file;

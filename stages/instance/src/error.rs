@@ -36,12 +36,6 @@ impl InstanceError {
         Self::new(format!("the graph has more than {MAX_PAIRS} pairs of neighbours"), help)
     }
 
-    /// The bytes or messages of a training step do not fit.
-    pub(crate) fn too_many_bytes() -> Self {
-        let help = "give the bytes of one step of one group, and the sizes of a real model";
-        Self::new("the bytes of a step exceed 64 bits", help)
-    }
-
     /// The range of bytes is empty or too large.
     pub(crate) fn sizes(least: u32, most: u32) -> Self {
         let help = "expected the minimum and maximum bytes of a message, up to 2^30";

@@ -1,12 +1,11 @@
 //! The stages of this crate.
 
 use hopmap_model::{
-    Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Program, Stage, SystemGraph, TaskGraph,
+    Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph, TaskGraph,
 };
 
 use crate::geometric::geometric;
 use crate::metis::read_graph;
-use crate::parallel::{ParallelParams, check_params, training_step};
 use crate::params::{
     GeometricParams, GraphParams, PowerLawParams, QaplibParams, RandomGraphParams, StencilParams,
     TaillardEParams,
@@ -94,10 +93,6 @@ pub struct TaillardE;
 #[derive(Debug)]
 pub struct Graph;
 
-/// `instance/parallel`: a step of a training job.
-#[derive(Debug)]
-pub struct Parallel;
-
 const PORTS: &[Port] = &[Port::output::<TaskGraph>("task-graph"), Port::output::<SystemGraph>("system")];
 
 impl Stage for Qaplib {
@@ -155,26 +150,6 @@ impl Stage for Graph {
     fn run(params: GraphParams, _: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
         let graph = read_graph(params.path.path(), cx)?;
         Ok(Outcome::Done(Outputs::new().with("task-graph", graph)))
-    }
-}
-
-impl Stage for Parallel {
-    type Params = ParallelParams;
-    const KIND: &'static str = "instance/parallel";
-    const SUMMARY: &'static str =
-        "Generate a training step: tensor, context, expert, data and pipeline parallelism";
-    const REVISION: u32 = 1;
-    const PORTS: &'static [Port] =
-        &[Port::output::<TaskGraph>("task-graph"), Port::output::<Program>("program")];
-
-    fn check(params: &ParallelParams) -> Result<(), Error> {
-        Ok(check_params(params)?)
-    }
-
-    fn run(params: ParallelParams, _: Inputs, _: &Context<'_>) -> Result<Outcome, Error> {
-        let step = training_step(&params)?;
-        let outputs = Outputs::new().with("task-graph", step.graph);
-        Ok(Outcome::Done(outputs.with("program", step.program)))
     }
 }
 

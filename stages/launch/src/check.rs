@@ -491,8 +491,9 @@ fn places(found: &[Location]) -> TextFile {
 
 #[cfg(test)]
 mod tests {
-    use hopmap_launchers::{Launch, TorchStart, launch_file, torch_file};
+    use hopmap_launchers::{Launch, launch_file};
     use hopmap_model::{HostSlots, Weight};
+    use hopmap_training::{TorchStart, torch_file};
 
     use super::*;
 

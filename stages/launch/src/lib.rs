@@ -9,7 +9,6 @@
 //! | `launch/hostfile` | one host per rank | Open MPI, sequential mapper | host |
 //! | `launch/slurm` | one host per rank | `srun -m arbitrary` | host |
 //! | `launch/cray` | ranks in slot order | HPE Cray MPICH under Slurm | host |
-//! | `launch/torch` | one host per node rank | `torchrun` | host, and local rank |
 //! | `launch/file` | one of these | the launcher that `launch` names, also HPE Cray MPICH under PALS | |
 //!
 //! The first line of every file is a comment with the digest of its mapping. All readers skip lines that
@@ -25,6 +24,6 @@ mod where_command;
 
 pub use check::{Check, CheckParams};
 pub use error::CheckError;
-pub use params::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams, TorchParams};
-pub use stage::{Cray, File, Hostfile, Machinefile, Rankfile, Slurm, Torch};
+pub use params::{FileParams, MachinefileParams, NoParams, RankfileParams, SlurmParams};
+pub use stage::{Cray, File, Hostfile, Machinefile, Rankfile, Slurm};
 pub use where_command::WhereCommand;

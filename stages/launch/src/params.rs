@@ -1,6 +1,6 @@
 //! Parameters of the stages.
 
-use hopmap_launchers::{Launch, TorchStart};
+use hopmap_launchers::Launch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,16 +57,6 @@ pub struct SlurmParams {
     /// list of cores for all hosts.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub bind: bool,
-}
-
-/// Parameters of `launch/torch`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TorchParams {
-    /// What starts `torchrun` on the hosts. `node-ranks`: you start the command on every host, which finds its node rank in
-    /// the file by its names and addresses. `slurm`: `srun -m arbitrary`. `indexes`: Kubernetes, whose pods find their node
-    /// rank by `NODE_NAME`, the name of their node.
-    pub start: TorchStart,
 }
 
 /// A stage without parameters.

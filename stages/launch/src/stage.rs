@@ -1,19 +1,16 @@
 //! The stages.
 
-use hopmap_launchers::{Launch, TorchStart, launch_file, runs, same_short_name, torch_file};
+use hopmap_launchers::{Launch, launch_file, runs};
 use hopmap_model::{Context, Error, Inputs, LaunchFile, Mapping, OutOfRange, Outcome, Outputs, Port, Stage};
 
-use crate::params::{
-    FileParams, MachinefileParams, MachinefileStyle, NoParams, RankfileParams, SlurmParams, TorchParams,
-};
+use crate::params::{FileParams, MachinefileParams, MachinefileStyle, NoParams, RankfileParams, SlurmParams};
 
-/// Stages that write a mapping as one file: name, parameters, kind, revision, port and summary; then what the parameters choose,
-/// and how it is written.
+/// Stages that write a mapping as one file: name, parameters, kind, revision, port and summary; then what the parameters choose.
 macro_rules! launch_stages {
     ($(
         $(#[$meta:meta])*
         $stage:ident($stage_params:ty), $name:literal, $revision:literal, $port:literal, $summary:literal,
-        |$params:ident| $choice:expr, $write:expr;
+        |$params:ident| $choice:expr;
     )*) => {$(
         $(#[$meta])*
         pub struct $stage;
@@ -33,7 +30,7 @@ macro_rules! launch_stages {
             fn run($params: Self::Params, inputs: Inputs, cx: &Context<'_>) -> Result<Outcome, Error> {
                 let choice: Result<_, Error> = $choice;
                 let mapping = inputs.one::<Mapping>("mapping")?;
-                let file = $write(choice?, &mapping.value, &mapping.digest, cx)?;
+                let file = write(choice?, &mapping.value, &mapping.digest, cx)?;
                 Ok(Outcome::Done(Outputs::new().with($port, file)))
             }
         }
@@ -43,14 +40,14 @@ macro_rules! launch_stages {
 launch_stages! {
     /// `launch/file`: the file of the launcher that a parameter names.
     File(FileParams), "file", 2, "launch", "Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH",
-    |params| Ok((params.launch, params.bind)), write;
+    |params| Ok((params.launch, params.bind));
 
     /// `launch/machinefile`: one host per rank, for MPICH and Intel MPI.
     Machinefile(MachinefileParams), "machinefile", 2, "machinefile", "Write a machine file for MPICH or Intel MPI: the host of every rank",
     |params| match params.style {
         MachinefileStyle::Mpich => Ok((Launch::Mpich, params.bind)),
         MachinefileStyle::Intel => Ok((Launch::IntelMpi, params.bind)),
-    }, write;
+    };
 
     /// `launch/rankfile`: host and core of every rank, for Open MPI.
     Rankfile(RankfileParams), "rankfile", 1, "rankfile", "Write a rank file for Open MPI: host and core of every rank",
@@ -58,23 +55,19 @@ launch_stages! {
         4 => Ok((Launch::OpenMpi4, false)),
         5 => Ok((Launch::OpenMpi5, false)),
         other => Err(Error::from(OutOfRange::new("open_mpi", other, "4 or 5"))),
-    }, write;
+    };
 
     /// `launch/hostfile`: one host per rank, for Open MPI's sequential mapper.
     Hostfile(NoParams), "hostfile", 1, "hostfile", "Write a host file for Open MPI's sequential mapper: the host of every rank",
-    |_params| Ok((Launch::OpenMpiHosts, false)), write;
+    |_params| Ok((Launch::OpenMpiHosts, false));
 
     /// `launch/slurm`: one host per rank, for `srun -m arbitrary`.
     Slurm(SlurmParams), "slurm", 1, "slurm", "Write a host file for srun -m arbitrary: the host of every rank",
-    |params| Ok((Launch::Slurm, params.bind)), write;
+    |params| Ok((Launch::Slurm, params.bind));
 
     /// `launch/cray`: the ranks in slot order, for HPE Cray MPICH.
     Cray(NoParams), "cray", 2, "cray", "Write MPICH_RANK_ORDER for HPE Cray MPICH: the ranks in slot order",
-    |_params| Ok((Launch::CraySlurm, false)), write;
-
-    /// `launch/torch`: the node rank of every host, for `torchrun`.
-    Torch(TorchParams), "torch", 2, "torch", "Write the order of hosts for torchrun: node ranks, a host file for srun, or a table for pods",
-    |params| Ok(params.start), write_torch;
+    |_params| Ok((Launch::CraySlurm, false));
 }
 
 /// The file of a launcher of MPI. Warns of hosts whose ranks do not follow each other.
@@ -92,22 +85,6 @@ fn write(
         ));
     }
     Ok(launch_file(mapping, digest, launch, binds)?)
-}
-
-/// The file of `torchrun`. Warns of names that `hostname -f` has to print.
-fn write_torch(
-    start: TorchStart,
-    mapping: &Mapping,
-    digest: &str,
-    cx: &Context<'_>,
-) -> Result<LaunchFile, Error> {
-    let hosts: Vec<&str> = mapping.hosts.iter().map(|host| host.host.as_str()).collect();
-    if let Some((one, other)) = same_short_name(&hosts).filter(|_| start == TorchStart::NodeRanks) {
-        cx.log(format!(
-            "`{one}` and `{other}` differ after the first dot: `hostname -f` must print these names there"
-        ));
-    }
-    Ok(torch_file(mapping, digest, start)?)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub enum TraceError {
     #[cfg(feature = "training")]
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Training(#[from] hopmap_training::error::TrainingError),
+    Training(#[from] hopmap_training_traces::error::TrainingError),
     /// An output table cannot be written, or a stored artifact cannot be read.
     #[error(transparent)]
     #[diagnostic(transparent)]

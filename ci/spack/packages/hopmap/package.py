@@ -26,7 +26,7 @@ class Hopmap(CargoPackage):
     variant("route", default=True, description="Routes and forwarding tables (route/*)")
     variant("schedule", default=True, description="Schedules of tasks (schedule/*)")
     variant("checkpoint", default=True, description="Checkpoint stores (checkpoint/*)")
-    variant("training", default=True, description="Traces of training jobs")
+    variant("training", default=True, description="Traces, generated steps and order of hosts of training jobs")
     variant("metis", default=True, description="METIS as a partitioner, for comparison")
     variant("highs", default=False, description="HiGHS, for exact routing")
     variant("mpi", default=False, description="Run searches as MPI ranks")

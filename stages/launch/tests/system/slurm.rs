@@ -1,8 +1,9 @@
 //! Slurm places every rank on the node of the mapping.
 
-use hopmap_launchers::{Launch, TorchStart, launch_file, torch_file};
+use hopmap_launchers::{Launch, launch_file};
 use hopmap_model::{LaunchFile, Mapping};
 use hopmap_test_support::{Cluster, NODES, system_tests};
+use hopmap_training::{TorchStart, torch_file};
 
 use crate::lab::{Lab, expected_hosts, mapping};
 

@@ -1,4 +1,4 @@
-//! Traces of training jobs; [`hopmap_training`] describes their files.
+//! Traces of training jobs; [`hopmap_training_traces`] describes their files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use hopmap_recording::Converted;
 use super::hopmap_record;
 use super::reader::{Options, Reader};
 use crate::error::TraceError;
-use hopmap_training::job::Checked;
-use hopmap_training::ranks::{begins, inputs};
-use hopmap_training::{chakra, flight_recorder, inspector, kineto};
+use hopmap_training_traces::job::Checked;
+use hopmap_training_traces::ranks::{begins, inputs};
+use hopmap_training_traces::{chakra, flight_recorder, inspector, kineto};
 
 pub(super) static CHAKRA: Reader = Reader {
     recognises: |sample| chakra::recognises(sample.path, sample.is_folder),
@@ -86,5 +86,5 @@ pub(super) fn kineto_program(path: &Path, cx: &Context<'_>) -> Result<Program, E
 fn program(job: &Checked, cx: &Context<'_>) -> Result<Program, Error> {
     job.log(cx);
     let recorded = job.recorded_s().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    Ok(Program { recorded, ..hopmap_training::program::program(job, cx)? })
+    Ok(Program { recorded, ..hopmap_training_traces::program::program(job, cx)? })
 }

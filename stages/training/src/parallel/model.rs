@@ -20,7 +20,7 @@ use hopmap_collectives::Operation;
 
 use super::messages::{GroupOperation, Pattern};
 use super::params::{GroupAlgorithm, GroupAlgorithms, GroupBytes, ModelSize, ParallelParams};
-use crate::error::InstanceError;
+use crate::error::TrainingError;
 
 /// Kinds of groups in the order of their phases, with their operations.
 pub(super) type Operations = [(&'static str, Vec<GroupOperation>); 6];
@@ -49,7 +49,7 @@ fn all_to_all(bytes: u64, calls: u64) -> GroupOperation {
 
 impl ModelSize {
     /// The operations of all kinds of groups.
-    pub(super) fn operations(&self, params: &ParallelParams) -> Result<Operations, InstanceError> {
+    pub(super) fn operations(&self, params: &ParallelParams) -> Result<Operations, TrainingError> {
         self.check(params)?;
         let sizes = params.sizes;
         let [tp, cp, ep, etp] = [sizes.tp, sizes.cp, sizes.ep, sizes.etp.unwrap_or(sizes.tp)].map(u64::from);
@@ -110,7 +110,7 @@ impl ModelSize {
         ])
     }
 
-    fn check(&self, params: &ParallelParams) -> Result<(), InstanceError> {
+    fn check(&self, params: &ParallelParams) -> Result<(), TrainingError> {
         let (sizes, algorithms) = (params.sizes, params.algorithms);
         let positive = [
             ("layers", self.layers),
@@ -124,29 +124,29 @@ impl ModelSize {
             ("gradient_bytes", self.gradient_bytes),
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
-            return Err(InstanceError::new(format!("`{name}` of the model is 0"), "give 1 or more"));
+            return Err(TrainingError::new(format!("`{name}` of the model is 0"), "give 1 or more"));
         }
         let chunks = u64::from(sizes.pp) * u64::from(self.interleaving);
         if !u64::from(self.layers).is_multiple_of(chunks) {
             let problem =
                 format!("{} layers do not divide into {chunks} stages of the pipeline", self.layers);
-            return Err(InstanceError::new(problem, "`layers` is a multiple of pp · interleaving"));
+            return Err(TrainingError::new(problem, "`layers` is a multiple of pp · interleaving"));
         }
         if self.experts == 0 && sizes.ep > 1 {
             let problem = format!("ep is {}, but the model has no experts", sizes.ep);
-            return Err(InstanceError::new(problem, "set `experts` and `top_k` of the model"));
+            return Err(TrainingError::new(problem, "set `experts` and `top_k` of the model"));
         }
         if self.experts > 0 && !self.experts.is_multiple_of(sizes.ep) {
             let problem = format!("{} experts do not divide among ep = {} ranks", self.experts, sizes.ep);
-            return Err(InstanceError::new(problem, "`experts` is a multiple of `ep`"));
+            return Err(TrainingError::new(problem, "`experts` is a multiple of `ep`"));
         }
         if self.zero > 3 {
-            return Err(InstanceError::new(format!("`zero` is {}", self.zero), "ZeRO has the stages 0 to 3"));
+            return Err(TrainingError::new(format!("`zero` is {}", self.zero), "ZeRO has the stages 0 to 3"));
         }
         if self.zero > 0 && [algorithms.dp, algorithms.edp].contains(&GroupAlgorithm::Tree) {
             let problem =
                 "a tree is an algorithm of all-reduces, but ZeRO uses reduce-scatters and all-gathers";
-            return Err(InstanceError::new(problem, "omit `algorithms`, or set `zero = 0`"));
+            return Err(TrainingError::new(problem, "omit `algorithms`, or set `zero = 0`"));
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl ModelSize {
         &self,
         parameters: u64,
         algorithm: GroupAlgorithm,
-    ) -> Result<Vec<GroupOperation>, InstanceError> {
+    ) -> Result<Vec<GroupOperation>, TrainingError> {
         let reduced = quotient(&[parameters, u64::from(self.gradient_bytes)], &[])?;
         let gathered = quotient(&[parameters, u64::from(self.precision_bytes)], &[])?;
         let ring = |operation, bytes| GroupOperation::once(operation, GroupAlgorithm::Ring, bytes);
@@ -173,10 +173,10 @@ impl ModelSize {
 }
 
 /// A quotient of products, rounded up.
-fn quotient(factors: &[u64], divisors: &[u64]) -> Result<u64, InstanceError> {
+fn quotient(factors: &[u64], divisors: &[u64]) -> Result<u64, TrainingError> {
     let product = factors.iter().try_fold(1u128, |all, &factor| all.checked_mul(u128::from(factor)));
     let divisor: u128 = divisors.iter().map(|&divisor| u128::from(divisor)).product();
     product
         .and_then(|product| u64::try_from(product.div_ceil(divisor)).ok())
-        .ok_or_else(InstanceError::too_many_bytes)
+        .ok_or_else(TrainingError::too_many_bytes)
 }

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use hopmap_model::{Edge, Envelope, Phase, Process, Program, ProgramBuilder, TaskGraph};
 
-use crate::error::{InstanceError, MAX_PAIRS};
+use crate::error::{MAX_NEIGHBOURS, TrainingError};
 use messages::{GroupOperation, Transfer};
 
 /// The operations of all groups of a kind in one step.
@@ -45,7 +45,7 @@ pub struct TrainingStep {
 }
 
 /// One step of the training job of the parameters.
-pub fn training_step(params: &ParallelParams) -> Result<TrainingStep, InstanceError> {
+pub fn training_step(params: &ParallelParams) -> Result<TrainingStep, TrainingError> {
     let (order, phases) = check(params)?;
     let ranks = order.ranks();
     let mut builder = ProgramBuilder::new(ranks);
@@ -68,7 +68,7 @@ pub fn training_step(params: &ParallelParams) -> Result<TrainingStep, InstanceEr
     }
     let total = |amount: fn(&Edge) -> u64| all.values().map(|edge| u128::from(amount(edge))).sum::<u128>();
     if total(|edge| edge.bytes).max(total(|edge| edge.messages)) > u128::from(u64::MAX) {
-        return Err(InstanceError::too_many_bytes());
+        return Err(TrainingError::too_many_bytes());
     }
     let process =
         |rank| Process { host: Some(format!("node{}", rank / params.gpus_per_host)), ..Process::default() };
@@ -79,27 +79,27 @@ pub fn training_step(params: &ParallelParams) -> Result<TrainingStep, InstanceEr
         ..TaskGraph::default()
     };
     let program = builder.finish().map_err(|error| {
-        InstanceError::new(format!("the program is inconsistent: {error}"), "report this as a defect")
+        TrainingError::new(format!("the program is inconsistent: {error}"), "report this as a defect")
     })?;
     Ok(TrainingStep { graph, program })
 }
 
 /// Checks the parameters; the numbering of ranks and the phases of a step.
-fn check(params: &ParallelParams) -> Result<(RankOrder, Vec<GroupPhase>), InstanceError> {
+fn check(params: &ParallelParams) -> Result<(RankOrder, Vec<GroupPhase>), TrainingError> {
     let order = RankOrder::new(&params.sizes, &params.order)?;
     let ranks = order.ranks();
     if params.gpus_per_host == 0
         || (ranks > params.gpus_per_host && !ranks.is_multiple_of(params.gpus_per_host))
     {
         let problem = format!("{ranks} ranks do not fill hosts of {} GPUs", params.gpus_per_host);
-        return Err(InstanceError::new(problem, "set `gpus_per_host`, or another size of a group"));
+        return Err(TrainingError::new(problem, "set `gpus_per_host`, or another size of a group"));
     }
     let bytes = match (&params.bytes, &params.model) {
         (Some(bytes), None) => bytes.operations(params.algorithms),
         (None, Some(model)) => model.operations(params)?,
         _ => {
             let problem = "the bytes of groups are given by either `bytes` or `model`";
-            return Err(InstanceError::new(problem, "set one: `bytes = { dp = 1000000000 }`"));
+            return Err(TrainingError::new(problem, "set one: `bytes = { dp = 1000000000 }`"));
         }
     };
     let mut phases = Vec::new();
@@ -116,15 +116,15 @@ fn check(params: &ParallelParams) -> Result<(RankOrder, Vec<GroupPhase>), Instan
         }
         phases.push(GroupPhase { name, groups, operations });
     }
-    if pairs > 2 * MAX_PAIRS {
-        let problem = format!("the groups have {pairs} pairs of neighbours, more than {}", 2 * MAX_PAIRS);
-        return Err(InstanceError::new(problem, "reduce `ep`, whose members all send to each other"));
+    if pairs > MAX_NEIGHBOURS {
+        let problem = format!("the groups have {pairs} pairs of neighbours, more than {MAX_NEIGHBOURS}");
+        return Err(TrainingError::new(problem, "reduce `ep`, whose members all send to each other"));
     }
     Ok((order, phases))
 }
 
 /// Checks the parameters.
-pub(crate) fn check_params(params: &ParallelParams) -> Result<(), InstanceError> {
+pub(crate) fn check_params(params: &ParallelParams) -> Result<(), TrainingError> {
     check(params).map(drop)
 }
 
@@ -136,7 +136,7 @@ impl GroupPhase {
         tag: u32,
         edges: &mut BTreeMap<(u32, u32), Edge>,
         builder: &mut ProgramBuilder,
-    ) -> Result<(), InstanceError> {
+    ) -> Result<(), TrainingError> {
         let members = self.groups.first().map_or(0, Vec::len) as u32;
         for round in operation.pattern.rounds(members, operation.bytes)? {
             for group in &self.groups {
@@ -155,16 +155,16 @@ impl GroupPhase {
     }
 }
 
-fn scaled(edge: Edge, calls: u64) -> Result<Edge, InstanceError> {
+fn scaled(edge: Edge, calls: u64) -> Result<Edge, TrainingError> {
     let products = edge.messages.checked_mul(calls).zip(edge.bytes.checked_mul(calls));
-    let (messages, bytes) = products.ok_or_else(InstanceError::too_many_bytes)?;
+    let (messages, bytes) = products.ok_or_else(TrainingError::too_many_bytes)?;
     Ok(Edge { messages, bytes, ..edge })
 }
 
-fn add(edges: &mut BTreeMap<(u32, u32), Edge>, edge: Edge) -> Result<(), InstanceError> {
+fn add(edges: &mut BTreeMap<(u32, u32), Edge>, edge: Edge) -> Result<(), TrainingError> {
     let sum = edges.entry(edge.pair()).or_insert(Edge { messages: 0, bytes: 0, ..edge });
     let sums = sum.messages.checked_add(edge.messages).zip(sum.bytes.checked_add(edge.bytes));
-    (sum.messages, sum.bytes) = sums.ok_or_else(InstanceError::too_many_bytes)?;
+    (sum.messages, sum.bytes) = sums.ok_or_else(TrainingError::too_many_bytes)?;
     Ok(())
 }
 

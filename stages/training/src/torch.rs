@@ -7,12 +7,10 @@
 
 use std::collections::HashMap;
 
+use hopmap_launchers::{LaunchError, heading, hosts_of_ranks, short_name};
 use hopmap_model::{LaunchFile, Mapping};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::error::LaunchError;
-use crate::files::{heading, hosts_of_ranks, short_name};
 
 /// File for `torchrun` and for what starts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -181,7 +179,7 @@ mod tests {
         write("hostname", &format!("#!/bin/sh\n{names}\n"));
         let command = file
             .command
-            .replace("{file}", &crate::command::shell_word(&path))
+            .replace("{file}", &hopmap_launchers::shell_word(&path))
             .replace("{program}", "train.py 'an argument'");
         let search = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
         let mut shell = std::process::Command::new("sh");

@@ -7,7 +7,7 @@
 //! pp, and no cp. So an expert-parallel group is made of ranks of different data- and context-parallel groups.
 
 use super::params::GroupSizes;
-use crate::error::{InstanceError, MAX_STENCIL_RANKS};
+use crate::error::{MAX_RANKS, TrainingError};
 
 const TP: usize = 0;
 const CP: usize = 1;
@@ -68,26 +68,26 @@ impl Radices {
 
 impl RankOrder {
     /// The numbering for sizes of groups and an order of the dimensions such as `tp-cp-ep-dp-pp`.
-    pub fn new(sizes: &GroupSizes, order: &str) -> Result<Self, InstanceError> {
+    pub fn new(sizes: &GroupSizes, order: &str) -> Result<Self, TrainingError> {
         let &GroupSizes { tp, cp, ep, dp, pp, etp } = sizes;
         let etp = etp.unwrap_or(tp);
         let named = [("tp", tp), ("cp", cp), ("ep", ep), ("dp", dp), ("pp", pp), ("etp", etp)];
         if let Some((name, _)) = named.iter().find(|(_, size)| *size == 0) {
-            return Err(InstanceError::new(format!("the size of `{name}` is 0"), HINT));
+            return Err(TrainingError::new(format!("the size of `{name}` is 0"), HINT));
         }
         let product =
             |sizes: &[u32]| sizes.iter().fold(1u64, |all, &size| all.saturating_mul(u64::from(size)));
         let ranks = product(&[tp, cp, dp, pp]);
-        if ranks > u64::from(MAX_STENCIL_RANKS) {
+        if ranks > u64::from(MAX_RANKS) {
             let problem = format!("tp {tp} × cp {cp} × dp {dp} × pp {pp} are more than 1048576 ranks");
-            return Err(InstanceError::new(problem, HINT));
+            return Err(TrainingError::new(problem, HINT));
         }
         let replica = product(&[etp, ep, pp]);
         if !ranks.is_multiple_of(replica) {
             let problem =
                 format!("{ranks} ranks are not divisible by etp {etp} × ep {ep} × pp {pp} = {replica}");
             let help = "experts are spread over the data- and context-parallel ranks: let `ep` divide cp · dp · tp / etp";
-            return Err(InstanceError::new(problem, help));
+            return Err(TrainingError::new(problem, help));
         }
         let (ranks, edp) = (ranks as u32, (ranks / replica) as u32);
         let order = dimensions(order, [tp, cp, ep, dp, pp])?;
@@ -96,7 +96,7 @@ impl RankOrder {
         if pp > 1 && ep > 1 && dense.strides[PP] != expert.strides[PP] {
             let problem = "layers with and without experts would have different pipelines";
             let help = "let `pp` be the last in `order`, or let both kinds of layers have as many replicas";
-            return Err(InstanceError::new(problem, help));
+            return Err(TrainingError::new(problem, help));
         }
         Ok(Self { ranks, dense, expert })
     }
@@ -126,16 +126,16 @@ impl RankOrder {
 }
 
 /// The dimensions of an order, fastest first. Those that it omits follow, and must have size 1.
-fn dimensions(order: &str, sizes: [u32; 5]) -> Result<[usize; 5], InstanceError> {
+fn dimensions(order: &str, sizes: [u32; 5]) -> Result<[usize; 5], TrainingError> {
     let help = "name every dimension once, fastest first: `tp-cp-ep-dp-pp`";
     let mut found = Vec::new();
     for word in order.split('-') {
         let Some(dimension) = NAMES.iter().position(|name| name.eq_ignore_ascii_case(word)) else {
             let problem = format!("`{word}` in order `{order}` is none of tp, cp, ep, dp and pp");
-            return Err(InstanceError::new(problem, help));
+            return Err(TrainingError::new(problem, help));
         };
         if found.contains(&dimension) {
-            return Err(InstanceError::new(format!("order `{order}` has `{word}` twice"), help));
+            return Err(TrainingError::new(format!("order `{order}` has `{word}` twice"), help));
         }
         found.push(dimension);
     }
@@ -145,9 +145,9 @@ fn dimensions(order: &str, sizes: [u32; 5]) -> Result<[usize; 5], InstanceError>
         }
         if sizes[dimension] > 1 {
             let problem = format!("order `{order}` lacks `{name}`, whose size is {}", sizes[dimension]);
-            return Err(InstanceError::new(problem, help));
+            return Err(TrainingError::new(problem, help));
         }
         found.push(dimension);
     }
-    found.try_into().map_err(|_| InstanceError::new(format!("order `{order}` is not complete"), help))
+    found.try_into().map_err(|_| TrainingError::new(format!("order `{order}` is not complete"), help))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hopmap_collectives::{Algorithm, Call, Operation};
 
 use super::params::GroupAlgorithm;
-use crate::error::InstanceError;
+use crate::error::TrainingError;
 
 /// Who of a group sends to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Pattern {
     /// The transfers of one call, by round. The bytes are those of the whole vector, or what a member hands to an
     /// all-to-all with its own share, or to the next stage. Rings and trees are one round: their chunks are
     /// pipelined.
-    pub(super) fn rounds(self, members: u32, bytes: u64) -> Result<Vec<Vec<Transfer>>, InstanceError> {
+    pub(super) fn rounds(self, members: u32, bytes: u64) -> Result<Vec<Vec<Transfer>>, TrainingError> {
         match self {
             Self::Pipeline { is_cyclic } => Ok(vec![pipeline(members, bytes, is_cyclic)]),
             Self::Collective(operation, algorithm) => {
@@ -85,7 +85,7 @@ impl Pattern {
                     *sum = (sum.0.saturating_add(edge.messages), sum.1.saturating_add(edge.bytes));
                 });
                 expanded.map_err(|error| {
-                    InstanceError::new(error.to_string(), "give every member of a group 8 bytes or more")
+                    TrainingError::new(error.to_string(), "give every member of a group 8 bytes or more")
                 })?;
                 let transfer = |((source, destination), (messages, bytes))| Transfer {
                     source,
