@@ -1,8 +1,8 @@
 //! `hopmap record`: starts a launcher whose ranks record themselves, or makes this rank record itself.
 
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
@@ -11,10 +11,7 @@ use hopmap_command::{Answer, Command, Exit, Failure, shown};
 use hopmap_formats::host_list;
 use hopmap_launchers::shell_word;
 use hopmap_model::{Context, TaskGraph};
-use hopmap_mpi_environment::{
-    Abi, Cache, Compiled, Compiler, CompilerError, Identity, Implementation, LauncherKind, Mpi, Rank,
-    host_name, program_in,
-};
+use hopmap_mpi_environment::{Abi, CompilerError, Identity, Implementation, LauncherKind, Mpi, Rank};
 use hopmap_recording::{Choice, DESCRIPTION, Description, Recording, lines, summarise};
 use miette::Report;
 use serde_json::json;
@@ -24,6 +21,7 @@ use crate::folder::{claim_folder, discard_folder, make_folder};
 use crate::launch::{Launch, Plan, run_launcher};
 use crate::library::sources;
 use crate::program::Program;
+use crate::start::{Position, Start, check_starter, exit_of};
 
 /// Version of what `--json` prints.
 const VERSION: u32 = 1;
@@ -59,16 +57,8 @@ pub struct RecordCommand {
     /// How to record.
     #[arg(long, value_enum, default_value_t = Method::Auto)]
     method: Method,
-    /// This process is a rank: load the recorder into the program. Known from the environment of Open MPI, MPICH, Intel
-    /// MPI, PMIx and PMI.
-    #[arg(long)]
-    inside: bool,
-    /// Build with this compiler of the program's MPI [default: the mpicc next to the launcher, or in PATH].
-    #[arg(long, value_name = "PROGRAM")]
-    mpicc: Option<String>,
-    /// Keep the built recorder in this folder, which must belong to you alone.
-    #[arg(long, value_name = "FOLDER")]
-    cache: Option<PathBuf>,
+    #[command(flatten)]
+    start: Start,
     /// Do not measure the time inside MPI.
     #[arg(long)]
     no_times: bool,
@@ -76,9 +66,6 @@ pub struct RecordCommand {
     /// and less than 100 ns per call. Not with --method openmpi.
     #[arg(long, conflicts_with = "no_times")]
     events: bool,
-    /// The launcher or, inside, the program; with its arguments.
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
-    command: Vec<String>,
 }
 
 impl Command for RecordCommand {
@@ -88,17 +75,9 @@ impl Command for RecordCommand {
         if self.events && self.method == Method::Openmpi {
             return Err(RecordError::EventsOfOpenMpi.into());
         }
-        let rank = Rank::of_mpi_process();
-        // A launcher that a rank or an interactive step starts is still a launcher.
-        let launcher = LauncherKind::of(&self.command[0]).filter(|_| !self.inside);
-        match (launcher, rank) {
-            (None, Some(_)) => self.inside(cx, rank),
-            (None, None) if self.inside => self.inside(cx, None),
-            (None, None) => match Rank::of_step_without_pmi().and_then(|rank| rank.size) {
-                Some(tasks) if tasks > 1 => Err(RecordError::NoPmi { tasks }.into()),
-                _ => self.outside(cx, None),
-            },
-            (launcher, _) => self.outside(cx, launcher),
+        match self.start.position()? {
+            Position::Inside(rank) => self.inside(cx, rank),
+            Position::Outside(launcher) => self.outside(cx, launcher),
         }
     }
 }
@@ -107,17 +86,18 @@ impl RecordCommand {
     /// Records every call, as `--events` does. `command` begins with a launcher.
     #[must_use]
     pub fn of_events(out: PathBuf, mpicc: Option<String>, command: Vec<String>) -> Self {
-        let (method, inside, cache, no_times) = (Method::Auto, false, None, false);
-        Self { out, method, inside, mpicc, cache, no_times, events: true, command }
+        let start = Start { inside: false, mpicc, cache: None, command };
+        Self { out, method: Method::Auto, start, no_times: false, events: true }
     }
 
     /// Executes the program in place of this process.
     fn inside(&self, cx: &Context<'_>, rank: Option<Rank>) -> Result<Answer, Failure> {
-        let program = Program::find(&self.command[0]);
+        let program = Program::find(self.start.first());
         let starter = Implementation::of_this_process();
         let linked = program.as_ref().and_then(Program::abi);
         let abi = linked.or_else(|| starter.and_then(Implementation::abi));
-        let plan = self.plan(cx, None, starter.zip(linked), Mpi { implementation: None, abi })?;
+        check_starter(starter, linked)?;
+        let plan = self.plan(cx, None, Mpi { implementation: None, abi })?;
         if let (Plan::Preload(_), Some(program)) = (&plan, &program) {
             program.check()?;
         }
@@ -131,7 +111,7 @@ impl RecordCommand {
         }
         let launch =
             Launch { plan: &plan, folder: &folder, is_timed: !self.no_times, has_events: self.events };
-        let error = self.not_started(launch.of_program(&self.command).exec());
+        let error = self.start.not_started(launch.of_program(&self.start.command).exec());
         if described.is_some() {
             let _ = fs::remove_file(folder.join(DESCRIPTION));
         }
@@ -141,7 +121,7 @@ impl RecordCommand {
 
     /// Starts the launcher, waits for it, and reads what its ranks have recorded.
     fn outside(&self, cx: &Context<'_>, kind: Option<LauncherKind>) -> Result<Answer, Failure> {
-        let program = &self.command[0];
+        let program = self.start.first();
         let not_of_ranks = match kind {
             Some(LauncherKind::Allocation) => Some("command for an allocation"),
             Some(LauncherKind::Batch) => Some("command for a batch job"),
@@ -149,7 +129,7 @@ impl RecordCommand {
             Some(LauncherKind::Ranks | LauncherKind::Step) | None => None,
         };
         if let Some(kind) = not_of_ranks {
-            return Err(RecordError::Launcher { program: program.clone(), kind }.into());
+            return Err(RecordError::Launcher { program: program.to_owned(), kind }.into());
         }
         let launcher = kind.map(|_| Identity::of_launcher(program)).transpose().map_err(Failure::usage)?;
         if self.out.exists() {
@@ -159,57 +139,37 @@ impl RecordCommand {
             .as_ref()
             .map(|launcher| launcher.implementation)
             .or_else(Implementation::of_this_process);
-        let linked = self.programs().iter().find_map(Program::abi);
+        let linked = self.start.programs().iter().find_map(Program::abi);
+        check_starter(starter, linked)?;
         let implementation = launcher.as_ref().and(starter).filter(|starter| starter.abi().is_some());
-        let plan =
-            self.plan(cx, launcher.as_ref(), starter.zip(linked), Mpi { implementation, abi: linked })?;
+        let plan = self.plan(cx, launcher.as_ref(), Mpi { implementation, abi: linked })?;
         let folder = make_folder(&self.out, plan.method())?;
         let launch =
             Launch { plan: &plan, folder: &folder, is_timed: !self.no_times, has_events: self.events };
         let command = match &launcher {
-            Some(launcher) => launch.of_launcher(launcher, &self.command),
-            None => launch.of_program(&self.command),
+            Some(launcher) => launch.of_launcher(launcher, &self.start.command),
+            None => launch.of_program(&self.start.command),
         };
         let description = self.description(&plan);
         let ended = run_launcher(command, cx).map_err(|error| {
             discard_folder(&folder);
-            self.not_started(error)
+            self.start.not_started(error)
         })?;
         self.answer(cx, &folder, description, ended)
     }
 
-    /// The programs among the words behind the launcher and its options: there may be wrappers before that of MPI.
-    fn programs(&self) -> Vec<Program> {
-        let first = match LauncherKind::of(&self.command[0]) {
-            Some(_) => 1 + program_in(&self.command[1..]),
-            None => 0,
-        };
-        self.command[first..].iter().filter_map(|word| Program::find(word)).collect()
-    }
-
-    /// How to record a program of this MPI; `pair` is what starts it and what it is linked with.
-    fn plan(
-        &self,
-        cx: &Context<'_>,
-        launcher: Option<&Identity>,
-        pair: Option<(Implementation, Abi)>,
-        mpi: Mpi,
-    ) -> Result<Plan, RecordError> {
-        if let Some((launcher, linked)) = pair
-            && launcher.abi().is_some_and(|abi| abi != linked)
-        {
-            return Err(RecordError::OtherMpi { linked, launcher });
-        }
+    /// How to record a program of this MPI.
+    fn plan(&self, cx: &Context<'_>, launcher: Option<&Identity>, mpi: Mpi) -> Result<Plan, RecordError> {
         if self.method == Method::Openmpi {
             return match mpi.abi().unwrap_or(Abi::OpenMpi) {
                 Abi::OpenMpi => Ok(Plan::OpenMpi),
                 Abi::Mpich => {
-                    let program = self.command[0].clone();
+                    let program = self.start.first().to_owned();
                     Err(RecordError::NotOpenMpi { program, mpi: mpi.to_string() })
                 }
             };
         }
-        match self.library(cx, launcher, mpi) {
+        match self.start.compiled(cx, &sources(), launcher, mpi) {
             Ok(library) => Ok(Plan::Preload(library)),
             Err(error) if self.may_do_without(&error) && mpi.abi() == Some(Abi::OpenMpi) => {
                 cx.log(format!("only messages are recorded, by Open MPI's own monitoring: {error}"));
@@ -224,24 +184,8 @@ impl RecordCommand {
         let is_missing = matches!(error, RecordError::Compiler(CompilerError::Missing { .. }));
         self.method == Method::Auto
             && !self.events
-            && self.mpicc.is_none()
-            && (self.cache.is_none() || is_missing)
-    }
-
-    fn library(
-        &self,
-        cx: &Context<'_>,
-        launcher: Option<&Identity>,
-        mpi: Mpi,
-    ) -> Result<Compiled, RecordError> {
-        let cache = Cache::open(self.cache.as_deref())?;
-        let launcher = launcher.map(|launcher| (&*self.command[0], Some(launcher)));
-        let (named, say) = (self.mpicc.as_deref(), |line| cx.log(line));
-        Ok(Compiler::compile_for(&sources(), &cache, named, launcher, mpi, &say)?)
-    }
-
-    fn not_started(&self, source: io::Error) -> RecordError {
-        RecordError::Start { program: self.command[0].clone(), host: host_name(), source }
+            && self.start.mpicc.is_none()
+            && (self.start.cache.is_none() || is_missing)
     }
 
     /// The description of a recording that begins now.
@@ -250,7 +194,7 @@ impl RecordCommand {
             Plan::Preload(library) => library.identity.to_string(),
             Plan::OpenMpi => Implementation::OpenMpi.to_string(),
         };
-        let (arguments, started) = (self.command.clone(), jiff::Timestamp::now().to_string());
+        let (arguments, started) = (self.start.command.clone(), jiff::Timestamp::now().to_string());
         Description { mpi, arguments, started, events: self.events, ..Description::new(plan.method(), 1) }
     }
 
@@ -262,17 +206,12 @@ impl RecordCommand {
         description: Description,
         status: ExitStatus,
     ) -> Result<Answer, Failure> {
-        let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-        let exit = match u8::try_from(code).unwrap_or(1) {
-            0 if cx.should_stop() => Exit::Interrupted,
-            0 => Exit::Done,
-            code => Exit::Program(code),
-        };
+        let exit = exit_of(status, cx);
         let failed =
             |report: Report| Failure::new(if exit == Exit::Done { Exit::Failed } else { exit }, [report]);
         let reason = match () {
             () if cx.should_stop() => Some("it was interrupted".to_owned()),
-            () => (!status.success()).then(|| format!("`{}` ended with {status}", self.command[0])),
+            () => (!status.success()).then(|| format!("`{}` ended with {status}", self.start.first())),
         };
         let description = Description { complete: Some(reason.is_none()), reason, ..description };
         let method = description.method;
@@ -297,12 +236,12 @@ impl RecordCommand {
 
     /// Why no rank has recorded anything.
     fn nothing_recorded(&self, method: hopmap_recording::Method, status: ExitStatus) -> RecordError {
-        let programs = self.programs();
+        let programs = self.start.programs();
         let unfit = programs.iter().find_map(|program| program.check().err());
         if let (hopmap_recording::Method::Preload, Some(error)) = (method, unfit) {
             return error;
         }
-        let name = &self.command[0];
+        let name = self.start.first();
         let is_mpi = programs.iter().any(|program| program.abi().is_some());
         let is_binary = programs.first().is_some_and(Program::is_binary);
         let (reason, help) = match method {

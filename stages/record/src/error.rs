@@ -131,10 +131,6 @@ pub enum ReorderError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Start(#[from] RecordError),
-    /// The library cannot be built, or not be kept.
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Compiler(#[from] CompilerError),
     /// The mapping is wrong.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -11,6 +11,7 @@ mod program;
 pub mod reorder;
 mod reorder_command;
 pub mod source;
+mod start;
 pub mod table;
 
 pub use command::RecordCommand;

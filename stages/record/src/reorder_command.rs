@@ -3,15 +3,14 @@
 use std::fs::File;
 use std::io::{IsTerminal, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, RawFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hopmap_command::{Answer, Command, Exit, Failure, shown};
+use hopmap_command::{Answer, Command, Failure, shown};
 use hopmap_model::Context;
 use hopmap_mpi_environment::{
-    Cache, Compiled, Compiler, Identity, Implementation, LauncherKind, Location, Mpi, PRELOAD, Rank, Sources,
-    before_programs, host_name, preload, program_in,
+    Identity, Implementation, LauncherKind, Location, Mpi, PRELOAD, Rank, before_programs, host_name, preload,
 };
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::json;
@@ -21,6 +20,7 @@ use crate::launch::{output_of_launcher, run_launcher};
 use crate::library::{reordering_sources, where_sources};
 use crate::order::Order;
 use crate::program::Program;
+use crate::start::{Position, Start, check_starter, exit_of};
 
 /// Variables of the library, see `reorder.c`.
 const FILE: &str = "HOPMAP_REORDER_FD";
@@ -30,7 +30,7 @@ const PIN: &str = "HOPMAP_REORDER_PIN";
 
 /// Renumber the ranks of an MPI program, so that each runs where a mapping has it.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(mut_arg("command", |command| command.required(false).required_unless_present("shows")), after_help = "\
 Processes stay where launcher and site have put them, with their cores, GPUs and limits; only MPI_COMM_WORLD has another order. \
 So it needs no launch file, and works under any launcher. Put it before the launcher, or in job scripts between the launcher \
 and the program.
@@ -54,40 +54,26 @@ pub struct ReorderCommand {
     /// There is no standard input to stay with, as the command before the launcher has found.
     #[arg(long, hide = true, conflicts_with = "pin_rank")]
     no_input: bool,
-    /// This process is a rank: load the library into the program. Known from the environment of Open MPI, MPICH, Intel
-    /// MPI, PMIx and PMI.
-    #[arg(long)]
-    inside: bool,
-    /// Build with this compiler of the program's MPI [default: the mpicc next to the launcher, or in PATH].
-    #[arg(long, value_name = "PROGRAM")]
-    mpicc: Option<String>,
-    /// Keep the built library in this folder, which must belong to you alone.
-    #[arg(long, value_name = "FOLDER")]
-    cache: Option<PathBuf>,
+    #[command(flatten)]
+    start: Start,
     /// The library, which the command before the launcher has built.
     #[arg(long, hide = true, value_name = "FILE")]
     library: Option<PathBuf>,
     /// Show where each rank would run, instead of the program: the lines of `hopmap where`, with the new ranks.
     #[arg(long = "where")]
     shows: bool,
-    /// The launcher or, inside, the program; with its arguments.
-    #[arg(required_unless_present = "shows", trailing_var_arg = true, value_name = "COMMAND")]
-    command: Vec<String>,
 }
 
 impl Command for ReorderCommand {
     const NAME: &'static str = "reorder";
 
     fn run(&self, cx: &Context<'_>, _: &mut (dyn Write + Send)) -> Result<Answer, Failure> {
-        let first = self.command.first().map(String::as_str).unwrap_or_default();
-        let launcher = LauncherKind::of(first).filter(|_| !self.inside);
-        match (launcher, Rank::of_mpi_process()) {
-            (None, rank) if self.inside || rank.is_some() => Ok(self.inside(cx, rank)?),
-            (Some(LauncherKind::Ranks | LauncherKind::Step), _) => self.outside(cx),
-            _ => Err(match Rank::of_step_without_pmi().and_then(|rank| rank.size) {
-                Some(tasks) if tasks > 1 => RecordError::NoPmi { tasks }.into(),
-                _ => ReorderError::NoLauncher { program: first.to_owned() }.into(),
-            }),
+        match self.start.position()? {
+            Position::Inside(rank) => Ok(self.inside(cx, rank)?),
+            Position::Outside(Some(LauncherKind::Ranks | LauncherKind::Step)) => self.outside(cx),
+            Position::Outside(_) => {
+                Err(ReorderError::NoLauncher { program: self.start.first().to_owned() }.into())
+            }
         }
     }
 }
@@ -95,14 +81,10 @@ impl Command for ReorderCommand {
 impl ReorderCommand {
     /// Executes the program in place of this process; returns only an error.
     fn inside(&self, cx: &Context<'_>, rank: Option<Rank>) -> Result<Answer, ReorderError> {
-        let program = self.command.first().filter(|_| !self.shows).and_then(|word| Program::find(word));
+        let program = self.start.command.first().filter(|_| !self.shows).and_then(|word| Program::find(word));
         let starter = Implementation::of_this_process();
         let linked = program.as_ref().and_then(Program::abi);
-        if let Some((launcher, linked)) = starter.zip(linked)
-            && launcher.abi().is_some_and(|abi| abi != linked)
-        {
-            return Err(RecordError::OtherMpi { linked, launcher }.into());
-        }
+        check_starter(starter, linked)?;
         if let Some(program) = &program {
             program.check()?;
         }
@@ -110,16 +92,16 @@ impl ReorderCommand {
         let mpi = Mpi { implementation: None, abi };
         let library = match &self.library {
             Some(library) => library.clone(),
-            None => self.compiled(cx, &reordering_sources(), None, mpi)?.path,
+            None => self.start.compiled(cx, &reordering_sources(), None, mpi)?.path,
         };
         // The dynamic loader only warns of a library that it does not find.
         std::fs::metadata(&library).map_err(RecordError::io("read", &library))?;
         let location = Location::of_this_process();
         let first = location.cores.first().copied().unwrap_or_default();
         let mut command = match self.shows {
-            false => std::process::Command::new(&self.command[0]),
+            false => std::process::Command::new(self.start.first()),
             true => {
-                let program = self.compiled(cx, &where_sources(), None, mpi)?;
+                let program = self.start.compiled(cx, &where_sources(), None, mpi)?;
                 let file = self.inherited(&program.contents)?;
                 std::process::Command::new(format!("/proc/self/fd/{file}"))
             }
@@ -130,7 +112,7 @@ impl ReorderCommand {
             None => library.to_string_lossy().into_owned(),
         };
         match self.shows {
-            false => command.args(&self.command[1..]),
+            false => command.args(&self.start.command[1..]),
             true => command.arg(location.place()),
         };
         command
@@ -167,19 +149,13 @@ impl ReorderCommand {
 
     /// Starts the launcher with this command before each of its programs.
     fn outside(&self, cx: &Context<'_>) -> Result<Answer, Failure> {
-        let launcher = Identity::of_launcher(&self.command[0]).map_err(Failure::usage)?;
+        let launcher = Identity::of_launcher(self.start.first()).map_err(Failure::usage)?;
         let order = Order::read(&self.mapping).map_err(Failure::from)?;
-        let programs = &self.command[1 + program_in(&self.command[1..])..];
-        let programs: Vec<Program> = programs.iter().filter_map(|word| Program::find(word)).collect();
+        let programs = self.start.programs();
         let linked = programs.iter().find_map(Program::abi);
-        if let Some(linked) = linked
-            && launcher.implementation.abi().is_some_and(|abi| abi != linked)
-        {
-            let launcher = launcher.implementation;
-            return Err(ReorderError::from(RecordError::OtherMpi { linked, launcher }).into());
-        }
+        check_starter(Some(launcher.implementation), linked)?;
         if let Some(program) = programs.first() {
-            program.check().map_err(ReorderError::from)?;
+            program.check()?;
             if let Some(variable) = program.rank_variable() {
                 cx.log(format!(
                     "{} has `{variable}` among its texts: a rank that it takes from there is not renumbered",
@@ -190,28 +166,20 @@ impl ReorderCommand {
         let implementation = Some(launcher.implementation).filter(|starter| starter.abi().is_some());
         // Built here, so that no rank compiles.
         let mpi = Mpi { implementation, abi: linked };
-        let library = self.compiled(cx, &reordering_sources(), Some(&launcher), mpi)?;
+        let library = self.start.compiled(cx, &reordering_sources(), Some(&launcher), mpi)?;
         if self.shows {
-            self.compiled(cx, &where_sources(), Some(&launcher), mpi)?;
+            self.start.compiled(cx, &where_sources(), Some(&launcher), mpi)?;
         }
         cx.log(format!("{} ranks, renumbered when MPI begins", order.ranks()));
-        let mut command = std::process::Command::new(&self.command[0]);
-        command.args(before_programs(&self.command[1..], &self.own_words(&library.path)?));
+        let mut command = std::process::Command::new(self.start.first());
+        command.args(before_programs(&self.start.command[1..], &self.own_words(&library.path)?));
         let ended = match self.shows {
             true => output_of_launcher(command, cx),
             false => run_launcher(command, cx).map(|status| (status, String::new())),
         };
-        let (status, text) = ended.map_err(|source| {
-            let program = self.command[0].clone();
-            ReorderError::from(RecordError::Start { program, host: host_name(), source })
-        })?;
+        let (status, text) = ended.map_err(|source| self.start.not_started(source))?;
         let answer = if self.shows { locations(&text) } else { Answer::default() };
-        let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-        Ok(answer.ending(match u8::try_from(code).unwrap_or(1) {
-            0 if cx.should_stop() => Exit::Interrupted,
-            0 => Exit::Done,
-            code => Exit::Program(code),
-        }))
+        Ok(answer.ending(exit_of(status, cx)))
     }
 
     /// This command as it stands before a program.
@@ -226,9 +194,9 @@ impl ReorderCommand {
         words.extend(["--inside".to_owned(), "--mapping".to_owned(), absolute(&self.mapping)?]);
         for (option, value) in [
             ("--pin-rank", self.pin_rank.map(|rank| rank.to_string())),
-            ("--mpicc", self.mpicc.clone()),
+            ("--mpicc", self.start.mpicc.clone()),
             ("--library", Some(library.to_string_lossy().into_owned())),
-            ("--cache", self.cache.as_deref().map(absolute).transpose()?),
+            ("--cache", self.start.cache.as_deref().map(absolute).transpose()?),
         ] {
             words.extend(value.into_iter().flat_map(|value| [option.to_owned(), value]));
         }
@@ -236,19 +204,6 @@ impl ReorderCommand {
         let is_empty = std::io::stdin().is_terminal() || is_null(std::io::stdin().as_fd());
         words.extend((is_empty && self.pin_rank.is_none()).then(|| "--no-input".to_owned()));
         Ok(words)
-    }
-
-    fn compiled(
-        &self,
-        cx: &Context<'_>,
-        sources: &Sources<'_>,
-        launcher: Option<&Identity>,
-        mpi: Mpi,
-    ) -> Result<Compiled, ReorderError> {
-        let cache = Cache::open(self.cache.as_deref())?;
-        let launcher = launcher.map(|launcher| (&*self.command[0], Some(launcher)));
-        let (named, say) = (self.mpicc.as_deref(), |line| cx.log(line));
-        Ok(Compiler::compile_for(sources, &cache, named, launcher, mpi, &say)?)
     }
 }
 
