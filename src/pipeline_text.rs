@@ -1,7 +1,7 @@
 //! Pipelines that commands build of values, and their text as a person would write it. A value may know the option that it is from, so that
 //! a problem in the text names the option, and not a line that nobody has written.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
@@ -36,6 +36,9 @@ pub(crate) fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
+/// The options that stages were built from, by the names of the stages.
+pub(crate) type StageOptions = BTreeMap<String, Vec<String>>;
+
 /// A pipeline.
 #[derive(Debug, Default)]
 pub(crate) struct PipelineText {
@@ -65,6 +68,10 @@ struct Entry {
 }
 
 impl PipelineText {
+    pub(crate) fn options(&self) -> StageOptions {
+        self.stages.iter().map(|stage| (stage.name.clone(), options_of(&stage.entries))).collect()
+    }
+
     /// Problems of the text; those of values from options as mistakes in the options.
     pub(crate) fn in_options(&self, problems: Problems) -> Failure {
         let mut said = HashSet::new();
@@ -78,21 +85,25 @@ impl PipelineText {
         Failure::new(Exit::Usage, problems.0.into_iter().filter_map(report).collect::<Vec<_>>())
     }
 
-    /// The options of the value that has a problem, or of all values in a table that has one.
+    /// The options of the value that has a problem, or of all values in a table or stage that has one.
     fn options_at(&self, problem: &LocatedProblem) -> Vec<String> {
         let root = Table::parse(problem.text(), &Sink::default());
-        let mut options = Vec::new();
-        for stage in &self.stages {
-            let of_problem = stage.entries.iter().filter(|entry| entry.has(problem, &stage.name, &root));
-            options.extend(of_problem.filter_map(|entry| Some(format!("`{}`", entry.option?))));
-        }
-        options.dedup();
-        options
+        let of_stage = |stage: &StageText| {
+            options_of(stage.entries.iter().filter(|entry| entry.has(problem, &stage.name, &root)))
+        };
+        self.stages.iter().flat_map(of_stage).collect()
     }
 }
 
+/// The options of values, each once.
+fn options_of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<String> {
+    let options: Vec<&str> = entries.into_iter().filter_map(|entry| entry.option).collect();
+    let is_first = |(index, option): &(usize, &&str)| !options[..*index].contains(option);
+    options.iter().enumerate().filter(is_first).map(|(_, option)| format!("`{option}`")).collect()
+}
+
 impl Entry {
-    /// Whether a problem is at this value, at its key, or at a table that has it.
+    /// Whether a problem is at this value, at its key, or at a table or stage that has it.
     fn has(&self, problem: &LocatedProblem, stage: &str, root: &Table) -> bool {
         let keys = self.key.split('.').filter(|key| !key.is_empty());
         let (span, mut own) = (problem.span(), &(0..0));
@@ -100,7 +111,7 @@ impl Entry {
         for (depth, key) in ["stages", stage, self.table].into_iter().chain(keys).enumerate() {
             let Some(entry) = table.and_then(|table| table.get(key)) else { return false };
             (own, table) = (&entry.node.span, entry.node.table());
-            if depth > 1 && (entry.key_span == *span || own == span) {
+            if depth > 0 && (entry.key_span == *span || own == span) {
                 return true;
             }
         }
@@ -261,6 +272,7 @@ mod tests {
             assert_eq!(said("1e-6"), "`--dp`: it is wrong, see --help");
             assert_eq!(said("sizes"), "it is wrong, check `--tp`, `--dp`");
             assert_eq!(said("with"), "it is wrong, check `--shape`, `--tp`, `--dp`");
+            assert_eq!(said("network"), "it is wrong, check `--shape`, `--tp`, `--dp`");
             assert_eq!(said("1.5"), "it is wrong, ");
             assert_eq!(said("\"run/trial\""), "it is wrong, ");
         }

@@ -31,6 +31,7 @@ use crate::engine::{
 };
 use crate::lock::{self, Lock};
 use crate::pipeline::{Cell, Pipeline, bytes};
+use crate::pipeline_text::StageOptions;
 use crate::report;
 use crate::source::Problems;
 
@@ -85,9 +86,9 @@ pub(crate) struct Arguments {
     /// Let the pipeline of an imported archive start its commands and save outside of its project, in this run and later ones.
     #[arg(long)]
     allow_programs: bool,
-    /// Whether hopmap wrote the pipeline for this call: the user has typed its commands.
+    /// Options that stages are from, where hopmap wrote the pipeline for this call: the user has typed its commands.
     #[arg(skip)]
-    is_own: bool,
+    own: Option<StageOptions>,
     #[command(flatten)]
     wait: WaitArguments,
     #[command(flatten)]
@@ -123,10 +124,12 @@ pub(super) struct Request {
 pub(super) fn own(
     pipeline: PipelineArguments,
     store: StoreArguments,
+    options: &StageOptions,
     &Request { end, worth, no_report }: &Request,
     output: Output,
 ) -> Result {
-    let arguments = Arguments { pipeline, store, end, worth, no_report, is_own: true, ..Default::default() };
+    let own = Some(options.clone());
+    let arguments = Arguments { pipeline, store, end, worth, no_report, own, ..Default::default() };
     main(&arguments, output)
 }
 
@@ -165,7 +168,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
         worth: arguments.worth,
     };
     engine::check_memory(&pipeline, &mut store, limits.memory).map_err(Failure::usage)?;
-    match ImportedProject::of(&request.folder).filter(|_| !arguments.is_own) {
+    match ImportedProject::of(&request.folder).filter(|_| arguments.own.is_none()) {
         Some(project) if arguments.allow_programs => project.allow().map_err(StoreError::from)?,
         Some(_) => consent::ask(&request.folder, &pipeline, &mut store).map_err(Failure::usage)?,
         None => {}
@@ -183,7 +186,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     } else if pipeline.holds_saves() {
         engine::save_all(&pipeline, &mut store, &mut writer, &mut report)?;
     }
-    summary::print_errors(&report, output);
+    summary::print_errors(&pipeline, &report, arguments.own.as_ref(), output);
     if let Some(folder) = report.folder.as_deref().filter(|_| report.exit_code() != before) {
         engine::ended_otherwise(folder, report.seconds, report.exit_code())?;
     }
@@ -461,7 +464,7 @@ pub(crate) fn plan(arguments: &PlanArguments, output: Output) -> Result {
             false => stage.cells.iter().for_each(|(cell, settled)| list(&pipeline, cell, settled, output)),
         }
     }
-    summary::print_errors(&report, output);
+    summary::print_errors(&pipeline, &report, None, output);
     let (name, all) = (&pipeline.name, pipeline.cells.len());
     output.line(match (report.count(State::WouldRun), report.count(State::Waits)) {
         (0, 0) if report.is_success() => format!("{name}: nothing to do"),

@@ -18,6 +18,7 @@ use crate::engine::{
 };
 use crate::gates::Gate;
 use crate::pipeline::{Cell, Pipeline};
+use crate::pipeline_text::StageOptions;
 use crate::query::{self, AnsweredTable, TableQuestion};
 use crate::registry;
 use crate::report::{Results, gains};
@@ -81,12 +82,21 @@ impl StageReport<'_> {
     }
 }
 
-/// Prints errors: the first ones in full, and where the logs of the others are.
-pub(crate) fn print_errors(report: &RunReport, output: Output) {
-    let failures = report.cells.iter().filter_map(|settled| Some((settled, settled.error.as_ref()?)));
+/// Prints errors: the first ones in full, with the options that their stages are from, and where the logs of the others are.
+pub(crate) fn print_errors(
+    pipeline: &Pipeline,
+    report: &RunReport,
+    options: Option<&StageOptions>,
+    output: Output,
+) {
+    let cells = pipeline.cells.iter().zip(&report.cells);
+    let failures = cells.filter_map(|(cell, settled)| Some((cell, settled, settled.error.as_ref()?)));
     let (first, more) = first_of(failures, MOST_SHOWN);
-    for (settled, error) in first {
+    for (cell, settled, error) in first {
         output.error(error);
+        if let Some(options) = options.and_then(|all| all.get(&cell.stage)).filter(|all| !all.is_empty()) {
+            output.note(format!("  check {}", options.join(", ")));
+        }
         if let Some(log) = &settled.log {
             output.note(format!("  log: {}", shown(log)));
         }

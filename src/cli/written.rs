@@ -14,7 +14,7 @@ use super::output::{Output, Result};
 use super::run;
 use crate::engine::{self, OutputRecord, PipelineId, RunSummary, State, Store, Writer};
 use crate::pipeline::Pipeline;
-use crate::pipeline_text::PipelineText;
+use crate::pipeline_text::{PipelineText, StageOptions};
 use crate::source::Source;
 
 /// The first line of such a file, before the digits of its text.
@@ -52,6 +52,7 @@ pub(crate) fn lock(folder: &Path) -> Result<Lock> {
 pub(crate) struct PipelineFile<'a> {
     path: PathBuf,
     store: &'a StoreArguments,
+    options: StageOptions,
 }
 
 impl<'a> PipelineFile<'a> {
@@ -79,7 +80,7 @@ impl<'a> PipelineFile<'a> {
         if !is_there {
             replace_file(&path, text.as_bytes()).map_err(Report::from)?;
         }
-        Ok(Self { path, store })
+        Ok(Self { path, store, options: pipeline.options() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -97,7 +98,7 @@ impl<'a> PipelineFile<'a> {
 
     /// Runs it as `hopmap run` does.
     pub(crate) fn run(&self, request: &run::Request, output: Output) -> Result {
-        run::own(self.arguments(), self.store.clone(), request, output)
+        run::own(self.arguments(), self.store.clone(), &self.options, request, output)
     }
 
     /// Writes files beside it, or removes those without a text, by the rule of its `save`.

@@ -147,6 +147,10 @@ fn a_stage_that_fails_is_an_error_in_json() {
     // What failed is said once, not that it failed.
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said.matches("error[").count(), 1, "{said}");
+    // The options of the stage that failed, for people.
+    let words = words.iter().filter(|word| **word != "--json").copied().chain(["--borders", "dp=1"]);
+    let seen = sandbox.seen(&words.collect::<Vec<_>>());
+    assert!(seen.contains("\n  check `--borders`\n"), "{seen}");
 }
 
 #[test]
