@@ -16,20 +16,26 @@ mod solutions;
 mod sweep;
 mod trials;
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use hopmap_durable::{DurableError, replace_file};
+use hopmap_islands::TIME_PLAN;
 use hopmap_views::{Slice, timeline};
 use miette::Report;
 use serde_json::{Value as Json, json};
 
-use crate::engine::{PipelineId, RunReport, RunSummary, StageEvent, Store, read_run, read_runs};
+use crate::engine::{PipelineId, RunReport, RunSummary, Settled, StageEvent, Store, read_run, read_runs};
 use crate::pipeline::Pipeline;
 pub(crate) use answer::gains;
 pub use measured::write_published;
 pub(crate) use page::Results;
-use page::{Page, Stamp};
+use page::{Page, Stamp, cell_name, escape};
 use searches::Colours;
+
+/// Searches whose time is said.
+const MOST_PLANS: usize = 40;
 
 /// Path of the report of the last run of a pipeline: its name, with a digest where another pipeline has the same name.
 #[must_use]
@@ -248,6 +254,16 @@ pub(crate) fn draw(page: &mut Page, results: Results<'_>) {
     let caption =
         format!("The run of {}. `hopmap report --timeline FILE` writes it for ui.perfetto.dev.", run.time);
     page.figure(&timeline(&slices), &caption);
+    let plans = results.cells().filter_map(|(cell, settled)| Some((cell, time_plan(settled)?)));
+    for (cell, plan) in plans.take(MOST_PLANS) {
+        page.note(&format!("{}: {}", cell_name(cell), escape(&plan)));
+    }
+}
+
+/// What a search that ran with a time limit has spent it on.
+fn time_plan(settled: &Settled) -> Option<String> {
+    let lines = BufReader::new(File::open(settled.log.as_ref()?).ok()?).lines();
+    lines.map_while(Result::ok).find(|line| line.starts_with(TIME_PLAN))
 }
 
 fn slice(ran: &Ran<'_>) -> Slice {

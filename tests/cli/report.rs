@@ -23,6 +23,16 @@ fn a_report_needs_nothing_but_itself() {
     assert!(!html.split("<script>").next().unwrap().contains('`'), "code has its own type");
 }
 
+#[test]
+fn a_search_with_a_time_limit_says_what_it_spent_it_on() {
+    let sandbox = Sandbox::with_ring();
+    sandbox.edit("ring.toml", "evaluations = 20000", "time_limit_s = 0.2");
+    let html = report(&sandbox);
+    assert!(html.contains(": time limit 0.2 s, at most: "), "the report has no plan");
+    // Without a limit there is nothing to spend.
+    assert!(!report(&Sandbox::with_ring()).contains(" s, at most: "));
+}
+
 /// Once the curve of a search that started from its best mapping was a single dot, or missing.
 #[test]
 fn a_search_without_improvements_is_drawn_to_its_end() {

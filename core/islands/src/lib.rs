@@ -17,6 +17,6 @@ mod spread;
 pub use budget::{Budget, Candidate, Counts, Island, Point, SearchResult, time_limit};
 pub use evolution::{Evolution, Exchange};
 pub use meter::{Meter, Progress};
-pub use plan::{DESCENT, LIMIT, Phase, TimePlan};
+pub use plan::{DESCENT, LIMIT, Phase, TIME_PLAN, TimePlan};
 pub use resumable::{Resumable, Save};
 pub use spread::{DistributedError, saved_epoch, saved_islands};

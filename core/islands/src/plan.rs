@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 /// What most shares are a part of: the time limit, or all evaluations.
 pub const LIMIT: &str = "the limit";
+/// How what [`TimePlan::words`] says begins.
+pub const TIME_PLAN: &str = "time limit ";
 /// The local search at the end, for which time is reserved.
 pub const DESCENT: Phase = Phase { most: 1 << 22, ..Phase::new("final local search", 0.1, LIMIT) };
 
@@ -64,7 +66,7 @@ impl TimePlan {
             format!("{name} {:.0} % of {whole}{}", 100.0 * share, took.unwrap_or_default())
         };
         let phases: Vec<String> = self.phases.iter().map(words).collect();
-        limit.map(|limit| format!("time limit {} s, at most: {}", limit.as_secs_f64(), phases.join(", ")))
+        limit.map(|limit| format!("{TIME_PLAN}{} s, at most: {}", limit.as_secs_f64(), phases.join(", ")))
     }
 }
 
