@@ -1,7 +1,9 @@
 //! The command line: a file for each command or a few that belong together, and the commands of the registry. The only part of
 //! hopmap that prints.
 
+mod candidates;
 mod cells;
+mod check;
 mod complete;
 mod consent;
 mod diff;
@@ -10,6 +12,7 @@ mod doctor;
 mod exec;
 mod fault;
 mod gates;
+mod gc;
 mod hosts;
 mod import;
 mod init;
@@ -19,11 +22,14 @@ mod lock;
 mod named;
 mod open;
 mod output;
+mod plan;
 mod progress;
 mod query;
 #[cfg(feature = "training")]
 mod rank_order;
+mod report;
 mod run;
+mod runs;
 mod show;
 mod stages;
 mod summary;
@@ -97,13 +103,13 @@ enum Command {
     /// Run all out-of-date stages of a pipeline.
     Run(run::Arguments),
     /// Show which stages would run, and why (dry run).
-    Plan(run::PlanArguments),
+    Plan(plan::PlanArguments),
     /// Explain why a stage is out of date or up to date.
-    Why(run::WhyArguments),
+    Why(plan::WhyArguments),
     /// Validate a pipeline file without running anything.
-    Check(run::CheckArguments),
+    Check(check::CheckArguments),
     /// Print the graph of a pipeline in DOT.
-    Graph(run::GraphArguments),
+    Graph(check::GraphArguments),
     /// Run one stage without a pipeline and without a store.
     Exec(exec::Arguments),
     /// Show an artifact or one of its tables.
@@ -121,11 +127,11 @@ enum Command {
     /// Unpack an archive as a project that runs, with its results.
     Import(import::Arguments),
     /// Write the HTML report of a pipeline from stored results.
-    Report(run::ReportArguments),
+    Report(report::ReportArguments),
     /// List the runs of a store.
-    Runs(locate::RunsArguments),
+    Runs(runs::RunsArguments),
     /// Remove stored results that no pipeline uses any more.
-    Gc(locate::GcArguments),
+    Gc(gc::GcArguments),
     /// Record or check the accepted baseline of gates or of an artifact.
     Accept(gates::Arguments),
     /// Measure a program under several placements.
@@ -179,10 +185,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let ended = match cli.command {
         Command::Init(arguments) => init::main(&arguments, output),
         Command::Run(arguments) => run::main(&arguments, output),
-        Command::Plan(arguments) => run::plan(&arguments, output),
-        Command::Why(arguments) => run::why(&arguments, output),
-        Command::Check(arguments) => run::check(&arguments, output),
-        Command::Graph(arguments) => run::graph(&arguments, output),
+        Command::Plan(arguments) => plan::plan(&arguments, output),
+        Command::Why(arguments) => plan::why(&arguments, output),
+        Command::Check(arguments) => check::check(&arguments, output),
+        Command::Graph(arguments) => check::graph(&arguments, output),
         Command::Exec(arguments) => exec::main(&arguments, output),
         Command::Show(arguments) => show::main(&arguments, output),
         Command::Query(_) => Err(Failure::usage(crate::query::exec(&arguments[1..]))),
@@ -191,9 +197,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Verify(arguments) => verify::main(&arguments, output),
         Command::Export(arguments) => lock::export(&arguments, output),
         Command::Import(arguments) => import::main(&arguments, output),
-        Command::Report(arguments) => run::report(&arguments, output),
-        Command::Runs(arguments) => locate::runs(&arguments, output),
-        Command::Gc(arguments) => locate::gc(&arguments, output),
+        Command::Report(arguments) => report::report(&arguments, output),
+        Command::Runs(arguments) => runs::runs(&arguments, output),
+        Command::Gc(arguments) => gc::gc(&arguments, output),
         Command::Accept(arguments) => gates::main(&arguments, output),
         Command::Trial(arguments) => trial::main(&arguments, output),
         Command::Tune(arguments) => tune::main(&arguments, output),

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use hopmap_command::Mistake;
 use serde_json::Value as Json;
 
-use super::locate::{FoundCell, metric_names};
+use super::candidates::metric_names;
+use super::locate::FoundCell;
 use crate::engine::{OutputRecord, OutputRecords, ResultRecord, State, Store, by_matrix, state_name};
 
 /// Columns by name, and a row for every cell. What a cell does not have is null.

@@ -9,9 +9,10 @@ use hopmap_compare::{Contents, MetricChange, MetricChanges};
 use miette::Report;
 use serde_json::json;
 
-use super::locate::{self, find_run, locate};
+use super::locate::{self, locate};
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
+use super::runs::find_run;
 use crate::compare::{Cause, Comparison, RunChanges, Settings, Side, artifacts, runs};
 use crate::engine::{self, Catalogue, RunSummary, Store, StoredCell, short};
 

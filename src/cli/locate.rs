@@ -1,25 +1,22 @@
-//! Artifacts and cells by the names that people give them: a folder, a digest, a stage, `placement[seed=1]`. Keys may come in
-//! any order, and some of them are enough where they leave one cell.
+//! Artifacts and cells by the names that people give them: a folder, a digest, a stage, `placement[seed=1]`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 
-use clap::Args;
-use hopmap_command::{Exit, Mistake, refuse, shown};
+use hopmap_command::{Mistake, refuse, shown};
 use hopmap_launchers::shell_word;
 use hopmap_text::closest;
-use serde_json::{Value as Json, json};
 
-use super::open::{StoreArguments, WaitArguments, duration, existing, working_directory};
+use super::candidates::{
+    Candidate, MOST_NAMED, best, choice, fitting, has_keys, is_best, labels_of, names, only_one, some,
+    stage_or_cell,
+};
+use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
 use crate::archive;
-use crate::engine::{
-    self, Catalogue, Current, Garbage, OutputRecord, OutputRecords, PipelineId, Policy, RunSummary, Store,
-    by_matrix, short,
-};
-use crate::pipeline::{Pipeline, cell_name, labels};
-use crate::selector::{Choice, Extreme, Selector};
+use crate::engine::{self, Catalogue, Current, OutputRecords, PipelineId, Store, short};
+use crate::pipeline::{Pipeline, cell_name};
+use crate::selector::Choice;
 
 /// A folder or file that is named by its path; none if there is nothing. An archive holds many artifacts.
 fn path_of(name: &str) -> Result<Option<PathBuf>> {
@@ -128,15 +125,6 @@ fn typed(artifacts: &[Artifact<'_>]) -> Vec<String> {
     artifacts.iter().map(name).collect()
 }
 
-/// The first names; a last one takes no more room than a line about it.
-fn some(mut names: Vec<String>, most: usize) -> String {
-    let more = if names.len() > most + 1 { ", …" } else { "" };
-    if !more.is_empty() {
-        names.truncate(most);
-    }
-    names.join(", ") + more
-}
-
 /// The artifact whose digest begins so.
 fn of_digest(name: &str, store: &Store) -> Result<PathBuf> {
     let is_digest = name.len() >= 4 && name.chars().all(|letter| letter.is_ascii_hexdigit());
@@ -164,27 +152,6 @@ fn stage_names(store: &Store) -> String {
     names.dedup();
     names.truncate(20);
     if names.is_empty() { "none yet".to_owned() } else { names.join(", ") }
-}
-
-/// Cells that a message names.
-const MOST_NAMED: usize = 3;
-
-/// A cell that a name may mean.
-#[derive(Debug, Clone, Copy)]
-struct Candidate<'a> {
-    /// Its pipeline, where there are several.
-    pipeline: Option<&'a PipelineId>,
-    id: &'a str,
-    stage: &'a str,
-    matrix: &'a [(String, Json)],
-    /// What it gave, where that is known.
-    outputs: Option<&'a OutputRecords>,
-}
-
-impl<'a> Candidate<'a> {
-    fn of(id: &'a str, stage: &'a str, matrix: &'a [(String, Json)]) -> Self {
-        Self { pipeline: None, id, stage, matrix, outputs: None }
-    }
 }
 
 /// Indexes of the cells of a pipeline: all of a stage, or the one of a name. None if there is no such stage.
@@ -316,102 +283,6 @@ fn found<'a>(
     Ok(Found { cells: cells.collect(), output })
 }
 
-fn has_keys(name: &str) -> bool {
-    name.contains('[')
-}
-
-fn is_best(name: &str) -> bool {
-    Selector::parse(name).is_ok_and(|selector| matches!(selector.choice, Choice::Best { .. }))
-}
-
-/// What a name chooses among the cells that fit it; nothing if it is the name of one of them.
-fn choice(name: &str, found: &[usize], cells: &[Candidate<'_>]) -> Option<Choice> {
-    let is_name = found.iter().any(|&index| cells[index].id == name);
-    Selector::parse(name).ok().map(|selector| selector.choice).filter(|_| !is_name)
-}
-
-/// Names of the metrics of an output.
-pub(super) fn metric_names(output: &OutputRecord) -> impl Iterator<Item = &str> {
-    output.metrics.keys().map(String::as_str)
-}
-
-/// The cell with the smallest or largest metric, the first of them where several have it.
-fn best(found: &[usize], metric: &str, extreme: Extreme, cells: &[Candidate<'_>]) -> Result<usize, Mistake> {
-    let outputs = |index: usize| cells[index].outputs.into_iter().flat_map(|outputs| outputs.values());
-    let value = |&index: &usize| outputs(index).find_map(|output| output.metrics.get(metric)).copied();
-    let mut best: Option<(usize, f64)> = None;
-    for index in in_order(found, cells) {
-        let Some(value) = value(&index) else { continue };
-        let wins = best.is_none_or(|(_, best)| match extreme {
-            Extreme::Min => value < best,
-            Extreme::Max => value > best,
-        });
-        best = if wins { Some((index, value)) } else { best };
-    }
-    best.map(|(index, _)| index).ok_or_else(|| {
-        let stage = found.first().map_or("", |&index| cells[index].stage);
-        let known: BTreeSet<&str> =
-            found.iter().flat_map(|&index| outputs(index)).flat_map(metric_names).collect();
-        let known: Vec<&str> = known.into_iter().collect();
-        let help = match (closest(metric, &known), known.is_empty()) {
-            (_, true) => "it has no results here".to_owned(),
-            (Some(meant), _) => format!("did you mean `{meant}`? its metrics: {}", known.join(", ")),
-            (None, _) => format!("its metrics: {}", known.join(", ")),
-        };
-        Mistake::new(format!("`{stage}` has no metric `{metric}`"), help)
-    })
-}
-
-fn stage_or_cell(name: &str, cells: &[Candidate<'_>]) -> Result<Vec<usize>, Mistake> {
-    let mut found = fitting(name, cells)?;
-    if let Some(Choice::Best { metric, extreme }) = choice(name, &found, cells) {
-        found = vec![best(&found, &metric, extreme, cells)?];
-    }
-    if has_keys(name) { only_one(name, found, cells) } else { Ok(found) }
-}
-
-/// The cells of a name: of exactly this one, else of this stage, else of the stage with these values. None if there is no such stage.
-fn fitting(name: &str, cells: &[Candidate<'_>]) -> Result<Vec<usize>, Mistake> {
-    let exact = all(cells, |cell| cell.id == name);
-    if !exact.is_empty() {
-        return Ok(exact);
-    }
-    let stage = name.split_once('[').map_or(name, |(stage, _)| stage).trim();
-    let of_stage = all(cells, |cell| cell.stage == stage);
-    if of_stage.is_empty() || !has_keys(name) {
-        return Ok(of_stage);
-    }
-    let selector = Selector::parse(name).ok();
-    let fits = |index: &usize| selector.as_ref().is_some_and(|selector| selector.fits(cells[*index].matrix));
-    let mut found: Vec<usize> = of_stage.iter().copied().filter(fits).collect();
-    if found.is_empty() {
-        // Values as they are shown, such as parts of paths.
-        let labels = labels_of(&of_stage, cells);
-        let text = |(key, value): &(&str, String)| ((*key).to_owned(), Json::String(value.clone()));
-        let label = |index: &usize| labels[index].iter().map(text).collect::<Vec<_>>();
-        let fits = |index: &usize| selector.as_ref().is_some_and(|selector| selector.fits(&label(index)));
-        found = of_stage.iter().copied().filter(fits).collect();
-    }
-    let help = || format!("its cells: {}", first_few(&of_stage, cells));
-    let mistake = || Mistake::new(format!("`{stage}` has no cell `{name}`"), help());
-    if found.is_empty() { Err(mistake()) } else { Ok(found) }
-}
-
-fn all(cells: &[Candidate<'_>], fits: impl Fn(&Candidate<'_>) -> bool) -> Vec<usize> {
-    (0..cells.len()).filter(|&index| fits(&cells[index])).collect()
-}
-
-/// The cells, if they have one name.
-fn only_one(name: &str, found: Vec<usize>, cells: &[Candidate<'_>]) -> Result<Vec<usize>, Mistake> {
-    let count = names(&found, cells).len();
-    if count < 2 {
-        return Ok(found);
-    }
-    let verb = if has_keys(name) { "matches" } else { "has" };
-    let help = format!("name one: {}", first_few(&found, cells));
-    Err(Mistake::new(format!("`{name}` {verb} {count} cells"), help))
-}
-
 /// Of the cells of several pipelines those of the one that ran last.
 fn of_newest(found: Vec<usize>, current: &[(&PipelineId, &str, &Current)], store: &Store) -> Vec<usize> {
     let pipelines: BTreeSet<&PipelineId> = found.iter().map(|&index| current[index].0).collect();
@@ -425,45 +296,6 @@ fn of_newest(found: Vec<usize>, current: &[(&PipelineId, &str, &Current)], store
     }
 }
 
-fn names<'a>(found: &[usize], cells: &[Candidate<'a>]) -> BTreeSet<&'a str> {
-    found.iter().map(|&index| cells[index].id).collect()
-}
-
-/// The first names in the order of their values: `seed=2` before `seed=10`.
-fn first_few(found: &[usize], cells: &[Candidate<'_>]) -> String {
-    let found = in_order(found, cells);
-    let labels = labels_of(&found, cells);
-    let mut names: Vec<String> =
-        found.iter().map(|index| cell_name(cells[*index].stage, &labels[index])).collect();
-    names.dedup();
-    some(names, MOST_NAMED)
-}
-
-fn in_order(found: &[usize], cells: &[Candidate<'_>]) -> Vec<usize> {
-    let mut found = found.to_vec();
-    found.sort_by(|&one, &other| {
-        let (one, other) = (cells[one], cells[other]);
-        by_matrix(one.matrix, other.matrix).then_with(|| one.id.cmp(other.id))
-    });
-    found
-}
-
-/// What distinguishes each cell from the others of its stage in its pipeline.
-fn labels_of<'a>(found: &[usize], cells: &[Candidate<'a>]) -> HashMap<usize, Vec<(&'a str, String)>> {
-    let mut groups: BTreeMap<(Option<&PipelineId>, &str), Vec<usize>> = BTreeMap::new();
-    let wanted: BTreeSet<&str> = found.iter().map(|&index| cells[index].stage).collect();
-    for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| wanted.contains(cell.stage)) {
-        groups.entry((cell.pipeline, cell.stage)).or_default().push(index);
-    }
-    let of_group = |group: Vec<usize>| {
-        let pairs =
-            |&index: &usize| cells[index].matrix.iter().map(|(key, value)| (key.as_str(), value)).collect();
-        let labels = labels(&group.iter().map(pairs).collect::<Vec<_>>());
-        group.into_iter().zip(labels)
-    };
-    groups.into_values().flat_map(of_group).collect()
-}
-
 /// A name without the output in it: `placement.mapping`, `placement.mapping[seed=1]` or `placement[seed=1].mapping`.
 fn without_output(name: &str) -> Option<(String, &str)> {
     let (stage, keys) = name.split_at(name.find('[').unwrap_or(name.len()));
@@ -474,202 +306,9 @@ fn without_output(name: &str) -> Option<(String, &str)> {
     Some((name[..=end].to_owned(), &name[end + 2..]))
 }
 
-/// Arguments of `runs`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The name of a run is its start time in UTC; other commands accept this name.
-
-Example:
-  hopmap runs --last 5")]
-pub(crate) struct RunsArguments {
-    #[command(flatten)]
-    store: StoreArguments,
-    /// Show only the newest COUNT runs.
-    #[arg(long, value_name = "COUNT")]
-    last: Option<usize>,
-}
-
-pub(crate) fn runs(arguments: &RunsArguments, output: Output) -> Result {
-    let root = existing(arguments.store.root_here()?)?;
-    let runs = engine::read_runs_below(&root, arguments.last.unwrap_or(usize::MAX))?;
-    output.json(&runs);
-    if runs.is_empty() {
-        output.line("no runs yet");
-    }
-    runs.iter().for_each(|run| output.line(line(run)));
-    Ok(Exit::Done)
-}
-
-/// The run of a name; `previous` and `-N` count back those of the pipeline that ran last.
-pub(super) fn find_run<'a>(name: &str, all: &'a [RunSummary]) -> Option<&'a RunSummary> {
-    let back = match name {
-        "latest" => Some(0),
-        "previous" => Some(1),
-        _ => name.strip_prefix('-').and_then(|number| number.parse::<usize>().ok()),
-    };
-    let Some(back) = back else { return all.iter().find(|run| run.run == name || run.time == name) };
-    let latest = all.last()?;
-    let id = latest.id();
-    all.iter().rev().filter(|run| run.is_of(&id)).nth(back)
-}
-
-fn line(run: &RunSummary) -> String {
-    let count = |state: &str| run.stages.iter().filter(|stage| stage.state == state).count();
-    let end = match (run.exit, run.seconds) {
-        (Some(exit), Some(seconds)) => format!("exit {exit} after {seconds:.2} s"),
-        _ => "did not end".to_owned(),
-    };
-    let (ran, cached, failed) = (count("ran"), count("cached"), count("failed") + count("infeasible"));
-    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    format!("{:<21}  {:<20} {ran} ran, {cached} cached{failed}, {end}", run.run, run.pipeline)
-}
-
-/// Arguments of `gc`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-`hopmap run` can recompute everything that gc removes. Results that the pipelines of the store use now are always kept, and so \
-is the state of an interrupted search that can continue. A pipeline is identified by its name and its file; results from \
-before its last complete run are unused. Results of pipelines whose files are deleted are kept unless --gone is given.
-
-Example:
-  hopmap gc --keep-for 30d --dry-run")]
-pub(crate) struct GcArguments {
-    #[command(flatten)]
-    store: StoreArguments,
-    /// Show what would be removed, and remove nothing.
-    #[arg(short = 'n', long)]
-    dry_run: bool,
-    /// Keep unused results that are younger than TIME, such as 30d.
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = duration)]
-    keep_for: Duration,
-    /// Keep journals and logs of the newest COUNT runs.
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
-    keep_runs: usize,
-    /// Also remove results that only pipelines with deleted files used.
-    #[arg(long)]
-    gone: bool,
-    #[command(flatten)]
-    wait: WaitArguments,
-}
-
-pub(crate) fn gc(arguments: &GcArguments, output: Output) -> Result {
-    let root = existing(arguments.store.root_here()?)?;
-    // A dry run only reads.
-    let mut writer = (!arguments.dry_run).then(|| arguments.wait.writer(&root, "gc")).transpose()?;
-    let mut store = Store::load(&root)?;
-    let policy = Policy { keep: arguments.keep_for, runs: arguments.keep_runs, gone: arguments.gone };
-    let garbage = engine::find_garbage(&store, policy)?;
-    if let Some(writer) = &mut writer {
-        engine::collect(&mut store, writer, &garbage)?;
-    }
-    output.json(&json!({
-        "dry_run": arguments.dry_run,
-        "results": garbage.results,
-        "artifacts": garbage.artifacts.iter().map(|(path, _)| path).collect::<Vec<_>>(),
-        "states": garbage.states.iter().map(|(path, _)| path).collect::<Vec<_>>(),
-        "runs": garbage.runs.iter().map(|(path, _)| path).collect::<Vec<_>>(),
-        "forgotten": garbage.forgotten.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "gone": garbage.gone.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "bytes": garbage.bytes(),
-    }));
-    if output.is_talkative() {
-        output.raw(listed(&garbage, &root).as_bytes());
-    }
-    for id in &garbage.gone {
-        let why = if id.file.is_empty() { "whose file was not recorded" } else { "whose file is deleted" };
-        output.note(format!("note: results of {id}, {why}, are kept until `hopmap gc --gone`"));
-    }
-    let verb = if arguments.dry_run { "would free" } else { "freed" };
-    output.line(match garbage.is_empty() {
-        true => "nothing to remove".to_owned(),
-        false => format!("{verb} {} bytes", garbage.bytes()),
-    });
-    // The process ends: a hundred thousand records need not be freed one by one.
-    std::mem::forget(store);
-    Ok(Exit::Done)
-}
-
-/// Everything that is removed, one line each.
-fn listed(garbage: &Garbage, root: &Path) -> String {
-    let shown_root = PathBuf::from(shown(root));
-    let mut text = String::new();
-    garbage.forgotten.iter().for_each(|id| text.push_str(&format!("pipeline  {id}\n")));
-    garbage.results.iter().for_each(|key| text.push_str(&format!("result    {}\n", short(key))));
-    let groups = [("artifact", &garbage.artifacts), ("state", &garbage.states), ("run", &garbage.runs)];
-    for (what, entries) in groups {
-        for (path, bytes) in entries {
-            let path = path.strip_prefix(root).map_or_else(|_| path.clone(), |path| shown_root.join(path));
-            text.push_str(&format!("{what:<8}  {}  {bytes} bytes\n", path.display()));
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    fn sweep() -> Vec<(String, Vec<(String, Json)>)> {
-        let seeds = [1, 10, 2];
-        let cell = |(mapper, seed): (&str, i64)| {
-            let matrix = vec![("mapper".to_owned(), json!(mapper)), ("seed".to_owned(), json!(seed))];
-            (format!("placement[mapper={mapper},seed={seed}]"), matrix)
-        };
-        let linear = seeds.map(|seed| cell(("linear", seed)));
-        linear.into_iter().chain([cell(("a,b]", 1))]).collect()
-    }
-
-    fn asked(name: &str) -> Result<String, String> {
-        let sweep = sweep();
-        let cells: Vec<Candidate<'_>> =
-            sweep.iter().map(|(id, matrix)| Candidate::of(id, "placement", matrix)).collect();
-        let found = stage_or_cell(name, &cells).map_err(|mistake| mistake.to_string())?;
-        Ok(first_few(&found, &cells))
-    }
-
-    #[test]
-    fn keys_may_be_in_any_order_and_some_of_them_are_enough() {
-        let ten = Ok("placement[mapper=linear,seed=10]".to_owned());
-        assert_eq!(asked("placement[mapper=linear,seed=10]"), ten);
-        assert_eq!(asked("placement[seed=10, mapper = linear]"), ten);
-        assert_eq!(asked("placement[seed=10]"), ten);
-        assert_eq!(asked("placement[mapper=a,b],seed=1]"), Ok("placement[mapper=a,b],seed=1]".to_owned()));
-    }
-
-    #[test]
-    fn names_of_several_cells_and_of_none_are_refused() {
-        assert_eq!(asked("placement[seed=1]"), Err("`placement[seed=1]` matches 2 cells".to_owned()));
-        assert_eq!(asked("placement[*]"), Err("`placement[*]` matches 4 cells".to_owned()));
-        assert_eq!(asked("placement[min F]"), Err("`placement` has no metric `F`".to_owned()));
-        for name in ["placement[seed=3]", "placement[sed=1]", "placement[seed=3, min F]", "placement["] {
-            assert_eq!(asked(name), Err(format!("`placement` has no cell `{name}`")));
-        }
-        assert_eq!(asked("nothing[seed=1]"), Ok(String::new()));
-    }
-
-    #[test]
-    fn the_best_cell_is_the_first_with_the_smallest_or_largest_metric() {
-        let (sweep, costs) = (sweep(), [3.0, 1.0, 1.0, 2.0]);
-        let output =
-            |cost| OutputRecord { metrics: [("F".to_owned(), cost)].into(), ..OutputRecord::default() };
-        let outputs = costs
-            .map(|cost| OutputRecords::new([("mapping".to_owned(), output(cost))].into_iter().collect()));
-        let cells = sweep.iter().zip(&outputs).map(|((id, matrix), outputs)| Candidate {
-            outputs: Some(outputs),
-            ..Candidate::of(id, "placement", matrix)
-        });
-        let cells: Vec<Candidate<'_>> = cells.collect();
-        let asked = |name| stage_or_cell(name, &cells).map(|found| first_few(&found, &cells)).unwrap();
-        assert_eq!(asked("placement[min F]"), "placement[mapper=linear,seed=2]");
-        assert_eq!(asked("placement[seed=1, max F]"), "placement[mapper=linear,seed=1]");
-    }
-
-    #[test]
-    fn a_stage_is_all_of_its_cells_in_the_order_of_their_values() {
-        let first = "placement[mapper=a,b],seed=1], placement[mapper=linear,seed=1], placement[mapper=linear,seed=2], placement[mapper=linear,seed=10]";
-        assert_eq!(asked("placement"), Ok(first.to_owned()));
-    }
 
     #[test]
     fn an_output_is_named_before_or_behind_the_keys() {

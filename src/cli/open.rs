@@ -36,6 +36,16 @@ pub(crate) struct PipelineArguments {
     parameters: Vec<String>,
 }
 
+/// A pipeline with the parameters that are given, else with those of its last run; and its store.
+pub(super) fn opened(
+    pipeline: &PipelineArguments,
+    store: &StoreArguments,
+    output: Output,
+) -> Result<(Pipeline, Store)> {
+    let root = store.root(pipeline)?;
+    Ok((pipeline.as_last_run(&root, output)?.open()?, Store::load(&root)?))
+}
+
 /// Where results are kept.
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct StoreArguments {

@@ -8,9 +8,9 @@ use clap::Args;
 use hopmap_command::{Failure, Mistake, refuse, shown};
 use hopmap_text::closest;
 
-use super::locate::find_run;
 use super::open::{PipelineArguments, StoreArguments, existing, pairs, working_directory};
 use super::output::{Output, Result};
+use super::runs::find_run;
 use super::summary::first_of;
 use crate::engine::{self, Catalogue, PipelineId, RunSummary, Store};
 use crate::lock::Request as RunRequest;

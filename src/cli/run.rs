@@ -1,18 +1,13 @@
-//! `hopmap run`: run all out-of-date stages. `hopmap report`: the HTML report of what is in the store, and the timeline of its last run.
+//! `hopmap run`: run all out-of-date stages.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use hopmap_command::{Exit, Failure, all_cores, refuse, shown};
-use hopmap_durable::replace_file;
-use hopmap_launchers::shell_word;
 use hopmap_model::BOUND_PORT;
-use hopmap_text::counted;
 use miette::Report;
-use serde_json::json;
 
 use super::fault::SystemError;
 use super::gates::{self, GateArguments};
@@ -23,14 +18,12 @@ use super::open::{
 };
 use super::output::{Output, Result};
 use super::progress::Progress;
-use super::words::{Parameter, is_option, of_pipeline};
-use super::{consent, locate, summary};
+use super::report::only_of_these_parameters;
+use super::{consent, summary};
 use crate::archive::ImportedProject;
-use crate::engine::{
-    self, Limits, RunReport, Settled, State, Store, StoreError, Writer, check_saves, missing_programs,
-};
+use crate::engine::{self, Limits, RunReport, State, Store, StoreError, Writer};
 use crate::lock::{self, Lock};
-use crate::pipeline::{Cell, Pipeline, bytes};
+use crate::pipeline::{Pipeline, bytes};
 use crate::pipeline_text::StageOptions;
 use crate::report;
 use crate::source::Problems;
@@ -210,15 +203,6 @@ fn check_report(arguments: &Arguments, pipeline: &Pipeline, root: &Path) -> Resu
     only_of_these_parameters(&place, pipeline, &Store::load(root)?, "--report")
 }
 
-/// Refuses to replace a report of other parameters.
-fn only_of_these_parameters(place: &Path, pipeline: &Pipeline, store: &Store, option: &str) -> Result<()> {
-    if !report::is_of_others(place, pipeline, store) {
-        return Ok(());
-    }
-    let message = format!("{} is a report of other parameters or another pipeline", shown(place));
-    refuse(message, format!("name another file with {option}, or remove this one"))
-}
-
 /// Whether a search of the pipeline depends on a bound.
 fn has_bound(pipeline: &Pipeline) -> bool {
     pipeline.cells.iter().flat_map(|cell| &cell.needs).any(|need| need.port.name == BOUND_PORT)
@@ -342,317 +326,4 @@ fn report_of(
     report::write(&place, pipeline, store, report, &shown)?;
     Written::mark(&place);
     Ok(Some(place))
-}
-
-/// Arguments of `report`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  hopmap report pipelines/place.toml --out place.html
-  hopmap report sweep.toml --timeline sweep.json        # open it in https://ui.perfetto.dev")]
-pub(crate) struct ReportArguments {
-    #[command(flatten)]
-    pipeline: PipelineArguments,
-    #[command(flatten)]
-    store: StoreArguments,
-    #[command(flatten)]
-    gates: GateArguments,
-    /// Write the report to this file [default: reports/NAME.html in the store].
-    #[arg(short, long, value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Write the timeline of the last run for ui.perfetto.dev instead of the report, or with --out in addition to it.
-    #[arg(long, value_name = "FILE")]
-    timeline: Option<PathBuf>,
-}
-
-pub(crate) fn report(arguments: &ReportArguments, output: Output) -> Result {
-    let (mut pipeline, mut store) = opened(&arguments.pipeline, &arguments.store, output)?;
-    let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
-    let timeline = arguments.timeline.as_ref();
-    let timeline = timeline.map(|path| write_timeline(path, &pipeline, &store)).transpose()?;
-    if let (Some(timeline), None) = (&timeline, &arguments.out) {
-        output.json(&json!({ "timeline": timeline }));
-        output.line(shown(timeline));
-        return Ok(Exit::Done);
-    }
-    let mut planned = engine::plan(&pipeline, &mut store);
-    if let Some(problems) = gates::judge(&pipeline, &mut planned, &accepted) {
-        return Err(problems.into());
-    }
-    let problems = summary::ask(&pipeline, &mut store, None, &mut planned);
-    if problems.is_none() {
-        summary::warn_of_file(&pipeline, output);
-    }
-    let place = match &arguments.out {
-        Some(out) => working_directory()?.join(out),
-        None => report::place_of_parameters(&store, &pipeline),
-    };
-    if arguments.out.is_some() {
-        Written::Report.check_place(&place)?;
-    }
-    only_of_these_parameters(&place, &pipeline, &store, "--out")?;
-    report::write(&place, &pipeline, &store, &planned, &shown)?;
-    Written::mark(&place);
-    output.json(&json!({ "report": place, "timeline": timeline }));
-    if let Some(timeline) = &timeline {
-        output.line(shown(timeline));
-    }
-    output.line(shown(&place));
-    match problems {
-        Some(problems) if planned.is_success() => Err(problems.into()),
-        _ => Ok(Exit::Done),
-    }
-}
-
-/// A pipeline with the parameters that are given, else with those of its last run; and its store.
-fn opened(pipeline: &PipelineArguments, store: &StoreArguments, output: Output) -> Result<(Pipeline, Store)> {
-    let root = store.root(pipeline)?;
-    Ok((pipeline.as_last_run(&root, output)?.open()?, Store::load(&root)?))
-}
-
-/// Writes the last run of the pipeline as trace events.
-fn write_timeline(path: &Path, pipeline: &Pipeline, store: &Store) -> Result<PathBuf> {
-    let place = working_directory()?.join(path);
-    Written::Timeline.check_place(&place)?;
-    let Some(run) = report::latest_run(store, pipeline) else {
-        let message = format!("no run of `{}` is in {}", pipeline.name, shown(store.root()));
-        return refuse(message, "run it first: hopmap run PIPELINE");
-    };
-    let text = report::chrome_trace(&run).to_string() + "\n";
-    replace_file(&place, text.as_bytes()).map_err(Report::from)?;
-    Written::mark(&place);
-    Ok(place)
-}
-
-/// Arguments of `plan`.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hopmap plan pipelines/place.toml --shape tree:2x16x40")]
-pub(crate) struct PlanArguments {
-    #[command(flatten)]
-    pipeline: PipelineArguments,
-    #[command(flatten)]
-    store: StoreArguments,
-    /// List every cell of stages with many cells.
-    #[arg(long)]
-    all: bool,
-    #[command(flatten)]
-    gates: GateArguments,
-    /// Memory limit of the run, such as 8GB [default: all of this machine].
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
-    memory: Option<u64>,
-}
-
-pub(crate) fn plan(arguments: &PlanArguments, output: Output) -> Result {
-    let (mut pipeline, mut store) = opened(&arguments.pipeline, &arguments.store, output)?;
-    summary::warn(&pipeline, &store, output);
-    summary::warn_of_file(&pipeline, output);
-    let accepted = arguments.gates.prepare(&mut pipeline, &store)?;
-    engine::check_saves(&pipeline, &mut store)?;
-    let memory = arguments.memory.or_else(engine::memory);
-    engine::check_memory(&pipeline, &mut store, memory).map_err(Failure::usage)?;
-    let mut report = engine::plan(&pipeline, &mut store);
-    let problems = gates::judge(&pipeline, &mut report, &accepted);
-    if pipeline.holds_saves() && !report.may_save() {
-        engine::hold_back(&pipeline, &mut store, &mut report);
-    }
-    if output.is_json() {
-        output.json(&summary::as_json(&pipeline, &store, &report));
-    }
-    for stage in summary::stages(&pipeline, &report) {
-        match stage.cells.len() > summary::MOST_LISTED && !arguments.all {
-            true => stage.print_counts(output),
-            false => stage.cells.iter().for_each(|(cell, settled)| list(&pipeline, cell, settled, output)),
-        }
-    }
-    summary::print_errors(&pipeline, &report, None, output);
-    let (name, all) = (&pipeline.name, pipeline.cells.len());
-    output.line(match (report.count(State::WouldRun), report.count(State::Waits)) {
-        (0, 0) if report.is_success() => format!("{name}: nothing to do"),
-        (run, 0) => format!("{name}: {run} of {all} would run"),
-        (run, waits) => format!("{name}: {run} of {all} would run, {waits} depend on their results"),
-    });
-    gates::print(&pipeline, &report, output);
-    summary::print_held(&pipeline, &report, output);
-    let failed =
-        report.cells.iter().any(|settled| matches!(settled.state, State::Failed | State::Infeasible));
-    if failed { Ok(Exit::Failed) } else { gates::exit(problems, &report) }
-}
-
-fn list(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
-    output.line(summary::cell_line(pipeline, cell, settled));
-    for saved in settled.saved.iter().filter(|saved| saved.written) {
-        output.line(format!("  restores   {}", shown(&saved.path)));
-    }
-}
-
-/// Arguments of `why`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  hopmap why placement pipelines/place.toml
-  hopmap why 'placement[seed=3]' sweep.toml")]
-pub(crate) struct WhyArguments {
-    /// Stage, or a cell such as `placement[seed=3]`, with enough keys to identify it.
-    stage: String,
-    #[command(flatten)]
-    pipeline: PipelineArguments,
-    #[command(flatten)]
-    store: StoreArguments,
-}
-
-pub(crate) fn why(arguments: &WhyArguments, output: Output) -> Result {
-    let (pipeline, mut store) = opened(&arguments.pipeline, &arguments.store, output)?;
-    let cells = locate::in_pipeline(&arguments.stage, &pipeline)?;
-    if cells.is_empty() {
-        let file = shown(pipeline.source.name().as_ref());
-        return Err(locate::unknown_stage(&file, &pipeline, &arguments.stage).into());
-    }
-    let report = engine::plan(&pipeline, &mut store);
-    let as_json = |&index: &usize| as_json(&pipeline.cells[index], &report.cells[index]);
-    output.json(&cells.iter().map(as_json).collect::<Vec<_>>());
-    if cells.len() > summary::MOST_LISTED {
-        for stage in summary::stages(&pipeline, &report).iter().filter(|stage| stage.name == arguments.stage)
-        {
-            stage.print_counts(output);
-        }
-        let would_run = cells.iter().find(|&&index| report.cells[index].state != State::Cached);
-        let example = &pipeline.cells[*would_run.unwrap_or(&cells[0])].name;
-        let [cell, file] = [example, &arguments.pipeline.pipeline].map(|word| shell_word(word));
-        output.line(format!("one cell: hopmap why {cell} {file}"));
-        let errors = cells.iter().filter_map(|&index| report.cells[index].error.as_ref());
-        errors.take(summary::MOST_SHOWN).for_each(|error| output.error(error));
-    } else {
-        for &index in &cells {
-            explain(&pipeline, &pipeline.cells[index], &report.cells[index], output);
-        }
-    }
-    let has_failed = cells.iter().any(|&index| report.cells[index].state == State::Failed);
-    Ok(if has_failed { Exit::Failed } else { Exit::Done })
-}
-
-fn explain(pipeline: &Pipeline, cell: &Cell, settled: &Settled, output: Output) {
-    let other = settled.because_of.map_or("", |index| pipeline.cells[index].name.as_str());
-    let verdict = match settled.state {
-        State::WouldRun => "would run:".to_owned(),
-        State::Waits => format!("depends on the result of `{other}`"),
-        State::Blocked => format!("cannot run: `{other}` failed or is infeasible"),
-        State::Infeasible => "is infeasible; the proof is in the store".to_owned(),
-        // Its error is printed below.
-        State::Failed => "cannot run".to_owned(),
-        _ => "up to date: nothing it depends on has changed".to_owned(),
-    };
-    output.line(format!("{} ({}) {verdict}", cell.name, cell.entry.kind));
-    settled.reasons.iter().for_each(|reason| output.line(format!("  {reason}")));
-    if let Some(key) = &settled.key {
-        output.line(format!("  key {}", engine::short(key)));
-    }
-    for (port, record) in settled.outputs.iter() {
-        output.line(format!("  output {port} {}", engine::short(&record.digest)));
-    }
-    if let Some(error) = &settled.error {
-        output.error(error);
-    }
-}
-
-fn as_json(cell: &Cell, settled: &Settled) -> serde_json::Value {
-    json!({
-        "cell": cell.id,
-        "kind": cell.entry.kind,
-        "state": settled.state,
-        "reasons": settled.reasons,
-        "key": settled.key,
-        "error": settled.error.as_ref().map(super::output::message),
-        "code": settled.error.as_ref().and_then(super::output::code),
-    })
-}
-
-/// Arguments of `check`.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hopmap check pipelines/place.toml")]
-pub(crate) struct CheckArguments {
-    #[command(flatten)]
-    pipeline: PipelineArguments,
-    #[command(flatten)]
-    store: StoreArguments,
-}
-
-pub(crate) fn check(arguments: &CheckArguments, output: Output) -> Result {
-    let pipeline = arguments.pipeline.open()?;
-    summary::warn_of_file(&pipeline, output);
-    let options = Arguments::augment_args(clap::Command::new("run"));
-    let parameters = of_pipeline(&arguments.pipeline.pipeline).unwrap_or_default();
-    for Parameter { name, .. } in parameters.iter().filter(|parameter| is_option(&parameter.name, &options)) {
-        output.note(format!(
-            "warning: the parameter `{name}` has the name of an option: only `-p {name}=VALUE` sets it"
-        ));
-    }
-    check_saves(&pipeline, &mut Store::load(&arguments.store.root(&arguments.pipeline)?)?)?;
-    let missing = missing_programs(&pipeline);
-    if !missing.is_empty() {
-        return Err(Failure::new(Exit::Failed, missing));
-    }
-    let (stages, cells, gates) = (pipeline.stages().len(), pipeline.cells.len(), pipeline.gates.len());
-    output.json(&json!({ "pipeline": pipeline.name, "stages": stages, "cells": cells, "gates": gates }));
-    let cells = if cells == stages { String::new() } else { format!(", {}", counted(cells, "cell")) };
-    let gates = if gates == 0 { String::new() } else { format!(", {}", counted(gates, "gate")) };
-    let stages = counted(stages, "stage");
-    output.line(format!("{} is valid: {stages}{cells}{gates}", pipeline.source.name()));
-    Ok(Exit::Done)
-}
-
-/// Arguments of `graph`.
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hopmap graph pipelines/place.toml | dot -Tsvg > place.svg")]
-pub(crate) struct GraphArguments {
-    #[command(flatten)]
-    pipeline: PipelineArguments,
-    #[command(flatten)]
-    store: StoreArguments,
-}
-
-pub(crate) fn graph(arguments: &GraphArguments, output: Output) -> Result {
-    let root = arguments.store.root(&arguments.pipeline)?;
-    let pipeline = arguments.pipeline.as_last_run(&root, output)?.open()?;
-    if output.is_json() {
-        let edge = |(from, to, port)| json!({ "from": from, "to": to, "port": port });
-        let edges: Vec<_> = edges(&pipeline).into_iter().map(edge).collect();
-        let cell = |cell: &Cell| json!({ "cell": cell.id, "kind": cell.entry.kind });
-        let cells: Vec<_> = pipeline.cells.iter().map(cell).collect();
-        output.json(&json!({ "pipeline": pipeline.name, "cells": cells, "edges": edges }));
-    } else {
-        output.raw(dot(&pipeline).as_bytes());
-    }
-    Ok(Exit::Done)
-}
-
-/// Cells that give, cells that take, and the port.
-fn edges(pipeline: &Pipeline) -> Vec<(&str, &str, &str)> {
-    let mut edges = Vec::new();
-    for cell in &pipeline.cells {
-        for need in &cell.needs {
-            for origin in &need.origins {
-                let from = origin.cells().iter().map(|&index| pipeline.cells[index].id.as_str());
-                edges.extend(from.map(|from| (from, cell.id.as_str(), need.port.name)));
-            }
-        }
-        let named = cell.named_artifacts().map(|(index, _)| pipeline.cells[index].id.as_str());
-        edges.extend(named.map(|from| (from, cell.id.as_str(), "path")));
-    }
-    edges
-}
-
-fn dot(pipeline: &Pipeline) -> String {
-    let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
-    let name = quote(&pipeline.name);
-    let mut text = format!("digraph {name} {{\n  rankdir=LR\n  node [shape=box, fontname=\"sans-serif\"]\n");
-    for cell in &pipeline.cells {
-        let label = quote(&format!("{}\n{}", cell.name, cell.entry.kind)).replace('\n', "\\n");
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {} [label={label}]", quote(&cell.id));
-    }
-    for (from, to, port) in edges(pipeline) {
-        let _ = writeln!(text, "  {} -> {} [label={}]", quote(from), quote(to), quote(port));
-    }
-    text.push_str("}\n");
-    text
 }
