@@ -19,28 +19,28 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Accepted {
+pub(crate) struct Accepted {
     /// Version of the file.
-    pub format: u32,
+    pub(crate) format: u32,
     /// Kind of the artifact.
-    pub kind: String,
+    pub(crate) kind: String,
     /// Its digest.
-    pub digest: String,
+    pub(crate) digest: String,
     /// Its folder, from that of the file.
-    pub artifact: PathBuf,
+    pub(crate) artifact: PathBuf,
     /// Rows of each of its tables.
     #[serde(default)]
-    pub tables: BTreeMap<String, u64>,
+    pub(crate) tables: BTreeMap<String, u64>,
     /// Its metrics.
     #[serde(default)]
-    pub metrics: BTreeMap<String, f64>,
+    pub(crate) metrics: BTreeMap<String, f64>,
     /// What was said when it was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
+    pub(crate) note: Option<String>,
     /// Version of hopmap that wrote the file.
-    pub hopmap: String,
+    pub(crate) hopmap: String,
     /// When it was accepted, in UTC.
-    pub time: String,
+    pub(crate) time: String,
 }
 
 /// An accepted state that cannot be read or written.
@@ -90,7 +90,7 @@ pub enum AcceptedError {
 
 impl Accepted {
     /// The state of an artifact whose bytes have been checked, for a file at `place`.
-    pub fn of(artifact: &Folder, place: &Path, note: Option<&str>) -> Result<Self, AcceptedError> {
+    pub(crate) fn of(artifact: &Folder, place: &Path, note: Option<&str>) -> Result<Self, AcceptedError> {
         artifact.verify()?;
         let description = artifact.description();
         let path = relative(&absolute(artifact.path())?, &absolute(parent(place))?);
@@ -111,7 +111,7 @@ impl Accepted {
     }
 
     /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self, AcceptedError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, AcceptedError> {
         let value = read_json(path, FORMAT)?;
         let malformed = |reason: String| AcceptedError::Malformed { path: path.into(), reason };
         let accepted: Self = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
@@ -120,7 +120,7 @@ impl Accepted {
     }
 
     /// Writes a file atomically, unless it has the same content already; whether it was written.
-    pub fn write(&self, path: &Path) -> Result<bool, AcceptedError> {
+    pub(crate) fn write(&self, path: &Path) -> Result<bool, AcceptedError> {
         if Self::read(path).is_ok_and(|found| found.says_the_same(self)) {
             return Ok(false);
         }
@@ -133,15 +133,8 @@ impl Accepted {
         timeless(self) == timeless(other)
     }
 
-    /// The folder of the artifact, for a file at `place`.
-    #[must_use]
-    pub fn folder(&self, place: &Path) -> PathBuf {
-        parent(place).join(&self.artifact)
-    }
-
     /// What is different about an artifact, for people; nothing if it is the accepted one.
-    #[must_use]
-    pub fn differences(&self, artifact: &Folder) -> Vec<String> {
+    pub(crate) fn differences(&self, artifact: &Folder) -> Vec<String> {
         let found = artifact.description();
         let mut lines = Vec::new();
         if found.kind != self.kind {

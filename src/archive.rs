@@ -37,11 +37,9 @@ use miette::Diagnostic;
 use crate::engine::{RunReport, RunSummary};
 use crate::lock::{Lock, Request};
 use crate::pipeline::Pipeline;
-pub use export::{Exported, export};
-pub use imported::ImportedProject;
-pub(crate) use imported::is_reserved;
-pub use read::{Archive, Checked, Finding};
-pub use unpack::{Imported, Unpacked};
+pub(crate) use export::export;
+pub(crate) use imported::{ImportedProject, is_reserved};
+pub(crate) use read::{Archive, Checked};
 
 /// Names of files in an archive.
 pub(crate) const METADATA: &str = "ro-crate-metadata.json";
@@ -52,28 +50,27 @@ const JOURNAL: &str = "journal.jsonl";
 const REPORT: &str = "report.html";
 
 /// A run that is going to be packed.
-pub struct Export<'a> {
+pub(crate) struct Export<'a> {
     /// What was asked for.
-    pub request: &'a Request,
+    pub(crate) request: &'a Request,
     /// The pipeline.
-    pub pipeline: &'a Pipeline,
+    pub(crate) pipeline: &'a Pipeline,
     /// The results in the store: of every cell.
-    pub report: &'a RunReport,
+    pub(crate) report: &'a RunReport,
     /// What they were made of.
-    pub lock: &'a Lock,
+    pub(crate) lock: &'a Lock,
     /// The run; none if the store has forgotten it.
-    pub run: Option<&'a RunSummary>,
+    pub(crate) run: Option<&'a RunSummary>,
     /// Whether the report in the store is of this run.
-    pub has_report: bool,
+    pub(crate) has_report: bool,
     /// Whether to pack the input files, and not only their hashes.
-    pub inputs: bool,
+    pub(crate) inputs: bool,
     /// The licence of the data, if it is known.
-    pub license: Option<&'a str>,
+    pub(crate) license: Option<&'a str>,
 }
 
 /// Whether a path is an archive, was one before it was damaged, or has the name of one.
-#[must_use]
-pub fn looks_like_one(path: &Path) -> bool {
+pub(crate) fn looks_like_one(path: &Path) -> bool {
     let is_named_so = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("zip"));
     is_named_so || (path.is_file() && begins_so(path))
 }
@@ -200,7 +197,7 @@ fn hash(file: &mut File, length: u64) -> std::io::Result<String> {
 
 /// An archive that cannot be read or written.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum ArchiveError {
+pub(crate) enum ArchiveError {
     /// An operation of the system failed.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -24,41 +24,39 @@ use crate::engine::{Catalogue, Manifest, OutputRecord, Reason, StoredCell, diffe
 
 /// How to compare.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Smaller relative changes of metrics are left out.
-    pub threshold: f64,
+    pub(crate) threshold: f64,
     /// Whether causes are followed through inputs to where the difference begins.
-    pub is_deep: bool,
+    pub(crate) is_deep: bool,
 }
 
 /// Differences between two artifacts of one kind.
 #[derive(Debug, Clone, Serialize)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// Kind of both.
-    pub kind: String,
+    pub(crate) kind: String,
     /// Digest of the first.
-    pub before: String,
+    pub(crate) before: String,
     /// Digest of the second.
-    pub after: String,
+    pub(crate) after: String,
     /// Causes: parameters, inputs, files, revisions.
-    pub causes: Vec<Cause>,
+    pub(crate) causes: Vec<Cause>,
     /// Whether the provenance of both is known.
-    pub origin_known: bool,
+    pub(crate) origin_known: bool,
     /// Differences of their contents.
     #[serde(flatten)]
-    pub changes: ArtifactChanges,
+    pub(crate) changes: ArtifactChanges,
 }
 
 impl Comparison {
     /// Whether the artifacts are different.
-    #[must_use]
-    pub fn is_different(&self) -> bool {
+    pub(crate) fn is_different(&self) -> bool {
         self.before != self.after
     }
 
     /// What the artifacts are about and do not share, in which case their metrics cannot be compared.
-    #[must_use]
-    pub fn subjects(&self) -> Vec<&'static str> {
+    pub(crate) fn subjects(&self) -> Vec<&'static str> {
         let has = |ports: &[&str]| {
             self.causes.iter().any(|cause| matches!(&cause.difference, Reason::Input { port, .. } if ports.contains(&port.as_str())))
         };
@@ -71,7 +69,11 @@ impl Comparison {
 }
 
 /// Compares two artifacts of one kind.
-pub fn artifacts(before: &Side, after: &Side, settings: Settings) -> Result<Comparison, ArtifactError> {
+pub(crate) fn artifacts(
+    before: &Side,
+    after: &Side,
+    settings: Settings,
+) -> Result<Comparison, ArtifactError> {
     let inputs = [before, after].map(|side| |kind: &str| side.input_of(kind));
     let changes = compare(
         &Compared { folder: &before.folder, input: &inputs[0] },
@@ -90,17 +92,16 @@ pub fn artifacts(before: &Side, after: &Side, settings: Settings) -> Result<Comp
 
 /// A difference between the origins of two artifacts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cause {
+pub(crate) struct Cause {
     /// The difference.
-    pub difference: Reason,
+    pub(crate) difference: Reason,
     /// Causes of a different input; empty if they are not known.
-    pub because: Vec<Self>,
+    pub(crate) because: Vec<Self>,
 }
 
 /// Differences between the origins of two artifacts, and the causes of different inputs one level down, or to the first causes if
 /// `is_deep`.
-#[must_use]
-pub fn origin(before: &Side, after: &Side, is_deep: bool) -> Vec<Cause> {
+pub(crate) fn origin(before: &Side, after: &Side, is_deep: bool) -> Vec<Cause> {
     let levels = if is_deep { usize::MAX } else { 1 };
     causes(before, after, levels, &mut HashSet::new())
 }
@@ -137,8 +138,7 @@ fn causes(before: &Side, after: &Side, levels: usize, seen: &mut HashSet<(String
 
 impl Cause {
     /// The difference and its causes, indented by level.
-    #[must_use]
-    pub fn words(&self) -> Vec<String> {
+    pub(crate) fn words(&self) -> Vec<String> {
         let mut lines = vec![self.difference.to_string()];
         for cause in &self.because {
             let inner = cause.words();
@@ -152,16 +152,16 @@ impl Cause {
 
 /// One of two artifacts.
 #[derive(Debug, Clone)]
-pub struct Side {
+pub(crate) struct Side {
     /// The artifact.
-    pub folder: Folder,
+    pub(crate) folder: Folder,
     /// What entered its key, if that is known.
-    pub manifest: Option<Manifest>,
+    pub(crate) manifest: Option<Manifest>,
 }
 
 impl Side {
     /// Opens an artifact and the manifest in its folder.
-    pub fn open(path: &Path) -> Result<Self, ArtifactError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, ArtifactError> {
         let folder = Folder::open(path)?;
         let manifest = std::fs::read(path.join(PROVENANCE))
             .ok()
@@ -188,7 +188,7 @@ impl Side {
 /// How a cell changed from one run to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CellState {
+pub(crate) enum CellState {
     /// Only the second run has it.
     New,
     /// Only the first run has it.
@@ -205,59 +205,58 @@ pub enum CellState {
 
 /// A cell whose result differs or is missing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CellChange {
+pub(crate) struct CellChange {
     /// The cell.
-    pub cell: String,
+    pub(crate) cell: String,
     /// Its stage.
-    pub stage: String,
+    pub(crate) stage: String,
     /// Its state in both runs: `ran`, `cached`, `failed` …
-    pub states: [String; 2],
+    pub(crate) states: [String; 2],
     /// Metrics that are different.
-    pub metrics: MetricChanges,
+    pub(crate) metrics: MetricChanges,
 }
 
 /// A difference that does not follow from another one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FirstCause {
+pub(crate) struct FirstCause {
     /// The stage.
-    pub stage: String,
+    pub(crate) stage: String,
     /// The difference.
-    pub difference: Reason,
+    pub(crate) difference: Reason,
     /// The cells that have it.
-    pub cells: Vec<String>,
+    pub(crate) cells: Vec<String>,
 }
 
 /// The cells of a stage.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct StageSummary {
+pub(crate) struct StageSummary {
     /// Number of cells by how they changed.
-    pub cells: BTreeMap<CellState, usize>,
+    pub(crate) cells: BTreeMap<CellState, usize>,
     /// The median relative change of every metric, over all changed cells that have a number for it.
-    pub median_relative: BTreeMap<String, f64>,
+    pub(crate) median_relative: BTreeMap<String, f64>,
 }
 
 /// Differences between two runs.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct RunChanges {
+pub(crate) struct RunChanges {
     /// Names of the runs.
-    pub runs: [String; 2],
+    pub(crate) runs: [String; 2],
     /// Names of their pipelines.
-    pub pipelines: [String; 2],
+    pub(crate) pipelines: [String; 2],
     /// Cells that only the second run has.
-    pub new: Vec<String>,
+    pub(crate) new: Vec<String>,
     /// Cells that only the first run has.
-    pub gone: Vec<String>,
+    pub(crate) gone: Vec<String>,
     /// Cells whose result differs or is missing, the largest relative change first.
-    pub changed: Vec<CellChange>,
+    pub(crate) changed: Vec<CellChange>,
     /// The stages, by name.
-    pub stages: BTreeMap<String, StageSummary>,
+    pub(crate) stages: BTreeMap<String, StageSummary>,
     /// Where the differences begin.
-    pub first_causes: Vec<FirstCause>,
+    pub(crate) first_causes: Vec<FirstCause>,
 }
 
 /// Compares two runs, or one stage of them.
-#[must_use]
-pub fn runs(before: &Catalogue, after: &Catalogue, stage: Option<&str>, threshold: f64) -> RunChanges {
+pub(crate) fn runs(before: &Catalogue, after: &Catalogue, stage: Option<&str>, threshold: f64) -> RunChanges {
     let by_name = |catalogue: &Catalogue| {
         catalogue.cells.iter().map(|cell| (cell.id.clone(), cell.clone())).collect::<BTreeMap<_, _>>()
     };
@@ -375,14 +374,12 @@ impl CellChange {
 
 impl RunChanges {
     /// Whether there are differences.
-    #[must_use]
-    pub fn is_different(&self) -> bool {
+    pub(crate) fn is_different(&self) -> bool {
         !(self.new.is_empty() && self.gone.is_empty() && self.changed.is_empty())
     }
 
     /// The differences, one per line.
-    #[must_use]
-    pub fn words(&self) -> Vec<String> {
+    pub(crate) fn words(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.pipelines[0] != self.pipelines[1] {
             lines.push(format!("pipeline: {} → {}", self.pipelines[0], self.pipelines[1]));

@@ -63,31 +63,28 @@ mod store;
 pub(crate) mod tests;
 mod writer;
 
-pub use crate::pipeline::STORE_FOLDER;
+pub(crate) use crate::pipeline::STORE_FOLDER;
 pub(crate) use batch::time_left_of_job;
 pub(crate) use catalogue::by_matrix;
 pub use catalogue::{Catalogue, StageForm, StoredCell};
-pub use key::{InputDigest, Key, Manifest, Reason, short};
-pub(crate) use key::{differences, inputs as different_inputs};
-pub(crate) use launch::ranks_program;
-pub use launch::{Launch, Launched, launch};
-pub use metrics::check_metrics;
+pub use key::Manifest;
+pub(crate) use key::{Key, Reason, differences, inputs as different_inputs, short};
+pub(crate) use launch::{Launch, Launched, launch, ranks_program};
+pub(crate) use metrics::check_metrics;
 pub(crate) use notes::{placeholders, warnings};
-pub(crate) use outcome::state_name;
-pub use outcome::{
-    Event, Events, RunReport, RunSummary, Saved, Settled, StageEvent, State, ended_otherwise, read_run,
-    read_runs, read_runs_below,
+pub(crate) use outcome::{
+    Events, RunReport, Saved, Settled, State, ended_otherwise, read_run, read_runs_below, state_name,
 };
-pub use plan::{TooLarge, check_memory, check_saves, plan};
-pub(crate) use programs::visible;
-pub use programs::{UnaskedCommands, missing_programs, unasked_commands};
-pub use record::{Current, Ending, OutputRecord, OutputRecords, Partial, PipelineId, ResultRecord};
-pub(crate) use resources::time_of_experiments;
-pub use resources::{Limits, memory};
-pub use run::run;
-pub use save::{Obstacle, hold_back, save_all, save_file, save_texts};
-pub(crate) use save::{beside_the_artifact, launch_command, launch_files};
+pub use outcome::{RunSummary, StageEvent, read_runs};
+pub(crate) use plan::{check_memory, check_saves, plan};
+pub(crate) use programs::{missing_programs, unasked_commands, visible};
+pub(crate) use record::{Current, Ending, PipelineId};
+pub use record::{OutputRecord, OutputRecords, ResultRecord};
+pub(crate) use resources::{Limits, memory, time_of_experiments};
+pub(crate) use run::run;
+pub(crate) use save::{
+    beside_the_artifact, hold_back, launch_command, launch_files, save_all, save_file, save_texts,
+};
 pub use store::{Store, StoreError};
 pub(crate) use store::{entries, is_store};
-pub(crate) use writer::requests;
-pub use writer::{Garbage, Policy, Writer, collect, find_garbage, keep_runs};
+pub(crate) use writer::{Garbage, Policy, Writer, collect, find_garbage, keep_runs, requests};

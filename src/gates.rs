@@ -22,31 +22,29 @@ pub(crate) use parse::FORM;
 
 /// A gate of a pipeline.
 #[derive(Debug, Clone)]
-pub struct Gate {
+pub(crate) struct Gate {
     /// Its name.
-    pub name: String,
-    /// Its place in the pipeline file.
-    pub place: Range<usize>,
+    pub(crate) name: String,
     /// What it says.
-    pub formula: Formula,
+    pub(crate) formula: Formula,
     /// The cells of each term of the formula.
-    pub bounds: Vec<Bound>,
+    pub(crate) bounds: Vec<Bound>,
 }
 
 /// The cells that a term of a gate is about.
 #[derive(Debug, Clone)]
-pub struct Bound {
+pub(crate) struct Bound {
     /// Place of the term in the pipeline file.
-    pub place: Range<usize>,
+    pub(crate) place: Range<usize>,
     /// The output port whose metrics are meant.
-    pub output: &'static str,
+    pub(crate) output: &'static str,
     /// The cells.
-    pub cells: Cells,
+    pub(crate) cells: Cells,
 }
 
 /// Cells of a term, as indexes.
 #[derive(Debug, Clone)]
-pub enum Cells {
+pub(crate) enum Cells {
     /// The gate holds for each; those of all terms of a gate are in the same order.
     Each(Vec<usize>),
     /// They have one value together.
@@ -55,8 +53,7 @@ pub enum Cells {
 
 impl Cells {
     /// Their indexes.
-    #[must_use]
-    pub fn indexes(&self) -> &[usize] {
+    pub(crate) fn indexes(&self) -> &[usize] {
         let (Self::Each(cells) | Self::Together(cells)) = self;
         cells
     }
@@ -64,8 +61,7 @@ impl Cells {
 
 impl Gate {
     /// How many times it is judged: once for each cell of a sweep.
-    #[must_use]
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         let each = |bound: &Bound| match &bound.cells {
             Cells::Each(cells) => Some(cells.len()),
             Cells::Together(_) => None,
@@ -76,20 +72,20 @@ impl Gate {
 
 /// A gate's text, read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Formula {
+pub(crate) struct Formula {
     /// The side that is judged.
-    pub left: Expression,
+    pub(crate) left: Expression,
     /// What has to hold.
-    pub comparison: Comparison,
+    pub(crate) comparison: Comparison,
     /// The bound.
-    pub right: Expression,
+    pub(crate) right: Expression,
     /// The metrics that both sides name, in the order of the text.
-    pub terms: Vec<Term>,
+    pub(crate) terms: Vec<Term>,
 }
 
 /// A side of a gate.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Expression {
+pub(crate) enum Expression {
     /// A number.
     Number(f64),
     /// The accepted value of the left side.
@@ -104,7 +100,7 @@ pub enum Expression {
 
 /// How two values are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operator {
+pub(crate) enum Operator {
     /// Their sum.
     Plus,
     /// Their difference.
@@ -117,7 +113,7 @@ pub enum Operator {
 
 /// What has to hold between left and right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
+pub(crate) enum Comparison {
     /// `<=`
     AtMost,
     /// `<`
@@ -134,23 +130,23 @@ pub enum Comparison {
 
 /// A metric of a stage, of one cell or put together from several.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Term {
+pub(crate) struct Term {
     /// How several cells become one value.
-    pub function: Option<Function>,
+    pub(crate) function: Option<Function>,
     /// The stage.
-    pub stage: String,
+    pub(crate) stage: String,
     /// Its output, if that is said.
-    pub port: Option<String>,
+    pub(crate) port: Option<String>,
     /// Which of its cells.
-    pub choice: Choice,
+    pub(crate) choice: Choice,
     /// Name of the metric.
-    pub metric: String,
+    pub(crate) metric: String,
 }
 
 hopmap_model::named_values! {
     /// How the values of several cells become one.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Function {
+    pub(crate) enum Function {
         /// The smallest.
         Min = "min",
         /// The largest.
@@ -167,8 +163,7 @@ const ROUNDING: f64 = 1e-12;
 
 impl Expression {
     /// Its value; none if it needs an accepted value and there is none.
-    #[must_use]
-    pub fn value(&self, terms: &[f64], accepted: Option<f64>) -> Option<f64> {
+    pub(crate) fn value(&self, terms: &[f64], accepted: Option<f64>) -> Option<f64> {
         Some(match self {
             Self::Number(number) => *number,
             Self::Accepted => accepted?,
@@ -181,14 +176,12 @@ impl Expression {
     }
 
     /// Whether it contains the accepted value.
-    #[must_use]
-    pub fn needs_accepted(&self) -> bool {
+    pub(crate) fn needs_accepted(&self) -> bool {
         self.leaves().contains(&&Self::Accepted)
     }
 
     /// Indexes of the terms in it.
-    #[must_use]
-    pub fn terms(&self) -> Vec<usize> {
+    pub(crate) fn terms(&self) -> Vec<usize> {
         let index = |leaf: &Self| if let Self::Term(index) = leaf { Some(*index) } else { None };
         self.leaves().into_iter().filter_map(index).collect()
     }
@@ -278,8 +271,7 @@ impl Comparison {
         [Self::AtMost, Self::AtLeast, Self::Equal, Self::Unequal, Self::Below, Self::Above];
 
     /// As written in a pipeline file.
-    #[must_use]
-    pub fn sign(self) -> &'static str {
+    pub(crate) fn sign(self) -> &'static str {
         match self {
             Self::AtMost => "<=",
             Self::Below => "<",
@@ -291,8 +283,7 @@ impl Comparison {
     }
 
     /// Whether it holds. Nothing holds of what is not a number, or not finite.
-    #[must_use]
-    pub fn holds(self, left: f64, right: f64) -> bool {
+    pub(crate) fn holds(self, left: f64, right: f64) -> bool {
         if !left.is_finite() || !right.is_finite() {
             return false;
         }
@@ -310,8 +301,7 @@ impl Comparison {
 
 impl Function {
     /// One value of several; not a number if there is none.
-    #[must_use]
-    pub fn of(self, mut values: Vec<f64>) -> f64 {
+    pub(crate) fn of(self, mut values: Vec<f64>) -> f64 {
         values.sort_by(f64::total_cmp);
         let (Some(&first), Some(&last)) = (values.first(), values.last()) else { return f64::NAN };
         match self {
@@ -325,8 +315,7 @@ impl Function {
 
 impl Term {
     /// The term with the name of a cell in place of stage and choice.
-    #[must_use]
-    pub fn of_cell(&self, id: &str) -> String {
+    pub(crate) fn of_cell(&self, id: &str) -> String {
         // `stage[…]`, the port in between.
         let (stage, choice) = id.split_at(id.find('[').unwrap_or(id.len()));
         self.named(stage, choice)
@@ -362,7 +351,7 @@ impl fmt::Display for Formula {
 
 /// The cells of a stage that a metric of a gate is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub(crate) enum Choice {
     /// Each one, paired with those of other metrics by equal matrix keys.
     Paired,
     /// All of them.

@@ -56,7 +56,7 @@ impl Signature {
 
 /// An input file as it was when it was hashed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SeenFile {
+pub(crate) struct SeenFile {
     path: PathBuf,
     blake3: String,
     signature: Signature,
@@ -66,7 +66,7 @@ pub struct SeenFile {
 
 /// An input that cannot be read, or is not that of the key.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum InputFault {
+pub(crate) enum InputFault {
     /// It cannot be read.
     #[error("cannot read {}", path.display())]
     #[diagnostic(code(engine::unreadable))]
@@ -121,8 +121,7 @@ impl SeenFile {
     }
 
     /// BLAKE3 in hexadecimal.
-    #[must_use]
-    pub fn blake3(&self) -> &str {
+    pub(crate) fn blake3(&self) -> &str {
         &self.blake3
     }
 
@@ -176,14 +175,14 @@ struct Line {
 
 /// Hashes of files by path.
 #[derive(Debug, Default)]
-pub struct Hashes {
+pub(crate) struct Hashes {
     known: HashMap<PathBuf, (Signature, String)>,
     fresh: Vec<PathBuf>,
 }
 
 impl Hashes {
     /// Reads the log; a damaged line only costs reading a file again.
-    pub fn load(log: &Path) -> Result<Self, DurableError> {
+    pub(crate) fn load(log: &Path) -> Result<Self, DurableError> {
         let text = AppendLog::read(log)?;
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
         let known = lines.map(|line| (line.path, (line.signature, line.blake3))).collect();
@@ -213,7 +212,7 @@ impl Hashes {
     }
 
     /// Appends what was learnt since the last call.
-    pub fn save(&mut self, log: &Path) -> Result<(), DurableError> {
+    pub(crate) fn save(&mut self, log: &Path) -> Result<(), DurableError> {
         if self.fresh.is_empty() {
             return Ok(());
         }

@@ -3,24 +3,24 @@
 //! The library behind the `hopmap` binary: the app layer. It knows pipelines and nothing of graphs; everything that knows
 //! graphs is a stage below `stages/`, and [`registry`] is the only place where the two meet.
 
-pub mod accepted;
-pub mod archive;
+mod accepted;
+mod archive;
 pub mod cli;
-pub mod compare;
+mod compare;
 pub mod engine;
-pub mod gates;
-pub mod input_files;
-pub mod lock;
-pub mod outputs;
-pub mod pipeline;
+mod gates;
+mod input_files;
+mod lock;
+mod outputs;
+mod pipeline;
 mod pipeline_text;
-pub mod provenance;
+mod provenance;
 pub mod query;
 pub mod ranks;
 pub mod refresh;
-pub mod registry;
-pub mod report;
-pub mod selector;
+mod registry;
+mod report;
+mod selector;
 pub mod source;
 mod toml_line;
-pub mod verdict;
+mod verdict;

@@ -26,28 +26,27 @@ use serde::Serialize;
 
 use crate::engine::short;
 use crate::pipeline::Pipeline;
-pub use again::{Again, Remade, RemadeArtifact, SecondStore, Verdict};
-pub use describe::{Expected, REQUEST, Request, Unfinished, Unknown, describe, expect, lock};
+pub(crate) use again::{Again, Remade, RemadeArtifact, SecondStore, Verdict};
+pub(crate) use describe::{Expected, Request, Unfinished, Unknown, describe, expect, lock};
 use describe::{some, text_hash};
-pub(crate) use file::HEADING;
-pub use file::{Ending, Lock, LockError, LockedCell, LockedFile};
+pub(crate) use file::{Ending, HEADING, Lock, LockError, LockedCell, LockedFile};
 
 /// What is different before anything has run.
 #[derive(Debug, Default, Serialize)]
-pub struct Differences {
+pub(crate) struct Differences {
     /// What changes results.
-    pub found: Vec<Difference>,
+    pub(crate) found: Vec<Difference>,
     /// What changes no result, but may explain a difference.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// The same difference in one or more cells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// The cells.
-    pub cells: Vec<String>,
+    pub(crate) cells: Vec<String>,
     /// What is different.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 impl fmt::Display for Difference {
@@ -57,8 +56,7 @@ impl fmt::Display for Difference {
 }
 
 /// Holds what is known before a run against the lock.
-#[must_use]
-pub fn before_a_run(lock: &Lock, request: &Request, expected: &[Expected]) -> Differences {
+pub(crate) fn before_a_run(lock: &Lock, request: &Request, expected: &[Expected]) -> Differences {
     let locked = lock.by_name();
     let mut by_what: Vec<(String, Vec<String>)> = Vec::new();
     let mut places: HashMap<(String, String), usize> = HashMap::new();
@@ -117,7 +115,7 @@ fn changes(old: &LockedCell, new: &LockedCell, unknown: Option<&Unknown>) -> Vec
     changes.extend(entries("", &old.parameters, &new.parameters));
     changes.extend(entries("input ", &old.needs, &new.needs));
     match unknown {
-        Some(Unknown::Made(_)) => {}
+        Some(Unknown::Made) => {}
         Some(Unknown::Unreadable(error)) => {
             let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
             changes.push(causes.join(": "));
@@ -160,20 +158,19 @@ fn files(old: &[LockedFile], new: &[LockedFile]) -> Vec<String> {
 
 /// A cell whose results are not those of the lock.
 #[derive(Debug, Clone, Serialize)]
-pub struct OutputDifference {
+pub(crate) struct OutputDifference {
     /// The cell.
-    pub cell: String,
+    pub(crate) cell: String,
     /// What is different.
-    pub what: Vec<String>,
+    pub(crate) what: Vec<String>,
     /// What went into it.
-    pub inputs: Vec<String>,
+    pub(crate) inputs: Vec<String>,
     /// Why that is not an error, if it is none.
-    pub excuse: Option<String>,
+    pub(crate) excuse: Option<String>,
 }
 
 /// Holds results against the lock, in the order of the cells. With `strict` nothing is excused.
-#[must_use]
-pub fn outputs(lock: &Lock, found: &Lock, pipeline: &Pipeline, strict: bool) -> Vec<OutputDifference> {
+pub(crate) fn outputs(lock: &Lock, found: &Lock, pipeline: &Pipeline, strict: bool) -> Vec<OutputDifference> {
     let (old, new) = (lock.by_name(), found.by_name());
     let mut differences = Vec::new();
     let mut excuses: HashMap<usize, String> = HashMap::new();

@@ -11,7 +11,7 @@ use miette::Report;
 use crate::registry::{self, StageEntry};
 
 /// Writes every output of a stage into a folder of its own inside `parent`.
-pub fn write_outputs(
+pub(crate) fn write_outputs(
     entry: &StageEntry,
     outputs: &Outputs,
     parent: &Path,

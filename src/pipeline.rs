@@ -50,27 +50,24 @@ use serde_json::Value as Json;
 use crate::registry::{Configured, StageEntry};
 use crate::source::{Entry, Node, NodeValue, Problem, Problems, Sink, Source, Table};
 use cells::{ArtifactReference, Settings, launcher};
-pub use cells::{Cell, Launcher, Need, Origin, Pipeline, Save};
-pub(crate) use cells::{LAUNCHERS, distributed_stages};
+pub(crate) use cells::{Cell, LAUNCHERS, Launcher, Need, Origin, Pipeline, Save, distributed_stages};
 use connect::{Index, order};
 pub(crate) use expand::plain;
 use expand::{LooseCell, check, expand, saves, sweeps};
-pub(crate) use file::is_name;
-pub use file::{Batch, bytes, show_bytes};
 use file::{File, RETRIES, questions};
+pub(crate) use file::{bytes, is_name, show_bytes};
 use gates::gates;
-pub use glob::STORE_FOLDER;
+pub(crate) use glob::STORE_FOLDER;
 pub(crate) use label::{cell_name, labels};
-pub use project::{EMBEDDED, Embedded, Parameter, SCHEMA_FILE, parameters};
+pub(crate) use project::{EMBEDDED, Embedded, SCHEMA_FILE, parameters};
 use project::{default_in, find_samples, give_your_own, is_embedded};
 use settings::configure_settings;
-pub(crate) use template::without_references;
 use template::{Base, Lookup, Reference, Resolved, SchemaView, Scope, Template};
-pub use template::{Folders, literal};
+pub(crate) use template::{Folders, literal, without_references};
 
 impl Pipeline {
     /// The parameters of a cell, with the folders of artifacts filled in.
-    pub fn configure(
+    pub(crate) fn configure(
         &self,
         cell: &Cell,
         folder: &dyn Fn(usize, &str) -> PathBuf,
@@ -102,8 +99,7 @@ impl Pipeline {
     /// The values of a cell's parameters as they would be if paths were seen from other folders.
     ///
     /// Folders of different names show what a value is relative to.
-    #[must_use]
-    pub fn values_seen_from(&self, cell: &Cell, folders: &Folders) -> Json {
+    pub(crate) fn values_seen_from(&self, cell: &Cell, folders: &Folders) -> Json {
         values(self, cell, &|_, _| Some(PathBuf::from("artifact")), folders, &Sink::default())
     }
 
@@ -132,7 +128,7 @@ impl Pipeline {
     /// Reads a pipeline from a text.
     ///
     /// `parameters` come from the command line: names and values, the latter read as TOML, else as text.
-    pub fn parse(
+    pub(crate) fn parse(
         source: Source,
         folder: &Path,
         working: &Path,
@@ -142,7 +138,7 @@ impl Pipeline {
     }
 
     /// Reads a pipeline whose paths are seen from `folders`.
-    pub fn parse_in(
+    pub(crate) fn parse_in(
         source: Source,
         folders: Folders,
         from_command_line: &[(String, String)],

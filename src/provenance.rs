@@ -19,78 +19,78 @@ use crate::registry;
 
 /// Artifacts and their origins, from one of them back to the input files.
 #[derive(Debug, Serialize)]
-pub struct Provenance {
+pub(crate) struct Provenance {
     /// Digest of the artifact at the end of the chain.
-    pub root: String,
+    pub(crate) root: String,
     /// Every artifact once, before its inputs.
-    pub artifacts: Vec<Origin>,
+    pub(crate) artifacts: Vec<Origin>,
 }
 
 /// An artifact and its origin.
 #[derive(Debug, Serialize)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// Its digest.
-    pub digest: String,
+    pub(crate) digest: String,
     /// Its kind, if it exists or the log of the store has it.
-    pub kind: Option<String>,
+    pub(crate) kind: Option<String>,
     /// Its folder, if it exists.
-    pub path: Option<PathBuf>,
+    pub(crate) path: Option<PathBuf>,
     /// Its origin, if that is known.
-    pub made: Option<Made>,
+    pub(crate) made: Option<Made>,
     /// Why the chain ends here, unless it ends with input files.
-    pub ends: Option<String>,
+    pub(crate) ends: Option<String>,
 }
 
 /// The origin of an artifact.
 #[derive(Debug, Serialize)]
-pub struct Made {
+pub(crate) struct Made {
     /// The cell that produced it first.
-    pub cell: String,
+    pub(crate) cell: String,
     /// Kind of the stage.
-    pub stage: String,
+    pub(crate) stage: String,
     /// Revision of the stage.
-    pub revision: u32,
+    pub(crate) revision: u32,
     /// Parameters that differ from their defaults.
-    pub parameters: BTreeMap<String, Json>,
+    pub(crate) parameters: BTreeMap<String, Json>,
     /// Input ports and digests of their artifacts.
-    pub inputs: Vec<Input>,
+    pub(crate) inputs: Vec<Input>,
     /// Names of the input files and their BLAKE3.
-    pub files: Vec<InputFile>,
+    pub(crate) files: Vec<InputFile>,
     /// Key of the result.
-    pub key: String,
+    pub(crate) key: String,
     /// Version of hopmap that produced it, if that is known.
-    pub hopmap: Option<String>,
+    pub(crate) hopmap: Option<String>,
     /// The run that produced it, if its journal exists.
-    pub run: Option<Run>,
+    pub(crate) run: Option<ProducingRun>,
 }
 
 /// An artifact that another one was computed from.
 #[derive(Debug, Serialize)]
-pub struct Input {
+pub(crate) struct Input {
     /// The input port.
-    pub port: String,
+    pub(crate) port: String,
     /// Digest of the artifact.
-    pub digest: String,
+    pub(crate) digest: String,
 }
 
 /// An input file of an artifact.
 #[derive(Debug, Serialize)]
-pub struct InputFile {
+pub(crate) struct InputFile {
     /// Its name, as far as it matters.
-    pub name: String,
+    pub(crate) name: String,
     /// BLAKE3 of its contents.
-    pub blake3: String,
+    pub(crate) blake3: String,
 }
 
 /// A run that produced an artifact.
 #[derive(Debug, Clone, Serialize)]
-pub struct Run {
+pub(crate) struct ProducingRun {
     /// Its name.
-    pub run: String,
+    pub(crate) run: String,
     /// The pipeline.
-    pub pipeline: String,
+    pub(crate) pipeline: String,
     /// When it began, in UTC.
-    pub time: String,
+    pub(crate) time: String,
 }
 
 /// The contents of `provenance.json`.
@@ -104,17 +104,16 @@ struct Written {
 
 /// Keys and artifacts of a store; the default is no store.
 #[derive(Default)]
-pub struct Memory<'a> {
+pub(crate) struct Memory<'a> {
     store: Option<&'a Store>,
     results: HashMap<&'a str, &'a ResultRecord>,
     cells: HashMap<&'a str, &'a str>,
-    runs: HashMap<&'a str, Run>,
+    runs: HashMap<&'a str, ProducingRun>,
 }
 
 impl<'a> Memory<'a> {
     /// Reads a store and the journals of its runs.
-    #[must_use]
-    pub fn of(store: &'a Store, runs: &'a [RunSummary]) -> Self {
+    pub(crate) fn of(store: &'a Store, runs: &'a [RunSummary]) -> Self {
         let mut results: HashMap<&str, &ResultRecord> = HashMap::new();
         for result in store.results() {
             for output in result.outputs.values() {
@@ -128,11 +127,11 @@ impl<'a> Memory<'a> {
             let kept = cells.entry(&current.key).or_insert(cell);
             *kept = (*kept).min(cell);
         }
-        let mut by_key: HashMap<&str, Run> = HashMap::new();
+        let mut by_key: HashMap<&str, ProducingRun> = HashMap::new();
         for run in runs {
             let made = run.stages.iter().filter(|stage| stage.state != "cached");
             for key in made.filter_map(|stage| stage.key.as_deref()) {
-                by_key.entry(key).or_insert_with(|| Run {
+                by_key.entry(key).or_insert_with(|| ProducingRun {
                     run: run.run.clone(),
                     pipeline: run.pipeline.clone(),
                     time: run.time.clone(),
@@ -143,8 +142,7 @@ impl<'a> Memory<'a> {
     }
 
     /// Whether the store has or had an artifact.
-    #[must_use]
-    pub fn knows(&self, digest: &str) -> bool {
+    pub(crate) fn knows(&self, digest: &str) -> bool {
         self.results.contains_key(digest) || self.folder(digest).is_some()
     }
 
@@ -156,8 +154,7 @@ impl<'a> Memory<'a> {
 }
 
 /// Follows an artifact back to the input files. `folder` is where it is, if that is not in the store.
-#[must_use]
-pub fn trace(root: &str, folder: Option<&Path>, memory: &Memory<'_>) -> Provenance {
+pub(crate) fn trace(root: &str, folder: Option<&Path>, memory: &Memory<'_>) -> Provenance {
     let mut artifacts: Vec<Origin> = Vec::new();
     let mut seen = HashSet::from([root.to_owned()]);
     let mut waiting = vec![(root.to_owned(), folder.map(Path::to_owned))];
@@ -251,7 +248,7 @@ const HEAD: u64 = 64 << 10;
 
 /// The artifact that a file was exported from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileOrigin {
+pub(crate) enum FileOrigin {
     /// It is identical to a file of this artifact.
     Bytes {
         /// Digest of the artifact.
@@ -267,7 +264,7 @@ pub enum FileOrigin {
 }
 
 /// Finds the artifact of a file, if its bytes or a comment identify it.
-pub fn origin_of(path: &Path, store: Option<&Store>) -> Result<Option<FileOrigin>, DurableError> {
+pub(crate) fn origin_of(path: &Path, store: Option<&Store>) -> Result<Option<FileOrigin>, DurableError> {
     let read = || DurableError::io("read", path);
     let mut file = File::open(path).map_err(|error| read()(error))?;
     let size = file.metadata().map_err(|error| read()(error))?.len();

@@ -58,7 +58,7 @@ pub struct TableQuestion {
     pub(crate) span: Range<usize>,
     /// The same of its file.
     #[serde(skip)]
-    pub save_span: Range<usize>,
+    pub(crate) save_span: Range<usize>,
 }
 
 impl TableQuestion {
@@ -127,8 +127,7 @@ impl Form {
     }
 
     /// Whether it is made of bytes that no terminal should see.
-    #[must_use]
-    pub fn is_binary(self) -> bool {
+    pub(crate) fn is_binary(self) -> bool {
         matches!(self, Self::Arrow | Self::Parquet)
     }
 }

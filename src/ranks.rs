@@ -74,68 +74,68 @@ pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 
 /// A stage that several processes run together.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Task {
+pub(crate) struct Task {
     /// Version of the engine.
-    pub hopmap: String,
+    pub(crate) hopmap: String,
     /// Kind of the stage.
-    pub kind: String,
+    pub(crate) kind: String,
     /// Revision of the stage.
-    pub revision: u32,
+    pub(crate) revision: u32,
     /// Its parameters, paths resolved.
-    pub parameters: Json,
+    pub(crate) parameters: Json,
     /// Its inputs, in the order of its ports.
-    pub inputs: Vec<TaskInput>,
+    pub(crate) inputs: Vec<TaskInput>,
     /// Its input files when the engine read them.
-    pub files: Vec<SeenFile>,
+    pub(crate) files: Vec<SeenFile>,
     /// What starts the ranks that the stage directs, if it does.
     #[serde(default)]
-    pub launcher: Vec<String>,
+    pub(crate) launcher: Vec<String>,
     /// Cores that each process may use.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// Seconds after which the processes return their best result.
-    pub seconds: Option<f64>,
+    pub(crate) seconds: Option<f64>,
     /// File for the state of a search.
-    pub state: Option<PathBuf>,
+    pub(crate) state: Option<PathBuf>,
 }
 
 /// An artifact at an input port.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TaskInput {
+pub(crate) struct TaskInput {
     /// The port.
-    pub port: String,
+    pub(crate) port: String,
     /// Kind of the artifact.
-    pub kind: String,
+    pub(crate) kind: String,
     /// Its folder.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Its digest.
-    pub digest: String,
+    pub(crate) digest: String,
     /// Its origin for messages.
-    pub label: String,
+    pub(crate) label: String,
 }
 
 /// The outcome of processes that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Done {
+pub(crate) struct Done {
     /// Whether there is a solution.
-    pub feasible: bool,
+    pub(crate) feasible: bool,
     /// Whether the search finished.
-    pub complete: bool,
+    pub(crate) complete: bool,
     /// Whether the result depends on a time limit.
-    pub timed: bool,
+    pub(crate) timed: bool,
 }
 
 /// The first error, with the message of the stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Fault {
+pub(crate) struct Fault {
     /// The process.
-    pub rank: u32,
+    pub(crate) rank: u32,
     /// The stable code of the error.
-    pub code: Option<String>,
+    pub(crate) code: Option<String>,
     /// The error message.
-    pub message: String,
+    pub(crate) message: String,
     /// How to fix it.
-    pub help: Option<String>,
+    pub(crate) help: Option<String>,
 }
 
 impl Diagnostic for Fault {
@@ -162,7 +162,7 @@ struct Unreadable {
 
 impl Task {
     /// Writes the task into an empty folder.
-    pub fn write(&self, folder: &Path) -> Result<(), Report> {
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), Report> {
         write(&folder.join(TASK), self)
     }
 
@@ -188,7 +188,7 @@ pub(crate) fn has_begun(folder: &Path) -> bool {
 }
 
 /// Asks all processes to return their best result.
-pub fn stop(folder: &Path) -> Result<(), Report> {
+pub(crate) fn stop(folder: &Path) -> Result<(), Report> {
     let path = folder.join(STOP);
     Ok(fs::write(&path, "").map_err(DurableError::io("write", &path))?)
 }

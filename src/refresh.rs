@@ -52,51 +52,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::accepted::now;
 use compare::Seen;
-pub use compare::{Look, LookSettings};
+pub(crate) use compare::{Look, LookSettings};
+pub(crate) use publication::Retention;
 use publication::{CHANGES, Published};
-pub use publication::{Entry, Publication, RefreshError, Retention, read_machine};
+pub use publication::{Entry, Publication, RefreshError, read_machine};
 
 /// How to refresh.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// How to observe the machine.
-    pub look: LookSettings,
+    pub(crate) look: LookSettings,
     /// The program that processes a new topology.
-    pub consumer: Option<Consumer>,
+    pub(crate) consumer: Option<Consumer>,
     /// How much of the history is kept.
-    pub retention: Retention,
+    pub(crate) retention: Retention,
     /// Whether the current machine is accepted without a comparison.
-    pub baseline: bool,
+    pub(crate) baseline: bool,
 }
 
 /// What a refresh did.
 #[derive(Debug)]
-pub struct Updated {
+pub(crate) struct Updated {
     /// The line of the log.
-    pub record: Record,
+    pub(crate) record: Record,
     /// The changes.
-    pub changes: Vec<Change>,
+    pub(crate) changes: Vec<Change>,
     /// Why it failed, if it did.
-    pub error: Option<Report>,
+    pub(crate) error: Option<Report>,
 }
 
 /// The result of an observation without a refresh.
 #[derive(Debug)]
-pub struct Checked {
+pub(crate) struct Checked {
     /// The machine.
-    pub machine: Machine,
+    pub(crate) machine: Machine,
     /// Changes since the published machine.
-    pub changes: Vec<Change>,
+    pub(crate) changes: Vec<Change>,
     /// Problems of the machine itself.
-    pub findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
     /// The part of the hosts of the baseline that are up.
-    pub coverage: f64,
+    pub(crate) coverage: f64,
     /// Whether enough are up for a refresh to publish the machine.
-    pub is_covered: bool,
+    pub(crate) is_covered: bool,
 }
 
 /// Refreshes the published machine. Errors are those before the start; later ones are in the log and in the result.
-pub fn refresh(
+pub(crate) fn refresh(
     publication: &Publication,
     settings: &Settings,
     holder: &str,
@@ -145,7 +146,7 @@ impl Record {
 }
 
 /// Looks at the machine and writes nothing. Without a publication there is nothing to compare with.
-pub fn check(
+pub(crate) fn check(
     publication: Option<&Publication>,
     settings: &Settings,
     look: &mut Look<'_>,
@@ -335,11 +336,11 @@ const SAID: usize = 2000;
 
 /// A command that takes a new topology.
 #[derive(Debug, Clone)]
-pub struct Consumer {
+pub(crate) struct Consumer {
     /// Run by `sh -c`.
-    pub command: String,
+    pub(crate) command: String,
     /// It is ended when it takes longer.
-    pub limit: Duration,
+    pub(crate) limit: Duration,
 }
 
 impl Consumer {
@@ -420,8 +421,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Whether the refresh succeeded.
-    #[must_use]
-    pub fn is_success(self) -> bool {
+    pub(crate) fn is_success(self) -> bool {
         !matches!(self, Self::ConsumerFailed | Self::Coverage | Self::Failed)
     }
 }
@@ -453,7 +453,7 @@ pub struct Record {
     #[serde(default)]
     pub confirmations: u32,
     /// Seconds it took.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -461,8 +461,7 @@ pub struct Record {
 
 impl Record {
     /// When it ended, in seconds since 1970.
-    #[must_use]
-    pub fn ended_s(&self) -> Option<i64> {
+    pub(crate) fn ended_s(&self) -> Option<i64> {
         self.time.parse::<Timestamp>().ok().map(Timestamp::as_second)
     }
 }
@@ -481,7 +480,7 @@ pub fn read_records(publication: &Publication) -> Result<Vec<Record>, RefreshErr
 }
 
 /// The last refresh that succeeded.
-pub fn last_success(publication: &Publication) -> Result<Option<Record>, RefreshError> {
+pub(crate) fn last_success(publication: &Publication) -> Result<Option<Record>, RefreshError> {
     let mut records = read_records(publication)?;
     records.retain(|record| record.outcome.is_success());
     Ok(records.pop())
@@ -493,8 +492,7 @@ const PRODUCT: &str = "hopmap";
 pub(crate) const METRICS_MARK: &str = "# HELP hopmap_topology_";
 
 /// Metrics of the last refresh. `last_success_s` is when one last succeeded, in seconds since 1970.
-#[must_use]
-pub fn exposition(record: &Record, last_success_s: Option<i64>) -> String {
+pub(crate) fn exposition(record: &Record, last_success_s: Option<i64>) -> String {
     let [ended, success] = [record.ended_s(), last_success_s].map(|time| time.unwrap_or_default() as f64);
     let succeeded = u8::from(record.outcome.is_success());
     let rows = [

@@ -13,7 +13,7 @@ use hopmap_model::{
 use serde_json::Value as Json;
 
 /// Names of the program of hwloc that `topology/hwloc` runs.
-pub const HWLOC_PROGRAMS: [&str; 3] = hopmap_topology_import::import::HWLOC_PROGRAMS;
+pub(crate) const HWLOC_PROGRAMS: [&str; 3] = hopmap_topology_import::import::HWLOC_PROGRAMS;
 
 /// Entries for types of one module, by name.
 macro_rules! entries {
@@ -30,7 +30,7 @@ macro_rules! stages {
 }
 
 /// All stages, in the order of a typical pipeline.
-pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
+pub(crate) static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
     let stages = stages! {
         hopmap_trace { Otf2, ListEvents, Dag, ProgramStage, Replay, Otf, Import, Export, Summary, Generate }
         hopmap_topology { Synthetic, Probe, LevelsStage }
@@ -75,7 +75,7 @@ pub static STAGES: LazyLock<Vec<StageEntry>> = LazyLock::new(|| {
 });
 
 /// The commands of stage crates, in the order of the help.
-pub static COMMANDS: &[CommandEntry] = &[
+pub(crate) static COMMANDS: &[CommandEntry] = &[
     CommandEntry::of::<hopmap_record::RecordCommand>(),
     CommandEntry::of::<hopmap_record::ReorderCommand>(),
     CommandEntry::of::<hopmap_topology::agent::AgentCommand>(),
@@ -93,13 +93,12 @@ pub static COMMANDS: &[CommandEntry] = &[
 ];
 
 /// The command `record` for every call of a program; `command` begins with its launcher.
-#[must_use]
-pub fn recorder(out: PathBuf, mpicc: Option<String>, command: Vec<String>) -> Box<dyn ParsedCommand> {
+pub(crate) fn recorder(out: PathBuf, mpicc: Option<String>, command: Vec<String>) -> Box<dyn ParsedCommand> {
     Box::new(hopmap_record::RecordCommand::of_events(out, mpicc, command))
 }
 
 /// All artifact kinds.
-pub static KINDS: &[KindEntry] = &entries! { KindEntry:
+pub(crate) static KINDS: &[KindEntry] = &entries! { KindEntry:
     hopmap_model {
         TaskGraph, TaskDag, Program, SystemGraph, Mapping, Prediction, Schedule, Routes, Tables, Diagnosis, Failures, Deltas,
         Measurements, Metrics, LaunchFile, TextFile, TraceArchive, CheckpointSeries, CheckpointStore,
@@ -108,8 +107,7 @@ pub static KINDS: &[KindEntry] = &entries! { KindEntry:
 };
 
 /// The stage of a kind such as `map/annealing`.
-#[must_use]
-pub fn stage(kind: &str) -> Option<&'static StageEntry> {
+pub(crate) fn stage(kind: &str) -> Option<&'static StageEntry> {
     STAGES.iter().find(|entry| entry.kind == kind)
 }
 
@@ -133,45 +131,44 @@ fn missing_from(features: &[(&str, bool, &[&str])], kind: &str) -> Option<String
 }
 
 /// The artifact kind of a name such as `task-graph`.
-#[must_use]
-pub fn kind(name: &str) -> Option<&'static KindEntry> {
+pub(crate) fn kind(name: &str) -> Option<&'static KindEntry> {
     KINDS.iter().find(|entry| entry.name == name)
 }
 
 /// A stage, its type erased.
-pub struct StageEntry {
+pub(crate) struct StageEntry {
     /// Crate and name.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// Summary in one line.
-    pub summary: &'static str,
+    pub(crate) summary: &'static str,
     /// Part of the key.
-    pub revision: u32,
+    pub(crate) revision: u32,
     /// Inputs and outputs.
-    pub ports: &'static [Port],
+    pub(crate) ports: &'static [Port],
     /// Whether it can run as several processes.
-    pub distributed: bool,
+    pub(crate) distributed: bool,
     /// Whether it then runs once, beside a program of its own that is several processes.
-    pub directs_ranks: bool,
+    pub(crate) directs_ranks: bool,
     /// Whether it runs and measures a program of the user.
-    pub experiments: bool,
+    pub(crate) experiments: bool,
     /// Libraries that some values of its parameters need.
-    pub libraries: &'static [&'static Library],
+    pub(crate) libraries: &'static [&'static Library],
     /// JSON Schema of the parameters.
-    pub schema: Json,
+    pub(crate) schema: Json,
     configure: fn(Json) -> Result<Box<dyn Configured>, ParameterError>,
 }
 
 /// An invalid value of a parameter.
 #[derive(Debug)]
-pub struct ParameterError {
+pub(crate) struct ParameterError {
     /// Its path: keys and indexes from the outside in.
-    pub path: Vec<String>,
+    pub(crate) path: Vec<String>,
     /// The error message.
-    pub message: String,
+    pub(crate) message: String,
     /// How to fix it, if the stage has a hint.
-    pub help: Option<String>,
+    pub(crate) help: Option<String>,
     /// Whether the value is out of its range.
-    pub is_out_of_range: bool,
+    pub(crate) is_out_of_range: bool,
 }
 
 impl ParameterError {
@@ -193,7 +190,7 @@ impl ParameterError {
 }
 
 /// A stage together with its parameters.
-pub trait Configured: Send + Sync {
+pub(crate) trait Configured: Send + Sync {
     /// The parameters that enter the key: with all defaults and without paths.
     fn canonical(&self) -> &Json;
     /// The given parameters with paths, with which another process configures the same stage.
@@ -227,18 +224,17 @@ impl StageEntry {
     }
 
     /// Reads the parameters, in which paths are already resolved.
-    pub fn configure(&self, parameters: Json) -> Result<Box<dyn Configured>, ParameterError> {
+    pub(crate) fn configure(&self, parameters: Json) -> Result<Box<dyn Configured>, ParameterError> {
         (self.configure)(parameters)
     }
 
     /// The ports of one direction.
-    pub fn ports(&self, direction: Direction) -> impl Iterator<Item = &'static Port> {
+    pub(crate) fn ports(&self, direction: Direction) -> impl Iterator<Item = &'static Port> {
         self.ports.iter().filter(move |port| port.direction == direction)
     }
 
     /// The port of a name and direction.
-    #[must_use]
-    pub fn port(&self, direction: Direction, name: &str) -> Option<&'static Port> {
+    pub(crate) fn port(&self, direction: Direction, name: &str) -> Option<&'static Port> {
         self.ports(direction).find(|port| port.name == name)
     }
 }
@@ -327,11 +323,11 @@ impl<S: Stage + 'static> Configured for Ready<S> {
 }
 
 /// An artifact kind, its type erased.
-pub struct KindEntry {
+pub(crate) struct KindEntry {
     /// Name, such as `task-graph`.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What metrics of this kind say, in one line.
-    pub headline: fn(&BTreeMap<String, f64>) -> Option<String>,
+    pub(crate) headline: fn(&BTreeMap<String, f64>) -> Option<String>,
     read: fn(&Path) -> Result<Value, ArtifactError>,
     write: fn(&Path, &Value) -> Option<Result<Folder, ArtifactError>>,
 }
@@ -342,12 +338,12 @@ impl KindEntry {
     }
 
     /// Reads an artifact of this kind and checks it.
-    pub fn read(&self, path: &Path) -> Result<Value, ArtifactError> {
+    pub(crate) fn read(&self, path: &Path) -> Result<Value, ArtifactError> {
         (self.read)(path)
     }
 
     /// Writes a value of this kind into an empty folder; `None` if the value is of another kind.
-    pub fn write(&self, path: &Path, value: &Value) -> Option<Result<Folder, ArtifactError>> {
+    pub(crate) fn write(&self, path: &Path, value: &Value) -> Option<Result<Folder, ArtifactError>> {
         (self.write)(path, value)
     }
 }

@@ -29,7 +29,7 @@ use serde_json::{Value as Json, json};
 use crate::engine::{PipelineId, RunReport, RunSummary, Settled, StageEvent, Store, read_run, read_runs};
 use crate::pipeline::Pipeline;
 pub(crate) use answer::gains;
-pub use measured::write_published;
+pub(crate) use measured::write_published;
 pub(crate) use page::Results;
 use page::{Page, Stamp, cell_name, escape};
 use searches::Colours;
@@ -38,8 +38,7 @@ use searches::Colours;
 const MOST_PLANS: usize = 40;
 
 /// Path of the report of the last run of a pipeline: its name, with a digest where another pipeline has the same name.
-#[must_use]
-pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
+pub(crate) fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
     let safe: String = pipeline
         .name
         .chars()
@@ -55,8 +54,7 @@ pub fn place(store: &Store, pipeline: &Pipeline) -> PathBuf {
 }
 
 /// The same, with a digest also where the last run had other parameters.
-#[must_use]
-pub fn place_of_parameters(store: &Store, pipeline: &Pipeline) -> PathBuf {
+pub(crate) fn place_of_parameters(store: &Store, pipeline: &Pipeline) -> PathBuf {
     let last = place(store, pipeline);
     match Stamp::read(&last) {
         Some(there) if there.has_others(pipeline) => of_parameters(&last, &Stamp::parameters_of(pipeline)),
@@ -89,20 +87,18 @@ pub(crate) fn is_one(path: &Path) -> bool {
 pub(crate) const TIMELINE_MARK: &str = "\"name\":\"hopmap run ";
 
 /// Whether at a path is a report of other parameters, or of another pipeline.
-#[must_use]
-pub fn is_of_others(path: &Path, pipeline: &Pipeline, store: &Store) -> bool {
+pub(crate) fn is_of_others(path: &Path, pipeline: &Pipeline, store: &Store) -> bool {
     let digits = PipelineId::of(pipeline, store.root()).digits();
     Stamp::read(path).is_some_and(|there| there.pipeline != digits || there.has_others(pipeline))
 }
 
 /// Whether the report at a path is up to date, that is, shows the same results.
-#[must_use]
-pub fn is_current(place: &Path, pipeline: &Pipeline, store: &Store, report: &RunReport) -> bool {
+pub(crate) fn is_current(place: &Path, pipeline: &Pipeline, store: &Store, report: &RunReport) -> bool {
     Stamp::read(place).is_some_and(|stamp| stamp == Stamp::of(Results { pipeline, store, report }))
 }
 
 /// Writes the report of a run or a plan. `shown` formats the path of a file for a command.
-pub fn write(
+pub(crate) fn write(
     path: &Path,
     pipeline: &Pipeline,
     store: &Store,
@@ -194,8 +190,7 @@ fn lanes(run: &RunSummary) -> Vec<Ran<'_>> {
 
 /// A run as Chrome trace events for ui.perfetto.dev: a track for every slot, a slice for every cell that ran, with its reasons as
 /// arguments. Times are microseconds since the start of the run.
-#[must_use]
-pub fn chrome_trace(run: &RunSummary) -> Json {
+pub(crate) fn chrome_trace(run: &RunSummary) -> Json {
     let ran = lanes(run);
     let lanes = ran.iter().map(|ran| ran.lane + 1).max().unwrap_or(0);
     let process = json!({ "name": "process_name", "ph": "M", "pid": 1, "args": { "name": format!("hopmap run {}", run.pipeline) } });
@@ -230,8 +225,7 @@ pub fn chrome_trace(run: &RunSummary) -> Json {
 }
 
 /// The last run of a pipeline in which something ran; if there is none, the last one.
-#[must_use]
-pub fn latest_run(store: &Store, pipeline: &Pipeline) -> Option<RunSummary> {
+pub(crate) fn latest_run(store: &Store, pipeline: &Pipeline) -> Option<RunSummary> {
     let id = PipelineId::of(pipeline, store.root());
     let mut runs = read_runs(store).ok()?;
     runs.retain(|run| run.is_of(&id));

@@ -32,7 +32,7 @@ pub(crate) enum Choice {
 
 /// Which end of a metric is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extreme {
+pub(crate) enum Extreme {
     /// The smallest value.
     Min,
     /// The largest value.

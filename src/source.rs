@@ -237,8 +237,7 @@ impl LocatedProblem {
     }
 
     /// File, line, problem and help in one line of text.
-    #[must_use]
-    pub fn one_line(&self) -> String {
+    pub(crate) fn one_line(&self) -> String {
         let Problem { message, span, help, .. } = &self.problem;
         let line = line_of(self.source.text(), span);
         let help = help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();

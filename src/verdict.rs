@@ -16,25 +16,24 @@ use crate::gates::{Bound, Cells, Choice, Comparison, Expression, Function, Gate,
 use crate::pipeline::Pipeline;
 use crate::selector::Extreme;
 use crate::source::{Problem, Problems};
-pub use accepted::AcceptedMetrics;
+pub(crate) use accepted::AcceptedMetrics;
 
 /// What came out.
 #[derive(Debug)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// Of every gate, for every cell that it holds for.
-    pub verdicts: Vec<Verdict>,
+    pub(crate) verdicts: Vec<Verdict>,
     /// The values of the metrics that are compared with accepted ones, by name: what can be accepted.
-    pub values: BTreeMap<String, f64>,
+    pub(crate) values: BTreeMap<String, f64>,
     /// Metrics that do not exist.
-    pub problems: Option<Problems>,
+    pub(crate) problems: Option<Problems>,
 }
 
 /// Metrics of an output.
 type Metrics = BTreeMap<String, f64>;
 
 /// Judges all gates of a pipeline by the metrics of its cells' outputs; those without a result have none.
-#[must_use]
-pub fn judge<'a>(
+pub(crate) fn judge<'a>(
     pipeline: &'a Pipeline,
     metrics: &dyn Fn(usize, &str) -> Option<&'a Metrics>,
     accepted: &Metrics,
@@ -218,7 +217,7 @@ fn filled(expression: &Expression, names: &[String], values: &[f64], accepted: O
 /// The state of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum GateStatus {
+pub(crate) enum GateStatus {
     /// It holds.
     Holds,
     /// It does not.
@@ -231,8 +230,7 @@ pub enum GateStatus {
 
 impl GateStatus {
     /// Its name in the output of commands and in reports.
-    #[must_use]
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Holds => "pass",
             Self::Broken => "fail",
@@ -244,29 +242,29 @@ impl GateStatus {
 
 /// The state of a gate for one cell, and by how much it fails.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// Name of the gate.
-    pub gate: String,
+    pub(crate) gate: String,
     /// Its state.
     #[serde(rename = "standing")]
-    pub status: GateStatus,
+    pub(crate) status: GateStatus,
     /// What is judged, with the names of its cells.
-    pub left: String,
+    pub(crate) left: String,
     /// Its value, if there is one.
-    pub value: Option<f64>,
+    pub(crate) value: Option<f64>,
     /// What has to hold between value and bound.
     #[serde(serialize_with = "sign")]
-    pub comparison: Comparison,
+    pub(crate) comparison: Comparison,
     /// The bound, if there is one.
-    pub bound: Option<f64>,
+    pub(crate) bound: Option<f64>,
     /// Where the bound comes from; empty if it is a number.
-    pub right: String,
+    pub(crate) right: String,
     /// Why there is no value.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Full and short names of what it names, where they differ: people read the short ones.
     #[serde(skip)]
-    pub short_names: Vec<(String, String)>,
+    pub(crate) short_names: Vec<(String, String)>,
 }
 
 impl Verdict {
@@ -352,8 +350,7 @@ fn distinguished(one: f64, other: f64) -> (String, String) {
 }
 
 /// A value as people read it: six digits, thousands apart.
-#[must_use]
-pub fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() || (size > 0.0 && !(1e-4..1e15).contains(&size)) {
         return format!("{value:.5e}");

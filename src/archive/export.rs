@@ -22,15 +22,15 @@ use crate::engine::{OutputRecord, ResultRecord, Store};
 
 /// An archive that was written.
 #[derive(Debug, Serialize)]
-pub struct Exported {
+pub(crate) struct Exported {
     /// Files in it.
-    pub files: usize,
+    pub(crate) files: usize,
     /// Its size.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// The digits of its seal.
-    pub blake3: String,
+    pub(crate) blake3: String,
     /// What is worth knowing about it.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// What an archive says of how to run its pipeline again.
@@ -94,7 +94,7 @@ impl Source {
 }
 
 /// Writes an archive atomically.
-pub fn export(place: &Path, export: &Export<'_>, store: &mut Store) -> Result<Exported, Report> {
+pub(crate) fn export(place: &Path, export: &Export<'_>, store: &mut Store) -> Result<Exported, Report> {
     let inputs = inputs::collect(export.request, export.pipeline, store, export.report)?;
     let note = "is not below any path that a parameter names: only its hash is in the archive";
     let notes = inputs.outside.keys().map(|name| format!("{name} {note}")).collect();

@@ -61,15 +61,14 @@ fn is_allowed(folder: &Path) -> bool {
 
 /// An imported project whose commands have not been allowed yet.
 #[derive(Debug)]
-pub struct ImportedProject {
+pub(crate) struct ImportedProject {
     /// The marked folders that do not allow them, the nearest first.
     folders: Vec<PathBuf>,
 }
 
 impl ImportedProject {
     /// The project of a folder, if it is one: a mark further up holds as well as the nearest.
-    #[must_use]
-    pub fn of(folder: &Path) -> Option<Self> {
+    pub(crate) fn of(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().ok()?;
         let is_marked = |folder: &&Path| folder.join(NAME).symlink_metadata().is_ok();
         let marked = folder.ancestors().filter(is_marked).filter(|folder| !is_allowed(folder));
@@ -78,7 +77,7 @@ impl ImportedProject {
     }
 
     /// Allows its commands and copies from now on.
-    pub fn allow(&self) -> Result<(), DurableError> {
+    pub(crate) fn allow(&self) -> Result<(), DurableError> {
         let source = Path::new("/dev/urandom");
         for folder in &self.folders {
             let mut bytes = [0; 16];
@@ -94,8 +93,7 @@ impl ImportedProject {
     }
 
     /// Where its pipeline would write copies that need consent: outside of the project, or under names that only hopmap gives.
-    #[must_use]
-    pub fn outside<'a>(&self, pipeline: &'a Pipeline) -> Vec<&'a Path> {
+    pub(crate) fn outside<'a>(&self, pipeline: &'a Pipeline) -> Vec<&'a Path> {
         let of_cells = pipeline.cells.iter().flat_map(|cell| &cell.saves).map(|save| save.path.as_path());
         let of_tables = pipeline.tables.iter().filter_map(|table| table.save.as_deref());
         of_cells.chain(of_tables).filter(|path| !self.has(path)).collect()

@@ -36,12 +36,11 @@ const MOST_MARKS_PER_FILE: usize = 128;
 const MOST_ENTRIES: usize = 10_000_000;
 
 /// An archive whose directory has been looked through.
-pub struct Archive {
+pub(crate) struct Archive {
     pub(super) path: PathBuf,
     pub(super) zip: ZipArchive<BufReader<File>>,
     pub(super) entries: BTreeMap<String, Entry>,
     seal: Seal,
-    bytes: u64,
 }
 
 /// A file in an archive.
@@ -55,11 +54,11 @@ pub(super) struct Entry {
 
 /// What is wrong with a file in an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// The file.
-    pub file: String,
+    pub(crate) file: String,
     /// What is wrong with it.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 impl fmt::Display for Finding {
@@ -70,17 +69,17 @@ impl fmt::Display for Finding {
 
 /// What came of checking an archive.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Checked {
+pub(crate) struct Checked {
     /// Files in it.
-    pub files: usize,
+    pub(crate) files: usize,
     /// Artifacts in it.
-    pub artifacts: usize,
+    pub(crate) artifacts: usize,
     /// Bytes of all files.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// What is wrong.
-    pub findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
     /// What is worth knowing.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Checked {
@@ -96,7 +95,7 @@ impl Checked {
 
 impl Archive {
     /// Opens an archive and refuses what could do harm. Nothing is unpacked.
-    pub fn open(path: &Path) -> Result<Self, ArchiveError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, ArchiveError> {
         let read = |error| DurableError::io("read", path)(error);
         let mut file = hopmap_model::open_input(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => ArchiveError::Missing(path.into()),
@@ -108,11 +107,11 @@ impl Archive {
         let mut zip =
             ZipArchive::new(BufReader::new(file)).map_err(|error| damaged("its directory", &error))?;
         let entries = entries(path, &mut zip, bytes)?;
-        Ok(Self { path: path.into(), zip, entries, seal, bytes })
+        Ok(Self { path: path.into(), zip, entries, seal })
     }
 
     /// Reads every byte of every file and holds it against the metadata, the artifacts and the lock file.
-    pub fn check(&mut self) -> Result<Checked, ArchiveError> {
+    pub(crate) fn check(&mut self) -> Result<Checked, ArchiveError> {
         let mut checked = Checked { files: self.entries.len(), ..Checked::default() };
         let claimed = self.claimed(&mut checked)?;
         let mut hashes: BTreeMap<String, String> = BTreeMap::new();
@@ -394,12 +393,6 @@ impl Archive {
             }
         };
         text.lines().filter(|line| !line.is_empty()).map(result).collect()
-    }
-
-    /// Its size.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 }
 

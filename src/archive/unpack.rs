@@ -20,27 +20,27 @@ use crate::source::{Node, NodeValue, Problems, Sink, Table};
 
 /// What an archive was unpacked to; removed when dropped.
 #[derive(Debug)]
-pub struct Unpacked {
+pub(crate) struct Unpacked {
     /// What was asked for, with folders that lie here.
-    pub request: Request,
+    pub(crate) request: Request,
     staging: Staging,
     results: Vec<PackedResult>,
 }
 
 /// A project that was made of an archive.
 #[derive(Debug, Serialize)]
-pub struct Imported {
+pub(crate) struct Imported {
     /// The pipeline file.
-    pub pipeline: PathBuf,
+    pub(crate) pipeline: PathBuf,
     /// Pipeline and input files.
-    pub files: usize,
+    pub(crate) files: usize,
     /// Results in its store.
-    pub results: usize,
+    pub(crate) results: usize,
 }
 
 impl Archive {
     /// Unpacks the inputs, the pipeline and the artifacts. The archive has been checked: nothing in it is believed else.
-    pub fn unpack(&mut self) -> Result<Unpacked, Report> {
+    pub(crate) fn unpack(&mut self) -> Result<Unpacked, Report> {
         let packed = self.complete_request()?;
         let staging = Staging::new(&std::env::temp_dir())?;
         self.write_all(staging.path(), &|name| name.to_owned())?;
@@ -52,7 +52,7 @@ impl Archive {
 
     /// Unpacks a checked archive into a new or empty folder: the pipeline file with the parameters of the run as defaults, the input
     /// files where it finds them, and a store with the results.
-    pub fn import(&mut self, place: &Path) -> Result<Imported, Report> {
+    pub(crate) fn import(&mut self, place: &Path) -> Result<Imported, Report> {
         // Through a link: it stays.
         let target = std::fs::canonicalize(place).ok().filter(|_| place.is_symlink());
         let place = target.as_deref().unwrap_or(place);
@@ -313,13 +313,12 @@ fn record(request: &Request, root: &Path, results: &[PackedResult], holder: &str
 
 impl Unpacked {
     /// The store with the results of the archive.
-    pub fn store(&self) -> Result<Store, Report> {
+    pub(crate) fn store(&self) -> Result<Store, Report> {
         record(&self.request, &self.staging.path().join(STORE_FOLDER), &self.results, "hopmap verify")
     }
 
     /// Keeps everything, under a name that is no longer a temporary one.
-    #[must_use]
-    pub fn keep(&self) -> PathBuf {
+    pub(crate) fn keep(&self) -> PathBuf {
         let parent = self.staging.path().parent().unwrap_or(Path::new("."));
         let place = parent.join(format!("hopmap-verify-{}", std::process::id()));
         match std::fs::rename(self.staging.path(), &place) {

@@ -96,8 +96,7 @@ impl StoredCell {
 impl Catalogue {
     /// The cells of a pipeline as the store has them now. A pipeline that never ran has none. What a cell gave when it was stopped
     /// early is not a result.
-    #[must_use]
-    pub fn now(store: &Store, pipeline: &PipelineId) -> Self {
+    pub(crate) fn now(store: &Store, pipeline: &PipelineId) -> Self {
         let cell = |(id, current): (&str, &Current), state: Option<State>| {
             let result = store.result(&current.key).cloned();
             let ended = if result.is_some() { State::Cached } else { State::Failed };
@@ -120,8 +119,7 @@ impl Catalogue {
     }
 
     /// The cells as a run left them. Results that were cleared since then are missing.
-    #[must_use]
-    pub fn of_run(store: &Store, run: &RunSummary) -> Self {
+    pub(crate) fn of_run(store: &Store, run: &RunSummary) -> Self {
         let cell = |event: &StageEvent| {
             let (stage, matrix) = match event.stage.is_empty() {
                 true => names(&event.cell),
@@ -149,8 +147,7 @@ impl Catalogue {
     }
 
     /// The cells of a pipeline as a run or a plan just left them, and no others that it once had.
-    #[must_use]
-    pub fn of_report(store: &Store, pipeline: &Pipeline, report: &RunReport) -> Self {
+    pub(crate) fn of_report(store: &Store, pipeline: &Pipeline, report: &RunReport) -> Self {
         let cell = |(cell, settled): (&Cell, &Settled)| StoredCell {
             id: cell.id.clone(),
             stage: cell.stage.clone(),
@@ -166,8 +163,7 @@ impl Catalogue {
     }
 
     /// The same, with what is known of the stages, and the cells that have no result.
-    #[must_use]
-    pub fn with_stages(mut self, pipeline: &Pipeline) -> Self {
+    pub(crate) fn with_stages(mut self, pipeline: &Pipeline) -> Self {
         let known: HashSet<&str> = self.cells.iter().map(|cell| cell.id.as_str()).collect();
         let missing = pipeline.cells.iter().filter(|cell| !known.contains(cell.id.as_str()));
         let missing = missing.map(|cell| StoredCell {

@@ -12,33 +12,32 @@ pub struct Manifest {
     /// Kind of the stage.
     pub kind: String,
     /// Revision of the stage.
-    pub revision: u32,
+    pub(crate) revision: u32,
     /// Parameters as the stage read them, defaults filled in, paths left out.
     pub parameters: Json,
     /// Digests of the inputs by port.
-    pub inputs: Vec<(String, Vec<InputDigest>)>,
+    pub(crate) inputs: Vec<(String, Vec<InputDigest>)>,
     /// Names and BLAKE3 of the files behind path parameters.
     pub files: Vec<(String, String)>,
 }
 
 /// An input of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputDigest {
+pub(crate) struct InputDigest {
     /// Name of the cell it comes from; part of the key only where a port takes many values and shows them by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+    pub(crate) label: Option<String>,
     /// Digest of the artifact.
-    pub digest: String,
+    pub(crate) digest: String,
 }
 
 /// BLAKE3 of a [`Manifest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key([u8; 32]);
+pub(crate) struct Key([u8; 32]);
 
 impl Manifest {
     /// The key: BLAKE3 over an encoding in which every text carries its length, so that no two manifests share it.
-    #[must_use]
-    pub fn key(&self) -> Key {
+    pub(crate) fn key(&self) -> Key {
         let mut hasher = blake3::Hasher::new();
         let mut put = |bytes: &[u8]| {
             hasher.update(bytes);
@@ -113,8 +112,7 @@ impl fmt::Display for Key {
 
 impl Key {
     /// Reads what [`fmt::Display`] writes.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
         let is_hexadecimal = text.len() == 64 && text.is_ascii();
         for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)).filter(|_| is_hexadecimal) {
@@ -127,7 +125,7 @@ impl Key {
 /// One reason to run a stage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
-pub enum Reason {
+pub(crate) enum Reason {
     /// It never ran in this store.
     FirstRun,
     /// It observes the machine, which may have changed.
@@ -286,8 +284,7 @@ impl fmt::Display for Reason {
 }
 
 /// The first digits of a digest, enough to identify it.
-#[must_use]
-pub fn short(digest: &str) -> &str {
+pub(crate) fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 

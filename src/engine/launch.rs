@@ -21,35 +21,35 @@ use crate::registry::{Configured, StageEntry};
 const WORKER: &str = "worker";
 
 /// A stage that a launcher starts.
-pub struct Launch<'a> {
+pub(crate) struct Launch<'a> {
     /// What starts the processes.
-    pub launcher: &'a Launcher,
+    pub(crate) launcher: &'a Launcher,
     /// The stage.
-    pub entry: &'static StageEntry,
+    pub(crate) entry: &'static StageEntry,
     /// Its parameters.
-    pub configured: &'a dyn Configured,
+    pub(crate) configured: &'a dyn Configured,
     /// What is connected to its inputs.
-    pub inputs: Vec<TaskInput>,
+    pub(crate) inputs: Vec<TaskInput>,
     /// Its input files, as they were when its key was made.
-    pub files: &'a [SeenFile],
+    pub(crate) files: &'a [SeenFile],
     /// Cores of each process.
-    pub threads: usize,
+    pub(crate) threads: usize,
     /// How often it is started again when its host is lost.
-    pub retries: u32,
+    pub(crate) retries: u32,
 }
 
 /// What the processes of a stage gave: how it ended, and the folder of every output.
-pub struct Launched {
+pub(crate) struct Launched {
     /// How it ended.
-    pub done: Done,
+    pub(crate) done: Done,
     /// Folders by output port.
-    pub outputs: Vec<(&'static str, PathBuf)>,
+    pub(crate) outputs: Vec<(&'static str, PathBuf)>,
 }
 
 /// Runs a stage as the processes that a launcher starts, or beside those that it directs. `folder` is for the files of the task; all processes have to reach it.
 ///
 /// Every attempt has a folder of its own there: a process that goes on though its host was lost finds its task gone and stops.
-pub fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<Launched, Report> {
+pub(crate) fn launch(launch: &Launch<'_>, folder: &Path, cx: &Context<'_>) -> Result<Launched, Report> {
     if launch.entry.directs_ranks {
         return direct(launch, folder, cx);
     }

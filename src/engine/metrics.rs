@@ -11,7 +11,7 @@ use crate::source::{Problem, Problems};
 
 /// Says which metrics of gates, and of choices such as `placement[min F]`, no result of the same kind of stage has. Where there is no
 /// such result, nothing is sure yet.
-pub fn check_metrics(pipeline: &Pipeline, store: &Store) -> Result<(), Problems> {
+pub(crate) fn check_metrics(pipeline: &Pipeline, store: &Store) -> Result<(), Problems> {
     let mut doubtful: Vec<Doubt<'_>> = pipeline.gates.iter().flat_map(doubts).collect();
     doubtful.extend(choices(pipeline));
     doubtful.retain(|doubt| !doubt.is_known(pipeline, store));

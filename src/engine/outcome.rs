@@ -19,21 +19,21 @@ use crate::verdict::{GateStatus, Verdict};
 
 /// What became of a pipeline.
 #[derive(Debug, Default)]
-pub struct RunReport {
+pub(crate) struct RunReport {
     /// What became of each cell.
-    pub cells: Vec<Settled>,
+    pub(crate) cells: Vec<Settled>,
     /// Folder of the run; missing if nothing ran.
-    pub folder: Option<PathBuf>,
+    pub(crate) folder: Option<PathBuf>,
     /// Whether the user interrupted it.
-    pub interrupted: bool,
+    pub(crate) interrupted: bool,
     /// Seconds it took.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// Answers to the questions of the pipeline.
-    pub tables: Vec<AnsweredTable>,
+    pub(crate) tables: Vec<AnsweredTable>,
     /// The verdicts of its gates, once they are judged.
-    pub gates: Vec<Verdict>,
+    pub(crate) gates: Vec<Verdict>,
     /// Copies that were not made, as a gate does not hold.
-    pub held: Vec<PathBuf>,
+    pub(crate) held: Vec<PathBuf>,
 }
 
 impl RunReport {
@@ -44,34 +44,29 @@ impl RunReport {
     }
 
     /// Number of cells in a state.
-    #[must_use]
-    pub fn count(&self, state: State) -> usize {
+    pub(crate) fn count(&self, state: State) -> usize {
         self.cells.iter().filter(|settled| settled.state == state).count()
     }
 
     /// Whether every cell has its result.
-    #[must_use]
-    pub fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         let is_success =
             |state| matches!(state, State::Cached | State::Ran | State::Partial | State::NotWorthIt);
         self.cells.iter().all(|settled| is_success(settled.state))
     }
 
     /// Whether a gate is broken.
-    #[must_use]
-    pub fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.gates.iter().any(|verdict| verdict.status == GateStatus::Broken)
     }
 
     /// Whether copies of its results may be made: every gate holds, or has nothing accepted yet to compare with.
-    #[must_use]
-    pub fn may_save(&self) -> bool {
+    pub(crate) fn may_save(&self) -> bool {
         self.gates.iter().all(|verdict| matches!(verdict.status, GateStatus::Holds | GateStatus::Open))
     }
 
     /// Exit code of the run.
-    #[must_use]
-    pub fn exit_code(&self) -> u8 {
+    pub(crate) fn exit_code(&self) -> u8 {
         match () {
             () if self.interrupted => 130,
             () if !self.is_success() => 1,
@@ -84,7 +79,7 @@ impl RunReport {
 /// What became of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub(crate) enum State {
     /// Its result was in the store.
     Cached,
     /// It ran.
@@ -110,7 +105,7 @@ pub enum State {
 
 impl State {
     /// States of a cell when a run has ended, in the order in which reports count them.
-    pub const ENDINGS: [Self; 8] = [
+    pub(crate) const ENDINGS: [Self; 8] = [
         Self::Ran,
         Self::Cached,
         Self::Partial,
@@ -124,25 +119,25 @@ impl State {
 
 /// What became of a cell, and what it gave.
 #[derive(Debug, Default)]
-pub struct Settled {
+pub(crate) struct Settled {
     /// What became of it.
-    pub state: State,
+    pub(crate) state: State,
     /// Why it had to run.
-    pub reasons: Vec<Reason>,
+    pub(crate) reasons: Vec<Reason>,
     /// Its key, if it could be computed.
-    pub key: Option<String>,
+    pub(crate) key: Option<String>,
     /// Its artifacts by output port.
-    pub outputs: OutputRecords,
+    pub(crate) outputs: OutputRecords,
     /// Copies that were made for people.
-    pub saved: Vec<Saved>,
+    pub(crate) saved: Vec<Saved>,
     /// Seconds it ran.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// The cell that blocks it, or that it waits for.
-    pub because_of: Option<usize>,
+    pub(crate) because_of: Option<usize>,
     /// Log of the stage, if it wrote one.
-    pub log: Option<PathBuf>,
+    pub(crate) log: Option<PathBuf>,
     /// Why it failed.
-    pub error: Option<Report>,
+    pub(crate) error: Option<Report>,
 }
 
 impl Settled {
@@ -171,21 +166,20 @@ impl Settled {
     }
 
     /// Whether the cell has artifacts that others can use.
-    #[must_use]
-    pub fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         matches!(self.state, State::Cached | State::Ran | State::Partial)
     }
 }
 
 /// A copy of an output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Saved {
+pub(crate) struct Saved {
     /// The output port.
-    pub output: String,
+    pub(crate) output: String,
     /// Where the copy is.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Whether it had to be written, or would have to be.
-    pub written: bool,
+    pub(crate) written: bool,
 }
 
 /// A stage whose files are not where the pipeline has them that comes with hopmap.
@@ -200,7 +194,7 @@ struct NotHere {
 }
 
 /// Hears what happens during a run.
-pub trait Events: Sync {
+pub(crate) trait Events: Sync {
     /// A cell begins.
     fn started(&self, cell: &Cell, reasons: &[Reason]);
     /// A cell has finished `done` of `total` units; `total` is zero when it is not known.
@@ -214,7 +208,7 @@ pub trait Events: Sync {
 /// One line of a journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Event {
+pub(crate) enum Event {
     /// The run began.
     Start {
         /// Name of the pipeline.
@@ -255,11 +249,11 @@ pub struct StageEvent {
     /// What became of it.
     pub state: String,
     /// Seconds from the begin of the run to the end of the cell.
-    pub at_s: f64,
+    pub(crate) at_s: f64,
     /// Seconds it ran.
     pub seconds: f64,
     /// Why it ran.
-    pub reasons: Vec<String>,
+    pub(crate) reasons: Vec<String>,
 }
 
 /// A run as its journal records it.
@@ -283,15 +277,13 @@ pub struct RunSummary {
 
 impl RunSummary {
     /// Whether it ran a pipeline; of a run of an older version the name has to do.
-    #[must_use]
-    pub fn is_of(&self, pipeline: &PipelineId) -> bool {
+    pub(crate) fn is_of(&self, pipeline: &PipelineId) -> bool {
         let is_file = self.file.is_empty() || pipeline.file.is_empty() || self.file == pipeline.file;
         self.pipeline == pipeline.name && is_file
     }
 
     /// What it ran.
-    #[must_use]
-    pub fn id(&self) -> PipelineId {
+    pub(crate) fn id(&self) -> PipelineId {
         PipelineId { name: self.pipeline.clone(), file: self.file.clone() }
     }
 }
@@ -350,7 +342,7 @@ impl Journal {
 }
 
 /// Writes down how a run ended whose gates were judged after its last cell: the later word counts.
-pub fn ended_otherwise(folder: &Path, seconds: f64, exit: u8) -> Result {
+pub(crate) fn ended_otherwise(folder: &Path, seconds: f64, exit: u8) -> Result {
     let mut journal =
         Journal { log: AppendLog::open(&folder.join("journal.jsonl"))?, folder: folder.to_owned() };
     journal.end(seconds, exit)
@@ -370,7 +362,7 @@ pub fn read_runs(store: &Store) -> Result<Vec<RunSummary>> {
 }
 
 /// The newest runs of the store in a folder, the oldest of them first. What else the store knows is not read.
-pub fn read_runs_below(root: &Path, newest: usize) -> Result<Vec<RunSummary>> {
+pub(crate) fn read_runs_below(root: &Path, newest: usize) -> Result<Vec<RunSummary>> {
     check_format(root)?;
     let folder = root.join("runs");
     let mut folders: Vec<PathBuf> = entries(&folder)?.iter().map(DirEntry::path).collect();
@@ -380,7 +372,7 @@ pub fn read_runs_below(root: &Path, newest: usize) -> Result<Vec<RunSummary>> {
 }
 
 /// One run.
-pub fn read_run(folder: &Path) -> Result<RunSummary> {
+pub(crate) fn read_run(folder: &Path) -> Result<RunSummary> {
     let text = AppendLog::read(&folder.join("journal.jsonl"))?;
     let mut summary = RunSummary {
         run: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),

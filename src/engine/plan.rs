@@ -21,7 +21,7 @@ use crate::selector::Extreme;
 use crate::source::{Problem, Problems};
 
 /// Says what a run would do. Writes nothing.
-pub fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
+pub(crate) fn plan(pipeline: &Pipeline, store: &mut Store) -> RunReport {
     let started = Instant::now();
     let mut planner = Planner::new(pipeline, store);
     for index in 0..pipeline.cells.len() {
@@ -58,7 +58,7 @@ enum NoValue {
         "run it on a larger host, for example with `launcher = \"sbatch -n 1\"`; --memory sets the memory that may be used here"
     )
 )]
-pub struct TooLarge {
+pub(crate) struct TooLarge {
     cell: String,
     place: String,
     needed: String,
@@ -66,7 +66,11 @@ pub struct TooLarge {
 }
 
 /// Refuses a pipeline with a cell that would run and is larger than the memory there is.
-pub fn check_memory(pipeline: &Pipeline, store: &mut Store, memory: Option<u64>) -> Result<(), TooLarge> {
+pub(crate) fn check_memory(
+    pipeline: &Pipeline,
+    store: &mut Store,
+    memory: Option<u64>,
+) -> Result<(), TooLarge> {
     let Some(there) = memory else { return Ok(()) };
     if pipeline.cells.iter().all(|cell| cell.memory_here() <= there) {
         return Ok(());
@@ -355,7 +359,7 @@ fn cached(key: &str, observes: bool, store: &Store) -> Result<Box<Settled>, Opti
 
 /// Refuses a pipeline whose copies would replace what is not theirs. Nothing runs for it: of a stage that has no result yet it is
 /// not known what the copy will be.
-pub fn check_saves(pipeline: &Pipeline, store: &mut Store) -> Result<(), Problems> {
+pub(crate) fn check_saves(pipeline: &Pipeline, store: &mut Store) -> Result<(), Problems> {
     let is_there = |path: &Path| path.symlink_metadata().is_ok();
     let saves = pipeline.cells.iter().enumerate().flat_map(|(index, cell)| {
         cell.saves.iter().filter(|save| is_there(&save.path)).map(move |save| (index, save))

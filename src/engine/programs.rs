@@ -28,8 +28,7 @@ struct MissingProgram {
 }
 
 /// An error for each missing program, at the first stage that needs it.
-#[must_use]
-pub fn missing_programs(pipeline: &Pipeline) -> Vec<Report> {
+pub(crate) fn missing_programs(pipeline: &Pipeline) -> Vec<Report> {
     let mut seen = HashSet::new();
     let mut missing = Vec::new();
     for cell in &pipeline.cells {
@@ -78,14 +77,13 @@ fn of_launch_files(cell: &Cell, planned: &RunReport, store: &Store) -> Vec<Strin
         "if you trust all of this, add --allow-programs to `hopmap run`: it is then allowed in this project, now and later"
     )
 )]
-pub struct UnaskedCommands {
+pub(crate) struct UnaskedCommands {
     listed: String,
 }
 
 /// The commands that a run would start, given what a plan says of its cells, and the copies that would be written outside of the
 /// project.
-#[must_use]
-pub fn unasked_commands(
+pub(crate) fn unasked_commands(
     pipeline: &Pipeline,
     planned: &RunReport,
     store: &Store,

@@ -20,7 +20,7 @@ use crate::pipeline::{EMBEDDED, Pipeline};
 /// How a stored result ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ending {
+pub(crate) enum Ending {
     /// With an answer.
     Done,
     /// With the proof that there is none.
@@ -31,9 +31,9 @@ pub enum Ending {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResultRecord {
     /// The key.
-    pub key: String,
+    pub(crate) key: String,
     /// How it ended.
-    pub ending: Ending,
+    pub(crate) ending: Ending,
     /// Whether it depends on a time limit.
     pub timed: bool,
     /// Seconds it took; unknown of results of older versions.
@@ -47,22 +47,25 @@ pub struct ResultRecord {
 
 impl ResultRecord {
     /// A result and what its key was made of.
-    #[must_use]
-    pub fn new(key: &str, ending: Ending, timed: bool, outputs: OutputRecords, manifest: &Manifest) -> Self {
+    pub(crate) fn new(
+        key: &str,
+        ending: Ending,
+        timed: bool,
+        outputs: OutputRecords,
+        manifest: &Manifest,
+    ) -> Self {
         // Manifests are plain data with text keys: they always have a form in JSON.
         let manifest = serde_json::value::to_raw_value(manifest).unwrap_or_default();
         Self { key: key.to_owned(), ending, timed, seconds: None, outputs, manifest }
     }
 
     /// The same, with the time it took.
-    #[must_use]
-    pub fn took(self, seconds: f64) -> Self {
+    pub(crate) fn took(self, seconds: f64) -> Self {
         Self { seconds: Some(seconds), ..self }
     }
 
     /// Kind of the stage that gave it, without reading the rest of what the key was made of.
-    #[must_use]
-    pub fn kind(&self) -> Option<String> {
+    pub(crate) fn kind(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct OnlyKind {
             kind: String,
@@ -71,8 +74,7 @@ impl ResultRecord {
     }
 
     /// What the key was made of; `None` if another version wrote it in another form.
-    #[must_use]
-    pub fn manifest(&self) -> Option<Manifest> {
+    pub(crate) fn manifest(&self) -> Option<Manifest> {
         serde_json::from_str(self.manifest.get()).ok()
     }
 }
@@ -95,24 +97,24 @@ pub struct OutputRecord {
 
 /// A cell of a pipeline as it was when it last ran or was confirmed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Current {
+pub(crate) struct Current {
     /// Its key.
-    pub key: String,
+    pub(crate) key: String,
     /// Name of its stage.
-    pub stage: String,
+    pub(crate) stage: String,
     /// Keys and values of its matrix.
-    pub matrix: Vec<(String, Json)>,
+    pub(crate) matrix: Vec<(String, Json)>,
 }
 
 /// What a cell gave that was stopped early. It does not replace a result: the cell runs again, and resumes from here if it can.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Partial {
+pub(crate) struct Partial {
     /// The cell, with the key that it had.
-    pub current: Current,
+    pub(crate) current: Current,
     /// The best that it had, by output port.
-    pub outputs: OutputRecords,
+    pub(crate) outputs: OutputRecords,
     /// Seconds that it took so far, in all its runs.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 /// A result as the log has it: read on demand, because most of a hundred thousand are not needed.
@@ -267,7 +269,7 @@ impl Record {
 
 impl OutputRecord {
     /// Describes an artifact that was written.
-    pub fn of(folder: &Folder) -> Result<Self, DurableError> {
+    pub(crate) fn of(folder: &Folder) -> Result<Self, DurableError> {
         let description = folder.description();
         let tables = description.tables.keys().map(|name| format!("{name}.parquet"));
         let files = description.files.keys().map(|name| format!("files/{name}"));
@@ -307,24 +309,22 @@ const EMBEDDED_PLACE: &str = "embedded:";
 
 /// By what a store knows a pipeline.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PipelineId {
+pub(crate) struct PipelineId {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its file: relative to the folder that holds the store, absolute if it is not below that. `embedded:NAME` if it comes
     /// with hopmap, empty if an older version ran it, which wrote down the name alone.
-    pub file: String,
+    pub(crate) file: String,
 }
 
 impl PipelineId {
     /// What the store in a folder knows a pipeline by.
-    #[must_use]
-    pub fn of(pipeline: &Pipeline, root: &Path) -> Self {
+    pub(crate) fn of(pipeline: &Pipeline, root: &Path) -> Self {
         Self::of_file(&pipeline.name, pipeline.file(), pipeline.source.name(), root)
     }
 
     /// The same of a name and a file; without one, of what comes with hopmap as `embedded`.
-    #[must_use]
-    pub fn of_file(name: &str, file: Option<PathBuf>, embedded: &str, root: &Path) -> Self {
+    pub(crate) fn of_file(name: &str, file: Option<PathBuf>, embedded: &str, root: &Path) -> Self {
         let file = file.map_or_else(|| format!("{EMBEDDED_PLACE}{embedded}"), |file| beside(root, &file));
         Self { name: name.to_owned(), file }
     }
@@ -351,15 +351,13 @@ impl PipelineId {
     }
 
     /// What follows its file or its name in `place:quality[seed=1]`.
-    #[must_use]
-    pub fn strip<'a>(&self, name: &'a str) -> Option<&'a str> {
+    pub(crate) fn strip<'a>(&self, name: &'a str) -> Option<&'a str> {
         let own = [&self.file, &self.name].into_iter().filter(|own| !own.is_empty());
         own.into_iter().find_map(|own| name.strip_prefix(own.as_str())?.strip_prefix(':'))
     }
 
     /// Whether its file is not there any more, or was never recorded: what it still uses is unknown.
-    #[must_use]
-    pub fn is_gone(&self, root: &Path) -> bool {
+    pub(crate) fn is_gone(&self, root: &Path) -> bool {
         match self.file.strip_prefix(EMBEDDED_PLACE) {
             Some(name) => EMBEDDED.iter().all(|embedded| embedded.name != name),
             None => self.file.is_empty() || !holder(root).join(&self.file).is_file(),
@@ -367,8 +365,7 @@ impl PipelineId {
     }
 
     /// Eight digits that distinguish it from others of its name.
-    #[must_use]
-    pub fn digits(&self) -> String {
+    pub(crate) fn digits(&self) -> String {
         let text = format!("{}\n{}", self.name, self.file);
         blake3::hash(text.as_bytes()).to_hex()[..8].to_owned()
     }

@@ -14,17 +14,17 @@ use crate::pipeline::{Cell, Pipeline};
 
 /// What a run may use.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Cores in all.
-    pub jobs: usize,
+    pub(crate) jobs: usize,
     /// Bytes of memory in all; `None` if that is not known.
-    pub memory: Option<u64>,
+    pub(crate) memory: Option<u64>,
     /// When the stages deliver what they have.
-    pub deadline: Option<Instant>,
+    pub(crate) deadline: Option<Instant>,
     /// Whether the first failure stops everything that has not started.
-    pub fail_fast: bool,
+    pub(crate) fail_fast: bool,
     /// Least gain for which placements are searched, as a fraction of the run time.
-    pub worth: Option<f64>,
+    pub(crate) worth: Option<f64>,
 }
 
 /// What a run may use, and what its cells have of it.
@@ -182,8 +182,7 @@ fn share(left: f64, jobs: usize, busy: &[f64], waiting: usize) -> f64 {
 }
 
 /// Bytes of memory that processes here may use: those of the machine, or of the control group we are in if it has a limit.
-#[must_use]
-pub fn memory() -> Option<u64> {
+pub(crate) fn memory() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limits = groups.lines().flat_map(|line| limits(Path::new("/sys/fs/cgroup"), line));
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| in_all(&text));

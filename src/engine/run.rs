@@ -21,7 +21,7 @@ use super::writer::Writer;
 use crate::pipeline::{Cell, Pipeline};
 
 /// Runs what has to run. Results are in the store the moment their cell is done.
-pub fn run(
+pub(crate) fn run(
     pipeline: &Pipeline,
     store: &mut Store,
     writer: &mut Writer,

@@ -28,7 +28,7 @@ pub(super) struct Copies<'a> {
 }
 
 /// Makes all copies of a run that waited for its gates.
-pub fn save_all(
+pub(crate) fn save_all(
     pipeline: &Pipeline,
     store: &mut Store,
     writer: &mut Writer,
@@ -45,7 +45,7 @@ pub fn save_all(
 }
 
 /// Holds all copies of a run or a plan back, as a gate does not hold: notes those that would have been written.
-pub fn hold_back(pipeline: &Pipeline, store: &mut Store, report: &mut RunReport) {
+pub(crate) fn hold_back(pipeline: &Pipeline, store: &mut Store, report: &mut RunReport) {
     let id = PipelineId::of(pipeline, store.root());
     for (cell, settled) in pipeline.cells.iter().zip(&mut report.cells) {
         settled.saved.clear();
@@ -57,7 +57,7 @@ pub fn hold_back(pipeline: &Pipeline, store: &mut Store, report: &mut RunReport)
 }
 
 /// Puts a file that was made aside into the place of a copy.
-pub fn save_file(
+pub(crate) fn save_file(
     made: &Path,
     path: &Path,
     pipeline: &Pipeline,
@@ -74,7 +74,7 @@ pub fn save_file(
 
 /// Writes texts to files beside a pipeline as a `save` of it would, or removes the files without a text. If one of them is in the way,
 /// none is touched.
-pub fn save_texts(
+pub(crate) fn save_texts(
     files: &[(PathBuf, Option<&str>)],
     pipeline: &Pipeline,
     store: &mut Store,
@@ -354,7 +354,7 @@ pub(super) enum CopyState {
 
 /// What blocks a copy.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum Obstacle {
+pub(crate) enum Obstacle {
     /// A folder where a file should be.
     #[error("{} is a folder, and `save` would write a file", .0.display())]
     #[diagnostic(code(engine::folder), help("choose another file name, or remove the folder"))]

@@ -44,7 +44,7 @@ pub struct Store {
     trusts_observations: bool,
     refuses_commands: bool,
     /// Hashes of input files.
-    pub hashes: Hashes,
+    pub(crate) hashes: Hashes,
 }
 
 /// What a store knows of the cells of a pipeline, by their names.
@@ -94,8 +94,7 @@ pub enum StoreError {
 
 impl Store {
     /// Where the store of a pipeline in some folder is: the nearest one upwards, else next to the file.
-    #[must_use]
-    pub fn find(folder: &Path) -> PathBuf {
+    pub(crate) fn find(folder: &Path) -> PathBuf {
         let upwards = folder.ancestors().map(|folder| folder.join(STORE_FOLDER)).find(|store| store.is_dir());
         upwards.unwrap_or_else(|| folder.join(STORE_FOLDER))
     }
@@ -217,24 +216,22 @@ impl Store {
     }
 
     /// From now on the world is taken to be as it was seen last: results of stages that look at it count like others.
-    pub fn trust_observations(&mut self) {
+    pub(crate) fn trust_observations(&mut self) {
         self.trusts_observations = true;
     }
 
     /// From now on no stage with commands of the user runs for this store.
-    pub fn refuse_commands(&mut self) {
+    pub(crate) fn refuse_commands(&mut self) {
         self.refuses_commands = true;
     }
 
     /// Whether no stage with commands of the user runs for this store.
-    #[must_use]
-    pub fn refuses_commands(&self) -> bool {
+    pub(crate) fn refuses_commands(&self) -> bool {
         self.refuses_commands
     }
 
     /// Whether results of stages that look at the world count like others.
-    #[must_use]
-    pub fn trusts_observations(&self) -> bool {
+    pub(crate) fn trusts_observations(&self) -> bool {
         self.trusts_observations
     }
 
@@ -245,61 +242,53 @@ impl Store {
     }
 
     /// Lines of the log that could not be read; hopmap recomputes what they recorded.
-    #[must_use]
-    pub fn damaged_lines(&self) -> usize {
+    pub(crate) fn damaged_lines(&self) -> usize {
         self.damaged_lines
     }
 
     /// Folder of an artifact.
-    #[must_use]
-    pub fn artifact(&self, digest: &str) -> PathBuf {
+    pub(crate) fn artifact(&self, digest: &str) -> PathBuf {
         self.root.join("artifacts").join(digest)
     }
 
     /// Folder for work in progress; emptied by the next writer.
-    #[must_use]
-    pub fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.root.join("work")
     }
 
     /// Folder of the states of searches that have not ended.
-    #[must_use]
-    pub fn states(&self) -> PathBuf {
+    pub(crate) fn states(&self) -> PathBuf {
         self.root.join("states")
     }
 
     /// File in which the stage of a key may keep the state of its search.
-    #[must_use]
-    pub fn state(&self, key: &str) -> PathBuf {
+    pub(crate) fn state(&self, key: &str) -> PathBuf {
         self.states().join(key)
     }
 
     /// Keys that some cell began with last and that have no result yet: a run that goes on needs their states.
-    pub fn unfinished(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn unfinished(&self) -> impl Iterator<Item = &str> {
         let begun = self.pipelines.values().flat_map(|cells| cells.begun.values());
         begun.map(String::as_str).filter(|key| !self.results.contains_key(*key))
     }
 
     /// Folder of what was handed to batch systems, by key.
-    #[must_use]
-    pub fn jobs(&self) -> PathBuf {
+    pub(crate) fn jobs(&self) -> PathBuf {
         self.root.join("jobs")
     }
 
     /// Folder of the runs.
-    #[must_use]
-    pub fn runs(&self) -> PathBuf {
+    pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
 
     /// The result of a key.
-    #[must_use]
-    pub fn result(&self, key: &str) -> Option<&ResultRecord> {
+    pub(crate) fn result(&self, key: &str) -> Option<&ResultRecord> {
         self.results.get(key)?.record()
     }
 
     /// All results.
-    pub fn results(&self) -> impl Iterator<Item = &ResultRecord> {
+    pub(crate) fn results(&self) -> impl Iterator<Item = &ResultRecord> {
         self.results.values().filter_map(StoredResult::record)
     }
 
@@ -309,14 +298,13 @@ impl Store {
     }
 
     /// The key that a cell of a pipeline had when it last ran or was confirmed.
-    #[must_use]
-    pub fn current(&self, pipeline: &PipelineId, cell: &str) -> Option<&str> {
+    pub(crate) fn current(&self, pipeline: &PipelineId, cell: &str) -> Option<&str> {
         let of = |id: &PipelineId| self.pipelines.get(id)?.current.get(cell);
         of(pipeline).or_else(|| of(&pipeline.without_file())).map(|current| current.key.as_str())
     }
 
     /// The cells of a pipeline, and what they were last: what an older version knew of its name until it has run.
-    pub fn cells(&self, pipeline: &PipelineId) -> impl Iterator<Item = (&str, &Current)> {
+    pub(crate) fn cells(&self, pipeline: &PipelineId) -> impl Iterator<Item = (&str, &Current)> {
         let own = self.pipelines.get(pipeline).filter(|cells| !cells.current.is_empty());
         let cells = own.or_else(|| self.pipelines.get(&pipeline.without_file()));
         cells.into_iter().flat_map(|cells| &cells.current).map(|(cell, current)| (cell.as_str(), current))
@@ -345,27 +333,26 @@ impl Store {
     }
 
     /// The pipelines of which it knows cells that have ended or were stopped early.
-    pub fn pipelines(&self) -> impl Iterator<Item = &PipelineId> {
+    pub(crate) fn pipelines(&self) -> impl Iterator<Item = &PipelineId> {
         let is_known = |cells: &Cells| !cells.current.is_empty() || !cells.partial.is_empty();
         self.pipelines.iter().filter(move |(_, cells)| is_known(cells)).map(|(id, _)| id)
     }
 
     /// Other files whose pipelines have the same name.
-    pub fn namesakes<'a>(&'a self, pipeline: &'a PipelineId) -> impl Iterator<Item = &'a PipelineId> {
+    pub(crate) fn namesakes<'a>(&'a self, pipeline: &'a PipelineId) -> impl Iterator<Item = &'a PipelineId> {
         let others = self.pipelines().filter(move |other| other.name == pipeline.name && *other != pipeline);
         others.filter(|other| !other.is_gone(&self.root))
     }
 
     /// Every cell of every pipeline, and what it was last.
-    pub fn all_current(&self) -> impl Iterator<Item = (&PipelineId, &str, &Current)> {
+    pub(crate) fn all_current(&self) -> impl Iterator<Item = (&PipelineId, &str, &Current)> {
         self.pipelines.iter().flat_map(|(id, cells)| {
             cells.current.iter().map(move |(cell, current)| (id, cell.as_str(), current))
         })
     }
 
     /// What a cell gave with some key when it was stopped early, if it has not ended since.
-    #[must_use]
-    pub fn partial(&self, pipeline: &PipelineId, cell: &str, key: &str) -> Option<&Partial> {
+    pub(crate) fn partial(&self, pipeline: &PipelineId, cell: &str, key: &str) -> Option<&Partial> {
         let partial = self.pipelines.get(pipeline)?.partial.get(cell)?;
         (partial.current.key == key && !self.results.contains_key(key)).then_some(partial)
     }
@@ -385,7 +372,7 @@ impl Store {
     }
 
     /// As [`all_current`](Self::all_current), but cells that were stopped early are what they were then.
-    pub fn all_newest(&self) -> impl Iterator<Item = (&PipelineId, &str, &Current)> {
+    pub(crate) fn all_newest(&self) -> impl Iterator<Item = (&PipelineId, &str, &Current)> {
         let is_partial = |id: &PipelineId, cell: &str| {
             self.pipelines.get(id).is_some_and(|cells| cells.partial.contains_key(cell))
         };
@@ -394,8 +381,7 @@ impl Store {
     }
 
     /// The artifacts of a key, and whether they are only what there was when it was stopped early.
-    #[must_use]
-    pub fn newest(&self, key: &str) -> Option<(&OutputRecords, bool)> {
+    pub(crate) fn newest(&self, key: &str) -> Option<(&OutputRecords, bool)> {
         let partial = || self.all_partial().find(|(.., partial)| partial.current.key == key);
         match self.result(key) {
             Some(result) => Some((&result.outputs, false)),
@@ -404,15 +390,14 @@ impl Store {
     }
 
     /// Digests of the artifacts of all results, and of what all cells gave that were stopped early.
-    pub fn digests(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn digests(&self) -> impl Iterator<Item = &str> {
         let partial = self.all_partial().map(|(.., partial)| &partial.outputs);
         let outputs = self.results().map(|result| &result.outputs).chain(partial);
         outputs.flat_map(|outputs| outputs.values()).map(|output| output.digest.as_str())
     }
 
     /// The first file of an artifact that is missing or has another size than it should have.
-    #[must_use]
-    pub fn flaw(&self, output: &OutputRecord) -> Option<String> {
+    pub(crate) fn flaw(&self, output: &OutputRecord) -> Option<String> {
         let folder = self.artifact(&output.digest);
         let broken = |(name, size): &&(String, u64)| {
             fs::metadata(folder.join(name)).map_or(true, |metadata| metadata.len() != *size)
@@ -423,7 +408,7 @@ impl Store {
 
 impl Store {
     /// Forgets all results but those with these keys.
-    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+    pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.results.retain(|key, _| keep(key));
         let results = &self.results;
         self.pipelines.retain(|_, cells| {

@@ -17,7 +17,7 @@ use crate::pipeline::Cell;
 
 /// The right to write to a store: one process at a time.
 #[derive(Debug)]
-pub struct Writer {
+pub(crate) struct Writer {
     _lock: Lock,
     root: PathBuf,
     state: AppendLog,
@@ -53,12 +53,17 @@ pub(super) fn clear_leftovers(folder: &Path) -> Result<(), DurableError> {
 
 impl Writer {
     /// Creates the store if it does not exist, locks it, and clears what killed runs left.
-    pub fn open(root: &Path, holder: &str) -> Result<Self> {
+    pub(crate) fn open(root: &Path, holder: &str) -> Result<Self> {
         Self::open_within(root, holder, Duration::ZERO, &|| false)
     }
 
     /// As [`Writer::open`], but waits for another process that has the store, at most `wait` and until `stop` is true.
-    pub fn open_within(root: &Path, holder: &str, wait: Duration, stop: &dyn Fn() -> bool) -> Result<Self> {
+    pub(crate) fn open_within(
+        root: &Path,
+        holder: &str,
+        wait: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self> {
         check_format(root)?;
         refuse_foreign(root)?;
         for folder in [root.to_owned(), root.join("artifacts"), root.join("states"), root.join("runs")] {
@@ -98,7 +103,7 @@ impl Writer {
     /// Records a result. The state of the search that led to it is of no more use.
     ///
     /// If its artifacts are not on disk yet, the log has them as unsynced until they are, which is soon.
-    pub fn record(&mut self, store: &mut Store, result: ResultRecord, is_on_disk: bool) -> Result {
+    pub(crate) fn record(&mut self, store: &mut Store, result: ResultRecord, is_on_disk: bool) -> Result {
         if !is_on_disk {
             if self.unsynced_artifacts.is_empty() {
                 self.append(&Record::Unsynced { boot: boot() })?;
@@ -142,7 +147,13 @@ impl Writer {
     }
 
     /// Records the key with which a cell begins to run, if that is news: until it has a result its state is needed.
-    pub fn begin(&mut self, store: &mut Store, pipeline: &PipelineId, cell: &str, key: &str) -> Result {
+    pub(crate) fn begin(
+        &mut self,
+        store: &mut Store,
+        pipeline: &PipelineId,
+        cell: &str,
+        key: &str,
+    ) -> Result {
         let begun = store.pipelines.get(pipeline).and_then(|cells| cells.begun.get(cell));
         if begun.is_some_and(|begun| begun == key) {
             return Ok(());
@@ -151,7 +162,7 @@ impl Writer {
     }
 
     /// Records which key a cell has now, if that is news.
-    pub fn set_current(
+    pub(crate) fn set_current(
         &mut self,
         store: &mut Store,
         pipeline: &PipelineId,
@@ -168,7 +179,7 @@ impl Writer {
     }
 
     /// Records which cells a pipeline has, if it had others, which are no longer used.
-    pub fn keep_cells(&mut self, store: &mut Store, pipeline: &PipelineId, cells: &[Cell]) -> Result {
+    pub(crate) fn keep_cells(&mut self, store: &mut Store, pipeline: &PipelineId, cells: &[Cell]) -> Result {
         let Some(known) = store.pipelines.get(pipeline) else { return Ok(()) };
         let kept: HashSet<&str> = cells.iter().map(|cell| cell.id.as_str()).collect();
         let names = known.current.keys().chain(known.begun.keys()).chain(known.partial.keys());
@@ -183,7 +194,7 @@ impl Writer {
     }
 
     /// Records what a cell gave that was stopped early, after some seconds, and syncs it to disk.
-    pub fn set_partial(
+    pub(crate) fn set_partial(
         &mut self,
         store: &mut Store,
         pipeline: &PipelineId,
@@ -219,7 +230,7 @@ impl Writer {
     }
 
     /// Puts everything recorded on disk.
-    pub fn sync(&mut self, store: &mut Store) -> Result {
+    pub(crate) fn sync(&mut self, store: &mut Store) -> Result {
         self.sync_artifacts(store)?;
         if std::mem::take(&mut self.unsynced) {
             self.state.sync()?;
@@ -228,7 +239,7 @@ impl Writer {
     }
 
     /// Writes the log anew with only what is still known.
-    pub fn compact(&mut self, store: &mut Store) -> Result {
+    pub(crate) fn compact(&mut self, store: &mut Store) -> Result {
         if store.is_unsynced {
             self.unsynced_artifacts.push(self.root.join("artifacts"));
             return self.sync_artifacts(store);
@@ -280,49 +291,47 @@ fn current_of(cell: &Cell, key: &str) -> Current {
 
 /// What to keep.
 #[derive(Debug, Clone, Copy)]
-pub struct Policy {
+pub(crate) struct Policy {
     /// Results that are younger than this stay even if no pipeline uses them now.
-    pub keep: Duration,
+    pub(crate) keep: Duration,
     /// Number of the newest runs that stay.
-    pub runs: usize,
+    pub(crate) runs: usize,
     /// Whether what pipelines used whose files are gone may go.
-    pub gone: bool,
+    pub(crate) gone: bool,
 }
 
 /// What can go.
 #[derive(Debug, Default)]
-pub struct Garbage {
+pub(crate) struct Garbage {
     /// Keys of results.
-    pub results: Vec<String>,
+    pub(crate) results: Vec<String>,
     /// Folders of artifacts and the bytes of their tables and files.
-    pub artifacts: Vec<(PathBuf, u64)>,
+    pub(crate) artifacts: Vec<(PathBuf, u64)>,
     /// Files with states of searches and their sizes in bytes.
-    pub states: Vec<(PathBuf, u64)>,
+    pub(crate) states: Vec<(PathBuf, u64)>,
     /// Folders of runs and their sizes in bytes.
-    pub runs: Vec<(PathBuf, u64)>,
+    pub(crate) runs: Vec<(PathBuf, u64)>,
     /// Pipelines whose files are gone, and which are forgotten.
-    pub forgotten: Vec<PipelineId>,
+    pub(crate) forgotten: Vec<PipelineId>,
     /// The same that are not, so that what they used stays.
-    pub gone: Vec<PipelineId>,
+    pub(crate) gone: Vec<PipelineId>,
 }
 
 impl Garbage {
     /// Bytes that would be free.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.artifacts.iter().chain(&self.states).chain(&self.runs).map(|(_, bytes)| bytes).sum()
     }
 
     /// Whether there is nothing to clear.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let files = [&self.artifacts, &self.states, &self.runs];
         self.results.is_empty() && self.forgotten.is_empty() && files.iter().all(|files| files.is_empty())
     }
 }
 
 /// Finds what can go. Writes nothing.
-pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage> {
+pub(crate) fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage> {
     let gone: Vec<PipelineId> =
         store.pipelines.keys().filter(|id| id.is_gone(store.root())).cloned().collect();
     let (forgotten, gone) = if policy.gone { (gone, Vec::new()) } else { (Vec::new(), gone) };
@@ -374,7 +383,7 @@ pub fn find_garbage(store: &Store, policy: Policy) -> Result<Garbage> {
 }
 
 /// Clears the store. The log goes first: a result without artifacts would be a lie, artifacts without a result are waste.
-pub fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Result {
+pub(crate) fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Result {
     let gone: HashSet<&str> = garbage.results.iter().map(String::as_str).collect();
     garbage.forgotten.iter().for_each(|id| store.forget(id));
     store.retain(|key| !gone.contains(key));
@@ -392,7 +401,7 @@ pub fn collect(store: &mut Store, writer: &mut Writer, garbage: &Garbage) -> Res
 }
 
 /// Removes journals and logs of all runs but the newest; results stay.
-pub fn keep_runs(store: &Store, _writer: &Writer, count: usize) -> Result {
+pub(crate) fn keep_runs(store: &Store, _writer: &Writer, count: usize) -> Result {
     for folder in old_runs(store, count)? {
         fs::remove_dir_all(&folder).map_err(DurableError::io("remove", &folder))?;
         crash_point("store.garbage-removed", &folder);

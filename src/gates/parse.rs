@@ -28,7 +28,7 @@ const METRICS: &str = "a metric is written as stage.metric, stage.port.metric, s
 
 impl Formula {
     /// Reads a gate; with the place of each of its terms.
-    pub fn parse(text: &str) -> Result<(Self, Vec<Range<usize>>), Problem> {
+    pub(crate) fn parse(text: &str) -> Result<(Self, Vec<Range<usize>>), Problem> {
         if text.len() > LONGEST {
             return Err(Problem::new(format!("a gate has at most {LONGEST} letters"), &(0..text.len())));
         }

@@ -21,7 +21,7 @@ use crate::pipeline::{Cell, Pipeline};
 /// How an artifact came out the second time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// With the same bytes.
     Same,
     /// With others.
@@ -43,45 +43,44 @@ pub enum Verdict {
 
 impl Verdict {
     /// Whether it did not come out as it should.
-    #[must_use]
-    pub fn is_wrong(&self) -> bool {
+    pub(crate) fn is_wrong(&self) -> bool {
         matches!(self, Self::Different { .. } | Self::Failed { .. })
     }
 }
 
 /// An artifact that was recomputed.
 #[derive(Debug, Clone, Serialize)]
-pub struct RemadeArtifact {
+pub(crate) struct RemadeArtifact {
     /// The cell.
-    pub cell: String,
+    pub(crate) cell: String,
     /// The short name of the cell.
     #[serde(skip)]
-    pub name: String,
+    pub(crate) name: String,
     /// Its stage.
-    pub stage: String,
+    pub(crate) stage: String,
     /// Its output port; none if there is no result to compare with.
-    pub output: Option<String>,
+    pub(crate) output: Option<String>,
     /// The digest it should have.
-    pub digest: Option<String>,
+    pub(crate) digest: Option<String>,
     /// How it came out.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
 /// What came of making everything again.
-pub struct Remade {
+pub(crate) struct Remade {
     /// Every artifact that was asked for.
-    pub artifacts: Vec<RemadeArtifact>,
+    pub(crate) artifacts: Vec<RemadeArtifact>,
     /// The run that made them.
-    pub report: RunReport,
+    pub(crate) report: RunReport,
     /// The cells of the run, so that its errors can be reported.
-    pub pipeline: Pipeline,
+    pub(crate) pipeline: Pipeline,
 }
 
 /// A pipeline to recompute, and the expected results.
-pub struct Again {
+pub(crate) struct Again {
     /// The cells that run or whose results are taken.
-    pub pipeline: Pipeline,
+    pub(crate) pipeline: Pipeline,
     known: Vec<Known>,
     /// What was asked for and has nothing to be compared with.
     unknown: Vec<RemadeArtifact>,
@@ -111,7 +110,12 @@ impl Again {
     ///
     /// Results that observe the machine or depend on a time limit are taken from the store, so that everything that was made of
     /// it can be compared.
-    pub fn new(mut pipeline: Pipeline, store: &mut Store, lock: Option<&Lock>, only: &[String]) -> Self {
+    pub(crate) fn new(
+        mut pipeline: Pipeline,
+        store: &mut Store,
+        lock: Option<&Lock>,
+        only: &[String],
+    ) -> Self {
         // Copies for people are theirs: nothing outside the new store is touched.
         pipeline.cells.iter_mut().for_each(|cell| cell.saves.clear());
         let known = known(&pipeline, store, lock, only);
@@ -136,7 +140,7 @@ impl Again {
     }
 
     /// Makes it again in an empty folder and compares bytes.
-    pub fn run(
+    pub(crate) fn run(
         self,
         store: &Store,
         place: &Path,
@@ -351,7 +355,7 @@ fn bytes(store: &Store, digest: &str) -> Verdict {
 /// A folder for a second store, inside the first so that both are on the same file system. It is removed when dropped,
 /// and one that a killed process left is removed by the next.
 #[derive(Debug)]
-pub struct SecondStore {
+pub(crate) struct SecondStore {
     path: PathBuf,
     keep: bool,
 }
@@ -361,7 +365,7 @@ const KEPT: &str = "kept";
 
 impl SecondStore {
     /// Makes the folder.
-    pub fn new(store: &Path, keep: bool) -> Result<Self, DurableError> {
+    pub(crate) fn new(store: &Path, keep: bool) -> Result<Self, DurableError> {
         clear(store);
         let path = (0..).map(|count| store.join(format!("{PREFIX}{}-{count}", std::process::id())));
         let path = path.into_iter().find(|path| !path.exists()).unwrap_or_else(|| store.join(PREFIX));
@@ -373,8 +377,7 @@ impl SecondStore {
     }
 
     /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }

@@ -21,18 +21,18 @@ use crate::source::{Problems, Source};
 
 /// A cell before it runs.
 #[derive(Debug)]
-pub struct Expected {
+pub(crate) struct Expected {
     /// What is known of it; outputs are missing.
-    pub cell: LockedCell,
+    pub(crate) cell: LockedCell,
     /// What is not known of it.
-    pub unknown: Option<Unknown>,
+    pub(crate) unknown: Option<Unknown>,
 }
 
 /// Why the files of a cell are not known.
 #[derive(Debug)]
-pub enum Unknown {
-    /// They are in an artifact that is made first, by this cell.
-    Made(String),
+pub(crate) enum Unknown {
+    /// They are in an artifact that is made first.
+    Made,
     /// They cannot be read.
     Unreadable(Report),
 }
@@ -44,7 +44,7 @@ pub enum Unknown {
     code(lock::unfinished),
     help("`hopmap run` computes them; `hopmap plan` lists why each has to run")
 )]
-pub struct Unfinished {
+pub(crate) struct Unfinished {
     pipeline: String,
     cells: Vec<String>,
     of: usize,
@@ -61,13 +61,13 @@ pub(super) fn some(names: &[String]) -> String {
 }
 
 /// The cells of a pipeline as the store has them, with observations as they were last.
-pub fn expect(pipeline: &Pipeline, store: &mut Store) -> RunReport {
+pub(crate) fn expect(pipeline: &Pipeline, store: &mut Store) -> RunReport {
     store.trust_observations();
     engine::plan(pipeline, store)
 }
 
 /// The lock of a pipeline, from the results in the store.
-pub fn lock(request: &Request, pipeline: &Pipeline, store: &mut Store) -> Result<Lock, Report> {
+pub(crate) fn lock(request: &Request, pipeline: &Pipeline, store: &mut Store) -> Result<Lock, Report> {
     let report = expect(pipeline, store);
     let is_settled =
         |settled: &Settled| matches!(settled.state, State::Cached | State::Infeasible | State::Blocked);
@@ -123,7 +123,7 @@ fn sorted(pipeline: &Pipeline, cells: Vec<LockedCell>) -> Vec<LockedCell> {
 }
 
 /// What goes into every cell, as far as it can be known without running anything.
-pub fn describe(pipeline: &Pipeline, store: &mut Store, report: &RunReport) -> Vec<Expected> {
+pub(crate) fn describe(pipeline: &Pipeline, store: &mut Store, report: &RunReport) -> Vec<Expected> {
     let wiring = Wiring::new(pipeline);
     pipeline.cells.iter().map(|cell| describe_cell(&wiring, cell, store, report)).collect()
 }
@@ -138,7 +138,7 @@ fn describe_cell(wiring: &Wiring<'_>, cell: &Cell, store: &mut Store, report: &R
     let made_first = cell
         .named_artifacts()
         .find(|(index, output)| report.cells[*index].outputs.get(*output).is_none())
-        .map(|(index, _)| Unknown::Made(pipeline.cells[index].id.clone()));
+        .map(|_| Unknown::Made);
     let mut described = LockedCell {
         stage: cell.stage.clone(),
         label: label(cell),
@@ -291,33 +291,33 @@ impl<'a> Wiring<'a> {
 }
 
 /// Name of the file in the folder of a run that remembers what was asked for.
-pub const REQUEST: &str = "request.json";
+pub(crate) const REQUEST: &str = "request.json";
 
 /// A pipeline, its parameters, and where paths begin. With it a run can be planned again as it was, whatever has become of
 /// the pipeline file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub(crate) struct Request {
     /// The pipeline file as it was named, or the name of a pipeline that comes with hopmap.
-    pub pipeline: String,
+    pub(crate) pipeline: String,
     /// The text of the pipeline.
-    pub text: String,
+    pub(crate) text: String,
     /// Folder to which paths of the pipeline are relative.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Folder to which paths among the parameters are relative.
-    pub working: PathBuf,
+    pub(crate) working: PathBuf,
     /// Where absolute paths begin, if not at the root of the file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<PathBuf>,
+    pub(crate) root: Option<PathBuf>,
     /// The parameters that were given, by name.
-    pub parameters: Vec<(String, String)>,
+    pub(crate) parameters: Vec<(String, String)>,
     /// Cores in all; none if nothing has run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jobs: Option<usize>,
+    pub(crate) jobs: Option<usize>,
 }
 
 impl Request {
     /// The pipeline.
-    pub fn open(&self) -> Result<Pipeline, Problems> {
+    pub(crate) fn open(&self) -> Result<Pipeline, Problems> {
         let source = Source::new(&self.pipeline, self.text.clone());
         let folders =
             Folders { root: self.root.clone(), ..Folders::new(self.folder.clone(), self.working.clone()) };
@@ -325,8 +325,7 @@ impl Request {
     }
 
     /// Where the lock file is: next to the pipeline file, else in the working directory.
-    #[must_use]
-    pub fn lock_file(&self) -> PathBuf {
+    pub(crate) fn lock_file(&self) -> PathBuf {
         let stem = Path::new(&self.pipeline).file_stem().unwrap_or_default();
         let mut name = stem.to_owned();
         name.push(".lock");
@@ -334,8 +333,7 @@ impl Request {
     }
 
     /// Name of the pipeline file.
-    #[must_use]
-    pub fn file_name(&self) -> String {
+    pub(crate) fn file_name(&self) -> String {
         let name = Path::new(&self.pipeline).file_name().unwrap_or_default().to_string_lossy();
         if name.ends_with(".toml") { name.into_owned() } else { format!("{name}.toml") }
     }
@@ -353,24 +351,22 @@ impl Request {
     }
 
     /// What was asked for when a pipeline ran last in a store, also if there was nothing to do.
-    #[must_use]
-    pub fn last_of(root: &Path, id: &PipelineId) -> Option<Self> {
+    pub(crate) fn last_of(root: &Path, id: &PipelineId) -> Option<Self> {
         Self::read_file(&Self::last_place(root, &PipelineId { name: String::new(), ..id.clone() }))
     }
 
     /// What was asked for when the same pipeline ran last in a store.
-    #[must_use]
-    pub fn last(&self, root: &Path) -> Option<Self> {
+    pub(crate) fn last(&self, root: &Path) -> Option<Self> {
         Self::read_file(&self.last_in(root))
     }
 
     /// Remembers it as what was asked for last.
-    pub fn remember(&self, root: &Path) -> Result<(), DurableError> {
+    pub(crate) fn remember(&self, root: &Path) -> Result<(), DurableError> {
         if self.last(root).as_ref() == Some(self) { Ok(()) } else { self.write_file(&self.last_in(root)) }
     }
 
     /// Remembers it in the folder of a run.
-    pub fn write(&self, run: &Path) -> Result<(), DurableError> {
+    pub(crate) fn write(&self, run: &Path) -> Result<(), DurableError> {
         self.write_file(&run.join(REQUEST))
     }
 
@@ -383,8 +379,7 @@ impl Request {
     }
 
     /// What was asked for in a run; none if it was killed, or ran in a version that remembered nothing.
-    #[must_use]
-    pub fn read(run: &Path) -> Option<Self> {
+    pub(crate) fn read(run: &Path) -> Option<Self> {
         Self::read_file(&run.join(REQUEST))
     }
 

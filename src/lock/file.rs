@@ -27,72 +27,72 @@ pub(crate) const HEADING: &str = "\
 
 /// What the results of a pipeline were made of, and what they are.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Lock {
+pub(crate) struct Lock {
     /// Version of hopmap that wrote it.
-    pub hopmap: String,
+    pub(crate) hopmap: String,
     /// Name of the pipeline.
-    pub pipeline: String,
+    pub(crate) pipeline: String,
     /// BLAKE3 of the text of the pipeline file.
-    pub text: String,
+    pub(crate) text: String,
     /// The parameters that were given, by name.
-    pub parameters: BTreeMap<String, String>,
+    pub(crate) parameters: BTreeMap<String, String>,
     /// All cells, in the order of their stages and of the values of their matrices.
-    pub cells: Vec<LockedCell>,
+    pub(crate) cells: Vec<LockedCell>,
 }
 
 /// What a cell was made of, and what it gave.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LockedCell {
+pub(crate) struct LockedCell {
     /// Its stage.
     #[serde(skip)]
-    pub stage: String,
+    pub(crate) stage: String,
     /// The text in the brackets of its name; empty without a matrix.
     #[serde(skip)]
-    pub label: String,
+    pub(crate) label: String,
     /// Kind of the stage.
-    pub uses: String,
+    pub(crate) uses: String,
     /// Revision of the stage.
-    pub revision: u32,
+    pub(crate) revision: u32,
     /// Whether it looked at the world.
     #[serde(default, skip_serializing_if = "is_false")]
-    pub observes: bool,
+    pub(crate) observes: bool,
     /// Whether it depends on a time limit.
     #[serde(default, skip_serializing_if = "is_false")]
-    pub timed: bool,
+    pub(crate) timed: bool,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Ending::is_done")]
-    pub ending: Ending,
+    pub(crate) ending: Ending,
     /// Where its inputs come from, by port.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub needs: BTreeMap<String, String>,
+    pub(crate) needs: BTreeMap<String, String>,
     /// The files it read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<LockedFile>,
+    pub(crate) files: Vec<LockedFile>,
     /// Digests of its outputs, by port.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub outputs: BTreeMap<String, String>,
+    pub(crate) outputs: BTreeMap<String, String>,
     /// Its parameters, defaults filled in and paths left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub parameters: BTreeMap<String, Value>,
+    pub(crate) parameters: BTreeMap<String, Value>,
 }
 
 /// A file that a cell read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LockedFile {
+pub(crate) struct LockedFile {
     /// Its name, relative to the parameter that names it.
-    pub name: String,
+    pub(crate) name: String,
     /// Its size.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// BLAKE3 of its contents.
-    pub blake3: String,
+    pub(crate) blake3: String,
 }
 
 /// How a cell ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ending {
+pub(crate) enum Ending {
     /// With an answer.
     #[default]
     Done,
@@ -116,8 +116,7 @@ fn is_false(value: &bool) -> bool {
 
 impl LockedCell {
     /// Name of the cell.
-    #[must_use]
-    pub fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         match self.label.as_str() {
             "" => self.stage.clone(),
             label => format!("{}[{label}]", self.stage),
@@ -141,7 +140,7 @@ struct Written {
 
 impl Lock {
     /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self, LockError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, LockError> {
         let not_text = |reason: String| LockError::NotText { path: path.into(), reason };
         let bytes = read_input(path, MOST_BYTES).map_err(|error| match InputError::of(&error) {
             Some(fault) => not_text(fault.to_string()),
@@ -153,7 +152,7 @@ impl Lock {
     }
 
     /// Reads a text; `path` is what messages call it.
-    pub fn parse(path: &Path, text: &str) -> Result<Self, LockError> {
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, LockError> {
         let malformed = |reason: String, place: Option<std::ops::Range<usize>>| LockError::Malformed {
             path: path.into(),
             reason,
@@ -189,7 +188,7 @@ impl Lock {
     }
 
     /// Writes a file atomically, unless it has the same content already; whether it was written.
-    pub fn write(&self, path: &Path) -> Result<bool, LockError> {
+    pub(crate) fn write(&self, path: &Path) -> Result<bool, LockError> {
         let text = self.to_string();
         if std::fs::read(path).is_ok_and(|found| found == text.as_bytes()) {
             return Ok(false);
@@ -199,8 +198,7 @@ impl Lock {
     }
 
     /// Cells by name.
-    #[must_use]
-    pub fn by_name(&self) -> BTreeMap<String, &LockedCell> {
+    pub(crate) fn by_name(&self) -> BTreeMap<String, &LockedCell> {
         self.cells.iter().map(|cell| (cell.id(), cell)).collect()
     }
 }
@@ -322,7 +320,7 @@ fn strange_digest(cell: &LockedCell) -> Option<&str> {
 
 /// A lock file that cannot be used.
 #[derive(Debug, thiserror::Error, Diagnostic)]
-pub enum LockError {
+pub(crate) enum LockError {
     /// The system is in the way.
     #[error(transparent)]
     #[diagnostic(transparent)]

@@ -17,25 +17,25 @@ use crate::selector::{Extreme, show};
 use crate::source::{LocatedProblem, Source, Table};
 
 /// A pipeline, ready to be planned.
-pub struct Pipeline {
+pub(crate) struct Pipeline {
     /// Its name, by which the store remembers what ran.
-    pub name: String,
+    pub(crate) name: String,
     /// What it is for.
-    pub description: Option<String>,
+    pub(crate) description: Option<String>,
     /// The text it was read from.
-    pub source: Source,
+    pub(crate) source: Source,
     /// All cells in topological order.
-    pub cells: Vec<Cell>,
+    pub(crate) cells: Vec<Cell>,
     /// Queries that are answered after every run.
-    pub tables: Vec<TableQuestion>,
+    pub(crate) tables: Vec<TableQuestion>,
     /// What its results have to keep.
-    pub gates: Vec<Gate>,
+    pub(crate) gates: Vec<Gate>,
     /// How it deals with batch systems.
-    pub batch: Batch,
+    pub(crate) batch: Batch,
     /// Whether copies for people are made also where a gate does not hold.
-    pub save_on_failure: bool,
+    pub(crate) save_on_failure: bool,
     /// Tables that cannot be made.
-    pub warnings: Vec<LocatedProblem>,
+    pub(crate) warnings: Vec<LocatedProblem>,
     pub(super) folders: Folders,
     pub(super) parameters: Vec<(String, Resolved)>,
 }
@@ -49,42 +49,42 @@ impl Pipeline {
 }
 
 /// One run of a stage: a stage without a matrix has one cell, others have one for each combination.
-pub struct Cell {
+pub(crate) struct Cell {
     /// Full name, such as `placement[mapper=annealing,seed=3]`: in files, keys and JSON.
-    pub id: String,
+    pub(crate) id: String,
     /// The shortest name that distinguishes it from the other cells of its stage, for people.
-    pub name: String,
+    pub(crate) name: String,
     /// Name of the stage.
-    pub stage: String,
+    pub(crate) stage: String,
     /// Keys and values of the matrix.
-    pub matrix: Vec<(String, Json)>,
+    pub(crate) matrix: Vec<(String, Json)>,
     /// What it runs.
-    pub entry: &'static StageEntry,
+    pub(crate) entry: &'static StageEntry,
     /// What is connected to its inputs.
-    pub needs: Vec<Need>,
+    pub(crate) needs: Vec<Need>,
     /// Exported outputs.
-    pub saves: Vec<Save>,
+    pub(crate) saves: Vec<Save>,
     /// Cores it may use, each of its processes if it has a launcher; all if not said.
-    pub threads: Option<usize>,
+    pub(crate) threads: Option<usize>,
     /// Bytes of memory it takes; not counted if not said.
-    pub memory: Option<u64>,
+    pub(crate) memory: Option<u64>,
     /// What starts its processes; it runs in our own process without.
-    pub launcher: Option<Launcher>,
+    pub(crate) launcher: Option<Launcher>,
     /// How often it is submitted or started elsewhere again when that ended for causes outside the stage.
-    pub retries: u32,
+    pub(crate) retries: u32,
     pub(super) settings: Settings,
 }
 
 /// What is connected to one input port.
-pub struct Need {
+pub(crate) struct Need {
     /// The input port.
-    pub port: &'static Port,
+    pub(crate) port: &'static Port,
     /// Where its values come from.
-    pub origins: Vec<Origin>,
+    pub(crate) origins: Vec<Origin>,
 }
 
 /// Where a value comes from.
-pub enum Origin {
+pub(crate) enum Origin {
     /// An output of a cell.
     Cell {
         /// Index of the cell.
@@ -109,8 +109,7 @@ pub enum Origin {
 
 impl Origin {
     /// Indexes of the cells that it may be.
-    #[must_use]
-    pub fn cells(&self) -> &[usize] {
+    pub(crate) fn cells(&self) -> &[usize] {
         match self {
             Self::Cell { cell, .. } => std::slice::from_ref(cell),
             Self::Best { cells, .. } => cells,
@@ -119,15 +118,15 @@ impl Origin {
 }
 
 /// An exported output.
-pub struct Save {
+pub(crate) struct Save {
     /// The output port.
-    pub output: &'static str,
+    pub(crate) output: &'static str,
     /// Kind of its artifacts.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// Where it goes.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Where this is said in the pipeline file.
-    pub span: std::ops::Range<usize>,
+    pub(crate) span: std::ops::Range<usize>,
 }
 
 /// The parameters of a cell as written, and the artifacts whose folders they name.
@@ -149,32 +148,29 @@ pub(super) struct ArtifactReference {
 
 impl Cell {
     /// Indexes of the cells this one waits for, some perhaps more than once.
-    pub fn dependencies(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn dependencies(&self) -> impl Iterator<Item = usize> {
         let origins = self.needs.iter().flat_map(|need| &need.origins).flat_map(Origin::cells);
         origins.copied().chain(self.settings.artifacts.iter().map(|reference| reference.cell))
     }
 
     /// Whether it is a job of a batch system.
-    #[must_use]
-    pub fn is_batch(&self) -> bool {
+    pub(crate) fn is_batch(&self) -> bool {
         self.launcher.as_ref().is_some_and(Launcher::is_batch)
     }
 
     /// Bytes of memory that it takes of this machine, as far as the pipeline states it.
-    #[must_use]
-    pub fn memory_here(&self) -> u64 {
+    pub(crate) fn memory_here(&self) -> u64 {
         let is_elsewhere = self.launcher.as_ref().is_some_and(Launcher::is_elsewhere);
         self.memory.filter(|_| !is_elsewhere).unwrap_or(0)
     }
 
     /// The parameters, if they name no folders of artifacts.
-    #[must_use]
-    pub fn ready_parameters(&self) -> Option<&dyn Configured> {
+    pub(crate) fn ready_parameters(&self) -> Option<&dyn Configured> {
         self.settings.ready.as_deref()
     }
 
     /// Artifacts whose folders the parameters name: index of the cell and output port.
-    pub fn named_artifacts(&self) -> impl Iterator<Item = (usize, &'static str)> {
+    pub(crate) fn named_artifacts(&self) -> impl Iterator<Item = (usize, &'static str)> {
         self.settings.artifacts.iter().map(|reference| (reference.cell, reference.output))
     }
 }
@@ -194,13 +190,12 @@ impl Cell {
 
 impl Pipeline {
     /// Whether it has a parameter of this name.
-    #[must_use]
-    pub fn has_parameter(&self, name: &str) -> bool {
+    pub(crate) fn has_parameter(&self, name: &str) -> bool {
         self.parameters.iter().any(|(known, _)| known == name)
     }
 
     /// Keeps some cells and everything they need; forgets the others.
-    pub fn retain(&mut self, wanted: impl IntoIterator<Item = usize>) {
+    pub(crate) fn retain(&mut self, wanted: impl IntoIterator<Item = usize>) {
         let mut open: Vec<usize> = wanted.into_iter().collect();
         let mut kept = vec![false; self.cells.len()];
         while let Some(index) = open.pop() {
@@ -216,27 +211,23 @@ impl Pipeline {
     }
 
     /// File and line of a cell.
-    #[must_use]
-    pub fn place(&self, cell: &Cell) -> String {
+    pub(crate) fn place(&self, cell: &Cell) -> String {
         let before = self.source.text().get(..cell.settings.span.start).unwrap_or_default();
         format!("{}:{}", self.source.name(), before.matches('\n').count() + 1)
     }
 
     /// Whether copies for people wait until its gates are judged.
-    #[must_use]
-    pub fn holds_saves(&self) -> bool {
+    pub(crate) fn holds_saves(&self) -> bool {
         !self.gates.is_empty() && !self.save_on_failure
     }
 
     /// Where the accepted values of its gates are kept: next to the pipeline file, under its name.
-    #[must_use]
-    pub fn accepted_file(&self) -> PathBuf {
+    pub(crate) fn accepted_file(&self) -> PathBuf {
         self.folders.file.join(format!("{}.accepted.json", self.source.stem()))
     }
 
     /// Names of the stages in the order of the cells.
-    #[must_use]
-    pub fn stages(&self) -> Vec<&str> {
+    pub(crate) fn stages(&self) -> Vec<&str> {
         let mut stages: Vec<&str> = self.cells.iter().map(|cell| cell.stage.as_str()).collect();
         let mut seen = std::collections::HashSet::new();
         stages.retain(|stage| seen.insert(*stage));
@@ -246,13 +237,13 @@ impl Pipeline {
 
 /// The command that starts the processes of a stage, such as `mpirun -n 4`, or that queues it, such as `sbatch -n 1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launcher {
+pub(crate) struct Launcher {
     words: Vec<String>,
 }
 
 impl Launcher {
     /// Splits a command into words as a shell does, without doing anything else that shells do. An empty one is none.
-    pub fn parse(text: &str) -> Result<Option<Self>, String> {
+    pub(crate) fn parse(text: &str) -> Result<Option<Self>, String> {
         let words = shlex::split(text).ok_or_else(|| format!("`{text}` has a quote that is never closed"))?;
         Ok((!words.is_empty()).then_some(Self { words }))
     }
@@ -268,20 +259,17 @@ impl Launcher {
     }
 
     /// What it starts, where that is known.
-    #[must_use]
-    pub fn kind(&self) -> Option<LauncherKind> {
+    pub(crate) fn kind(&self) -> Option<LauncherKind> {
         LauncherKind::of(self.program())
     }
 
     /// Whether it hands a script to a batch system and ends, long before the stage does.
-    #[must_use]
-    pub fn is_batch(&self) -> bool {
+    pub(crate) fn is_batch(&self) -> bool {
         self.kind() == Some(LauncherKind::Batch)
     }
 
     /// Whether what it starts takes no memory of this machine.
-    #[must_use]
-    pub fn is_elsewhere(&self) -> bool {
+    pub(crate) fn is_elsewhere(&self) -> bool {
         self.kind().is_some_and(|kind| kind != LauncherKind::Ranks)
     }
 
@@ -291,14 +279,12 @@ impl Launcher {
     }
 
     /// The program.
-    #[must_use]
-    pub fn program(&self) -> &str {
+    pub(crate) fn program(&self) -> &str {
         &self.words[0]
     }
 
     /// Its arguments.
-    #[must_use]
-    pub fn arguments(&self) -> &[String] {
+    pub(crate) fn arguments(&self) -> &[String] {
         &self.words[1..]
     }
 
@@ -311,8 +297,7 @@ impl Launcher {
     }
 
     /// The command with more arguments, as people type it.
-    #[must_use]
-    pub fn with(&self, more: &[&str]) -> String {
+    pub(crate) fn with(&self, more: &[&str]) -> String {
         let words = self.words.iter().map(String::as_str).chain(more.iter().copied());
         shlex::try_join(words.clone()).unwrap_or_else(|_| words.collect::<Vec<_>>().join(" "))
     }

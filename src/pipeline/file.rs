@@ -269,11 +269,11 @@ pub(crate) const RETRIES: u32 = 2;
 
 /// `[batch]`: how a pipeline deals with batch systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batch {
+pub(crate) struct Batch {
     /// Jobs that are in the queue at once.
-    pub jobs: usize,
+    pub(crate) jobs: usize,
     /// Time without an answer after which a batch system is given up.
-    pub patience: Duration,
+    pub(crate) patience: Duration,
 }
 
 impl Default for Batch {
@@ -295,7 +295,7 @@ const UNITS: [(&str, u64); 9] = [
 ];
 
 /// Bytes of a size such as `4 GB` or `512MiB`.
-pub fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a size; write for example 4 GB or 512 MiB");
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim());
@@ -306,8 +306,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// A number of bytes as people read it.
-#[must_use]
-pub fn show_bytes(bytes: u64) -> String {
+pub(crate) fn show_bytes(bytes: u64) -> String {
     let (unit, factor) = UNITS[..5].iter().rev().find(|(_, factor)| bytes >= *factor).unwrap_or(&UNITS[0]);
     let rounded = format!("{:.1}", bytes as f64 / *factor as f64);
     format!("{} {unit}", rounded.trim_end_matches(".0"))

@@ -26,7 +26,7 @@ pub(crate) fn gates(
     let gate = |entry: &Entry| {
         let (formula, places) = read(entry, scope, source)?;
         let bounds = binder.bounds(&formula, places)?;
-        Some(Gate { name: entry.key.clone(), place: entry.node.span.clone(), formula, bounds })
+        Some(Gate { name: entry.key.clone(), formula, bounds })
     };
     table.entries.iter().filter_map(gate).collect()
 }

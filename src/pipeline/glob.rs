@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use glob::{MatchOptions, Pattern};
 
 /// Name of the folder of a store, which no pattern of files looks into.
-pub const STORE_FOLDER: &str = ".hopmap";
+pub(crate) const STORE_FOLDER: &str = ".hopmap";
 
 /// One level of a pattern.
 enum Part {

@@ -10,30 +10,28 @@ use super::template::{Base, Folders, Reference, Resolved, Template};
 use crate::source::{Node, Source};
 
 /// Name of the JSON Schema in a project, as the first line of its pipeline file names it for editors.
-pub const SCHEMA_FILE: &str = "hopmap.schema.json";
+pub(crate) const SCHEMA_FILE: &str = "hopmap.schema.json";
 
 /// A parameter of an embedded pipeline, as its text has it. Each has a line of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parameter<'a> {
+pub(crate) struct Parameter<'a> {
     /// Its name.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Its default, in TOML.
-    pub default: &'a str,
+    pub(crate) default: &'a str,
     /// What is said of it.
-    pub comment: &'a str,
+    pub(crate) comment: &'a str,
 }
 
 impl Embedded {
     /// What it is for, in a line.
-    #[must_use]
-    pub fn description(&self) -> &'static str {
+    pub(crate) fn description(&self) -> &'static str {
         let line = self.text.lines().find_map(|line| line.strip_prefix("description = "));
         line.unwrap_or_default().trim_matches('"')
     }
 
     /// The comment that it begins with, without the signs of a comment.
-    #[must_use]
-    pub fn introduction(&self) -> String {
+    pub(crate) fn introduction(&self) -> String {
         let lines = self.text.lines().map_while(|line| line.strip_prefix('#'));
         let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
         let mut text = lines.join("\n") + "\n";
@@ -43,8 +41,7 @@ impl Embedded {
 
     /// Its text as a file of a project: editors find the schema, samples give way to files of one's own, and defaults are
     /// those that are given, in TOML.
-    #[must_use]
-    pub fn as_file(&self, defaults: &[(String, String)]) -> String {
+    pub(crate) fn as_file(&self, defaults: &[(String, String)]) -> String {
         let mut text = format!("#:schema {SCHEMA_FILE}\n");
         let mut in_parameters = false;
         for line in self.text.lines() {
@@ -79,7 +76,7 @@ fn said_of_shape(shape: &str) -> &'static str {
 }
 
 /// The parameters in the text of a pipeline.
-pub fn parameters(text: &str) -> impl Iterator<Item = Parameter<'_>> {
+pub(crate) fn parameters(text: &str) -> impl Iterator<Item = Parameter<'_>> {
     let lines = text.lines().skip_while(|line| *line != "[params]").skip(1);
     lines.take_while(|line| !line.starts_with('[')).filter_map(parameter)
 }
@@ -130,15 +127,15 @@ fn name_the_file(text: &mut String, name: &str) {
 
 /// A pipeline of `pipelines/`, part of the binary.
 #[derive(Debug)]
-pub struct Embedded {
+pub(crate) struct Embedded {
     /// Name under which `hopmap run` finds it.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its text.
-    pub text: &'static str,
+    pub(crate) text: &'static str,
 }
 
 /// All of them.
-pub static EMBEDDED: &[Embedded] = &[
+pub(crate) static EMBEDDED: &[Embedded] = &[
     Embedded { name: "place", text: include_str!("../../pipelines/place.toml") },
     Embedded { name: "place-netloc", text: include_str!("../../pipelines/place-netloc.toml") },
     Embedded { name: "predict", text: include_str!("../../pipelines/predict.toml") },
@@ -205,8 +202,7 @@ pub(crate) fn give_your_own<'a>(name: &str, parameters: impl Iterator<Item = &'a
 
 impl Pipeline {
     /// Its file; none if it comes with hopmap.
-    #[must_use]
-    pub fn file(&self) -> Option<PathBuf> {
+    pub(crate) fn file(&self) -> Option<PathBuf> {
         let name = self.source.name();
         let file = self.folders.file.join(Path::new(name).file_name().unwrap_or_default());
         let is_embedded = EMBEDDED.iter().any(|embedded| embedded.name == name);

@@ -111,8 +111,7 @@ impl Reference {
 }
 
 /// A value of a pipeline file, of which nothing is a reference.
-#[must_use]
-pub fn literal(value: &toml::Value) -> String {
+pub(crate) fn literal(value: &toml::Value) -> String {
     match value {
         // `toml` writes 1e-6 as 0.000001.
         toml::Value::Float(number) => format!("{number:?}"),
@@ -168,19 +167,18 @@ pub(crate) struct Scope<'a> {
 
 /// The folders against which paths are resolved.
 #[derive(Debug, Clone)]
-pub struct Folders {
+pub(crate) struct Folders {
     /// Folder of the pipeline file.
-    pub file: PathBuf,
+    pub(crate) file: PathBuf,
     /// The working directory.
-    pub working: PathBuf,
+    pub(crate) working: PathBuf,
     /// Where absolute paths begin, if not at the root of the file system: so in a run that was unpacked from an archive.
-    pub root: Option<PathBuf>,
+    pub(crate) root: Option<PathBuf>,
 }
 
 impl Folders {
     /// Folders of a pipeline file on this machine.
-    #[must_use]
-    pub fn new(file: impl Into<PathBuf>, working: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(file: impl Into<PathBuf>, working: impl Into<PathBuf>) -> Self {
         Self { file: file.into(), working: working.into(), root: None }
     }
 

@@ -9,21 +9,21 @@ use super::RefreshError;
 use super::publication::differences;
 
 /// Observes the machine once.
-pub type Look<'a> = dyn FnMut() -> Result<Machine, Report> + 'a;
+pub(crate) type Look<'a> = dyn FnMut() -> Result<Machine, Report> + 'a;
 
 /// How to observe the machine.
 #[derive(Debug, Clone, Copy)]
-pub struct LookSettings {
+pub(crate) struct LookSettings {
     /// Tolerances below which numbers count as equal.
-    pub thresholds: Thresholds,
+    pub(crate) thresholds: Thresholds,
     /// State of hosts that are missing from the source.
-    pub missing: Missing,
+    pub(crate) missing: Missing,
     /// Whether to ignore hosts that go down or come back.
-    pub ignore_down: bool,
+    pub(crate) ignore_down: bool,
     /// Number of further observations to confirm changes of a measured machine.
-    pub confirm: u32,
+    pub(crate) confirm: u32,
     /// Fraction of the hosts that were up that must still be up; the number that may be lost is rounded up.
-    pub min_coverage: f64,
+    pub(crate) min_coverage: f64,
 }
 
 /// The observed machine.

@@ -117,14 +117,12 @@ impl Publication {
     }
 
     /// The link to the published entry.
-    #[must_use]
-    pub fn current_link(&self) -> PathBuf {
+    pub(crate) fn current_link(&self) -> PathBuf {
         self.root.join("current")
     }
 
     /// The file with the accepted entry.
-    #[must_use]
-    pub fn accepted_file(&self) -> PathBuf {
+    pub(crate) fn accepted_file(&self) -> PathBuf {
         self.root.join("accepted.json")
     }
 
@@ -325,8 +323,7 @@ pub struct Entry(pub String);
 
 impl Entry {
     /// Its time in seconds since 1970; none if its name was changed.
-    #[must_use]
-    pub fn made_s(&self) -> Option<i64> {
+    pub(crate) fn made_s(&self) -> Option<i64> {
         let (date, time) = self.0.get(..20)?.split_once('T')?;
         let time = time.replace('-', ":");
         Some(format!("{date}T{time}").parse::<Timestamp>().ok()?.as_second())
@@ -380,11 +377,11 @@ pub(super) fn differences(before: &Machine, after: &Machine, thresholds: &Thresh
 
 /// How much of the history is kept. The published and the accepted entry are always kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
+pub(crate) struct Retention {
     /// Maximum number of entries.
-    pub entries: usize,
+    pub(crate) entries: usize,
     /// Age after which entries are removed.
-    pub age: Option<Duration>,
+    pub(crate) age: Option<Duration>,
 }
 
 impl Retention {

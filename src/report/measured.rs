@@ -151,7 +151,11 @@ fn digits(value: f64) -> String {
 const MOST_ROWS: usize = 50;
 
 /// Writes the report of a topology and of the refreshes that led to it, the oldest first.
-pub fn write_published(path: &Path, machine: Option<&Machine>, records: &[Record]) -> Result<(), Report> {
+pub(crate) fn write_published(
+    path: &Path,
+    machine: Option<&Machine>,
+    records: &[Record],
+) -> Result<(), Report> {
     let mut page = Page::new(MOST_BYTES);
     page.add("<h1>Topology</h1>\n");
     summary(&mut page, machine, records);

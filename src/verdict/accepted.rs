@@ -14,26 +14,25 @@ const FORMAT: u32 = 1;
 
 /// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AcceptedMetrics {
+pub(crate) struct AcceptedMetrics {
     /// Version of the file.
-    pub format: u32,
+    pub(crate) format: u32,
     /// Name of the pipeline.
-    pub pipeline: String,
+    pub(crate) pipeline: String,
     /// Values by what they are of, such as `placement[seed=1].F`.
-    pub metrics: BTreeMap<String, f64>,
+    pub(crate) metrics: BTreeMap<String, f64>,
     /// What was said when they were accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
+    pub(crate) note: Option<String>,
     /// Version of hopmap that wrote the file.
-    pub hopmap: String,
+    pub(crate) hopmap: String,
     /// When they were accepted, in UTC.
-    pub time: String,
+    pub(crate) time: String,
 }
 
 impl AcceptedMetrics {
     /// Values that are accepted now.
-    #[must_use]
-    pub fn new(pipeline: &str, metrics: BTreeMap<String, f64>, note: Option<&str>) -> Self {
+    pub(crate) fn new(pipeline: &str, metrics: BTreeMap<String, f64>, note: Option<&str>) -> Self {
         Self {
             format: FORMAT,
             pipeline: pipeline.to_owned(),
@@ -45,7 +44,7 @@ impl AcceptedMetrics {
     }
 
     /// Reads a file; none if there is no file.
-    pub fn read(path: &Path) -> Result<Option<Self>, AcceptedError> {
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, AcceptedError> {
         let value = match read_json(path, FORMAT) {
             Ok(value) => value,
             Err(AcceptedError::Missing(_)) => return Ok(None),
@@ -59,7 +58,7 @@ impl AcceptedMetrics {
     }
 
     /// Writes a file atomically, unless it has the same content already; whether it was written.
-    pub fn write(&self, path: &Path) -> Result<bool, AcceptedError> {
+    pub(crate) fn write(&self, path: &Path) -> Result<bool, AcceptedError> {
         if Self::read(path)?.is_some_and(|found| found.says_the_same(self)) {
             return Ok(false);
         }
@@ -75,8 +74,7 @@ impl AcceptedMetrics {
     }
 
     /// What is different about other values, for people; nothing if they are the accepted ones.
-    #[must_use]
-    pub fn differences(&self, found: &BTreeMap<String, f64>) -> Vec<String> {
+    pub(crate) fn differences(&self, found: &BTreeMap<String, f64>) -> Vec<String> {
         let mut names: Vec<&String> = found.keys().chain(self.metrics.keys()).collect();
         names.sort();
         names.dedup();
