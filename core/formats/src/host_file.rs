@@ -23,7 +23,8 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use hopmap_text::{
-    self as text, FileError, Foreign, PrefixedLine, prefixed, prefixed_line, read_text, without_foreign,
+    self as text, FileError, Foreign, is_launch_file, prefix_of_lines, read_text, refuse_prefixed,
+    without_foreign,
 };
 
 use crate::host_list::{self, HostListError, MAX_NAMES, is_ipv6, is_separator};
@@ -98,24 +99,26 @@ pub fn read(path: &Path) -> Result<HostFile, FileError> {
 ///
 /// A time or a label before lines is refused with the command that removes it: such lines would be those of another program.
 pub fn expand(text: &str) -> Result<HostFile, HostListError> {
-    let refuse = |prefix: PrefixedLine, what: String| {
-        let line = text.lines().nth(prefix.line - 1).unwrap_or_default();
-        let error = HostListError::new(line, 0, line.len(), what, prefix.help);
-        Err(HostListError { line: prefix.line, ..error })
+    let refuse = |error: FileError| {
+        let number = error.line.unwrap_or(1);
+        let line = text.lines().nth(number - 1).unwrap_or_default();
+        let help = error.help_text().to_owned();
+        Err(HostListError { line: number, ..HostListError::new(line, 0, line.len(), error.problem, help) })
     };
-    if let Some(prefix) = prefixed_line(text) {
-        let what = format!("this line is one of hosts behind {}", prefix.what);
-        return refuse(prefix, what);
+    if let Err(error) = refuse_prefixed(text) {
+        return refuse(error);
     }
     let file = hosts_of_text(text);
     let has_hosts = |file: &Result<HostFile, _>| file.as_ref().is_ok_and(|file| !file.hosts.is_empty());
+    let is_known = |behind: &str, _| {
+        let is_every = behind.lines().nth(1).is_some() && behind.lines().all(|line| !line.trim().is_empty());
+        is_every && has_hosts(&hosts_of_text(behind))
+    };
     // `[0]` would be a host.
     if (!has_hosts(&file) || text.trim_start().starts_with('['))
-        && let Some((prefix, behind)) = prefixed(text)
-        && has_hosts(&hosts_of_text(&behind))
+        && let Some(prefix) = prefix_of_lines(text, is_known)
     {
-        let what = format!("{} is before every line", prefix.what);
-        return refuse(prefix, what);
+        return refuse(prefix.of_all(text, ""));
     }
     file
 }
@@ -125,7 +128,8 @@ fn hosts_of_text(text: &str) -> Result<HostFile, HostListError> {
     let mut hosts: Hosts = Vec::new();
     let text = text.trim_start_matches('\u{feff}');
     let own = without_foreign(text);
-    let (own, _) = Foreign::of_lines(&own, &headers(&own));
+    let is_ours = is_launch_file(text);
+    let (own, _) = Foreign::of_lines(&own, &if is_ours { Vec::new() } else { apart(&own) });
     let foreign = skipped(text, &own);
     // The line of each, and whether an attribute gives its slots.
     let mut lines: Vec<(usize, bool)> = Vec::new();
@@ -140,7 +144,7 @@ fn hosts_of_text(text: &str) -> Result<HostFile, HostListError> {
     for (line, number) in own.lines().zip(1..) {
         let (of_line, [given, most]) = line_of(line, number, MAX_NAMES - hosts.len())?;
         let by_attribute = given.or(most).is_some();
-        shapes.extend(Shape::of(line, number, &of_line, is_one_line)?);
+        shapes.extend(Shape::of(line, number, &of_line, is_one_line)?.filter(|_| !is_ours));
         for (name, slots) in of_line {
             let Some(&place) = places.get(&name) else {
                 places.insert(name.clone(), hosts.len());
@@ -198,6 +202,12 @@ fn hosts_of_text(text: &str) -> Result<HostFile, HostListError> {
         let (name, line) = (&hosts[first].0, lines[first].0);
         remarks.push(format!("{count} with `slots=0`, left out, the first in line {line}: `{name}`"));
     }
+    if let Some(Shape { line, number, .. }) = Shape::doubtful(&shapes) {
+        remarks.push(format!(
+            "`{}` in line {number} is taken for a host, although the names of all others have numbers",
+            line.trim()
+        ));
+    }
     if is_one_line && own.lines().any(|line| are_plain(&words(without_comment(line)))) {
         remarks.push(format!("its words are taken for the names of {}", text::counted(hosts.len(), "host")));
     }
@@ -206,16 +216,34 @@ fn hosts_of_text(text: &str) -> Result<HostFile, HostListError> {
     Ok(HostFile { hosts, lines, remarks })
 }
 
-/// The lines that repeat the first one if it is a header: a word in capitals alone, as no other line is.
+/// Names that a column of hosts has.
+const COLUMNS: [&str; 9] =
+    ["host", "hosts", "hostname", "hostnames", "node", "nodes", "nodename", "machine", "machines"];
+
+/// The lines that are no hosts: rules, and headers.
+fn apart(text: &str) -> Vec<usize> {
+    let is_rule = |line: &str| line.len() > 2 && !line.contains(char::is_alphanumeric);
+    let rules = (1..).zip(text.lines()).filter(|(_, line)| is_rule(without_comment(line).trim()));
+    let mut apart: Vec<usize> = rules.map(|(number, _)| number).chain(headers(text)).collect();
+    apart.sort_unstable();
+    apart
+}
+
+/// The lines that repeat the first one if it is a header: a word in capitals alone, as no other line is; or the name of a column, or with
+/// a capital, above names that all have digits.
 fn headers(text: &str) -> Vec<usize> {
-    let is_capital =
-        |line: &str| line.len() > 3 && line.chars().all(|c| c.is_ascii_uppercase() || "_()".contains(c));
+    let is_word =
+        |line: &str| line.len() > 3 && line.chars().all(|c| c.is_ascii_alphabetic() || "_()".contains(c));
+    let is_capital = |line: &str| is_word(line) && !line.contains(|c: char| c.is_ascii_lowercase());
     let lines = || (1..).zip(text.lines().map(|line| without_comment(line).trim()));
     let Some((_, header)) = lines().find(|(_, line)| !line.is_empty()) else { return Vec::new() };
-    if !is_capital(header) || lines().any(|(_, line)| line != header && is_capital(line)) {
-        return Vec::new();
-    }
-    lines().filter(|(_, line)| *line == header).map(|(number, _)| number).collect()
+    let others = || lines().map(|(_, line)| line).filter(|line| !line.is_empty() && *line != header);
+    let is_column = COLUMNS.contains(&&*header.to_ascii_lowercase())
+        || is_word(header) && header.starts_with(|c: char| c.is_ascii_uppercase());
+    let has_digits = || others().all(|line| line.contains(|c: char| c.is_ascii_digit()));
+    let is_header = is_capital(header) && !others().any(is_capital)
+        || is_column && others().next().is_some() && has_digits();
+    lines().filter(|(_, line)| is_header && *line == header).map(|(number, _)| number).collect()
 }
 
 /// Whether all words are of small letters alone, as none of a message with a name or a number are.
@@ -234,6 +262,8 @@ struct Shape<'l> {
     is_bare: bool,
     /// Whether every name has a digit.
     is_numbered: bool,
+    /// All slots of its hosts, if they are given.
+    slots: Option<u64>,
 }
 
 impl<'l> Shape<'l> {
@@ -260,14 +290,48 @@ impl<'l> Shape<'l> {
         }
         let is_counted = counted(&words).is_some_and(|hosts| 2 * hosts.len() == words.len());
         let is_numbered = hosts.iter().all(|(name, _)| is_numbered(name));
-        Ok((!hosts.is_empty()).then_some(Self { line, number, is_counted, is_bare, is_numbered }))
+        let slots = hosts.iter().map(|(_, slots)| slots.map(u64::from)).sum();
+        Ok((!hosts.is_empty()).then_some(Self { line, number, is_counted, is_bare, is_numbered, slots }))
     }
 
     /// The first line of names and numbers that another program may have written: others have names alone, or are numbered.
     fn odd(all: &[Self]) -> Option<&Self> {
         let is_any_bare = all.iter().any(|line| line.is_bare);
         let is_one = all.len() > 1 && all.iter().filter(|line| !line.is_numbered).count() == 1;
-        all.iter().find(|line| line.is_counted && (is_any_bare || is_one && !line.is_numbered))
+        let counted = all.iter().find(|line| line.is_counted && (is_any_bare || is_one && !line.is_numbered));
+        counted.or_else(|| Self::named(all))
+    }
+
+    /// The first line with a name without a digit that is a sentence or a sum: most others are numbered, and none has a capital or slots, or
+    /// their slots are its slots.
+    fn named(all: &[Self]) -> Option<&Self> {
+        let (numbered, named): (Vec<&Self>, Vec<&Self>) = all.iter().partition(|line| line.is_numbered);
+        if numbered.len() < 2 || named.len() > numbered.len() {
+            return None;
+        }
+        let content = |line: &Self| without_comment(line.line).trim().to_owned();
+        let has_capital = |line: &Self| content(line).starts_with(|c: char| c.is_uppercase());
+        let slots: Option<u64> = numbered.iter().map(|line| line.slots).sum();
+        let last = all.last().map(|line| line.number);
+        named.into_iter().find(|line| match line.is_bare {
+            true => {
+                has_capital(line) && !numbered.iter().any(|line| has_capital(line))
+                    || content(line).ends_with(['.', '!', '?'])
+            }
+            false => {
+                numbered.iter().all(|line| line.is_bare)
+                    || Some(line.number) == last && line.slots == slots && slots.is_some()
+            }
+        })
+    }
+
+    /// The only line without a digit, in the first or last place of names alone: it may be a word.
+    fn doubtful(all: &[Self]) -> Option<&Self> {
+        let is_alone = |line: &&Self| !line.is_numbered && line.is_bare;
+        let ends = [all.first()?, all.last()?];
+        let is_one = all.len() > 2
+            && all.iter().filter(|line| line.is_numbered && line.is_bare).count() + 1 == all.len();
+        ends.into_iter().find(is_alone).filter(|_| is_one)
     }
 }
 

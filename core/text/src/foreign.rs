@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::counts::shown;
 use crate::error::FileError;
 use crate::input::Input;
-use crate::messages::{is_foreign, without_colours};
+use crate::messages::{is_foreign, is_launch_file, without_colours};
 use crate::prefix::row_behind;
 
 /// How the lines of a format are told from those of other programs. Each is judged alone.
@@ -167,6 +167,9 @@ fn banner(text: &[u8]) -> Option<usize> {
 
 /// The text as [`without_foreign`] has it; an error if a row is lost in such lines, or nothing else is in the text.
 pub fn rows_without_foreign<'t>(text: &'t str, rows: &Rows) -> Result<Cow<'t, str>, FileError> {
+    if is_launch_file(text) {
+        return Ok(Cow::Borrowed(text));
+    }
     let own = without_foreign(text);
     for (number, (line, own)) in (1..).zip(text.lines().zip(own.lines())) {
         if !own.is_empty() || is_foreign(line) {
@@ -185,6 +188,9 @@ pub fn rows_without_foreign<'t>(text: &'t str, rows: &Rows) -> Result<Cow<'t, st
 #[must_use]
 pub fn without_foreign(text: &str) -> Cow<'_, str> {
     let text = without_colours(text);
+    if is_launch_file(&text) {
+        return text;
+    }
     if !text.lines().any(|line| is_foreign(line) || is_rule(line.as_bytes())) {
         return text;
     }

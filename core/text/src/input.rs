@@ -236,12 +236,38 @@ pub fn utf8(bytes: &[u8]) -> Result<&str, FileError> {
 #[cold]
 fn not_text(bytes: &[u8], error: &Utf8Error) -> FileError {
     let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
-    FileError::at(line, NOT_TEXT.0, NOT_TEXT.1)
+    encoded(bytes).unwrap_or_else(|| FileError::at(line, NOT_TEXT.0, NOT_TEXT.1))
 }
 
 /// Problem and hint for bytes that are not UTF-8.
-pub(crate) const NOT_TEXT: (&str, &str) =
+const NOT_TEXT: (&str, &str) =
     ("not valid UTF-8 text", "check whether the file is damaged, compressed, or in another encoding");
+
+/// The error of bytes that are text in another encoding.
+#[must_use]
+pub fn encoded(bytes: &[u8]) -> Option<FileError> {
+    let convert = |encoding: &str| format!("convert it: `iconv -f {encoding} -t UTF-8 FILE > NEW`");
+    let zeros = |from: usize| bytes.iter().skip(from).step_by(2).filter(|byte| **byte == 0).count();
+    // Every other byte of Latin letters in UTF-16 is zero.
+    let has_zeros =
+        |from: usize| bytes.len() > 7 && 8 * zeros(from) > 3 * bytes.len() && zeros(1 - from) == 0;
+    let wide = match bytes {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16"),
+        _ if has_zeros(1) => Some("UTF-16LE"),
+        _ if has_zeros(0) => Some("UTF-16BE"),
+        _ => None,
+    };
+    if let Some(encoding) = wide {
+        return Some(FileError::at(1, "it is text in UTF-16, not in UTF-8", convert(encoding)));
+    }
+    let error = std::str::from_utf8(bytes).err().filter(|error| error.error_len().is_some())?;
+    let is_letter = |byte: u8| byte >= b' ' && byte != 0x7f || byte.is_ascii_whitespace();
+    let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
+    let latin =
+        if bytes.iter().any(|byte| (0x80..0xa0).contains(byte)) { "WINDOWS-1252" } else { "ISO-8859-1" };
+    let help = format!("if it is text in {latin}, {}", convert(latin));
+    bytes.iter().all(|byte| is_letter(*byte)).then(|| FileError::at(line, NOT_TEXT.0, help))
+}
 
 #[cfg(test)]
 mod tests {
@@ -265,6 +291,32 @@ mod tests {
         // A packed file that is cut off is an error, and not the end of its text.
         std::fs::write(&path, &packed[..packed.len() - 9]).unwrap();
         assert!(read_text(&path, 4).is_err());
+    }
+
+    #[test]
+    fn another_encoding_is_named_with_the_command_that_converts_it() {
+        let wide =
+            |order: fn(u16) -> [u8; 2]| "a,b\nc,d\n".encode_utf16().flat_map(order).collect::<Vec<u8>>();
+        for (bytes, command) in [
+            ([&[0xff, 0xfe], &*wide(u16::to_le_bytes)].concat(), "1: `iconv -f UTF-16 -t"),
+            (wide(u16::to_le_bytes), "1: `iconv -f UTF-16LE -t"),
+            (wide(u16::to_be_bytes), "1: `iconv -f UTF-16BE -t"),
+            (b"a,b\nn\xfc,c\n".to_vec(), "2: `iconv -f ISO-8859-1 -t"),
+            (b"a,b\n\x93c\x94,d\n".to_vec(), "2: `iconv -f WINDOWS-1252 -t"),
+        ] {
+            let error = encoded(&bytes).unwrap();
+            let command_of = error.help_text().split_once('`').unwrap().1;
+            assert!(format!("{}: `{command_of}", error.line.unwrap()).starts_with(command), "{error:?}");
+        }
+        for bytes in [
+            &b"a,b\n"[..],
+            "ü\n".as_bytes(),
+            b"\xff\0\x01\0\xff\0\xff\xff\0\xff",
+            b"\x89PNG\r\n\x1a\n\x80\0",
+            b"a\xc3",
+        ] {
+            assert_eq!(encoded(bytes), None, "{bytes:?}");
+        }
     }
 
     #[test]

@@ -9,8 +9,8 @@ use memchr::memchr;
 use crate::counts::shown;
 use crate::error::FileError;
 use crate::foreign::{Foreign, Rows};
-use crate::input::{Input, NOT_TEXT};
-use crate::messages::{are_numbers, is_foreign, without_colours};
+use crate::input::{Input, utf8};
+use crate::messages::{are_numbers, is_foreign, is_launch_file, without_colours};
 use crate::numbers;
 
 /// The lines of a file, one at a time, in constant memory.
@@ -158,7 +158,8 @@ impl<'a> Lines<'a> {
         let text = match std::str::from_utf8(line) {
             Ok(text) if self.rows.is_none() || memchr(0x1b, line).is_none() => text,
             Err(_) if !self.is_lossy => {
-                return Err(FileError::at(number, NOT_TEXT.0, NOT_TEXT.1).in_file(path));
+                let error = utf8(line).err().map(|error| FileError { line: Some(number), ..error });
+                return Err(error.unwrap_or_else(|| FileError::at(number, "", help)).in_file(path));
             }
             _ => {
                 let text = String::from_utf8_lossy(line);
@@ -329,6 +330,10 @@ pub fn lines_of<'a>(text: &'a str, help: &'static str) -> impl Iterator<Item = L
 /// The lines of other programs in a file; `None` if there are none, or if it has no lines.
 #[must_use]
 pub fn foreign_lines(path: &Path) -> Option<Foreign> {
+    if Lines::open(path, "").ok()?.next().is_ok_and(|line| line.is_some_and(|line| is_launch_file(line.text)))
+    {
+        return None;
+    }
     let mut lines = Lines::open(path, "").ok()?.without_foreign();
     while let Ok(Some(_)) = lines.next_bytes() {}
     lines.foreign

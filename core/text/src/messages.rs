@@ -30,6 +30,15 @@ const CALLED: &str = "ibnetdiscover iblinkinfo ibdiagnet opareport opaextractlin
 const TIMES: &str = "9999-99-99T99:99:99|9999-99-99 99:99:99|9999/99/99 99:99:99|99:99:99|A9999 99:99:99|\
                      AAA 99 99:99:99|AAA  9 99:99:99|AAA AAA 99 99:99:99|AAA AAA  9 99:99:99";
 
+/// The first words of a launch file of hopmap, in which no line is of another program: hosts may have any name.
+const LAUNCH_FILE: &str = "# hopmap mapping ";
+
+/// Whether a text is a launch file that hopmap wrote.
+#[must_use]
+pub fn is_launch_file(text: &str) -> bool {
+    text.trim_start().starts_with(LAUNCH_FILE)
+}
+
 /// Whether a line is one of numbers, as most lines of traces are, which have no sign of a message.
 pub(crate) fn are_numbers(line: &[u8]) -> bool {
     let is_like = |byte: &u8| byte.is_ascii_digit() || *byte == b':';

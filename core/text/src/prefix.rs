@@ -1,9 +1,11 @@
 //! What launchers and loggers write before a line: `0: `, `[1,0]<stdout>:`, `2026-11-29T12:00:00Z `, `Nov 29 12:00:00 n1 app[7]: `.
 //! No list has them all, so the shape of such a prefix comes from the lines themselves.
 
+use std::collections::HashSet;
+
 use crate::counts::shown;
 use crate::error::FileError;
-use crate::messages::{is_foreign, without_colours};
+use crate::messages::{is_foreign, is_launch_file, without_colours};
 
 /// Whether a line is a command that a shell prints with `set -x`, or a rule, which rows of no format of numbers are.
 #[must_use]
@@ -103,6 +105,34 @@ impl Prefix {
         format!("sed -E 's/^[[:blank:]]*{}//'", parts.map(expression).collect::<String>())
     }
 
+    /// Whether a line begins with it, but for digits.
+    #[must_use]
+    pub fn is_before(&self, line: &str) -> bool {
+        let is_like = |(a, b): (u8, u8)| a == b || a.is_ascii_digit() && b.is_ascii_digit();
+        let (line, text) = (line.trim_start(), self.text.trim());
+        line.len() >= text.len() && line.bytes().zip(text.bytes()).all(is_like)
+    }
+
+    /// Whether it begins with a time, or another message of a log.
+    #[must_use]
+    pub fn has_time(&self) -> bool {
+        is_foreign(&format!("{}x", self.text))
+    }
+
+    /// Whether it has only words, which may be the first column of a table.
+    #[must_use]
+    pub fn is_words(&self) -> bool {
+        !self.parts.iter().any(|part| matches!(part, Part::Sign(_)))
+    }
+
+    /// Whether it may be before a row that no program wrote: one label, and no words, fields or part of a quote.
+    fn is_one_label(&self) -> bool {
+        let label = self.text.trim();
+        let is_one =
+            !label.contains([' ', '\t', '=', ';']) && (label.starts_with('[') || !label.contains(','));
+        is_one && !label.starts_with('<') && label.ends_with([':', ']', '>', '|', ')'])
+    }
+
     /// Whether a single value may be a row behind it: behind a time or a label, but not behind the words of a sentence.
     fn is_label(&self) -> bool {
         let parts: Vec<&Part> = self.parts.iter().rev().skip_while(|part| **part == Part::Blanks).collect();
@@ -130,11 +160,15 @@ impl Prefix {
         )
     }
 
-    /// The error of a text that has such a prefix before every line.
+    /// The error of a text that has such a prefix before every line, and is of this format without, if that is known.
     #[cold]
     #[must_use]
-    pub fn of_all(&self) -> FileError {
-        FileError::new(format!("every line is behind `{}`", self.shown()), self.help())
+    pub fn of_all(&self, text: &str, format: &str) -> FileError {
+        let line = text.lines().position(|line| !line.trim().is_empty() && self.behind(line).is_some());
+        let line = line.map(|line| line + 1);
+        let is = if format.is_empty() { String::new() } else { format!("; without it, this is `{format}`") };
+        let problem = format!("every line is behind `{}`{is}", self.shown());
+        FileError { line, ..FileError::new(problem, self.help()) }
     }
 
     /// An example, for messages.
@@ -169,7 +203,7 @@ fn ends(line: &str) -> impl Iterator<Item = usize> {
         let is_end = match part {
             // Rows may be indented.
             Part::Blanks => before.is_some() && end < line.len(),
-            Part::Sign(b'>' | b']' | b'|') => !goes_on,
+            Part::Sign(b'>' | b']' | b'|') => !(goes_on || line[end..].starts_with(':')),
             Part::Sign(b':') => matches!(before, Some(Part::Sign(_))) && !goes_on,
             _ => false,
         };
@@ -179,7 +213,7 @@ fn ends(line: &str) -> impl Iterator<Item = usize> {
 }
 
 /// The row behind the first words of a line, and what these are like.
-pub fn row_behind(line: &str, is_row: fn(&str) -> bool) -> Option<(Prefix, &str)> {
+pub fn row_behind(line: &str, is_row: impl Fn(&str) -> bool) -> Option<(Prefix, &str)> {
     ends(line).find_map(|end| {
         let row = &line[end..];
         let prefix = Prefix::of(&line[..end]);
@@ -198,11 +232,14 @@ pub fn prefix_of_lines(text: &str, mut is_known: impl FnMut(&str, bool) -> bool)
     let lines = whole.lines().filter(|line| !line.trim().is_empty());
     lines.clone().take(FIRST).find_map(|first| {
         let has_time = is_foreign(first);
-        // Words alone may be the first column of a table.
-        let prefixes = ends(first).map(|end| Prefix::of(&first[..end]));
-        let mut prefixes =
-            prefixes.filter(|prefix| prefix.parts.iter().any(|part| matches!(part, Part::Sign(_))));
+        let mut prefixes = ends(first).map(|end| Prefix::of(&first[..end]));
         prefixes.find(|prefix| {
+            let is_same = || lines.clone().all(|line| line.trim_start().starts_with(prefix.text.trim()));
+            let is_said =
+                || lines.clone().nth(1).is_some() && prefix.text.contains(char::is_alphabetic) && is_same();
+            if prefix.is_words() && !is_said() {
+                return false;
+            }
             let mut behind = Vec::new();
             let is_alike = lines.clone().all(|line| match prefix.behind(line) {
                 Some(rest) if has_time || !is_foreign(line) => {
@@ -211,15 +248,129 @@ pub fn prefix_of_lines(text: &str, mut is_known: impl FnMut(&str, bool) -> bool)
                 }
                 _ => is_foreign(line),
             });
-            let is_same = || lines.clone().all(|line| line.trim_start().starts_with(prefix.text.trim()));
             is_alike && !behind.is_empty() && is_known(&behind.concat(), has_time || is_same())
         })
     })
 }
 
+/// Refuses a text of which a line would be as others are without what is before it.
+///
+/// A line of another program may have any words there; others only a label, and at most half of them.
+pub fn refuse_prefixed(text: &str) -> Result<(), FileError> {
+    let lines = || (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let may_have = |line: &str| ends(line).any(|end| line[..end].contains(|c: char| ":])>|".contains(c)));
+    let mut candidates = lines().filter(|(_, line)| may_have(line)).peekable();
+    if candidates.peek().is_none() || is_launch_file(text) {
+        return Ok(());
+    }
+    let is_own = |line: &&str| !line.trim().is_empty() && !is_foreign(line);
+    let shapes = Shapes::of(text.lines().filter(is_own));
+    // Those of many lines are parts of these.
+    let mut common: Vec<Vec<Part>> = Vec::new();
+    let found = candidates.find_map(|(number, line)| {
+        let (prefix, row) = row_behind(line, |rest| shapes.have(rest))?;
+        let has_it = |line: &str| prefix.behind(line).is_some_and(|rest| shapes.have(rest));
+        let is_rare = || 2 * lines().filter(|(_, line)| has_it(line)).count() <= lines().count();
+        // The end of a sentence may be like a row of words.
+        let is_told = row.contains(is_mark) || prefix.text.trim().matches([' ', '\t']).count() < 3;
+        let is_lost = is_foreign(line) && is_told
+            || prefix.is_one_label() && !common.contains(&prefix.parts) && is_rare();
+        if !is_lost && !common.contains(&prefix.parts) {
+            common.push(prefix.parts.clone());
+        }
+        is_lost.then(|| prefix.error(number, row))
+    });
+    found.map_or(Ok(()), Err)
+}
+
+/// The error of a line that would be as others of the text without any words before it.
+#[must_use]
+pub fn prefixed_line(text: &str, number: usize) -> Option<FileError> {
+    let line = text.lines().nth(number.checked_sub(1)?)?;
+    let is_own = |(at, line): &(usize, &str)| *at != number && !line.trim().is_empty() && !is_foreign(line);
+    let shapes = Shapes::of((1..).zip(text.lines()).filter(is_own).map(|(_, line)| line));
+    let is_told = |rest: &str| rest.contains(is_mark) || !rest.contains(char::is_alphabetic);
+    let (prefix, row) = row_behind(line, |rest| is_told(rest) && !shapes.have(line) && shapes.have(rest))?;
+    (number > 1 && !prefix.text.contains(['=', ',', ';', '<'])).then(|| prefix.error(number, row))
+}
+
+/// What lines of a text, or cells of a column, are like.
+#[derive(Debug, Default)]
+pub struct Shapes(HashSet<String>);
+
+impl Shapes {
+    /// Those of texts that have a number or a mark: a word alone tells nothing.
+    pub fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let shapes = texts.into_iter().map(shape);
+        Self(shapes.filter(|shape| shape.contains(|c| c == '9' || is_mark(c))).collect())
+    }
+
+    /// Whether one of them is like this.
+    #[must_use]
+    pub fn have(&self, text: &str) -> bool {
+        !text.is_empty() && self.0.contains(&shape(text))
+    }
+}
+
+/// Whether a character separates or marks parts of a row.
+fn is_mark(c: char) -> bool {
+    ",;=\"[<\t".contains(c)
+}
+
+/// The shape of a text, with one blank for several: words are letters `a`, digits `9`, or both `a9`, but all alike between marks, which
+/// tell more.
+fn shape(text: &str) -> String {
+    let is_marked = text.contains(is_mark);
+    let mut shape = String::new();
+    let mut rest = text.trim();
+    while let Some(first) = rest.chars().next() {
+        let is_in = |c: char| match first {
+            first if first.is_alphanumeric() => c.is_alphanumeric(),
+            first if first.is_whitespace() => c.is_whitespace(),
+            _ => false,
+        };
+        let length = rest.find(|c| !is_in(c)).unwrap_or(rest.len()).max(first.len_utf8());
+        let (word, behind) = rest.split_at(length);
+        match first {
+            _ if first.is_whitespace() => shape.push(' '),
+            _ if first.is_alphanumeric() => {
+                let has = |kind: fn(char) -> bool| word.contains(kind);
+                shape.push_str(if is_marked || has(char::is_alphabetic) { "a" } else { "" });
+                shape.push_str(if !is_marked && has(char::is_numeric) { "9" } else { "" });
+            }
+            _ => shape.push(first),
+        }
+        rest = behind;
+    }
+    shape
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_behind_a_prefix_is_found_by_the_shape_of_others() {
+        let rows = "n1 slots=4\n%s\nn22 slots=16\n";
+        for (line, prefix) in [
+            ("12:00:01 n2 slots=4", Some("12:00:01 ")),
+            ("[2026-11-30 10:00:00,123] n2 slots=4", Some("[2026-11-30 10:00:00,123] ")),
+            ("2026-11-30T10:00:00 INFO n2 slots=4", Some("2026-11-30T10:00:00 INFO ")),
+            ("2026-11-30T10:00:00 [n2] n2 slots=4", Some("2026-11-30T10:00:00 [n2] ")),
+            ("[n2] n2 slots=4", Some("[n2] ")),
+            ("srun: error: n2 slots=4", Some("srun: error: ")),
+            ("admin@login: n2 slots=4", Some("admin@login: ")),
+            ("12:00:01 reading hosts", None),
+            ("12:00:01 slots=4", None),
+            ("n2 slots=4", None),
+        ] {
+            let found = refuse_prefixed(&rows.replace("%s", line));
+            let error = |prefix| format!("line 2: the row `n2 slots=4` is behind `{prefix}`");
+            assert_eq!(found.err().map(|error| error.to_string()), prefix.map(error), "{line}");
+        }
+        // A word is no row of words.
+        assert_eq!(refuse_prefixed("alpha\n12:00:01 scanning\nbeta\n"), Ok(()));
+    }
 
     const PREFIXES: [&str; 12] = [
         "0: ",

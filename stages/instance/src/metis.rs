@@ -46,7 +46,7 @@ pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError>
         let begin = head(path, LOOKED_AT).unwrap_or_default();
         let is_graph = |text: &str, _| Header::read(&mut Words::of(text.as_bytes(), HINT)).is_ok();
         if let Some(prefix) = prefix_of_lines(&String::from_utf8_lossy(&begin), is_graph) {
-            return prefix.of_all().in_file(path);
+            return prefix.of_all(&String::from_utf8_lossy(&begin), "").in_file(path);
         }
         // What is wrong first depends on the graph: often a vertex is its own neighbour.
         match path.is_file() && read_counted_from(0, path, &Context::detached()).is_ok() {

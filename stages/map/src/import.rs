@@ -48,7 +48,7 @@ pub fn import(
     read(&text).map_err(|error| {
         let known = |text: &str, _| read(text.as_bytes()).is_ok();
         let prefix = prefix_of_lines(&String::from_utf8_lossy(&text), known);
-        prefix.map_or(error, |prefix| prefix.of_all()).in_file(path)
+        prefix.map_or(error, |prefix| prefix.of_all(&String::from_utf8_lossy(&text), "")).in_file(path)
     })
 }
 

@@ -42,6 +42,27 @@ fn partitions_have_one_pe_per_line() {
     assert_eq!(refused("3\n\n\n7\n0 4\n1\n", 4), "5: expected 1 number, found `0 4`");
 }
 
+/// Once the ranks of such a host were lost, as a shell writes its name.
+#[test]
+fn hosts_of_launch_files_have_any_name() {
+    for name in ["exit", "logout", "Killed"] {
+        let mut system = machine();
+        let host = system.nodes.iter_mut().find(|node| node.name == "b").unwrap();
+        host.name = name.to_owned();
+        for text in [
+            "# hopmap mapping 12\na\nb\na\n",
+            "# hopmap mapping 12\nb:1\na:2\n",
+            "# hopmap mapping 12\nrank 0=a slot=0\nrank 1=b slot=0\nrank 2=a slot=1\n",
+        ] {
+            let renamed = text
+                .replace("b\n", &format!("{name}\n"))
+                .replace("b:", &format!("{name}:"))
+                .replace("=b ", &format!("={name} "));
+            assert_eq!(read_on(&renamed, 3, &system), read(text, 3), "{renamed}");
+        }
+    }
+}
+
 /// Once such a line was one of another program, and its rank was lost.
 #[test]
 fn no_rank_is_lost_behind_a_prefix() {

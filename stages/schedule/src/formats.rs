@@ -152,7 +152,7 @@ fn graph_of(params: &ImportParams) -> Result<Imported, Error> {
     let text = String::from_utf8_lossy(&bytes);
     of_text(&text, params).map_err(|error| {
         let prefix = prefix_of_lines(&text, |text, _| of_text(text, params).is_ok());
-        prefix.map_or(error, |prefix| prefix.of_all().in_file(path).into())
+        prefix.map_or(error, |prefix| prefix.of_all(&text, "").in_file(path).into())
     })
 }
 

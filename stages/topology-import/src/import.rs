@@ -50,6 +50,7 @@ mod slurm_ring;
 mod slurm_torus;
 mod slurm_tree;
 mod slurm_yaml;
+mod table_lines;
 mod units;
 mod xml;
 mod yaml;
@@ -59,9 +60,9 @@ pub use format::{Format, ImportError, ImportParams, Imported};
 use std::path::Path;
 
 use hopmap_model::{Context, Error, InputPath, Inputs, Outcome, Outputs, Port, Stage, SystemGraph};
-use hopmap_text::{FileError, Foreign};
+use hopmap_text::{FileError, Foreign, encoded, without_foreign};
 
-use format::{Result, Sample, one_file, read_text};
+use format::{MOST_BYTES, Result, Sample, one_file, read_text};
 pub use hwloc::PROGRAMS as HWLOC_PROGRAMS;
 use hwloc::this_machine;
 
@@ -73,8 +74,8 @@ type Reader = (Format, fn(&Sample) -> bool, Source);
 /// under location-independent names. Errors need not contain the file name.
 enum Source {
     Text(Read<str>),
-    /// The first function finds the lines that are not of the file by their shape, and are skipped.
-    Lines(fn(&str) -> Vec<usize>, Read<str>),
+    /// The first function finds the lines that are not of the file by their shape, and are skipped. It gets the text with messages.
+    Lines(fn(&str) -> Result<Vec<usize>>, Read<str>),
     Path(fn(&Path) -> Result<Vec<InputPath>>, Read<Path>),
 }
 
@@ -118,8 +119,8 @@ static READERS: &[Reader] = &[
     (Format::NvidiaSmi, nvidia_smi::recognises, Source::Text(nvidia_smi::read)),
     (Format::RocmSmi, rocm_smi::recognises, Source::Text(rocm_smi::read)),
     (Format::Kahip, mappers::recognises_kahip, Source::Text(mappers::read_kahip)),
-    (Format::GraphCsv, graph_csv::recognises, Source::Lines(csv_text::others, graph_csv::read)),
-    (Format::LabelList, placed::recognises_list, Source::Lines(csv_text::others, placed::read_list)),
+    (Format::GraphCsv, graph_csv::recognises, Source::Lines(graph_csv::others, graph_csv::read)),
+    (Format::LabelList, placed::recognises_list, Source::Lines(placed::others_of_list, placed::read_list)),
     (Format::CoreToCore, measured::recognises_core_to_core, Source::Text(measured::read_core_to_core)),
     (Format::Matrix, matrix_csv::recognises, Source::Lines(matrix_csv::others, matrix_csv::read)),
 ];
@@ -131,12 +132,13 @@ pub fn recognise(path: &Path) -> Result<Format> {
 
 /// The format that would be detected without some of the first lines, and the first of these.
 fn nearest(sample: &Sample) -> Option<(Format, usize)> {
-    sample.without_lines().find_map(|(line, sample)| Some((told(&sample)?, line)))
+    sample.without_lines().find_map(|(line, sample)| Some((told(&sample, false)?, line)))
 }
 
-/// The format of a sample, unless any lines of numbers may be of that.
-fn told(sample: &Sample) -> Option<Format> {
-    let is_told = |format: Format| ![Format::Kahip, Format::Matrix, Format::Scotch].contains(&format);
+/// The format of a sample, unless any lines of numbers may be of that, and it may be one of these.
+fn told(sample: &Sample, of_numbers: bool) -> Option<Format> {
+    let is_told =
+        |format: Format| of_numbers || ![Format::Kahip, Format::Matrix, Format::Scotch].contains(&format);
     READERS.iter().find(|(format, recognises, _)| is_told(*format) && recognises(sample)).map(|found| found.0)
 }
 
@@ -187,14 +189,17 @@ fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
     let imported = match source {
         Source::Text(read) => read(&read_text(path)?, params),
         Source::Lines(lines, read) => {
-            let text = read_text(path)?;
-            let (text, skipped) = Foreign::of_lines(&text, &lines(&text));
+            let text = hopmap_text::read_text(path, MOST_BYTES)?;
+            let skipped = lines(&text).map_err(|error| error.in_file(path))?;
+            let own = without_foreign(&text);
+            let (own, skipped) = Foreign::of_lines(&own, &skipped);
             others = skipped;
-            read(&text, params)
+            read(&own, params)
         }
         Source::Path(_, read) => read(path, params),
     };
-    let mut imported = imported.map_err(|error| error.with_skipped(others.as_ref()).in_file(path))?;
+    let mut imported = imported
+        .map_err(|error| foreign::or_prefixed(error, path).with_skipped(others.as_ref()).in_file(path))?;
     finish::limit(&mut imported, params)?;
     imported.notes.extend(foreign::notes(path, &files, others)?);
     imported.notes.extend(finish::notes_of_hosts(&imported.system, params)?);
@@ -206,6 +211,7 @@ fn read_alone(path: &Path, params: &ImportParams) -> Result<Imported> {
 fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader> {
     let sample = Sample::new(path)?;
     foreign::refuse_prefix(&sample, told).map_err(|error| error.in_file(path))?;
+    foreign::refuse_failure(&sample).map_err(|error| error.in_file(path))?;
     let detected = READERS.iter().find(|(_, recognises, ..)| recognises(&sample));
     if detected.is_none() {
         foreign::refuse(&sample).map_err(|error| error.in_file(path))?;
@@ -215,10 +221,16 @@ fn reader(path: &Path, format: Option<Format>) -> Result<&'static Reader> {
         let error = FileError::new("it is empty", "give a file with the hosts and switches of a machine");
         return Err(error.in_file(path).into());
     }
+    if let Some(error) = encoded(&sample.head).filter(|_| detected.is_none()) {
+        return Err(error.in_file(path).into());
+    }
     if given.or(detected).is_none() && !path.is_dir() {
         foreign::refuse_prefixed_lines(&one_file(path)?)?;
     }
-    given.or(detected).ok_or_else(|| ImportError::Unknown(path.to_owned(), nearest(&sample)))
+    given.or(detected).ok_or_else(|| match (nearest(&sample), sample.text().and_then(matrix_csv::doubt)) {
+        (None, Some(doubt)) => foreign::or_prefixed(doubt.into(), path).in_file(path),
+        (nearest, _) => ImportError::Unknown(path.to_owned(), nearest),
+    })
 }
 
 /// A stage that imports machine topologies: of any format, or hosts described by hwloc, by default this

@@ -178,7 +178,8 @@ fn rows_behind_a_prefix_are_refused() {
             std::fs::write(&path, &mixed).unwrap();
             let error = import(&path).err().unwrap_or_else(|| panic!("{mixed}"));
             assert!(
-                error.contains(&format!("machine:{}: this line is one of the file behind a time", place + 1)),
+                error.contains(&format!("machine:{}: the row `", place + 1))
+                    && error.contains(&format!("is behind `{}", prefix.trim_end())),
                 "{error}: {mixed}"
             );
         }
@@ -190,7 +191,10 @@ fn rows_behind_a_prefix_are_refused() {
             std::fs::write(&path, &mixed).unwrap();
             let error = import(&path).unwrap_err();
             assert!(
-                error.ends_with(&format!("is before every line, which are `{}` without", format.name())),
+                error.contains(&format!(
+                    "every line is behind `{prefix}`; without it, this is `{}`",
+                    format.name()
+                )),
                 "{error}: {mixed}"
             );
         }
@@ -217,7 +221,8 @@ proptest! {
         std::fs::write(&path, lines.join("\n")).unwrap();
         let is_skipped = is_xml || matches!(format, GraphCsv | KubectlNodes | LabelList | Matrix);
         match import(&path) {
-            Err(error) => prop_assert!(!is_skipped, "{}: {error}", lines.join("\n")),
+            // The name of a host may begin half of its row.
+            Err(error) => prop_assert!(!is_skipped || words[0].contains(|c: char| c.is_ascii_digit()), "{}: {error}", lines.join("\n")),
             Ok(Imported { system, notes }) => {
                 prop_assert_eq!(system, plain.system, "{}", lines.join("\n"));
                 // A legend of GPUs and the like is not counted.

@@ -17,6 +17,7 @@ mod import_hwloc;
 mod import_mappers;
 mod import_measured;
 mod import_networks;
+mod import_rows;
 mod mappers_system;
 mod simgrid;
 mod slurm;

@@ -26,7 +26,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use hopmap_model::{Context, Error, InputPath, OutOfRange, Process, Program, TaskGraph, require};
-use hopmap_text::{entries, head, is_foreign, prefix_of_lines, row_behind, shown};
+use hopmap_text::{encoded, entries, head, is_foreign, prefix_of_lines, row_behind, shown};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -353,6 +353,9 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     if let Some(doubt) = dense_matrix::judged(&sample).and_then(Result::err) {
         return Err(doubtful("a `dense-matrix`", doubt, dense_matrix::HELP_ON_DOUBT));
     }
+    if let Some(error) = encoded(&sample.head) {
+        return Err(error.in_file(path).into());
+    }
     let names: Vec<&str> = Format::ALL[1..].iter().map(|format| format.name()).collect();
     let help = format!("supported formats: {}; set one with `format`", names.join(", "));
     Err(TraceError::of(path, "has an unknown format", help))
@@ -421,7 +424,7 @@ fn check_begin(sample: &Sample<'_>) -> Result<(), TraceError> {
 /// Refuses a file, or one of the first of a folder, that has a known format without what is before every line.
 fn check_prefix(path: &Path) -> Result<(), TraceError> {
     for file in first_files(path, LEVELS) {
-        let text = head(&file, FIRST_BYTES).unwrap_or_default();
+        let bytes = head(&file, FIRST_BYTES).unwrap_or_default();
         let mut found = None;
         let is_known = |text: &str, says_nothing: bool| {
             // Rows of numbers may have a name each.
@@ -436,10 +439,12 @@ fn check_prefix(path: &Path) -> Result<(), TraceError> {
                 .or_else(|| all().find(|format| format.reader().is_some_and(|reader| (reader.begins)(text))));
             found.is_some()
         };
-        if let Some(prefix) = prefix_of_lines(&String::from_utf8_lossy(&text), is_known) {
-            let name = found.map_or("", Format::name);
-            let problem = format!("has `{}` before every line, and is `{name}` without", prefix.shown());
-            return Err(TraceError::of(&file, problem, prefix.help()));
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some(prefix) = prefix_of_lines(&text, is_known)
+            // The names of rows may be words and numbers.
+            && !(prefix.is_words() && known(&Sample::of(&file, false, bytes.clone())).is_some())
+        {
+            return Err(prefix.of_all(&text, found.map_or("", Format::name)).in_file(&file).into());
         }
     }
     Ok(())

@@ -129,6 +129,36 @@ fn hosts_without_slots_are_named() {
     );
 }
 
+/// A header was a host, and so was a rule.
+#[test]
+fn headers_and_rules_are_no_hosts() {
+    for text in [
+        "Hostname\nn1\nn2\n",
+        "Nodes\nn1\nn2\nNodes\n",
+        "hosts\nn1:4\nn2:4\n",
+        "NODES\nn1\n-----\nn2\n=====\n",
+    ] {
+        let file = expand(text).unwrap();
+        let names: Vec<&str> = file.hosts.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["n1", "n2"], "{text}");
+        assert!(file.remarks[0].starts_with("lines of other programs, skipped: "), "{:?}", file.remarks);
+    }
+    assert_eq!(hosts("master\nworker1\nworker2\n").len(), 3);
+    assert_eq!(hosts("alpha slots=4\nbeta slots=4\ngamma slots=8\n").len(), 3);
+    assert_eq!(hosts("master slots=8\nn1 slots=4\nn2 slots=4\n").len(), 3);
+    let said = expand("n1\nn2\ndone\n").unwrap().remarks;
+    assert_eq!(said, ["`done` in line 3 is taken for a host, although the names of all others have numbers"]);
+}
+
+/// In a launch file of hopmap, a host of that name was a line of a shell.
+#[test]
+fn hosts_of_launch_files_have_any_name() {
+    let file = expand("# hopmap mapping 12\nexit\nlogout:2\nn1\n").unwrap();
+    let names: Vec<&str> = file.hosts.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!((names, file.remarks.len()), (vec!["exit", "logout", "n1"], 0));
+    assert_eq!(hosts("# hopmap mapping 12\nKilled\nn1\nn2\n").len(), 3);
+}
+
 #[test]
 fn faults_are_named_with_their_line() {
     let message = |text: &str| expand(text).unwrap_err().to_string();
@@ -167,6 +197,16 @@ fn faults_are_named_with_their_line() {
             "n1 8\ntotal 8",
             "line 2, column 1: `total 8` has another form than other lines, and may be no host",
         ),
+        ("n1\nn2\nDone.", "line 3, column 1: `Done.` has another form than other lines, and may be no host"),
+        (
+            "n1:4\nn2:4\ntotal:8",
+            "line 3, column 1: `total:8` has another form than other lines, and may be no host",
+        ),
+        (
+            "n1 slots=4\nn2 slots=4\ntotal slots=8",
+            "line 3, column 1: `total slots=8` has another form than other lines, and may be no host",
+        ),
+        ("total:8\nn1\nn2", "column 1: `total:8` has another form than other lines, and may be no host"),
         ("NODELIST STATE\nn1 idle", "column 1: `NODELIST` may be no host"),
         (
             "n1 slots=4\nn2 slots=4 down",
@@ -176,17 +216,14 @@ fn faults_are_named_with_their_line() {
         ("2*n1 closed\n", "column 6: `closed` is not part of a line of hosts with slots"),
         ("down n1 slots=4", "column 1: `down` may be no host"),
         ("n1 port=22 n2", "column 12: `n2` is not part of a line of hosts with slots"),
-        ("n1 slots=4\n12:00:01 n2 slots=4", "line 2, column 1: this line is one of hosts behind a time"),
-        (
-            "n1 slots=4\n[n2] n2 slots=4",
-            "line 2, column 1: this line is one of hosts behind a label in brackets",
-        ),
-        ("n1\n2026-11-30T10:00:00 n2\n", "line 2, column 1: this line is one of hosts behind a time"),
-        ("0: n1 slots=4\n1: n2 slots=4", "column 1: a label with a colon is before every line"),
-        ("[1,0]<stdout>:n1\n[1,1]<stdout>:n2", "column 1: a label in brackets is before every line"),
-        ("[0] n1\n[1] n2", "column 1: a label in brackets is before every line"),
+        ("n1 slots=4\n12:00:01 n2 slots=4", "line 2, column 1: the row `n2 slots=4` is behind `12:00:01 `"),
+        ("n1 slots=4\n[n2] n2 slots=4", "line 2, column 1: the row `n2 slots=4` is behind `[n2] `"),
+        ("n1\n2026-11-30T10:00:00 n2\n", "line 2, column 1: the row `n2` is behind `2026-11-30T10:00:00 `"),
+        ("0: n1 slots=4\n1: n2 slots=4", "column 1: every line is behind `0: `"),
+        ("[1,0]<stdout>:n1\n[1,1]<stdout>:n2", "column 1: every line is behind `[1,0]<stdout>:`"),
+        ("[0] n1\n[1] n2", "column 1: every line is behind `[0] `"),
         ("[0] n1:4", "column 1: `[0]` is not part of a line of hosts with slots"),
-        ("12:00:01 n1\n12:00:01 n2", "column 1: a time is before every line"),
+        ("12:00:01 n1\n12:00:01 n2", "column 1: every line is behind `12:00:01 `"),
         ("alpha beta\ngamma delta", "column 1: `alpha` may be no host"),
         ("n1 idle", "column 4: `idle` may be no host"),
         ("Job completed", "column 1: `Job` may be no host"),

@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
-use hopmap_text::{is_foreign, shown};
+use hopmap_text::{shown, without_foreign};
 
 use super::Result;
 use super::format::malformed;
+use super::table_lines::{self, Table, TableLine};
 
 /// Whether Excel reads the line as the separator of the file.
 fn is_separator_line(line: &str) -> bool {
@@ -27,7 +28,7 @@ fn header(text: &str) -> Option<(&str, char)> {
 /// The names of the columns.
 pub(super) fn names(text: &str) -> Option<Vec<&str>> {
     let (line, separator) = header(text)?;
-    Some(line.split(separator).map(|name| name.trim().trim_matches('"')).collect())
+    Some(cells_of(line, separator))
 }
 
 /// The text with a first line `sep=;` as a comment, so that the others keep their numbers.
@@ -70,37 +71,44 @@ fn line(text: &str, record: &StringRecord) -> usize {
     line + text.get(begin..).map_or(0, |rest| rest.lines().take_while(is_passed).count())
 }
 
-/// The lines that are no rows by their shape: the header again, as in joined files; rules; lines with another number of cells than the header,
-/// and not several of which the first is one word; words of a program in the first cell alone; and sums.
-pub(super) fn others(text: &str) -> Vec<usize> {
-    let Ok((header, rows)) = read(text, "") else { return Vec::new() };
-    let is_word = |cell: &str| cell.split_whitespace().count() == 1;
-    let is_row = |row: &StringRecord| {
-        let is_said = || row.iter().skip(1).all(str::is_empty) && (!is_word(&row[0]) || is_foreign(&row[0]));
-        !row.iter().map(str::to_ascii_lowercase).eq(header.iter().map(str::to_ascii_lowercase))
-            && row.iter().any(|cell| cell.contains(char::is_alphanumeric))
-            && !is_said()
-            && (row.len() == header.len() || row.len() > 1 && is_word(&row[0]))
-    };
-    let sums = sums(&rows);
-    let others = rows.iter().enumerate().filter(|(at, (_, row))| sums.contains(at) || !is_row(row));
-    others.map(|(_, (line, _))| *line).collect()
+/// The lines of a table that are no rows; an error for one that may be. `host` is the column of hosts, if every row is one, and
+/// `is_header` tells names of columns. In `text`, messages are not left out yet.
+pub(super) fn others(
+    text: &str,
+    host: fn(&[&str]) -> Option<usize>,
+    is_header: fn(&[&str]) -> bool,
+) -> Result<Vec<usize>> {
+    let own = without_foreign(text);
+    let Ok((names, rows)) = read(&own, "") else { return Ok(Vec::new()) };
+    let separator = header(&own).map_or(',', |(_, separator)| separator);
+    let lines: Vec<&str> = text.lines().collect();
+    let is_message = |(_, (line, own)): &(usize, (&str, &str))| own.is_empty() && !line.trim().is_empty();
+    let messages = (1..).zip(lines.iter().copied().zip(own.lines())).filter(is_message);
+    let messages = messages.map(|(number, (text, _))| TableLine {
+        number,
+        text,
+        cells: cells_of(text, separator),
+        is_row: false,
+        is_message: true,
+    });
+    let rows = rows.iter().map(|(number, row)| TableLine {
+        number: *number,
+        text: lines.get(number.wrapping_sub(1)).copied().unwrap_or_default(),
+        cells: row.iter().collect(),
+        is_row: row.len() == names.len(),
+        is_message: false,
+    });
+    let mut lines: Vec<TableLine<'_>> = messages.chain(rows).collect();
+    lines.sort_by_key(|line| line.number);
+    let header: Vec<&str> = names.iter().collect();
+    let cells = |text| Some(cells_of(text, separator)).filter(|cells| cells.len() == names.len());
+    let table = Table { host: host(&header), header, lines, cells: &cells, is_aligned: false, is_header };
+    Ok(table_lines::others(&table)?)
 }
 
-/// The rows that count the others: a word that is nowhere else before numbers, which no other row has alone.
-fn sums(rows: &[(usize, StringRecord)]) -> Vec<usize> {
-    let is_number = |cell: &str| cell.parse::<f64>().is_ok();
-    let is_counted = |row: &StringRecord| {
-        let behind = || row.iter().skip(1).filter(|cell| !cell.is_empty());
-        behind().count() > 0 && behind().all(is_number)
-    };
-    let counted: Vec<usize> = (0..rows.len()).filter(|&at| is_counted(&rows[at].1)).collect();
-    let Some(name) = counted.first().map(|&at| &rows[at].1[0]) else { return Vec::new() };
-    let has_name = |&at: &usize| rows[at].1.iter().any(|cell| cell == name);
-    let is_sum = !name.contains(|c: char| c.is_ascii_digit())
-        && counted.len() < rows.len()
-        && (0..rows.len()).filter(has_name).eq(counted.iter().copied());
-    if is_sum { counted } else { Vec::new() }
+/// The cells of a line, without quotes.
+fn cells_of(line: &str, separator: char) -> Vec<&str> {
+    line.split(separator).map(|cell| cell.trim().trim_matches('"')).collect()
 }
 
 /// Refuses a row that has only a name, by which it may be no row, as others have digits in theirs.
@@ -191,10 +199,7 @@ mod tests {
         }
         for (text, problem) in [
             (labels.replace('%', "done,,\n"), "machine:4: `done` is alone, and may be no host"),
-            (
-                cables.replace('%', "[n9] n9,l1,up\n"),
-                "machine:4: this line is one of the file behind a label in",
-            ),
+            (cables.replace('%', "[n9] n9,l1,up\n"), "machine:4: the row `n9,l1,up` is behind `[n9] `"),
             (cables.replace('%', "n9,,\n"), "machine:4: `n9` is alone"),
             (cables.replace('%', "done,,\n"), "machine:4: `done` is alone"),
         ] {

@@ -5,11 +5,14 @@ use std::path::Path;
 use hopmap_formats::host_file;
 use hopmap_formats::host_list::is_host_name;
 use hopmap_model::InputPath;
-use hopmap_text::{Foreign, foreign_lines, is_foreign, prefixed, prefixed_line, shown};
+use hopmap_text::{
+    FileError, Foreign, foreign_lines, is_foreign, is_sentence, prefix_of_lines, prefixed_line,
+    refuse_prefixed, shown,
+};
 
 use super::format::{MOST_BYTES, Sample, malformed, read_text};
 use super::xml::{self, first_element};
-use super::{Format, Result, json_text};
+use super::{Format, ImportError, Result, json_text};
 
 /// What it is, how the beginning of a file tells, and what to do instead.
 type Known = (&'static str, fn(&str) -> bool, &'static str);
@@ -75,15 +78,36 @@ const SAID: [(&str, &str, &str); 4] = [
 const HELP_ON_FAILURE: &str = "run the command again until it succeeds, and write only its output to the file: `COMMAND > FILE`; those of InfiniBand \
      need root and a port that is up: `sudo ibnetdiscover -C mlx5_0 -P 1 > FILE`";
 
-/// Refuses a file that has the same before every line or before some, without which these are of a format.
-pub(super) fn refuse_prefix(sample: &Sample, format: impl Fn(&Sample) -> Option<Format>) -> Result<()> {
-    if let Some((prefix, behind)) = prefixed(&String::from_utf8_lossy(&sample.head))
-        && let Some(format) = format(&Sample::of(Path::new(""), behind.into_bytes()))
-    {
-        let problem = format!("{} is before every line, which are `{}` without", prefix.what, format.name());
-        return Err(malformed(prefix.line, problem, prefix.help));
+/// Refuses a file that is of a format without what is before every line: of one of numbers only if that says nothing.
+pub(super) fn refuse_prefix(sample: &Sample, told: impl Fn(&Sample, bool) -> Option<Format>) -> Result<()> {
+    let head = String::from_utf8_lossy(&sample.head);
+    let mut found = None;
+    let count = head.lines().filter(|line| !line.trim().is_empty()).count();
+    let is_known = |text: &str, says_nothing: bool| {
+        // Rows of numbers may be the rest of any line.
+        let begins = text.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        let sample = Sample::of(Path::new(""), text.as_bytes().to_vec());
+        found = told(&sample, says_nothing && text.lines().count() == count)
+            .filter(|format| begins || ![Format::Kahip, Format::Matrix].contains(format));
+        found.is_some()
+    };
+    match prefix_of_lines(&head, is_known) {
+        // The names of rows may be words and numbers.
+        Some(prefix)
+            if matches!(found, Some(Format::Kahip | Format::Matrix))
+                && !head.lines().all(|line| line.trim().is_empty() || prefix.is_before(line)) =>
+        {
+            Ok(())
+        }
+        Some(prefix) if head.lines().count() < 2 && !prefix.has_time() => Ok(()),
+        Some(prefix)
+            if prefix.is_words() && told(sample, true).is_some() && told(sample, false).is_none() =>
+        {
+            Ok(())
+        }
+        Some(prefix) => Err(prefix.of_all(&head, found.map_or("", Format::name)).into()),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Refuses texts in which some lines have a prefix, as they would be skipped.
@@ -91,13 +115,44 @@ pub(super) fn refuse_prefixed_lines(files: &[InputPath]) -> Result<()> {
     for path in files.iter().take(MOST_FILES).map(InputPath::path) {
         // The reader says what is wrong with a file that is no text.
         let is_text = Sample::new(path)?.text.is_some();
-        let text = is_text.then(|| hopmap_text::read_text(path, MOST_BYTES).ok()).flatten();
-        if let Some(prefix) = text.and_then(|text| prefixed_line(&text)) {
-            let problem = format!("this line is one of the file behind {}", prefix.what);
-            return Err(malformed(prefix.line, problem, prefix.help).in_file(path));
+        if let Some(text) = is_text.then(|| hopmap_text::read_text(path, MOST_BYTES).ok()).flatten() {
+            refuse_prefixed(&text).map_err(|error| error.in_file(path))?;
         }
     }
     Ok(())
+}
+
+/// The error of a line that is as others are without words before it, or else the error of its reader.
+pub(super) fn or_prefixed(error: ImportError, path: &Path) -> ImportError {
+    let ImportError::File(FileError { line: Some(line), .. }) = &error else { return error };
+    let text = hopmap_text::read_text(path, MOST_BYTES).unwrap_or_default();
+    prefixed_line(&text, *line).map_or(error, ImportError::from)
+}
+
+/// Lines behind its first comments that say why a command failed, at most.
+const MOST_REASONS: usize = 3;
+
+/// Refuses a file in which nothing is but comments, as a command begins with, and why it failed.
+pub(super) fn refuse_failure(sample: &Sample) -> Result<()> {
+    let head = String::from_utf8_lossy(&sample.head);
+    let lines = || (1..).zip(head.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
+    let (comments, others): (Vec<_>, Vec<_>) =
+        lines().partition(|(_, line)| line.starts_with('#') && !is_foreign(line));
+    let is_reason =
+        |(_, line): &(usize, &str)| is_foreign(line) || is_sentence(line) && !line.contains(['=', '"', ',']);
+    match others[..] {
+        [(line, reason), ..]
+            if sample.is_whole()
+                && !comments.is_empty()
+                && others.len() <= MOST_REASONS
+                && others.iter().all(is_reason) =>
+        {
+            let problem =
+                format!("there are only comments and a message, so the command failed: `{}`", shown(reason));
+            Err(malformed(line, problem, HELP_ON_FAILURE))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a file of no format that is known, but not read.
@@ -211,16 +266,13 @@ mod tests {
             ("+-----+\n| NVIDIA-SMI 535.54  Driver Version: 535.54 |\n", ":2: `nvidia-smi` wrote no matrix"),
             ("$ nvidia-smi topo -m\nFailed to run topology matrix\n", ": `Failed to run topology matrix`"),
             (
-                "12:00:00 source,destination\n12:00:00 a,b\n",
-                "a time is before every line, which are `graph-csv`",
+                "12:00:01 source,destination\n12:00:01 a,b\n",
+                "every line is behind `12:00:01 `; without it, this is `graph-csv`",
             ),
-            (
-                "0: SwitchName=s Nodes=a\n0: SwitchName=t Nodes=b\n",
-                "a label with a colon is before every line",
-            ),
+            ("0: SwitchName=s Nodes=a\n0: SwitchName=t Nodes=b\n", "every line is behind `0: `"),
             (
                 "[1,0]<stdout>:source,destination\n[1,0]<stdout>:a,b\n",
-                "a label in brackets is before every line",
+                "every line is behind `[1,0]<stdout>:`",
             ),
             (
                 "ibwarn: [7] mad_rpc_open_port: can't open UMAD port ((null):0)\n",
@@ -228,9 +280,40 @@ mod tests {
             ),
             ("\nibnetdiscover: Permission denied\n", ":2: only messages are here"),
             ("bash: nvidia-smi: command not found\n", ":1: `nvidia-smi` wrote no matrix"),
+            (
+                "#\n# Topology file: generated on x\n#\nibnetdiscover: iberror: failed\n",
+                ":4: there are only comments",
+            ),
+            (
+                "# Topology file\nsrc/ibnetdisc.c:811; Failed to resolve self\ndiscover failed\n",
+                ":2: there are only comments",
+            ),
+            ("{\"a\": \"s\",\n\"b\": \"s\"\n}done\n", ":3: `done` is behind the last bracket"),
+            ("{\"a\": \"s\", \"b\": \"s\"} done\n", ":1: `done` is behind the last bracket"),
+            ("12:00:01 0 1 2\n12:00:01 1 0 2\n12:00:02 2 2 0\n", "; without it, this is `matrix`"),
+            (
+                "[n1] 0 1 2\n[n1] 1 0 2\n[n1] 2 2 0\n",
+                ":1: every line is behind `[n1] `; without it, this is `matrix`",
+            ),
+            (
+                "INFO 4:16:64\nINFO 1:10:100\n",
+                ":1: every line is behind `INFO `; without it, this is `kahip`",
+            ),
+            (
+                "12:00:01 tleaf 2 2 5\n12:00:01 2 1\n",
+                ":1: every line is behind `12:00:01 `; without it, this is `scotch`",
+            ),
+            ("0,1,2\n1,0,x\n2,1,0\n", ":2: as a `matrix`: `x` is not a valid cost"),
+            ("0,1,2\nINFO 1,0,3\n2,1,0\n", ":2: the row `1,0,3` is behind `INFO `"),
         ] {
             std::fs::write(&path, text).unwrap();
+            // What is wrong with some is found without a format only.
+            let is_damaged =
+                [":2: as a", ":2: the row", "behind the last"].iter().any(|word| what.contains(word));
             for format in [None, Some(Format::Hwloc), Some(Format::NvidiaSmi)] {
+                if is_damaged && format.is_some() {
+                    continue;
+                }
                 let params = ImportParams { format, ..ImportParams::of(&path) };
                 let error = read(&path, &params).unwrap_err().to_string();
                 assert!(error.contains(what), "{text}: {error}");

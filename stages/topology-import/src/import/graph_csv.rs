@@ -17,11 +17,18 @@ const HELP: &str = "the first line names the columns: `source,destination` or `d
 
 /// The first line has columns for both ends of links.
 pub(super) fn recognises(sample: &Sample) -> bool {
-    sample.text().and_then(csv_text::names).is_some_and(|names| {
-        let names: Vec<String> = names.into_iter().map(normal).collect();
-        let has = |known| names.iter().any(|name| is_one_of(known, name));
-        has(SOURCE) && has(DESTINATION)
-    })
+    sample.text().and_then(csv_text::names).is_some_and(|names| is_header(&names))
+}
+
+fn is_header(names: &[&str]) -> bool {
+    let names: Vec<String> = names.iter().map(|name| normal(name)).collect();
+    let has = |known| names.iter().any(|name| is_one_of(known, name));
+    has(SOURCE) && has(DESTINATION)
+}
+
+/// The lines that are no rows.
+pub(super) fn others(text: &str) -> Result<Vec<usize>> {
+    csv_text::others(text, |_| None, is_header)
 }
 
 const SOURCE: &str = "source src from device_a a_device side_a_device local_host local_device node_a \

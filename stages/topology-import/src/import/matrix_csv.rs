@@ -10,7 +10,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use hopmap_text::{Foreign, shown};
+use hopmap_text::{FileError, Foreign, shown, without_foreign};
 
 use super::format::{Sample, malformed};
 use super::measured::{MOST_ROWS, Measured, is_host_name, refuse};
@@ -24,7 +24,7 @@ const OTHER_TABLES: &str = "source destination target from to src dst a b rank b
 
 pub(super) fn recognises(sample: &Sample) -> bool {
     let Some(text) = sample.text() else { return false };
-    let (text, _) = Foreign::of_lines(text, &others(text));
+    let (text, _) = Foreign::of_lines(text, &lines_apart(text));
     let Ok(text) = without_numbers(&text) else { return true };
     let Ok(table) = Table::read(&text) else { return false };
     if !sample.is_whole() && table.is_beginning() {
@@ -52,8 +52,33 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     Ok(Imported { system, notes })
 }
 
+/// Why a text is no matrix, if most of its lines are rows of numbers.
+pub(super) fn doubt(text: &str) -> Option<FileError> {
+    let (own, _) = Foreign::of_lines(text, &lines_apart(text));
+    let separator = separator(rows(&own).next()?.1);
+    let is_row = |row: &str| {
+        let mut cells = cells(row, separator).skip(1).peekable();
+        cells.peek().is_some() && cells.all(|cell| cell.parse::<f64>().is_ok())
+    };
+    let (like, all) = (rows(&own).filter(|(_, row)| is_row(row)).count(), rows(&own).count());
+    if like < 2 || 2 * like <= all {
+        return None;
+    }
+    match read(&own, &ImportParams::default()) {
+        Err(ImportError::File(error)) => {
+            Some(FileError { problem: format!("as a `matrix`: {}", error.problem), ..error })
+        }
+        _ => None,
+    }
+}
+
+/// The lines below the first that are no rows by their shape. In `text`, messages are not left out yet.
+pub(super) fn others(text: &str) -> Result<Vec<usize>> {
+    Ok(lines_apart(&without_foreign(text)))
+}
+
 /// The lines below the first that are no rows by their shape: of one cell, or between blanks without a number.
-pub(super) fn others(text: &str) -> Vec<usize> {
+fn lines_apart(text: &str) -> Vec<usize> {
     let mut lines = rows(text);
     let separator = lines.next().and_then(|(_, first)| separator(first));
     let is_row = |row: &str| match separator {

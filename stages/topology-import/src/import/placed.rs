@@ -98,10 +98,19 @@ fn after_brace(text: &str) -> Option<&str> {
 
 /// The first line names a column of hosts and one of switches or domains.
 pub(super) fn recognises_list(sample: &Sample) -> bool {
-    sample
-        .text()
-        .and_then(csv_text::names)
-        .is_some_and(|names| Column::of_table(&names, &HOSTS[1..]).is_some())
+    sample.text().and_then(csv_text::names).is_some_and(|names| is_header_of_list(&names))
+}
+
+fn is_header_of_list(names: &[&str]) -> bool {
+    Column::of_table(names, &HOSTS[1..]).is_some()
+}
+
+/// The lines of a label list that are no rows.
+pub(super) fn others_of_list(text: &str) -> Result<Vec<usize>> {
+    let host = |names: &[&str]| {
+        Column::of_table(names, &HOSTS[1..])?.iter().position(|column| *column == Column::Host)
+    };
+    csv_text::others(text, host, is_header_of_list)
 }
 
 pub(super) fn read_topograph(text: &str, params: &ImportParams) -> Result<Imported> {
@@ -208,7 +217,7 @@ pub(super) fn recognises_table(sample: &Sample) -> bool {
 }
 
 /// The lines of such a table that are no rows.
-pub(super) fn others(text: &str) -> Vec<usize> {
+pub(super) fn others(text: &str) -> Result<Vec<usize>> {
     table::others(text)
 }
 

@@ -6,8 +6,11 @@
 
 use std::collections::BTreeSet;
 
+use hopmap_text::without_foreign;
+
 use super::super::Result;
 use super::super::format::malformed;
+use super::super::table_lines::{self, Table, TableLine};
 use super::labels::{Column, HOSTS};
 
 const HELP: &str = "give what `kubectl get nodes -L LABEL,…` prints, with its header and its blanks";
@@ -86,23 +89,29 @@ impl<'t> Columns<'t> {
     }
 
     /// What is below each name, or what does not begin there.
-    fn cells(&self, line: &str) -> Vec<Result<String, String>> {
+    fn cells<'l>(&self, line: &'l str) -> Vec<Result<&'l str, &'l str>> {
         let letters: Vec<char> = line.chars().collect();
+        let offsets: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
+        let offset = |letter: usize| offsets.get(letter).copied().unwrap_or(line.len());
         let ends = self.starts.iter().skip(1).copied().chain([letters.len()]);
         let cell = |(&start, end): (&usize, usize)| {
-            let cell: String = letters.iter().take(end).skip(start).collect();
+            let cell = line[offset(start)..offset(end)].trim();
             let is_below = !is_blank(&letters, start) && (start == 0 || is_blank(&letters, start - 1));
-            let cell = cell.trim().to_owned();
             if cell.is_empty() || is_below { Ok(cell) } else { Err(cell) }
         };
         self.starts.iter().zip(ends).map(cell).collect()
+    }
+
+    /// The cells of a row that is aligned.
+    fn row<'l>(&self, line: &'l str) -> Option<Vec<&'l str>> {
+        self.cells(line).into_iter().collect::<Result<_, _>>().ok().filter(|_| self.has_row(line))
     }
 
     /// Whether a line has the shape of a row: the name of an object first, and one word below each name that is always filled; or as many
     /// columns as the header, which are not aligned then.
     fn has_row(&self, line: &str) -> bool {
         let is_of_nodes = self.names.contains(&FILLED[1]);
-        let is_filled = |(name, cell): (&&str, &Result<String, String>)| match cell {
+        let is_filled = |(name, cell): (&&str, &Result<&str, &str>)| match cell {
             Ok(cell) if FILLED.contains(name) => cell.split_whitespace().count() == 1,
             cell => is_of_nodes && !FILLED.contains(name) || cell.as_ref().is_ok_and(|cell| !cell.is_empty()),
         };
@@ -125,21 +134,48 @@ impl<'t> Columns<'t> {
     }
 }
 
-/// The lines below the header that are no rows by their shape.
-pub(super) fn others(text: &str) -> Vec<usize> {
-    let Some(columns) = Columns::of(text) else { return Vec::new() };
-    columns.lines(text).filter(|(_, text)| !columns.has_row(text)).map(|(line, _)| line).collect()
+/// The lines below the header that are no rows; an error for one that may be. In `text`, messages are not left out yet.
+pub(super) fn others(text: &str) -> Result<Vec<usize>> {
+    let own = without_foreign(text);
+    let Some(columns) = Columns::of(&own) else { return Ok(Vec::new()) };
+    let own: Vec<&str> = own.lines().collect();
+    let lines = columns.lines(text).map(|(number, text)| {
+        let is_message = own.get(number - 1).is_none_or(|line| line.trim().is_empty());
+        let row = columns.row(text).filter(|_| !is_message);
+        let is_row = row.is_some() || !is_message && columns.has_row(text);
+        TableLine {
+            number,
+            text,
+            cells: row.unwrap_or_else(|| text.split_whitespace().collect()),
+            is_row,
+            is_message,
+        }
+    });
+    let header = &columns.names;
+    let host = Column::of_table(header, &HOSTS).and_then(|all| all.iter().position(|it| *it == Column::Host));
+    let table = Table {
+        header: header.clone(),
+        lines: lines.collect(),
+        cells: &|text| columns.row(text),
+        host,
+        is_aligned: true,
+        is_header: |cells| {
+            let has_capitals = |cell: &&str| !cell.contains(|c: char| c.is_ascii_lowercase());
+            cells.iter().all(has_capitals) && Column::of_table(cells, &HOSTS).is_some()
+        },
+    };
+    Ok(table_lines::others(&table)?)
 }
 
 /// The cells of every line below the header, with the number of the line.
 fn rows(text: &str) -> Result<Vec<Row>> {
     let Some(columns) = Columns::of(text) else { return Err(malformed(None, "no header", HELP)) };
     let row = |(line, text)| {
-        let cells: Result<_, String> = columns.cells(text).into_iter().collect();
+        let cells: Result<Vec<&str>, &str> = columns.cells(text).into_iter().collect();
         let cells = cells.map_err(|cell| {
             malformed(line, format!("`{cell}` does not begin below a name of the header"), HELP)
         });
-        Ok((Some(line), cells?))
+        Ok((Some(line), cells?.into_iter().map(str::to_owned).collect()))
     };
     columns.lines(text).map(row).collect()
 }
