@@ -139,6 +139,18 @@ pub enum ReorderError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Artifact(#[from] ArtifactError),
+    /// `--verify` has found a rank at another place.
+    #[error("{problem}")]
+    #[diagnostic(
+        code(reorder::elsewhere),
+        help(
+            "compare the mapping with `hopmap reorder --where`; `--mpicc` names the compiler of the program's MPI"
+        )
+    )]
+    Elsewhere {
+        /// The rank, and where it is.
+        problem: String,
+    },
     /// One process has nothing to reorder.
     #[error("`{program}` does not start ranks, and is not one")]
     #[diagnostic(

@@ -1,14 +1,14 @@
 //! Starting the launcher and the program.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 use hopmap_model::Context;
 use hopmap_mpi_environment::{Compiled, Identity, LONGER_GRACE, PRELOAD, monitoring_variables, preload};
-use hopmap_process::Group;
+use hopmap_process::{Capture, Group};
 use hopmap_recording::{Method, profile_prefix};
 
 /// Variables of the recorder, see `runtime.c`.
@@ -19,6 +19,9 @@ const EVENTS: &str = "HOPMAP_RECORD_EVENTS";
 /// Time in which the launcher ends by itself after Ctrl-C, which the terminal has sent to it too. On a second signal
 /// Open MPI's mpirun kills the ranks at once, and they write nothing.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Most output of a launcher that is kept: 256 bytes for each of 2^18 ranks.
+const MOST_OUTPUT: usize = 1 << 26;
 
 /// How ranks record.
 #[derive(Debug)]
@@ -97,30 +100,19 @@ fn existing() -> Option<String> {
     std::env::var(PRELOAD).ok()
 }
 
-/// The same with what the launcher prints.
-pub(crate) fn output_of_launcher(mut command: Command, cx: &Context<'_>) -> io::Result<(ExitStatus, String)> {
-    let mut launcher = Group::start_beside(command.stdout(Stdio::piped()))?;
-    let reader = launcher.take_stdout().map(|mut output| {
-        std::thread::spawn(move || {
-            let mut text = Vec::new();
-            // What was read before an error is shown.
-            let _ = output.read_to_end(&mut text);
-            String::from_utf8_lossy(&text).into_owned()
-        })
-    });
-    let status = ended(launcher, cx)?;
-    Ok((status, reader.and_then(|reader| reader.join().ok()).unwrap_or_default()))
-}
-
 /// Starts the launcher, and waits for it. It is in the group of this process, whose terminal it needs. If only this process was told to
 /// stop, it passes that on a little later.
-pub(crate) fn run_launcher(mut command: Command, cx: &Context<'_>) -> io::Result<ExitStatus> {
-    ended(Group::start_beside(&mut command)?, cx)
+pub(crate) fn run_launcher(command: Command, cx: &Context<'_>) -> io::Result<ExitStatus> {
+    Ok(run_captured(command, cx)?.0)
 }
 
-fn ended(mut launcher: Group, cx: &Context<'_>) -> io::Result<ExitStatus> {
-    match launcher.wait(|| cx.should_stop().then_some(()))? {
+/// The same with its standard output, if that is a pipe.
+pub(crate) fn run_captured(mut command: Command, cx: &Context<'_>) -> io::Result<(ExitStatus, Vec<u8>)> {
+    let mut launcher = Group::start_beside(&mut command)?;
+    let output = Capture::first(launcher.take_stdout(), MOST_OUTPUT);
+    let status = match launcher.wait(|| cx.should_stop().then_some(()))? {
         Some(()) => launcher.stop_after(PATIENCE),
         None => launcher.end(),
-    }
+    };
+    Ok((status?, output.bytes(Instant::now() + PATIENCE)))
 }

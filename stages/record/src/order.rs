@@ -14,6 +14,7 @@ use hopmap_artifact::Folder;
 use hopmap_formats::host_names::short;
 use hopmap_formats::rank_file;
 use hopmap_model::Mapping;
+use hopmap_mpi_environment::{Location, host_name};
 use hopmap_text::{FileError, Line, lines_of, shown};
 
 use crate::error::ReorderError;
@@ -22,6 +23,9 @@ use crate::error::ReorderError;
 const MOST_BYTES: u64 = 1 << 28;
 const HELP: &str = "a line for each rank: `RANK HOST`, `RANK HOST CORE`, `rank RANK=HOST slot=CORE`, or `RANK INDEX`, the rank that the \
                     launcher gives to the process";
+
+/// What every host calls itself.
+const ANY_HOST: [&str; 2] = ["localhost", "127.0.0.1"];
 
 /// Where a rank runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,15 +43,23 @@ pub(crate) struct Order(Vec<Target>);
 impl Order {
     /// The order of a mapping artifact or of a text.
     pub(crate) fn read(path: &Path) -> Result<Self, ReorderError> {
-        if path.is_dir() {
+        let order = if path.is_dir() {
             let mapping: Mapping = Folder::read(path)?;
             let place = |rank: &hopmap_model::Placement| {
                 Target::Host(mapping.hosts[rank.host as usize].host.clone(), rank.core)
             };
-            return Ok(Self(mapping.ranks.iter().map(place).collect()));
-        }
-        let text = hopmap_text::read(path, MOST_BYTES)?;
-        Ok(Self::parse(&String::from_utf8_lossy(&text)).map_err(|error| error.in_file(path))?)
+            Self(mapping.ranks.iter().map(place).collect())
+        } else {
+            let text = hopmap_text::read(path, MOST_BYTES)?;
+            Self::parse(&String::from_utf8_lossy(&text)).map_err(|error| error.in_file(path))?
+        };
+        let own = host_name();
+        let any = order.hosts().find(|host| ANY_HOST.contains(host) && **host != *own).map(str::to_owned);
+        any.map_or(Ok(order), |host| {
+            let problem = format!("`{host}` is a name of every host; this one is `{own}`");
+            let help = "write the name that `hopmap where` shows for the host, or the rank of a process";
+            Err(FileError::new(problem, help).in_file(path).into())
+        })
     }
 
     fn parse(text: &str) -> Result<Self, FileError> {
@@ -115,6 +127,29 @@ impl Order {
         text
     }
 
+    /// The first rank that is elsewhere, by the lines that the program of `--verify` has printed.
+    pub(crate) fn difference(&self, printed: &str) -> Option<String> {
+        let said = printed.lines().filter_map(|line| {
+            let process = line.split_once("process ")?.1.split(' ').next()?.parse().ok()?;
+            let location = Location::parse(line)?;
+            Some((location.rank?, (location.host, process)))
+        });
+        let said: BTreeMap<u32, (String, u32)> = said.collect();
+        self.0.iter().zip(0..).find_map(|(target, rank)| {
+            let Some((host, process)) = said.get(&rank) else {
+                return Some(format!("rank {rank} did not say where it is"));
+            };
+            let is_there = match target {
+                Target::Host(wanted, _) => short(wanted) == short(host),
+                Target::Index(wanted) => wanted == process,
+            };
+            let target = target.text();
+            (!is_there).then(|| {
+                format!("rank {rank} is process {process} on {host}, and the mapping has it at `{target}`")
+            })
+        })
+    }
+
     /// Number of ranks.
     pub(crate) fn ranks(&self) -> usize {
         self.0.len()
@@ -174,6 +209,29 @@ mod tests {
         assert_eq!(text("0 n1.a\n1 n1.b\n"), "ranks 2 by host 0\nn1.a -1\nn1.b -1\n");
         assert_eq!(text("rank 0=n1 slot=2\nrank 1=n1 slot=0:1\n"), "ranks 2 by host 1\nn1 2\nn1 -1\n");
         assert_eq!(text("0 1\n1 0\n"), "ranks 2 by index 1\n1\n0\n");
+    }
+
+    #[test]
+    fn ranks_elsewhere_are_found() {
+        let by_host = Order::parse("0 n2.x 1\n1 n1\n").unwrap();
+        let by_index = Order::parse("0 1\n1 0\n").unwrap();
+        let printed =
+            "[1,0]process 0 is rank 1 on n1, cores 0 of 2\nnoise\nprocess 1 is rank 0 on n2, cores 0 of 2\n";
+        assert_eq!((by_host.difference(printed), by_index.difference(printed)), (None, None));
+        let printed = "process 0 is rank 0 on n1, cores 0 of 2\nprocess 1 is rank 1 on n2, cores 0 of 2\n";
+        let expected = "rank 0 is process 0 on n1, and the mapping has it at";
+        assert_eq!(by_host.difference(printed).unwrap(), format!("{expected} `n2.x 1`"));
+        assert_eq!(by_index.difference(printed).unwrap(), format!("{expected} `1`"));
+        assert_eq!(by_index.difference("").unwrap(), "rank 0 did not say where it is");
+    }
+
+    #[test]
+    fn a_name_of_every_host_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mapping");
+        std::fs::write(&path, "0 localhost\n1 localhost\n").unwrap();
+        let refused = Order::read(&path).map_err(|error| error.to_string());
+        assert_eq!(refused.is_ok(), host_name() == "localhost", "{refused:?}");
     }
 
     #[test]

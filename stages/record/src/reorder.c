@@ -115,7 +115,7 @@ static int differ(const struct place *process, const struct place *rank, const s
     }
     if (!ranks_there) return REFUSE("process %d runs on %s, which the mapping does not use; it uses %s and others", process->index, host, of_ranks[0].host);
     if (!processes_there) return REFUSE("the mapping puts rank %d on %s, where no process runs", rank->index, host);
-    if (hosts) return REFUSE("the mapping puts %d ranks on %s, where %d processes run", ranks_there, host, processes_there);
+    if (hosts) return REFUSE("the mapping puts %d ranks on %s, where %d processes run: start as many there, with -ppn, --ntasks-per-node or a host file", ranks_there, host, processes_there);
     return REFUSE("on %s, the mapping exchanges ranks of different programs of the job: rank %d", host, rank->index);
 }
 

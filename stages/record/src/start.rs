@@ -61,13 +61,17 @@ impl Start {
         }
     }
 
-    /// The programs among the words behind the launcher and its options: there may be wrappers before that of MPI.
+    /// The words behind the launcher and its options.
+    pub(crate) fn behind_launcher(&self) -> &[String] {
+        match LauncherKind::of(self.first()) {
+            Some(_) => &self.command[1 + program_in(&self.command[1..])..],
+            None => &self.command,
+        }
+    }
+
+    /// The programs among these words: there may be wrappers before that of MPI.
     pub(crate) fn programs(&self) -> Vec<Program> {
-        let first = match LauncherKind::of(self.first()) {
-            Some(_) => 1 + program_in(&self.command[1..]),
-            None => 0,
-        };
-        self.command[first..].iter().filter_map(|word| Program::find(word)).collect()
+        self.behind_launcher().iter().filter_map(|word| Program::find(word)).collect()
     }
 
     /// The library of these sources, for the launcher of the command or for the MPI of this process.

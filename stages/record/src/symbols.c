@@ -18,6 +18,9 @@ static int find_symbol_in(struct dl_phdr_info *object, size_t size, void *wanted
     if (!handle) return 0;
     if (object->dlpi_name[0]) found[1] = dlsym(handle, (const char *) found[0]);
     dlclose(handle);
+    Dl_info own, other;
+    /* This library may have the symbol as well: it would call itself for ever. */
+    if (found[1] && dladdr(find_symbol_in, &own) && dladdr(found[1], &other) && own.dli_fbase == other.dli_fbase) found[1] = NULL;
     return found[1] != NULL;
 }
 

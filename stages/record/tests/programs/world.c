@@ -33,6 +33,9 @@ static void ranks_and_groups(void)
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_rank(world, &result);
     CHECK(result == rank);
+    /* As libraries do that measure. */
+    PMPI_Comm_rank(MPI_COMM_WORLD, &result);
+    CHECK(result == rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     MPI_Comm_compare(MPI_COMM_WORLD, MPI_COMM_WORLD, &result);
     CHECK(result == MPI_IDENT);
