@@ -33,6 +33,12 @@ pub fn is_sentence(line: &str) -> bool {
             && line.split([' ', '\t']).filter(|word| is_word(word)).nth(1).is_some()
 }
 
+/// Whether a line has neither a digit, as rows of numbers have, nor a comma, as headers have.
+#[must_use]
+pub fn has_no_number(line: &str) -> bool {
+    !line.bytes().any(|byte| byte.is_ascii_digit() || byte == b',')
+}
+
 /// Bytes that a prefix may have.
 const LONGEST: usize = 160;
 

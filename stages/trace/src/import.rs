@@ -198,6 +198,7 @@ pub(crate) fn read(
 fn unless_prefixed<T>(error: Error, path: &Path, cx: &Context<'_>) -> Result<T, Error> {
     if !cx.should_stop() {
         check_prefix(path)?;
+        check_document(path)?;
     }
     Err(error)
 }
@@ -445,6 +446,29 @@ fn check_prefix(path: &Path) -> Result<(), TraceError> {
             && !(prefix.is_words() && known(&Sample::of(&file, false, bytes.clone())).is_some())
         {
             return Err(prefix.of_all(&text, found.map_or("", Format::name)).in_file(&file).into());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a file, or one of the first of a folder, whose document begins behind a prefix.
+fn check_document(path: &Path) -> Result<(), TraceError> {
+    for file in first_files(path, LEVELS) {
+        let bytes = head(&file, FIRST_BYTES).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let begins = |text: &str| {
+            text.starts_with('{')
+                && Format::ALL
+                    .iter()
+                    .any(|format| format.reader().is_some_and(|reader| (reader.begins)(text)))
+        };
+        let first = text.trim_start();
+        if !first.starts_with(['{', '['])
+            && let Some((prefix, document)) = row_behind(first, begins)
+        {
+            let line = 1 + text[..text.len() - document.len()].matches('\n').count();
+            let row = document.lines().next().unwrap_or_default();
+            return Err(prefix.error(line, row).in_file(&file).into());
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, InputPath, Process, TaskGraph};
-use hopmap_text::{FileError, Line, Lines, Rows, is_sentence, numbers, shown};
+use hopmap_text::{FileError, Line, Lines, Rows, has_no_number, is_sentence, numbers, row_behind, shown};
 
 use super::reader::{Reader, warn_of_foreign};
 use crate::matrix::{MAX_RANKS, Matrix};
@@ -23,7 +23,10 @@ const ROWS: Rows = Rows {
             values.clone().count() == COLUMNS.len() && values.all(|value| numbers::whole(value).is_ok());
         is_edge || text.split(',').all(|name| place_of(unquoted(name)).is_some())
     },
-    is_other: |line| is_sentence(line) && line.split_whitespace().all(|word| place_of(word).is_none()),
+    is_other: |line| {
+        let mut words = line.split([' ', '\t', ',', ';']).map(unquoted);
+        (is_sentence(line) || has_no_number(line)) && words.all(|word| place_of(word).is_none())
+    },
 };
 
 /// Names of the columns, in the order of [`Columns`].
@@ -32,7 +35,7 @@ const COLUMNS: [&str; 4] = ["source", "destination", "messages", "bytes"];
 /// The place of each of [`COLUMNS`] in the file.
 type Columns = [usize; 4];
 
-const HINT: &str = "ranks, messages and bytes are non-negative integers";
+const HINT: &str = "ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program";
 
 const COLUMNS_HELP: &str =
     "expected exactly the columns source, destination, messages and bytes, in any order, separated by commas";
@@ -90,7 +93,10 @@ fn read(path: &Path, ranks: Option<u32>, cx: &Context<'_>) -> Result<TaskGraph, 
             repeated = repeated.map_or(Some((1, line.number)), |(count, first)| Some((count + 1, first)));
             continue;
         }
-        let edge = edge(line, &values, columns, ranks.unwrap_or(MAX_RANKS))?;
+        let edge = edge(line, &values, columns, ranks.unwrap_or(MAX_RANKS)).map_err(|error| {
+            let behind = row_behind(line.text, ROWS.is_row);
+            behind.map_or(error, |(prefix, row)| prefix.error(line.number, row).in_file(path))
+        })?;
         highest = highest.max(Some(edge.source.max(edge.destination)));
         matrix.add(edge).map_err(|overflow| line.error(overflow.to_string()))?;
     }

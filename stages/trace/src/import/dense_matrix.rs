@@ -334,6 +334,7 @@ pub(super) fn judged(sample: &Sample<'_>) -> Option<Result<(), (usize, String)>>
     };
     let of_names = form.check_names().err().map(|problem| (first, problem));
     let of_file = || match sample.is_whole {
+        true if are_numbered(&form, rows) => Some((first, NUMBERED.to_owned())),
         true if rows.len() < form.ranks => {
             Some((last, format!("the file ends after {} of {} rows", rows.len(), form.ranks)))
         }
@@ -348,6 +349,16 @@ pub(super) fn judged(sample: &Sample<'_>) -> Option<Result<(), (usize, String)>>
     };
     let wrong = of_names.or_else(|| rows.iter().enumerate().find_map(problem)).or_else(of_file);
     Some(wrong.map_or(Ok(()), Err))
+}
+
+const NUMBERED: &str = "the first numbers may be those of the rows, or of a matrix whose last row is missing; delete them if they are: \
+                        `sed -E 's/^[[:blank:]]*[0-9]+[[:blank:],;]+//'`";
+
+/// Whether rows begin with their numbers, which makes them one longer than the matrix has rows.
+fn are_numbered(form: &Form, rows: &[Row<'_>]) -> bool {
+    let number = |(_, fields): &Row<'_>| fields.first().and_then(|field| field.parse::<usize>().ok());
+    let counts_from = |first: usize| (first..).zip(rows).all(|(expected, row)| number(row) == Some(expected));
+    form.words == 0 && rows.len() > 1 && rows.len() + 1 == form.ranks && (counts_from(0) || counts_from(1))
 }
 
 /// The second line of rows that have a number more each, or a number less, as those above or below a diagonal.

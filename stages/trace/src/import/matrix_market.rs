@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, TaskGraph};
-use hopmap_text::{FileError, Line, Lines, Rows, is_sentence, shown};
+use hopmap_text::{FileError, Line, Lines, Rows, has_no_number, is_sentence, shown};
 
 use super::reader::{self, Reader};
 use crate::matrix::{Accumulator, MAX_RANKS};
@@ -27,7 +27,7 @@ const ROWS: Rows = Rows {
             (2..=3).contains(&words.clone().count()) && words.all(|word| word.parse::<f64>().is_ok());
         is_entry || is_banner(text)
     },
-    is_other: is_sentence,
+    is_other: |line| is_sentence(line) || has_no_number(line),
 };
 
 /// First word of a file, case-insensitive.

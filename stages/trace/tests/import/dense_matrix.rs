@@ -122,7 +122,8 @@ fn comments_are_no_rows_and_lines_of_shells_are_said() {
 /// Lines of a matrix, the line that is named, and why.
 const NEARLY: &str = "0 1 2/1 0/2 1 0 | 2 | the line has 2 numbers, but others have 3
 0,1/1,0/1,1 | 3 | the matrix has 2 columns, but more lines
-0,1,2/1,0,2 | 2 | the file ends after 2 of 3 rows
+0,1,2/3,0,2 | 2 | the file ends after 2 of 3 rows
+0,1,2/1,0,2 | 1 | the first numbers may be those of the rows, or of a matrix whose last row is missing; delete them if they are: `sed -E 's/^[[:blank:]]*[0-9]+[[:blank:],;]+//'`
 0,1,100/0,2,50/1,2,30 | 1 | the lines may also be pairs of ranks with their bytes
 s,d,b/0,1,100/0,2,50/1,2,30 | 1 | the lines may also be pairs of ranks with their bytes
 ,a,b,Total/a,0,1,1/b,1,0,1 | 1 | `Total` is not a rank: delete its column and its row
@@ -149,7 +150,8 @@ step 1: done/0 1 2/1 0 2/2 1 0 | 1 | `1:` is not a name of a rank: delete the li
 fn what_is_nearly_a_matrix_is_named() {
     for nearly in NEARLY.lines() {
         let [text, line, problem] = nearly.split(" | ").collect::<Vec<_>>()[..] else { panic!("{nearly}") };
-        let (found, help) = Files::one(text.replace('/', "\n") + "\n").auto().result.unwrap_err();
+        let text = text.replace('/', "\n");
+        let (found, help) = Files::one(text + "\n").auto().result.unwrap_err();
         let named = format!("as a `dense-matrix`, line {line} is wrong: {problem}");
         assert_eq!(found, format!("`trace` has an unknown format; {named}"));
         assert!(help.contains("`source,destination,messages,bytes`"), "{help}");

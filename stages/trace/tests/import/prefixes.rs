@@ -116,3 +116,34 @@ fn files_that_were_joined_are_added_up_or_refused() {
         }
     }
 }
+
+/// Once such lines were refused without a way out, or `3 1,0,1,5` without the command that repairs it.
+#[test]
+fn messages_between_numbers_are_skipped_and_rows_behind_numbers_named() {
+    let csv =
+        |line: &str| Files::one(format!("source,destination,messages,bytes\n0,1,2,3\n{line}\n1,0,4,5\n"));
+    let whole = csv("# nothing").auto().result;
+    for line in ["====", "done", "WARNING: slow", "Reading", "finished."] {
+        let read = csv(line).auto();
+        assert_eq!(read.result, whole, "{line}");
+        assert!(
+            read.log.iter().any(|said| said.contains("skipped: 1, the first in line 3")),
+            "{:?}",
+            read.log
+        );
+    }
+    for (line, what) in [("(2 rows)", "1 values"), ("total,,6,8", "`total` is not an integer")] {
+        let (problem, help) = csv(line).auto().result.unwrap_err();
+        assert!(problem.contains(&format!(":3: {what}")) || problem.contains(what), "{problem}");
+        assert!(help.contains("delete the line if it is a sum"), "{help}");
+    }
+    let (problem, help) = csv("3 1,0,4,5").auto().result.unwrap_err();
+    assert!(problem.contains(":3: the row `1,0,4,5` is behind `3 `") && help.contains("sed -E"), "{problem}");
+    let (problem, _) = Files::one("0 0 1 2\n1 3 0 4\n2 5 6 0\n").auto().result.unwrap_err();
+    assert!(problem.contains("may be those of the rows") && problem.contains("sed -E"), "{problem}");
+    let wide: Vec<u8> = "source,destination\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let files = Files::one("x");
+    fs::write(&paths(&files)[0], wide).unwrap();
+    let (problem, help) = files.auto().result.unwrap_err();
+    assert!(problem.contains("UTF-16") && help.contains("iconv -f UTF-16LE"), "{problem}");
+}
