@@ -289,7 +289,7 @@ fn own_program(file: &LaunchFile) -> Result<Vec<String>, CheckError> {
 /// Whether a launch file asks for the cores of the mapping.
 fn binds(file: &LaunchFile) -> bool {
     let has = |option: &str| file.command.contains(option);
-    ["--rankfile ", "rankfile:", "-bind-to ", "map_cpu:", "mask_cpu:", "cpu-affinity=map:"]
+    ["--rankfile ", "rankfile:", " -bind-to ", "map_cpu:", "mask_cpu:", "cpu-affinity=map:"]
         .into_iter()
         .any(has)
         || has("PROCESSOR_LIST ") && !has("PROCESSOR_LIST allcores")
@@ -530,6 +530,22 @@ mod tests {
         let commands = |params: serde_json::Value| Check::commands(&serde_json::from_value(params).unwrap());
         assert_eq!(commands(serde_json::json!({ "launcher": "nice" })), [COMMAND_OF_FILE, "nice"]);
         assert_eq!(commands(serde_json::json!({ "command": "mpirun {program}" })), ["mpirun {program}"]);
+    }
+
+    /// `--bind-to none` was taken for `-bind-to` of Hydra.
+    #[test]
+    fn a_command_that_binds_names_the_cores() {
+        let binds = |command: &str| {
+            binds(&LaunchFile { name: "f".into(), text: String::new(), command: command.into() })
+        };
+        for command in
+            ["mpiexec.hydra -bind-to core -n 2", "mpirun --rankfile f", "flux run '-o cpu-affinity=map:1'"]
+        {
+            assert!(binds(command), "{command}");
+        }
+        for command in ["mpirun --map-by seq --bind-to none -n 2", "srun -m arbitrary", "flux run -n 2"] {
+            assert!(!binds(command), "{command}");
+        }
     }
 
     #[test]
