@@ -255,7 +255,13 @@ fn found<'a>(
     let of_named = all.iter().filter(|(id, ..)| id.strip(name).is_some()).copied();
     let of_named: Vec<(&PipelineId, &str, &Current)> = of_named.collect();
     let rest = of_named.iter().find_map(|(id, ..)| id.strip(name));
-    let (name, current) = rest.map_or((name, all), |rest| (rest, of_named));
+    let (name, mut current) = rest.map_or((name, all), |rest| (rest, of_named));
+    if wanted == Wanted::All {
+        let stage = name.split(['[', '.']).next().unwrap_or_default();
+        let of_stage = (0..current.len()).filter(|&index| current[index].2.stage == stage).collect();
+        let newest = of_newest(of_stage, &current, store).first().map(|&index| current[index].0);
+        current.retain(|(id, ..)| newest.is_none_or(|newest| *id == newest));
+    }
     let cells: Vec<Candidate<'_>> = current
         .iter()
         .map(|&(id, cell, current)| {
@@ -267,7 +273,7 @@ fn found<'a>(
     let (cell, output) = split.as_ref().map_or((name, None), |(cell, output)| (cell.as_str(), Some(*output)));
     let mut found = fitting(cell, &cells)?;
     // Metrics of different programs are not compared.
-    if wanted == Wanted::All || is_best(cell) || !has_keys(cell) && names(&found, &cells).len() > 1 {
+    if is_best(cell) || !has_keys(cell) && names(&found, &cells).len() > 1 {
         found = of_newest(found, &current, store);
     }
     if let Some(Choice::Best { metric, extreme }) = choice(cell, &found, &cells) {

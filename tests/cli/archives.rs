@@ -265,23 +265,23 @@ fn a_csv_file_with_every_kind_of_fault() {
     [exit code 1]
     ------- stderr -------
     error[text::file]: DIR/m.csv:2: 3 values, but the header has 4
-      help: ranks, messages and bytes are non-negative integers
+      help: ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program
     [exit code 1]
     ------- stderr -------
     error[text::file]: DIR/m.csv:2: column 3 (messages): `two` is not an integer
-      help: ranks, messages and bytes are non-negative integers
+      help: ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program
     [exit code 1]
     ------- stderr -------
     error[text::file]: DIR/m.csv:2: column 2 (destination): `-1` is negative
-      help: ranks, messages and bytes are non-negative integers
+      help: ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program
     [exit code 1]
     ------- stderr -------
     error[text::file]: DIR/m.csv:2: column 1 (source): `4294967295` is not a rank below 16777216
-      help: ranks, messages and bytes are non-negative integers
+      help: ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program
     [exit code 1]
     ------- stderr -------
     error[text::file]: DIR/m.csv:2: column 3 (messages): `99999999999999999999` is larger than 18446744073709551615
-      help: ranks, messages and bytes are non-negative integers
+      help: ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program
     [exit code 1]
     ------- stderr -------
     error[text::file]: DIR/m.csv: the file does not contain messages

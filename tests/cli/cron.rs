@@ -37,7 +37,7 @@ fn a_quiet_run_prints_nothing_unless_it_fails() {
     ------- stderr -------
     error[text::file]: stage `program` (ring.toml:8)
       `-> DIR/ring.csv:2: 3 values, but the header has 4
-      help: ranks, messages and bytes are non-negative integers
+      help: ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program
     [exit code 1]
     ");
 }

@@ -510,7 +510,7 @@ fn what_has_not_run_or_failed_is_not_accepted() {
     ------- stderr -------
     error[text::file]: stage `program` (ring.toml:8)
       `-> DIR/ring.csv:2: column 3 (messages): `x` is not an integer
-      help: ranks, messages and bytes are non-negative integers
+      help: ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program
     [exit code 1]
     ");
     assert_snapshot!(sandbox.seen(&["accept", "ring.toml"]), @r"

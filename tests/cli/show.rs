@@ -237,6 +237,6 @@ fn a_stage_of_two_pipelines_says_whose_it_is() {
     sandbox.write("sweep.toml", sweep);
     sandbox.stdout(&["run", "sweep.toml", "--no-report"]);
     let note = |name: &str| String::from_utf8(sandbox.output(&["show", name]).stderr).unwrap();
-    insta::assert_snapshot!(note("placement"), @"`placement` is that of `ring` of ring.toml; PIPELINE:placement is that of another one: `sweep` of sweep.toml");
+    insta::assert_snapshot!(note("placement"), @"`placement` is that of `sweep` of sweep.toml; PIPELINE:placement is that of another one: `ring` of ring.toml");
     assert_eq!(note("ring:placement"), "");
 }

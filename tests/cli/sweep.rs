@@ -451,15 +451,15 @@ fn many_failures_are_reported_in_few_lines() {
       ran        machine  N.NN s
     error[text::file]: stage `program[trace=bad-00.csv]` (batch.toml:8)
       `-> DIR/traces/bad-00.csv:2: column 3 (messages): `one` is not an integer
-      help: ranks, messages and bytes are non-negative integers
+      help: ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-00.csv]-123dc524d283.log
     error[text::file]: stage `program[trace=bad-01.csv]` (batch.toml:8)
       `-> DIR/traces/bad-01.csv:2: column 3 (messages): `one` is not an integer
-      help: ranks, messages and bytes are non-negative integers
+      help: ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-01.csv]-53484718e444.log
     error[text::file]: stage `program[trace=bad-02.csv]` (batch.toml:8)
       `-> DIR/traces/bad-02.csv:2: column 3 (messages): `one` is not an integer
-      help: ranks, messages and bytes are non-negative integers
+      help: ranks, messages and bytes are non-negative integers; delete the line if it is a sum, or a message of another program
       log: .hopmap/runs/RUN/logs/program[trace=traces_bad-02.csv]-914dd4153157.log
     … and 27 more failed; logs: .hopmap/runs/RUN/logs
     [exit code 1]

@@ -378,14 +378,13 @@ fn equal_share(mapping: &Mapping, ranks_on: &[Vec<u32>]) -> Result<usize, Launch
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::write::launch_file;
     use hopmap_model::Weight;
     use proptest::prelude::*;
 
     /// Hosts with `slots` slots each, rank `i` on slot `taken[i]`, core = slot on the host.
-    fn mapping(hosts: &[&str], slots: u32, taken: &[u32]) -> Mapping {
+    pub(crate) fn mapping(hosts: &[&str], slots: u32, taken: &[u32]) -> Mapping {
         let host = |(index, name): (usize, &&str)| HostSlots {
             host: (*name).to_owned(),
             first_slot: index as u32 * slots,
@@ -525,10 +524,10 @@ mod tests {
     #[test]
     fn every_rank_has_its_host_and_core() {
         let mapping = mapping(&["a", "b"], 2, &[2, 0, 3]);
-        let file = launch_file(&mapping, "d1", Launch::OpenMpi4, false).unwrap();
+        let file = rankfile(&mapping, "d1", false).unwrap();
         assert_eq!(file.text, "# hopmap mapping d1\nrank 0=b slot=0\nrank 1=a slot=0\nrank 2=b slot=1\n");
         assert_eq!(file.command, "mpirun -n 3 --rankfile {file} {program}");
-        let newer = launch_file(&mapping, "d1", Launch::OpenMpi5, false).unwrap();
+        let newer = rankfile(&mapping, "d1", true).unwrap();
         assert_eq!(newer.text, file.text);
         assert_eq!(newer.command, "mpirun -n 3 --host a:1,b:2 --map-by rankfile:file={file} {program}");
     }
@@ -537,14 +536,14 @@ mod tests {
     fn a_rank_without_a_core_is_rejected() {
         let mut mapping = mapping(&["a", "b"], 2, &[2, 0, 3]);
         mapping.ranks[1].core = None;
-        let error = launch_file(&mapping, "d", Launch::OpenMpi4, false).unwrap_err();
+        let error = rankfile(&mapping, "d", false).unwrap_err();
         assert_eq!(error.to_string(), "the mapping does not specify the core of rank 1 on `a`");
     }
 
     proptest! {
         #[test]
         fn the_file_names_host_and_core_of_every_rank(mapping in mappings()) {
-            let file = launch_file(&mapping, "d", Launch::OpenMpi4, false).unwrap();
+            let file = rankfile(&mapping, "d", false).unwrap();
             let read = lines(&file.text, "d").into_iter().map(|line| {
                 let (rank, place) = line.strip_prefix("rank ").unwrap().split_once('=').unwrap();
                 let (host, core) = place.split_once(" slot=").unwrap();
@@ -571,73 +570,6 @@ mod tests {
             "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun -m block:block --cpu-bind=cores -N 2 -n 4 \
              --ntasks-per-node=2 {program}"
         );
-    }
-
-    #[test]
-    fn every_launcher_has_its_file_and_its_command() {
-        let mapping = mapping(&["n1", "n2"], 2, &[2, 0, 1, 3]);
-        let expected = [
-            (
-                "open-mpi-4",
-                "mpirun -n 4 --rankfile {file} {program}",
-                "rank 0=n2 slot=0 | rank 1=n1 slot=0 | rank 2=n1 slot=1 | rank 3=n2 slot=1",
-            ),
-            (
-                "open-mpi-5",
-                "mpirun -n 4 --host n1:2,n2:2 --map-by rankfile:file={file} {program}",
-                "rank 0=n2 slot=0 | rank 1=n1 slot=0 | rank 2=n1 slot=1 | rank 3=n2 slot=1",
-            ),
-            ("mpich", "mpiexec.hydra -launcher ssh -f {file} -n 4 {program}", "n2 | n1 | n1 | n2"),
-            (
-                "intel-mpi",
-                "mpiexec.hydra -bootstrap ssh -machinefile {file} -genv I_MPI_PIN_PROCESSOR_LIST allcores -n 4 {program}",
-                "n2:1 | n1:2 | n2:1",
-            ),
-            ("slurm", "SLURM_HOSTFILE={file} srun -m arbitrary -n 4 {program}", "n2 | n1 | n1 | n2"),
-            (
-                "cray-slurm",
-                "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} srun -m block:block --cpu-bind=cores -N 2 -n 4 --ntasks-per-node=2 {program}",
-                "1,2 | 0,3",
-            ),
-            (
-                "cray-pals",
-                "MPICH_RANK_REORDER_METHOD=3 MPICH_RANK_REORDER_FILE={file} mpiexec -n 4 --ppn 2 --cpu-bind core --hosts n1,n2 {program}",
-                "1,2 | 0,3",
-            ),
-            (
-                "flux",
-                "flux run -N 2 -n 4 --exclusive --requires=hosts:n1,n2 --taskmap=hostfile:{file} {program}",
-                "n2 | n1 | n1 | n2",
-            ),
-            ("fujitsu", "mpiexec -n 4 --vcoordfile {file} {program}", "(2) | (1) | (1) | (2)"),
-        ];
-        for (launch, command, text) in expected {
-            let launch = serde_json::from_value(launch.into()).unwrap();
-            let file = launch_file(&mapping, "d", launch, false).unwrap();
-            let lines: Vec<&str> = file.text.lines().filter(|line| !line.starts_with('#')).collect();
-            assert_eq!((file.command.as_str(), lines.join(" | ").as_str()), (command, text));
-        }
-    }
-
-    #[test]
-    fn commands_bind_where_one_list_of_cores_fits_all_hosts() {
-        let command = |launch: &str, taken: &[u32]| {
-            let mapping = mapping(&["a", "b"], 3, taken);
-            let launch = serde_json::from_value(launch.into()).unwrap();
-            launch_file(&mapping, "d", launch, true)
-                .map_or_else(|error| error.to_string(), |file| file.command)
-        };
-        let hydra = "mpiexec.hydra -launcher ssh -f {file} -bind-to";
-        assert_eq!(command("mpich", &[3, 4, 0]), format!("{hydra} core -n 3 {{program}}"));
-        assert_eq!(command("mpich", &[5, 3, 2]), format!("{hydra} user:2,0 -n 3 {{program}}"));
-        let slurm = "SLURM_HOSTFILE={file} srun -m arbitrary --cpu-bind=map_cpu";
-        assert_eq!(command("slurm", &[5, 2, 3]), format!("{slurm}:2,0 -n 3 {{program}}"));
-        assert!(command("flux", &[5, 2, 3]).contains(" '-o cpu-affinity=map:2;0' "));
-        assert!(command("intel-mpi", &[5, 2, 3]).contains(" I_MPI_PIN_PROCESSOR_LIST 2,0 -n 3 "));
-        let problem = "rank number 0 of one host is on core 2, that of another on core 0, which this launcher cannot bind";
-        assert_eq!(command("mpich", &[5, 2, 3]), problem);
-        assert_eq!(command("open-mpi-4", &[5, 2, 3]), "mpirun -n 3 --rankfile {file} {program}");
-        assert!(command("open-mpi-hosts", &[5, 2, 3]).starts_with("Open MPI does not bind"));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! The machine of `hopmap tune`: given, measured, or measured before; and what can be placed on it.
 
+use std::net::IpAddr;
 use std::path::Path;
 
-use hopmap_command::{Exit, Failure, refuse};
+use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_durable::Staging;
+use hopmap_formats::host_names::short;
 use hopmap_launchers::{Launch, shell_word};
 use hopmap_model::{Link, SystemGraph};
 
@@ -50,6 +52,9 @@ pub(super) fn machine(
         tune.slots = Some(allocation.hosts.most());
         system = evaluated(arguments, out, &tune, end, output)?;
     }
+    if arguments.topology.is_none() && arguments.shape.is_none() {
+        check_hosts(allocation, &system, out)?;
+    }
     if system.slots.len() < ranks {
         let slots = system.slots.len();
         return refuse(
@@ -67,6 +72,25 @@ pub(super) fn machine(
     }
     let nothing_to_place = equal_slots(&system);
     Ok(Machine { slots: tune.slots, system, nothing_to_place })
+}
+
+/// Refuses a machine that was measured on other hosts.
+fn check_hosts(allocation: &Allocation, system: &SystemGraph, out: &Path) -> Result<()> {
+    let names = || system.hosts().map(|(node, ..)| short(&system.nodes[node as usize].name));
+    let is_measured = |host: &str| {
+        let own = hopmap_mpi_environment::host_name();
+        let host = if host == "localhost" { &own } else { host };
+        // The measurement has names, whatever addresses are given.
+        host.parse::<IpAddr>().is_ok() || names().any(|name| name == short(host))
+    };
+    let Some((host, _)) = allocation.hosts.hosts.iter().find(|(host, _)| !is_measured(host)) else {
+        return Ok(());
+    };
+    let machine = shown(&out.join(MACHINE));
+    refuse(
+        format!("`{host}` is not in the machine that was measured before: {machine}"),
+        format!("remove {machine} to measure these hosts, or give another --out"),
+    )
 }
 
 /// The machine of a pipeline that consists of nothing else. What its stages remark is heard.

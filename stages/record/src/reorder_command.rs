@@ -13,7 +13,8 @@ use hopmap_command::{Answer, Command, Exit, Failure, shown};
 use hopmap_durable::replace_file;
 use hopmap_model::Context;
 use hopmap_mpi_environment::{
-    Identity, Implementation, LauncherKind, Location, Mpi, PRELOAD, Rank, before_programs, host_name, preload,
+    Abi, Identity, Implementation, LauncherKind, Location, Mpi, PRELOAD, Rank, before_programs, host_name,
+    preload,
 };
 use miette::Diagnostic;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -111,25 +112,29 @@ impl ReorderCommand {
         }
         let mpi = Mpi { implementation: None, abi: program.as_ref().and_then(Program::abi) };
         let library = self.start.compiled(cx, &reordering_sources(), None, mpi)?;
-        let path = self.beside_mapping();
+        let path = self.beside_mapping(library.identity.implementation.abi().unwrap_or(Abi::Mpich));
         replace_file(&path, &library.contents).map_err(RecordError::from)?;
         let mut answer = Answer::default();
-        answer.line(format!("{} ranks, for {}: {}", order.ranks(), library.identity, shown(&path)));
+        answer.line(format!("built {} for {}, {} ranks", shown(&path), library.identity, order.ranks()));
         Ok(answer)
     }
 
-    /// Where `--build` puts the library of this hopmap.
-    fn beside_mapping(&self) -> PathBuf {
+    /// Where `--build` puts the library of this hopmap for MPIs of one binary interface.
+    fn beside_mapping(&self, abi: Abi) -> PathBuf {
         let name = self.mapping.file_name().unwrap_or_default().to_string_lossy();
-        self.mapping.with_file_name(format!("{name}.{}.so", reordering_sources().hash))
+        let abi = match abi {
+            Abi::OpenMpi => "open-mpi",
+            Abi::Mpich => "mpich",
+        };
+        self.mapping.with_file_name(format!("{name}.{abi}-{}.so", reordering_sources().hash))
     }
 
     /// The library that another command has built: the one before the launcher, or `--build`, if that was of this user.
-    fn built(&self) -> Option<PathBuf> {
+    fn built(&self, abi: Option<Abi>) -> Option<PathBuf> {
         let is_own = |path: &PathBuf| {
             std::fs::metadata(path).is_ok_and(|file| file.uid() == rustix::process::geteuid().as_raw())
         };
-        self.library.clone().or_else(|| Some(self.beside_mapping()).filter(is_own))
+        self.library.clone().or_else(|| abi.map(|abi| self.beside_mapping(abi)).filter(is_own))
     }
 
     /// Executes the program in place of this process; returns only an error.
@@ -158,7 +163,7 @@ impl ReorderCommand {
         }
         let abi = linked.or_else(|| starter.and_then(Implementation::abi));
         let mpi = Mpi { implementation: None, abi };
-        let library = match self.built() {
+        let library = match self.built(abi) {
             Some(library) => library,
             None => self.start.compiled(cx, &reordering_sources(), None, mpi)?.path,
         };
@@ -336,9 +341,7 @@ fn end_job(error: &ReorderError, cx: &Context<'_>) {
 fn say_rank_variable(program: &Program, cx: &Context<'_>) {
     if let Some(variable) = program.rank_variable() {
         let path = shown(program.path());
-        cx.log(format!(
-            "{path} has `{variable}` among its texts: a rank that it takes from there is not renumbered"
-        ));
+        cx.log(format!("warning: {path} may read its rank from `{variable}`, which is not renumbered"));
     }
 }
 

@@ -47,9 +47,9 @@ impl Table {
             return row.join(",");
         }
         let width = |at: usize| self.cells.iter().map(|row| row[at].len()).max().unwrap_or(0) + 3;
-        let line: String =
-            row.iter().enumerate().map(|(at, cell)| format!("{cell:<0$}", width(at))).collect();
-        line.trim_end().to_owned()
+        let padded = |(at, cell): (usize, &String)| format!("{cell:<0$}", width(at));
+        let line: Vec<String> = row.iter().enumerate().map(padded).collect();
+        line.concat().trim_end().to_owned()
     }
 
     fn lines(&self) -> Vec<String> {
@@ -127,9 +127,9 @@ proptest! {
             }
             4 => {
                 // Half of a row: its cells up to one, the last of them whole.
-                let cells = &table.cells[row][..1 + choice % (table.cells[row].len() - 1)];
+                let cells = &table.cells[row][..=choice % (table.cells[row].len() - 1)];
                 prop_assume!(cells[0].contains(|c: char| c.is_ascii_digit()));
-                lines[row] = table.line(&cells.to_vec());
+                lines[row] = table.line(cells);
                 // The label that no other row has.
                 let is_label_of_one = table.is_aligned && cells.len() > 4;
                 prop_assume!(!is_label_of_one);

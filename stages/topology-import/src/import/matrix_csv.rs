@@ -73,6 +73,7 @@ pub(super) fn doubt(text: &str) -> Option<FileError> {
 }
 
 /// The lines below the first that are no rows by their shape. In `text`, messages are not left out yet.
+#[expect(clippy::unnecessary_wraps, reason = "a row of the table of readers")]
 pub(super) fn others(text: &str) -> Result<Vec<usize>> {
     Ok(lines_apart(&without_foreign(text)))
 }

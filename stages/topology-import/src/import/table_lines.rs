@@ -167,15 +167,15 @@ impl<'a, 't> Likeness<'a, 't> {
         if cells.len() == names.len() && cells.iter().zip(names).all(is_same) {
             return Ok(true);
         }
-        let named =
+        let known =
             cells.iter().filter(|cell| names.iter().any(|name| cell.eq_ignore_ascii_case(name))).count();
         // Devices may have the names of columns.
         let is_once = || cells.iter().all(|cell| self.counts.get(cell) == Some(&1));
         let is_new = || {
             (self.table.is_header)(cells)
-                && (self.table.host.is_some() || 2 * named > cells.len() || is_once())
+                && (self.table.host.is_some() || 2 * known > cells.len() || is_once())
         };
-        if cells.len() > 1 && (named == cells.len() || is_new()) {
+        if cells.len() > 1 && (known == cells.len() || is_new()) {
             let problem = format!(
                 "the line names other columns than the first one, which has `{}`",
                 shown(&names.join(" "))
