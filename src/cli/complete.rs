@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(completed("hopmap exec map/annealing -p see"), ["seed="]);
         assert_eq!(
             completed("hopmap tune --launch open-mpi-"),
-            ["open-mpi-4", "open-mpi-5", "open-mpi-5-hosts", "open-mpi-hosts"]
+            ["open-mpi-4", "open-mpi-5", "open-mpi-hosts", "open-mpi-5-hosts"]
         );
         assert_eq!(completed("hopmap trial linear ran"), ["random"]);
         for line in ["hopmap ru", "hopmap run place -j ", "hopmap", "hopmap gc "] {

@@ -187,7 +187,7 @@ fn the_job_scripts_of_the_page_start_every_rank_on_its_host() {
     let path = format!("{hopmap}:{}", std::env::var("PATH").unwrap());
     let page = std::fs::read_to_string(crate::sandbox::project().join("docs/howto/launch.md")).unwrap();
     for launch in ["slurm", "open-mpi-4", "mpich"] {
-        let is_it = |line: &String| line.contains(&format!("-p launch={launch} \\"));
+        let is_it = |line: &String| line.contains(&format!("--launch {launch} \\"));
         let script = blocks(&page).into_iter().find(|block| block.lines.iter().any(is_it)).unwrap();
         sandbox.write("job.sh", script.lines.join("\n") + "\n");
         sandbox.write("ran", "");

@@ -77,7 +77,7 @@ pub const WITHOUT_SLOTS: &str =
 /// If it cannot be read, is not a host file, or names no host.
 pub fn read(path: &Path) -> Result<HostFile, FileError> {
     let text = read_text(path, MAX_BYTES)?;
-    if text.trim_start().starts_with('{') {
+    if is_resource_set(&text) {
         return flux::resource_set(&text).map_err(|error| error.in_file(path));
     }
     let file = expand(&text).map_err(|error| error.in_file(path))?;
@@ -90,6 +90,12 @@ pub fn read(path: &Path) -> Result<HostFile, FileError> {
         return Err(FileError::new(problem, "give a host file").in_file(path));
     }
     Ok(file)
+}
+
+/// Whether a text is a resource set of Flux.
+#[must_use]
+pub fn is_resource_set(text: &str) -> bool {
+    text.trim_start().starts_with('{')
 }
 
 /// The hosts of a text, each once in the order of its first line, and their slots where the file gives them.
@@ -117,6 +123,8 @@ pub fn expand(text: &str) -> Result<HostFile, HostListError> {
     // `[0]` would be a host.
     if (!has_hosts(&file) || text.trim_start().starts_with('['))
         && let Some(prefix) = prefix_of_lines(text, is_known)
+        // That is a host and its slots.
+        && !prefix.shown().contains('=')
     {
         return refuse(prefix.of_all(text, ""));
     }

@@ -36,7 +36,9 @@ const LAUNCH_FILE: &str = "# hopmap mapping ";
 /// Whether a text is a launch file that hopmap wrote.
 #[must_use]
 pub fn is_launch_file(text: &str) -> bool {
-    text.trim_start().starts_with(LAUNCH_FILE)
+    let last = text.trim_end().rsplit('\n').next().unwrap_or_default();
+    // That of Flux is the last line.
+    text.trim_start().starts_with(LAUNCH_FILE) || last.starts_with(LAUNCH_FILE)
 }
 
 /// Whether a line is one of numbers, as most lines of traces are, which have no sign of a message.
@@ -56,6 +58,9 @@ pub fn is_foreign(line: &str) -> bool {
     }
     let line = without_colours(line);
     let line = line.trim();
+    if line.is_empty() {
+        return false;
+    }
     let begins = |text: &str| line.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
     let is_framed = line.len() > 4 && line.starts_with("* ") && line.ends_with(" *");
     if MESSAGES.split('|').any(begins)

@@ -205,7 +205,10 @@ fn from_file(path: &Path, mixed: bool, cx: &Context<'_>) -> Result<NamedHosts, S
     let place = format!("`{}`", path.display());
     let states = without_foreign(&text);
     if !sinfo::is_sinfo(&states) {
-        let file = host_file::expand(&text).map_err(|list| in_list(list, &path.display().to_string()))?;
+        let file = match host_file::is_resource_set(&text) {
+            true => host_file::read(path)?,
+            false => host_file::expand(&text).map_err(|list| in_list(list, &path.display().to_string()))?,
+        };
         for remark in &file.remarks {
             cx.log(format_args!("{place}: {remark}"));
         }

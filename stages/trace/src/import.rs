@@ -45,6 +45,8 @@ const EMPTY: &str = "the program that should write it may have failed: see its m
 
 /// Foreign lines before a file that are looked behind.
 const MOST_FOREIGN: usize = 50;
+/// Bytes that are looked at behind each of them.
+const LOOKED_BEHIND: usize = 1 << 13;
 
 /// Defines [`Format`] from a table of formats with names and readers.
 macro_rules! formats {
@@ -387,9 +389,13 @@ fn known(sample: &Sample<'_>) -> Option<(Format, &'static Reader)> {
 /// Lines before a known text format, such as the warnings of another program: the line where it begins, the first line,
 /// and the format.
 fn nearest<'s>(sample: &'s Sample<'_>) -> Option<(usize, &'s str, Format)> {
-    let ends = sample.text.match_indices('\n').map(|(end, _)| end + 1).take(MOST_FOREIGN);
-    ends.zip(2..).find_map(|(end, line)| {
-        let rest = Sample::of(sample.path, sample.is_folder, sample.text.as_bytes()[end..].to_vec());
+    let ends = sample.text.match_indices('\n').map(|(end, _)| end + 1).take(MOST_FOREIGN).zip(2..);
+    let is_blank = |end: usize| sample.text[end..].starts_with(['\n', '\r']);
+    ends.filter(|(end, _)| !is_blank(*end)).find_map(|(end, line)| {
+        // A begin is short, and each line is looked at for messages.
+        let rest = &sample.text[end..];
+        let rest = &rest[..rest.floor_char_boundary(LOOKED_BEHIND)];
+        let rest = Sample::of(sample.path, sample.is_folder, rest.as_bytes().to_vec());
         // Rows of numbers may be the rest of any file.
         let known = known(&rest).filter(|(format, _)| *format != Format::DenseMatrix);
         known.map(|(format, _)| (line, sample.text.lines().next().unwrap_or_default(), format))

@@ -52,9 +52,12 @@ pub(super) fn resource_set(text: &str) -> Result<HostFile, FileError> {
         cores.extend(ranks.into_iter().map(|rank| (rank, u32::try_from(slots).ok())));
     }
     cores.sort_unstable();
+    if let Some(pair) = cores.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(FileError::new(format!("rank {} stands in it twice", pair[0].0), HELP));
+    }
     let list = set.execution.nodelist.join(",");
     let names = host_list::expand(&list).map_err(|error| FileError::new(error.to_string(), error.hint))?;
-    if names.len() != cores.len() || cores.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+    if names.len() != cores.len() {
         let problem = format!("it names {} hosts, but has the cores of {} ranks", names.len(), cores.len());
         return Err(FileError::new(problem, HELP));
     }

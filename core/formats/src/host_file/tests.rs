@@ -157,6 +157,8 @@ fn hosts_of_launch_files_have_any_name() {
     let names: Vec<&str> = file.hosts.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!((names, file.remarks.len()), (vec!["exit", "logout", "n1"], 0));
     assert_eq!(hosts("# hopmap mapping 12\nKilled\nn1\nn2\n").len(), 3);
+    // That of Flux.
+    assert_eq!(hosts("Killed\nn1\nn2\n# hopmap mapping 12\n").len(), 3);
 }
 
 #[test]

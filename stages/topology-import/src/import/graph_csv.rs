@@ -23,7 +23,8 @@ pub(super) fn recognises(sample: &Sample) -> bool {
 fn is_header(names: &[&str]) -> bool {
     let names: Vec<String> = names.iter().map(|name| normal(name)).collect();
     let has = |known| names.iter().any(|name| is_one_of(known, name));
-    has(SOURCE) && has(DESTINATION)
+    // An empty corner is that of a matrix, whose hosts may be called `node-a` and `node-b`.
+    !names[0].is_empty() && has(SOURCE) && has(DESTINATION)
 }
 
 /// The lines that are no rows.

@@ -32,7 +32,9 @@ pub(super) fn recognises(sample: &Sample) -> bool {
     }
     let is_other = |name: &str| OTHER_TABLES.split(' ').any(|other| name.eq_ignore_ascii_case(other));
     let Ok(Square { names, costs }) = table.square() else { return false };
-    costs.len() >= 4 && !names.is_some_and(|names| names.iter().any(|(_, name)| is_other(name)))
+    let has_corner = text.trim_start().starts_with([',', ';']);
+    costs.len() >= 4
+        && (has_corner || !names.is_some_and(|names| names.iter().any(|(_, name)| is_other(name))))
 }
 
 pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {

@@ -97,6 +97,17 @@ fn other_tables_are_not_detected_as_matrices() {
         std::fs::write(file.path(), text).unwrap();
         assert!(!recognises(&Sample::new(file.path()).unwrap()), "{text:?}");
     }
+    // The names of the hosts are names of columns of cables.
+    for text in [
+        ",node-a,node-b\nnode-a,0,4\nnode-b,4,0\n",
+        ",a,b\na,0,4\nb,4,0\n",
+        ";host_a;host_b\nhost_a;0;4\nhost_b;4;0\n",
+    ] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let sample = Sample::new(file.path()).unwrap();
+        assert!(recognises(&sample) && !crate::import::graph_csv::recognises(&sample), "{text:?}");
+    }
     // Longer than the sample.
     let row = |length: usize| vec!["12345.678"; length].join(",");
     for (text, is_matrix) in [

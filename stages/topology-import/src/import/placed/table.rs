@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use hopmap_text::without_foreign;
+use hopmap_text::{FileError, without_foreign};
 
 use super::super::Result;
 use super::super::format::malformed;
@@ -138,6 +138,12 @@ impl<'t> Columns<'t> {
 pub(super) fn others(text: &str) -> Result<Vec<usize>> {
     let own = without_foreign(text);
     let Some(columns) = Columns::of(&own) else { return Ok(Vec::new()) };
+    let is_again = |line: &str| line.split_whitespace().eq(columns.names.iter().copied());
+    let is_elsewhere = |line: &str| Columns::of(line).is_some_and(|other| other.starts != columns.starts);
+    if let Some((line, _)) = columns.lines(text).find(|(_, line)| is_again(line) && is_elsewhere(line)) {
+        let problem = "the columns of this header begin elsewhere than those of the first one";
+        return Err(FileError::at(line, problem, table_lines::JOINED).into());
+    }
     let own: Vec<&str> = own.lines().collect();
     let lines = columns.lines(text).map(|(number, text)| {
         let is_message = own.get(number - 1).is_none_or(|line| line.trim().is_empty());

@@ -130,6 +130,18 @@ fn label_lists_have_columns_in_any_order() {
     assert_eq!(fault("host,leaf\nn1\n", Format::LabelList), skipped);
 }
 
+/// The rest of an address was a row behind a prefix, and cells of another width were cut at the columns of the first header.
+#[test]
+fn addresses_and_joined_tables_of_other_widths() {
+    let addresses = "host,leaf\n10.0.0.1,l1\nfd00:1::1,l1\nfd00:1::2,l2\n";
+    let Imported { system, .. } = import(addresses, Format::LabelList).unwrap();
+    assert_eq!(hosts(&system), ["10.0.0.1", "fd00:1::1", "fd00:1::2"]);
+    let joined = "NAME   LEAF   SPINE\nn1     l1     s1\nn2     l1     s1\n\
+                  NAME          LEAF   SPINE\nn3            l2     s1\nn4            l2     s1\n";
+    let expected = "4: the columns of this header begin elsewhere than those of the first one";
+    assert_eq!(fault(joined, Format::KubectlNodes), expected);
+}
+
 #[test]
 fn contradictions_are_one_message() {
     let instances = |list: &str| format!(r#"{{"instances":[{list}]}}"#);
