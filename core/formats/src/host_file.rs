@@ -78,7 +78,8 @@ pub const WITHOUT_SLOTS: &str =
 pub fn read(path: &Path) -> Result<HostFile, FileError> {
     let text = read_text(path, MAX_BYTES)?;
     if is_resource_set(&text) {
-        return flux::resource_set(&text).map_err(|error| error.in_file(path));
+        let hosts = flux::resource_set(&text).map_err(|error| error.in_file(path))?;
+        return Ok(HostFile { lines: vec![1; hosts.len()], hosts, remarks: Vec::new() });
     }
     let file = expand(&text).map_err(|error| error.in_file(path))?;
     if file.hosts.is_empty() {

@@ -2,6 +2,7 @@
 //! No list has them all, so the shape of such a prefix comes from the lines themselves.
 
 use std::collections::HashSet;
+use std::net::Ipv6Addr;
 
 use crate::counts::shown;
 use crate::error::FileError;
@@ -220,6 +221,10 @@ fn ends(line: &str) -> impl Iterator<Item = usize> {
 
 /// The row behind the first words of a line, and what these are like.
 pub fn row_behind(line: &str, is_row: impl Fn(&str) -> bool) -> Option<(Prefix, &str)> {
+    let word = line.trim_start().split([' ', '\t', ',', ';']).next().unwrap_or_default();
+    if word.parse::<Ipv6Addr>().is_ok() {
+        return None;
+    }
     ends(line).find_map(|end| {
         let row = &line[end..];
         let prefix = Prefix::of(&line[..end]);

@@ -5,7 +5,6 @@
 use hopmap_text::FileError;
 use serde::Deserialize;
 
-use super::{HostFile, Hosts};
 use crate::host_list;
 
 const HELP: &str = "give what `flux resource R` prints in the job";
@@ -41,7 +40,7 @@ fn numbers(set: &str) -> Option<Vec<u32>> {
 }
 
 /// The hosts of a resource set; the slots of each are its cores.
-pub(super) fn resource_set(text: &str) -> Result<HostFile, FileError> {
+pub(super) fn resource_set(text: &str) -> Result<Vec<(String, Option<u32>)>, FileError> {
     let set: ResourceSet = serde_json::from_str(text)
         .map_err(|error| FileError::at(error.line(), format!("no resource set of Flux: {error}"), HELP))?;
     let mut cores = Vec::new();
@@ -61,8 +60,7 @@ pub(super) fn resource_set(text: &str) -> Result<HostFile, FileError> {
         let problem = format!("it names {} hosts, but has the cores of {} ranks", names.len(), cores.len());
         return Err(FileError::new(problem, HELP));
     }
-    let hosts: Hosts = names.into_iter().zip(cores).map(|(name, (_, slots))| (name, slots)).collect();
-    Ok(HostFile { lines: vec![1; hosts.len()], hosts, remarks: Vec::new() })
+    Ok(names.into_iter().zip(cores).map(|(name, (_, slots))| (name, slots)).collect())
 }
 
 #[cfg(test)]
@@ -74,9 +72,8 @@ mod tests {
         let set = |entries: &str, nodes: &str| {
             let text =
                 format!(r#"{{"version": 1, "execution": {{"R_lite": [{entries}], "nodelist": [{nodes}]}}}}"#);
-            let file = resource_set(&text).map_err(|error| error.to_string())?;
-            Ok(file
-                .hosts
+            let hosts = resource_set(&text).map_err(|error| error.to_string())?;
+            Ok(hosts
                 .iter()
                 .map(|(host, slots)| format!("{host}:{}", slots.unwrap()))
                 .collect::<Vec<_>>()

@@ -2,7 +2,6 @@
 //! cells, what is in each column, and the shape of the names.
 
 use std::collections::{HashMap, HashSet};
-use std::net::IpAddr;
 
 use hopmap_text::{FileError, Shapes, is_foreign, row_behind, shown};
 
@@ -192,8 +191,7 @@ impl<'a, 't> Likeness<'a, 't> {
         let is_no_name = self.table.host == Some(0) && is_no_name(cells[0]);
         let is_row = is_row && cells.len() == self.table.header.len();
         let may_be = is_message || !is_row || is_no_name || self.is_rare && has_parts(cells[0]);
-        let is_address = cells[0].parse::<IpAddr>().is_ok();
-        if !may_be || is_address || is_row && self.behind.contains(cells[0]) {
+        if !may_be || is_row && self.behind.contains(cells[0]) {
             return Ok(());
         }
         let is_known = |name: &str| self.named.contains(name) || self.behind.contains(name);
