@@ -197,8 +197,8 @@ impl<'a, 't> Likeness<'a, 't> {
         let is_known = |name: &str| self.named.contains(name) || self.behind.contains(name);
         // Names of devices may have blanks: there only a mark or a word in capitals is a prefix of a new name.
         let is_like = |prefix: &str, name: &str| {
-            let is_mark =
-                prefix.contains([':', ']', '>', '|']) || !prefix.contains(|c: char| c.is_lowercase());
+            let is_mark = prefix.contains([':', ']', '>', '|'])
+                || prefix.contains(char::is_uppercase) && !prefix.contains(char::is_lowercase);
             let is_shaped = (self.table.host.is_some() || is_mark) && self.first.have(name);
             !has_parts(name) && (is_known(name) || is_shaped || is_no_name && !self::is_no_name(name))
         };
