@@ -260,7 +260,8 @@ fn folder_of(
 }
 
 fn no_placement<T>(source: &str) -> Result<T> {
-    let message = format!("the placement `{source}` is no folder of a mapping, no stage and no launch file");
+    let message =
+        format!("the placement `{source}` is neither a folder of a mapping nor a stage nor a launch file");
     refuse(message, format!("such as place:placement, out/rankfile, or one of: {}", KNOWN.join(", ")))
 }
 

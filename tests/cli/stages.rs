@@ -82,7 +82,7 @@ fn all_stages_and_one() {
     predict/time          Predict the run time of a program under a mapping, by replay on shared links
     run/best              Return the best mapping of a trial, or the first one if none is faster
     run/trial             Run a program under several mappings, and measure how long it takes
-    launch/file           Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH
+    launch/file           Write the launch file of any launcher: Open MPI, MPICH, Slurm, Flux, and others
     launch/machinefile    Write a machine file for MPICH or Intel MPI: the host of every rank
     launch/rankfile       Write a rank file for Open MPI: host and core of every rank
     launch/hostfile       Write a host file for Open MPI's sequential mapper: the host of every rank

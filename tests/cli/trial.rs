@@ -588,7 +588,7 @@ fn what_is_no_placement_is_one_message() {
     sandbox.write("trial/trial.toml", "name = \"mine\"\n");
     for (words, expected) in [
         ("linear", "there is one"),
-        ("linear none", "the placement `none` is no folder of a mapping, no stage"),
+        ("linear none", "the placement `none` is neither a folder of a mapping nor a stage"),
         ("linear linear", "two placements are named `linear`"),
         ("linear trial", "artifact.json"),
         ("linear random", "no hosts are given"),
@@ -719,7 +719,9 @@ fn a_placement_is_named_by_its_stage_or_by_its_launch_file() {
     assert!(matrix.contains("ring.csv:1: the machine has no host `source`"), "{matrix}");
     let none = tried(&["linear", "nothing"]);
     assert!(
-        none.contains("the placement `nothing` is no folder of a mapping, no stage and no launch file"),
+        none.contains(
+            "the placement `nothing` is neither a folder of a mapping nor a stage nor a launch file"
+        ),
         "{none}"
     );
 }

@@ -7,8 +7,9 @@ use crate::files::{common_cores, counts, heading, hosts_of_ranks, ranks_of_hosts
 
 /// Host file for Flux's task map: task `i` runs on the host of line `i`.
 ///
-/// Flux takes every line for names of hosts, but reads no more names than there are tasks. So the comment comes last, and rewriting the
-/// file for fewer tasks keeps it unread. The job has whole nodes, as tasks that the map moves keep no other core free.
+/// Flux takes every line for names of hosts, but reads no more names than there are tasks. So the comment comes last. The job has whole
+/// nodes, because Flux reserves the cores of its own distribution, which the map changes. An option of the shell with a blank before
+/// its name is ignored without a message.
 ///
 /// Format: flux-run(1), `--taskmap`, `--requires`; flux-shell(1), `cpu-affinity`; tested with Flux 0.88.
 pub(crate) fn flux_hostfile(mapping: &Mapping, digest: &str, binds: bool) -> Result<LaunchFile, LaunchError> {
@@ -18,7 +19,7 @@ pub(crate) fn flux_hostfile(mapping: &Mapping, digest: &str, binds: bool) -> Res
         true => {
             let cores = common_cores(&ranks_of_hosts(mapping))?;
             let cores: Vec<String> = cores.iter().map(u32::to_string).collect();
-            format!(" '-o cpu-affinity=map:{}'", cores.join(";"))
+            format!(" '--setopt=cpu-affinity=map:{}'", cores.join(";"))
         }
         false => String::new(),
     };

@@ -16,7 +16,7 @@ use crate::launch::Launch;
 /// Rank files always bind, and so do the commands of HPE Cray MPICH. The others take one list for all hosts: its i-th entry is the
 /// core of the i-th rank of a host, or for Hydra of a proxy. `-bind-to core` binds the i-th rank to the i-th core by logical index.
 /// The other lists have the numbers of the operating system, which are the logical indexes only where it numbers the processors
-/// like hwloc. Tested with Hydra 4.0.2, and Slurm 22.05 with `task/affinity`; Intel MPI by its documentation.
+/// like hwloc. Tested with Hydra 4.0.2, and Slurm 22.05 with `task/affinity`, and Flux 0.88; Intel MPI by its documentation.
 pub fn launch_file(
     mapping: &Mapping,
     digest: &str,
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(command("mpich", &[5, 3, 2]), format!("{hydra} user:2,0 -n 3 {{program}}"));
         let slurm = "SLURM_HOSTFILE={file} srun -m arbitrary --cpu-bind=map_cpu";
         assert_eq!(command("slurm", &[5, 2, 3]), format!("{slurm}:2,0 -n 3 {{program}}"));
-        assert!(command("flux", &[5, 2, 3]).contains(" '-o cpu-affinity=map:2;0' "));
+        assert!(command("flux", &[5, 2, 3]).contains(" '--setopt=cpu-affinity=map:2;0' "));
         assert!(command("intel-mpi", &[5, 2, 3]).contains(" I_MPI_PIN_PROCESSOR_LIST 2,0 -n 3 "));
         let problem = "rank number 0 of one host is on core 2, that of another on core 0, which this launcher cannot bind";
         assert_eq!(command("mpich", &[5, 2, 3]), problem);

@@ -17,7 +17,7 @@ pub(super) const CHOOSE: u32 = 3;
 /// Pairs of runs that an interval needs.
 pub(super) const LEAST_PAIRS: u64 = 6;
 
-/// Runs that warm up and choose one of so many candidates, and all that are needed to compare it.
+/// Number of runs that warm up and choose one of these candidates, and of all that are needed to compare it.
 pub(super) fn runs_needed(candidates: u64) -> (u64, u64) {
     // One candidate needs no choice, only its warm-up and that of the default.
     let choice = (candidates + 1) * if candidates > 1 { u64::from(CHOOSE + 1) } else { 1 };

@@ -538,9 +538,11 @@ mod tests {
         let binds = |command: &str| {
             binds(&LaunchFile { name: "f".into(), text: String::new(), command: command.into() })
         };
-        for command in
-            ["mpiexec.hydra -bind-to core -n 2", "mpirun --rankfile f", "flux run '-o cpu-affinity=map:1'"]
-        {
+        for command in [
+            "mpiexec.hydra -bind-to core -n 2",
+            "mpirun --rankfile f",
+            "flux run '--setopt=cpu-affinity=map:1'",
+        ] {
             assert!(binds(command), "{command}");
         }
         for command in ["mpirun --map-by seq --bind-to none -n 2", "srun -m arbitrary", "flux run -n 2"] {

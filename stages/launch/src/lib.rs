@@ -9,10 +9,10 @@
 //! | `launch/hostfile` | one host per rank | Open MPI, sequential mapper | host |
 //! | `launch/slurm` | one host per rank | `srun -m arbitrary` | host |
 //! | `launch/cray` | ranks in slot order | HPE Cray MPICH under Slurm | host |
-//! | `launch/file` | one of these | the launcher that `launch` names, also HPE Cray MPICH under PALS | |
+//! | `launch/file` | one of these | the launcher that `launch` names, also HPE Cray MPICH under PALS, Flux and Fujitsu MPI | |
 //!
-//! The first line of every file is a comment with the digest of its mapping. All readers skip lines that
-//! begin with `#`.
+//! A line of a file is a comment with the digest of its mapping: the first one, or the last one for Flux; the file of
+//! Fujitsu MPI has none.
 //!
 //! The tests in `tests/system` start programs with Open MPI, Hydra and Slurm and ask each rank for its host.
 

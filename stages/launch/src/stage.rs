@@ -39,7 +39,7 @@ macro_rules! launch_stages {
 
 launch_stages! {
     /// `launch/file`: the file of the launcher that a parameter names.
-    File(FileParams), "file", 2, "launch", "Write a launch file for Open MPI, MPICH, Intel MPI, Slurm or HPE Cray MPICH",
+    File(FileParams), "file", 2, "launch", "Write the launch file of any launcher: Open MPI, MPICH, Slurm, Flux, and others",
     |params| Ok((params.launch, params.bind));
 
     /// `launch/machinefile`: one host per rank, for MPICH and Intel MPI.

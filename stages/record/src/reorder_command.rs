@@ -308,7 +308,7 @@ fn locations(text: &str) -> Answer {
     answer
 }
 
-/// Whether the program is `hopmap where`, which is no program of MPI: another one says the same there.
+/// Whether the program is `hopmap where`, which does not call MPI: a program that does replaces it.
 fn is_where(words: &[String]) -> bool {
     let own = std::env::current_exe().and_then(std::fs::canonicalize);
     let is_own = || {

@@ -396,7 +396,7 @@ fn a_process_that_cannot_begin_ends_the_job() {
     }
 }
 
-/// `--verify` runs a program of its own, and `hopmap where` shows the new ranks, although it is no program of MPI.
+/// `--verify` runs a program of its own, and `hopmap where` shows the new ranks, although it does not call MPI.
 #[test]
 fn places_are_verified_and_shown() {
     for mpi in Mpi::all() {

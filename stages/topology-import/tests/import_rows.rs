@@ -1,4 +1,4 @@
-//! Tables of every format with one line that is no row, or no longer one, at any place. What is right follows from how the line was made.
+//! Tables of every format with one line that is not a row, or no longer one, at any place. What is right follows from how the line was made.
 
 use std::path::Path;
 
@@ -119,7 +119,7 @@ proptest! {
                 check(&path, &lines, below, &plain, &Right::Refused);
             }
             3 => {
-                // Numbers that are not below the names of their columns are not told from a row yet.
+                // Numbers that are not below the names of their columns are still read as a row.
                 prop_assume!(!table.is_aligned);
                 let name = ["total", "avg", "Sum", "max"][choice % 4];
                 let sum = |at: usize| if at == 0 { name.to_owned() } else { (at + choice).to_string() };

@@ -52,7 +52,7 @@ pub(super) fn resource_set(text: &str) -> Result<Vec<(String, Option<u32>)>, Fil
     }
     cores.sort_unstable();
     if let Some(pair) = cores.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return Err(FileError::new(format!("rank {} stands in it twice", pair[0].0), HELP));
+        return Err(FileError::new(format!("it has rank {} twice", pair[0].0), HELP));
     }
     let list = set.execution.nodelist.join(",");
     let names = host_list::expand(&list).map_err(|error| FileError::new(error.to_string(), error.hint))?;

@@ -60,4 +60,11 @@ fn flux_starts_every_task_on_the_host_of_the_mapping() {
         let hosts = lab.run(&file, "$FLUX_TASK_RANK $(flux getattr hostname)", &[]);
         assert_eq!(hosts, expected_hosts(&mapping));
     }
+    // A blank before the name of the option was ignored without a message.
+    for (taken, cores) in [([0, 1], ["0", "1"]), ([1, 0], ["1", "0"])] {
+        let mut file = launch_file(&mapping(&["n1"], 2, &taken), "d", Launch::Flux, true).unwrap();
+        file.command = format!("{instance} {}", file.command);
+        let core = "$FLUX_TASK_RANK $(sed -n 's/Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)";
+        assert_eq!(lab.run(&file, core, &[]), cores);
+    }
 }

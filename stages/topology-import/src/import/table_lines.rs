@@ -24,7 +24,7 @@ pub(super) struct Table<'t> {
     pub(super) cells: &'t dyn Fn(&'t str) -> Option<Vec<&'t str>>,
     /// The column of hosts, if every row is one.
     pub(super) host: Option<usize>,
-    /// Whether a line that is no row by its cells is none, rather than a damaged one.
+    /// Whether a line whose cells are not those of a row is skipped, rather than a damaged row.
     pub(super) is_aligned: bool,
     /// Whether these are names of columns that the format has.
     pub(super) is_header: fn(&[&str]) -> bool,
@@ -118,7 +118,7 @@ impl<'a, 't> Likeness<'a, 't> {
         }
     }
 
-    /// Whether a line is no row, and is skipped.
+    /// Whether a line is skipped, as it is not a row.
     fn is_other(&self, line: &TableLine<'t>) -> Result<bool, FileError> {
         let TableLine { number, text, ref cells, is_row, is_message } = *line;
         let width = self.table.header.len();
@@ -153,7 +153,7 @@ impl<'a, 't> Likeness<'a, 't> {
         }
         match self.table.host {
             Some(host) if cells.get(host).is_some_and(|name| is_no_name(name)) => {
-                let problem = format!("`{}` is no name of a host", shown(cells[host]));
+                let problem = format!("`{}` is not a host name", shown(cells[host]));
                 Err(FileError::at(number, problem, NAME))
             }
             _ => Ok(false),
