@@ -12,11 +12,12 @@
 //! | u32 | version, 1 |
 //! | u32 | rank in `MPI_COMM_WORLD` |
 //! | u32 | number of ranks |
-//! | u32 | flags: 1 `MPI_Finalize` was reached, 2 times were recorded, 4 something was dropped for lack of memory or disk space, 8 messages or calls to processes outside of `MPI_COMM_WORLD` were not counted |
+//! | u32 | flags: 1 `MPI_Finalize` was reached, 2 times were recorded, 4 something was dropped for lack of memory or disk space, 8 messages or calls to processes outside of `MPI_COMM_WORLD` were not counted, 16 the command line follows the cores |
 //! | f64 | seconds from the end of `MPI_Init` to the begin of `MPI_Finalize` |
 //! | f64 | of these, seconds inside MPI |
 //! | u32, text | length of the host name, and the name, padded with zeros to a multiple of 4 bytes |
 //! | u32, u32 each | number of cores of the rank, and the cores |
+//! | u32, text | with flag 16: length of the command line, which may be cut, and the words of it with blanks between, padded likewise |
 //! | u64, 32 each | number of pairs, and the pairs |
 //! | u64, 40 each | number of collective operations, and the operations |
 //! | u64, each | number of communicators, and the communicators |
@@ -50,6 +51,7 @@ mod graph;
 mod lengths;
 mod monitoring;
 mod names;
+mod programs;
 mod rank;
 mod ranks;
 mod read;

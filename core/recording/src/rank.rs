@@ -16,8 +16,8 @@ const MAGIC: &[u8; 8] = b"HOPREC1\0";
 /// Largest file of a rank: 30 million pairs.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Longest name of a host.
-const LONGEST_HOST: u32 = 4096;
+/// Longest name of a host, and longest command line.
+const LONGEST_TEXT: u32 = 4096;
 
 /// Most cores of a rank.
 const MOST_CORES: u32 = 1 << 20;
@@ -29,6 +29,7 @@ const FINALIZED: u32 = 1;
 const TIMES: u32 = 2;
 const DROPPED: u32 = 4;
 const FOREIGN: u32 = 8;
+const PROGRAM: u32 = 16;
 const NO_ROOT: u32 = u32::MAX;
 
 /// Largest number of ranks: it limits the memory that `record.json` can claim.
@@ -113,6 +114,8 @@ pub struct RankFile {
     pub host: String,
     /// The cores of the rank.
     pub cores: Vec<u32>,
+    /// Command line of its program, or the begin of it; empty if unknown.
+    pub program: String,
     /// Traffic with partners.
     pub pairs: Vec<Pair>,
     /// Collective operations.
@@ -155,6 +158,13 @@ impl<'a> Cursor<'a> {
 
     fn u64(&mut self) -> Result<u64, Stop> {
         self.array().map(u64::from_le_bytes)
+    }
+
+    fn text(&mut self, what: &str) -> Result<String, Stop> {
+        let length = self.u32()?;
+        check(length <= LONGEST_TEXT, || format!("the {what} has {length} bytes"))?;
+        let text = self.take(length.next_multiple_of(4) as usize)?;
+        Ok(String::from_utf8_lossy(&text[..length as usize]).into_owned())
     }
 
     fn f64(&mut self) -> Result<f64, Stop> {
@@ -291,7 +301,7 @@ impl RankFile {
             format!("it is of rank {rank} of {ranks}, not of rank {} of {}", self.rank, self.ranks)
         })?;
         let flags = cursor.u32()?;
-        check(flags < 2 * FOREIGN, || format!("unknown flags {flags:#x}"))?;
+        check(flags < 2 * PROGRAM, || format!("unknown flags {flags:#x}"))?;
         let times = (cursor.f64()?, cursor.f64()?);
         if flags & TIMES != 0 {
             let valid = |seconds: f64| seconds.is_finite() && seconds >= 0.0;
@@ -300,13 +310,13 @@ impl RankFile {
         }
         self.dropped = flags & DROPPED != 0;
         self.foreign = flags & FOREIGN != 0;
-        let length = cursor.u32()?;
-        check(length <= LONGEST_HOST, || format!("the name of the host has {length} bytes"))?;
-        let host = cursor.take(length.next_multiple_of(4) as usize)?;
-        self.host = String::from_utf8_lossy(&host[..length as usize]).into_owned();
+        self.host = cursor.text("name of the host")?;
         let cores = cursor.u32()?;
         check(cores <= MOST_CORES, || format!("it has {cores} cores"))?;
         cursor.list((u64::from(cores), 4), &mut self.cores, Cursor::u32)?;
+        if flags & PROGRAM != 0 {
+            self.program = cursor.text("command line")?;
+        }
         self.finalized = flags & FINALIZED != 0;
         Ok(())
     }
@@ -319,17 +329,19 @@ impl RankFile {
         let flags = flag(self.finalized, FINALIZED)
             | flag(self.times.is_some(), TIMES)
             | flag(self.dropped, DROPPED)
-            | flag(self.foreign, FOREIGN);
+            | flag(self.foreign, FOREIGN)
+            | flag(!self.program.is_empty(), PROGRAM);
         for number in [1, self.rank, self.ranks, flags] {
             bytes.extend(number.to_le_bytes());
         }
         let (seconds, inside) = self.times.unwrap_or_default();
         bytes.extend([seconds, inside].into_iter().flat_map(f64::to_le_bytes));
-        bytes.extend((to_u32(self.host.len())).to_le_bytes());
-        bytes.extend(self.host.bytes());
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        encode_text(&self.host, &mut bytes);
         bytes.extend((to_u32(self.cores.len())).to_le_bytes());
         bytes.extend(self.cores.iter().flat_map(|core| core.to_le_bytes()));
+        if !self.program.is_empty() {
+            encode_text(&self.program, &mut bytes);
+        }
         bytes.extend((self.pairs.len() as u64).to_le_bytes());
         self.pairs.iter().for_each(|pair| pair.encode(&mut bytes));
         bytes.extend((self.operations.len() as u64).to_le_bytes());
@@ -344,6 +356,13 @@ impl RankFile {
         bytes.extend(checksum.to_le_bytes());
         bytes
     }
+}
+
+/// The length of a text, and the text, up to a multiple of 4 bytes.
+fn encode_text(text: &str, bytes: &mut Vec<u8>) {
+    bytes.extend(to_u32(text.len()).to_le_bytes());
+    bytes.extend(text.bytes());
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
 impl Pair {

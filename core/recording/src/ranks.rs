@@ -108,6 +108,7 @@ impl Part {
             host: Some(file.host).filter(|host| !host.is_empty()),
             cores: file.cores,
             times: file.times,
+            program: Some(file.program).filter(|program| !program.is_empty()),
         };
         let traffic = file.pairs.iter().filter(|pair| pair.messages > 0 || pair.bytes > 0);
         let traffic = traffic.map(|pair| Traffic::of(rank, pair)).collect();

@@ -41,6 +41,8 @@ pub struct Process {
     pub cores: Vec<u32>,
     /// Seconds between `MPI_Init` and `MPI_Finalize`, and of these inside MPI, if recorded.
     pub times: Option<(f64, f64)>,
+    /// Command line of its program, or the begin of it, if known.
+    pub program: Option<String>,
 }
 
 /// Traffic from one rank to another.

@@ -20,6 +20,7 @@ pub fn lines(graph: &TaskGraph, recording: Option<&Recording>) -> Vec<String> {
         counted(usize::try_from(messages).unwrap_or(usize::MAX), "message"),
         hopmap_text::bytes(bytes)
     )];
+    lines.extend(recording.and_then(Recording::programs));
     if let Some(collective) = graph.collective_bytes.filter(|_| bytes > 0) {
         lines.push(format!("collective operations: {} of the bytes", percent(collective / bytes as f64)));
     }

@@ -98,7 +98,7 @@ impl Checked {
             processes: self
                 .ranks
                 .iter()
-                .map(|rank| Process { host: rank.host.clone(), cores: Vec::new(), times: times(rank) })
+                .map(|rank| Process { host: rank.host.clone(), times: times(rank), ..Process::default() })
                 .collect(),
             traffic: traffic.collect(),
             histogram: Vec::new(),

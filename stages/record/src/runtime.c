@@ -809,6 +809,29 @@ static void put_host(void)
         if (CPU_ISSET_S(core, sizeof cores, cores)) put32(core), count--;
 }
 
+/* The command line, by which ranks of several programs differ. It is read at the begin, as signal handlers write the file. */
+static char command_line[1024];
+static size_t command_length;
+
+static void read_command_line(void)
+{
+    int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    ssize_t length = read(file, command_line, sizeof command_line);
+    close(file);
+    while (length > 0 && !command_line[length - 1]) length--;
+    command_length = length > 0 ? (size_t) length : 0;
+    for (size_t at = 0; at < command_length; at++)
+        if (!command_line[at]) command_line[at] = ' ';
+}
+
+static void put_command_line(void)
+{
+    if (!command_length) return;
+    put32((uint32_t) command_length);
+    put(command_line, (command_length + 3) / 4 * 4);
+}
+
 /* Another thread may have counted a message, but not its bytes yet. */
 static uint64_t bytes_in_class(const struct entry *entry)
 {
@@ -882,10 +905,12 @@ static void put_record(int is_complete)
     put32(1);
     put32((uint32_t) world_rank);
     put32((uint32_t) world_size);
-    put32((uint32_t) is_complete | (uint32_t) is_timed << 1 | (uint32_t) (lost != 0) << 2 | (uint32_t) (foreign != 0) << 3);
+    put32((uint32_t) is_complete | (uint32_t) is_timed << 1 | (uint32_t) (lost != 0) << 2 | (uint32_t) (foreign != 0) << 3
+        | (uint32_t) (command_length != 0) << 4);
     put_seconds(seconds);
     put_seconds((double) inside * per_tick);
     put_host();
+    put_command_line();
     for (int bit = 62; bit < 64; bit++) {
         put64(entries_of(&all, (uint64_t) 1 << bit, 0));
         entries_of(&all, (uint64_t) 1 << bit, 1);
@@ -1054,6 +1079,7 @@ static void begin_recording(int is_session, void *session)
     unsetenv("HOPMAP_RECORD_DIR");
     clock_gettime(CLOCK_MONOTONIC, &first_time);
     first_tick = ticks();
+    read_command_line();
     catch_signals();
     is_timed = !times || strcmp(times, "0");
     is_recording = has_begun = 1;

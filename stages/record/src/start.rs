@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use clap::Args;
@@ -71,7 +71,16 @@ impl Start {
 
     /// The programs among these words: there may be wrappers before that of MPI.
     pub(crate) fn programs(&self) -> Vec<Program> {
-        self.behind_launcher().iter().filter_map(|word| Program::find(word)).collect()
+        let listed = self.listed();
+        self.behind_launcher().iter().chain(&listed).filter_map(|word| Program::find(word)).collect()
+    }
+
+    /// The words of the file of `srun --multi-prog`, which is the last one of the command.
+    fn listed(&self) -> Vec<String> {
+        const MOST_BYTES: u64 = 1 << 20;
+        let file = self.command.last().filter(|_| self.command.iter().any(|word| word == "--multi-prog"));
+        let text = file.and_then(|path| hopmap_text::read_text(Path::new(path), MOST_BYTES).ok());
+        text.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
     }
 
     /// The library of these sources, for the launcher of the command or for the MPI of this process.

@@ -288,6 +288,38 @@ fn a_launcher_of_another_mpi_is_refused_in_both_forms() {
     assert!(!folder.path().join("outside").exists() && !folder.path().join("inside").exists());
 }
 
+/// Each rank is recorded with the program that it ran.
+#[test]
+fn several_programs_of_a_job_are_one_recording() {
+    for mpi in mpis() {
+        let folder = tempfile::tempdir().unwrap();
+        let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), RING, &[]);
+        std::fs::rename(&binary, folder.path().join("ocean")).unwrap();
+        std::fs::copy(folder.path().join("ocean"), folder.path().join("ice")).unwrap();
+        let output = record(folder.path(), &format!("-o to -- mpirun.{mpi} -n 2 ./ocean : -n 1 ./ice"));
+        let said = text(&output);
+        assert!(said.contains("programs: ranks 0–1 `./ocean`, rank 2 `./ice`"), "{said}");
+        let recording = Recording::read(&folder.path().join("to")).unwrap();
+        assert_eq!((pairs(&recording), recording.incomplete), (EXPECTED.to_vec(), None), "{mpi}");
+    }
+}
+
+#[test]
+fn slurms_file_of_several_programs_is_recorded() {
+    if !mpis().contains(&"mpich") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::start();
+    let binary = program_of(folder.path(), "mpicc.mpich", RING, &[]);
+    std::fs::rename(&binary, folder.path().join("ocean")).unwrap();
+    std::fs::copy(folder.path().join("ocean"), folder.path().join("ice")).unwrap();
+    std::fs::write(folder.path().join("programs"), "0,2 ./ocean\n1 ./ice\n").unwrap();
+    let mut command = recording(folder.path(), "-o to -- srun --mpi=pmi2 -N3 -n3 --multi-prog programs");
+    let output = command.env("SLURM_CONF", cluster.configuration()).output().unwrap();
+    assert!(text(&output).contains("programs: ranks 0, 2 `ocean`, rank 1 `ice`"), "{}", text(&output));
+}
+
 /// The variables of the recorder reach tasks that get no others.
 #[test]
 fn a_step_of_slurm_without_variables_is_recorded() {

@@ -33,6 +33,7 @@ pub(crate) fn file(rank: u32, ranks: u32) -> RankFile {
         times: Some((10.0, 1.0)),
         host: format!("node{rank}"),
         cores: vec![rank, rank + 8],
+        program: format!("./app {}", if rank == 0 { "-in a" } else { "-in bc" }),
         pairs: vec![
             pair(Kind::PointToPoint, 7, 100),
             pair(Kind::PointToPoint, 0, 0),
