@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use hopmap_artifact::Folder;
 use hopmap_command::{Exit, Failure, refuse, shown};
-use hopmap_launchers::Launch;
+use hopmap_launchers::{Launch, programs_of_file};
 use hopmap_model::{Artifact, LaunchFile, Mapping, Trials};
 use hopmap_trials::{comparisons, fails, rival, summary};
 use serde_json::json;
@@ -31,6 +31,8 @@ const HOSTS: &str = "trial-hosts";
 const RANKS: &str = "trial-ranks";
 /// Blocks that choose the best of several placements.
 const CHOOSE: u32 = 6;
+/// Largest file of programs.
+const MOST_PROGRAMS_BYTES: u64 = 1 << 20;
 /// Placements by name.
 pub(super) const KNOWN: [&str; 3] = ["linear", "round-robin", "random"];
 
@@ -54,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(required = true, value_name = "PLACEMENT")]
     placements: Vec<String>,
     /// The program and its arguments, without the launcher.
-    #[arg(required = true, last = true, value_name = "PROGRAM")]
+    #[arg(required_unless_present = "programs", last = true, value_name = "PROGRAM")]
     program: Vec<String>,
     #[command(flatten)]
     allocation: AllocationArguments,
@@ -89,6 +91,10 @@ pub(super) struct MeasurementArguments {
     /// Replaces the name of the launcher, and may add options: 'mpirun.openmpi --mca btl tcp,self'.
     #[arg(long, value_name = "COMMAND")]
     pub(super) launcher: Option<String>,
+    /// Several programs of one job: a file with lines such as `0-3 ./a input` and `4-5 ./b`, as `srun --multi-prog` reads it. With Open
+    /// MPI's rank files, MPICH, Intel MPI and Slurm; without a file: -n 4 ./a input : -n 2 ./b.
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    pub(super) programs: Option<PathBuf>,
     /// Measure until half the width of the interval of the gain is at most this, if time allows.
     #[arg(long, value_name = "GAIN", value_parser = gain, default_value = "1%")]
     pub(super) precision: f64,
@@ -110,6 +116,17 @@ impl MeasurementArguments {
     pub(super) fn launch_name(&self) -> String {
         // Variants without fields always have a name.
         serde_json::from_value(json!(self.launch)).unwrap_or_default()
+    }
+
+    /// The words of the program, or of those of `--programs`.
+    pub(super) fn programs(&self, program: &[String]) -> Result<Vec<String>> {
+        let Some(path) = &self.programs else { return Ok(program.to_vec()) };
+        let text = hopmap_text::read_text(path, MOST_PROGRAMS_BYTES).map_err(Failure::usage)?;
+        programs_of_file(self.launch, &text, &path.to_string_lossy()).or_else(|(line, problem)| {
+            let place = if line == 0 { String::new() } else { format!(":{line}") };
+            let help = "a line is a range of ranks and a program, such as 0-3 ./a; ranges follow each other";
+            refuse(format!("{}{place}: {problem}", shown(path)), help)
+        })
     }
 
     /// The stage that measures mappings in this folder.
@@ -283,7 +300,8 @@ fn checked_name(name: &str) -> Result<String> {
 
 /// The pipeline: mappings, the trial, and the mapping to use.
 fn pipeline(arguments: &Arguments, placements: &[Placement], output: Output) -> Result<PipelineText> {
-    let Ok(program) = shlex::try_join(arguments.program.iter().map(String::as_str)) else {
+    let programs = arguments.measurement.programs(&arguments.program)?;
+    let Ok(program) = shlex::try_join(programs.iter().map(String::as_str)) else {
         return refuse("the program has a NUL in its arguments", "leave it out");
     };
     let names: Vec<&str> = placements.iter().map(|placement| placement.name.as_str()).collect();

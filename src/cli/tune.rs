@@ -29,7 +29,7 @@ use crate::engine::time_of_experiments;
 pub(crate) use arguments::Arguments;
 use file::{CHECK, RECORDED_HOSTS, TuneFile, runs_time};
 use kept::Kept;
-use launcher::check_cores;
+use launcher::{check_cores, started};
 use machine::{Machine, is_to_measure, machine, nothing_to_place, objectives};
 use recording::{RECORDING, launched_s, record, recorded_hosts, run_time};
 use step::{LEAST_PAIRS, OutOfTime, runs_needed};
@@ -40,6 +40,8 @@ const PROGRAM: &str = "program.toml";
 const BEST_SO_FAR: &str = "best-so-far";
 
 pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
+    let program = arguments.measurement.programs(&arguments.program)?;
+    let arguments = &Arguments { program, ..arguments.clone() };
     let end = End::new(arguments.deadline);
     let out = working_directory()?.join(&arguments.out);
     let allocation = arguments.allocation.allocation(None, output)?;
@@ -157,6 +159,8 @@ fn check(arguments: &Arguments, allocation: &Allocation, out: &Path, prepare: Op
             format!("give the program without it, and its options with --launcher '{launcher} …'"),
         );
     }
+    // Before the recorded run, which may be long.
+    started(arguments, allocation, &arguments.program)?;
     check_cores(arguments, allocation)?;
     if out.join(RECORDING).exists() {
         return Ok(());

@@ -62,8 +62,12 @@ impl Lab {
         assert!(command.current_dir(self.sandbox.path()).status().unwrap().success());
     }
 
-    /// Runs `hopmap tune` on the network.
+    /// Runs `hopmap tune` of a communication pattern on the network.
     fn tune(&self, options: &[&str], pattern: &str) -> Output {
+        self.tune_programs(&[options, &["--", "./app"]].concat(), pattern)
+    }
+
+    fn tune_programs(&self, options: &[&str], pattern: &str) -> Output {
         let bin = self.hopmap.parent().unwrap();
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
         let tune = ["tune", "--topology", "network/files/machine.json", "--hosts", "h[0-7]", "--slots", "2"];
@@ -76,8 +80,7 @@ impl Lab {
             .args(if options.contains(&"--worth") { &[][..] } else { &["--time-after", "time "] })
             .args(launcher)
             .args(options)
-            .args(["--", "./app"])
-            .args(pattern.split(' '))
+            .args(pattern.split(' ').filter(|word| !word.is_empty()))
             .env("PATH", path)
             .output()
             .unwrap()
@@ -145,6 +148,32 @@ fn a_halo_exchange_in_a_bad_order_becomes_as_much_faster_as_predicted() {
     // Nothing is recorded or measured again, but the launcher is checked in every run.
     let again = text(&lab.tune(options, pattern));
     assert!(!again.contains("recording mpirun") && again.contains("placed is "), "{again}");
+}
+
+/// Two inputs of LAMMPS, each on its half of the ranks, share the network as one job.
+#[test]
+fn two_programs_of_one_job_are_recorded_and_tuned_as_one() {
+    let Some(lab) = Lab::new().filter(|_| program("lmp").is_some()) else { return };
+    let input = |name: &str, box_: &str| {
+        let text = format!(
+            "units lj\natom_style atomic\nlattice fcc 0.8442\nregion box block {box_}\ncreate_box 1 box\n\
+             create_atoms 1 box\nmass 1 1.0\nvelocity all create 3.0 87287\npair_style lj/cut 2.5\n\
+             pair_coeff 1 1 1.0 1.0 2.5\nfix 1 all nve\nrun 5\n"
+        );
+        lab.sandbox.write(name, &text);
+    };
+    input("in.cube", "0 8 0 8 0 8");
+    input("in.bar", "0 32 0 4 0 4");
+    let programs = "0-7 lmp -m 1 -in in.cube -log a.log\n8-15 lmp -m 2 -in in.bar -log b.log\n";
+    lab.sandbox.write("programs", programs);
+    let options = "--programs programs --launch open-mpi-4 --worth 2% --force --objectives F --best 1 --precision 20% --deadline 40s";
+    let output = lab.tune_programs(&options.split(' ').collect::<Vec<_>>(), "");
+    let seen = text(&output);
+    assert!(output.status.success(), "{seen}");
+    assert!(seen.contains("-n 8 lmp -m 1 -in in.cube -log a.log : -n 8 lmp -m 2"), "{seen}");
+    // Whatever is true: the default placement keeps each program in its half of the tree.
+    let outcomes = ["placed is ", "no difference between the default", "it is the same as default"];
+    assert!(outcomes.iter().any(|outcome| seen.contains(outcome)), "{seen}");
 }
 
 /// As from an unpacked tarball: neither hopmap-ranks nor Rust anywhere, so that the prober is built with mpicc.

@@ -10,6 +10,7 @@ mod files;
 mod flux;
 mod fujitsu;
 mod launch;
+mod programs;
 mod write;
 
 pub use command::{COMMAND_OF_FILE, CommandWords, PROGRAM_WORD, shell_word, start_command, with_variables};
@@ -17,4 +18,5 @@ pub use default_placement::default_options;
 pub use error::LaunchError;
 pub use files::{CRAY_FILE, REORDER_FILE, heading, hosts_of_ranks, runs, same_short_name, short_name};
 pub use launch::Launch;
+pub use programs::{NEXT, OF_SLURM, programs_of_file, with_programs};
 pub use write::launch_file;

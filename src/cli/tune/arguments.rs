@@ -21,6 +21,7 @@ Examples:
   hopmap tune --deadline 1h -- ./app input                              # in a Slurm job
   hopmap tune --hosts 'node[1-8]' --slots 2 -- ./app input
   hopmap tune --hosts-file hosts -- ./app input                         # lines such as node1 slots=8
+  hopmap tune --hosts 'node[1-3]' --slots 2 -- -n 4 ./ocean : -n 2 ./ice  # two programs in one job
   hopmap tune --launch slurm --time-after 'Loop time of' -- lmp -in in.melt")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -77,7 +78,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) store: StoreArguments,
     /// The program and its arguments, without the launcher.
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    #[arg(required_unless_present = "programs", trailing_var_arg = true, value_name = "PROGRAM")]
     pub(super) program: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
 //! The launcher of the ranks of `hopmap tune`.
 
-use hopmap_command::refuse;
+use hopmap_command::{Failure, refuse};
 use hopmap_formats::host_names::short;
-use hopmap_launchers::{Launch, default_options};
+use hopmap_launchers::{Launch, default_options, with_programs};
 
 use super::arguments::Arguments;
 use crate::cli::hosts::Allocation;
@@ -30,6 +30,16 @@ pub(super) fn check_cores(arguments: &Arguments, allocation: &Allocation) -> Res
             },
         ),
     }
+}
+
+/// The launcher under its default placement, and the program or programs.
+pub(super) fn started(
+    arguments: &Arguments,
+    allocation: &Allocation,
+    program: &[String],
+) -> Result<Vec<String>> {
+    with_programs(arguments.measurement.launch, launcher(arguments, allocation)?, program)
+        .map_err(Failure::usage)
 }
 
 /// The launcher and its options, under its default placement.

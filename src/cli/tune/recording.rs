@@ -11,14 +11,16 @@ use std::time::Instant;
 use hopmap_command::{Exit, Failure, shown};
 use hopmap_durable::{DurableError, Staging, replace_file};
 use hopmap_formats::host_names::short;
+use hopmap_launchers::OF_SLURM;
 use hopmap_model::SystemGraph;
+use hopmap_mpi_environment::program_in;
 use hopmap_process::{Cause, Limits, RunError, on_path, run};
 use hopmap_recording::{DESCRIPTION, Description, Recording};
 use miette::{Diagnostic, Report};
 use serde::{Deserialize, Serialize};
 
 use super::arguments::Arguments;
-use super::launcher::{command_line, launcher};
+use super::launcher::{command_line, started};
 use super::step::{OutOfTime, keep, run_command};
 use crate::cli::hosts::{Allocation, Hosts};
 use crate::cli::job::End;
@@ -70,13 +72,11 @@ pub(super) fn record(
         arguments.program.iter().map(|word| word.replace(TRIAL_WORD, &folder_of_run)).collect();
     if recording.exists() {
         let description = Description::read(&recording.join(DESCRIPTION)).map_err(Failure::failed)?;
-        let launcher = launcher(arguments, allocation)?;
+        let words = started(arguments, allocation, &program)?;
         let known = Origin::read(&recording);
         let now = Origin::of(arguments)?;
         let which = match known {
-            _ if !description.arguments.iter().eq(launcher.iter().chain(&program)) => {
-                "which is not what is asked for"
-            }
+            _ if description.arguments != words => "which is not what is asked for",
             Some(known) if known.folder != now.folder => "started in another folder",
             Some(known) if known.blake3 != now.blake3 => "and the file of the program has changed since",
             _ => return Ok(Exit::Done),
@@ -93,11 +93,10 @@ pub(super) fn record(
         let folder = shlex::try_quote(&folder_of_run).unwrap_or_default();
         run_prepare(&command.replace(TRIAL_WORD, &folder), end)?;
     }
-    let launcher = launcher(arguments, allocation)?;
-    output.note(format!("recording {}", command_line(launcher.iter().chain(&program))));
+    let words = started(arguments, allocation, &program)?;
+    output.note(format!("recording {}", command_line(words.iter())));
     let staging = Staging::beside(&recording).map_err(Failure::failed)?;
     let unfinished = staging.path().join(RECORDING);
-    let words = launcher.into_iter().chain(program).collect();
     let command = recorder(unfinished.clone(), arguments.mpicc.clone(), words);
     let begin = Instant::now();
     let recorded = run_command(&*command, end, output);
@@ -133,8 +132,14 @@ impl Origin {
     const NAME: &str = "tune.json";
 
     fn of(arguments: &Arguments) -> Result<Self> {
-        let mut words = arguments.program.iter();
+        // Several programs begin with options, of their ranks.
+        let first = if arguments.program[0].starts_with('-') { program_in(&arguments.program) } else { 0 };
+        let mut words = arguments.program.iter().skip(first);
         let program = words.next().map(String::as_str).unwrap_or_default();
+        let program = match &arguments.program[..] {
+            [option, list] if option == OF_SLURM => Some(PathBuf::from(list)),
+            _ => on_path(program),
+        };
         let scripts = words.map(PathBuf::from).filter(|file| is_program(file));
         let hash = |program: PathBuf| {
             let mut hasher = blake3::Hasher::new();
@@ -143,7 +148,7 @@ impl Origin {
             }
             Some(hasher.finalize().to_hex().to_string())
         };
-        Ok(Self { folder: working_directory()?, blake3: on_path(program).and_then(hash), seconds: None })
+        Ok(Self { folder: working_directory()?, blake3: program.and_then(hash), seconds: None })
     }
 
     /// That of a recording; none of one that `tune` did not make.

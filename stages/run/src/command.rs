@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use hopmap_launchers::{CommandWords, PROGRAM_WORD, launch_file};
+use hopmap_launchers::{CommandWords, NEXT, OF_SLURM, PROGRAM_WORD, launch_file, with_programs};
 use hopmap_model::{Context, LaunchFile, Mapping};
+use hopmap_mpi_environment::program_in;
 use hopmap_process::{Cause, Limits, RunError};
 
 use crate::error::TrialError;
@@ -23,7 +24,7 @@ pub struct LaunchCommand {
     variables: BTreeMap<String, String>,
     /// Launcher and options.
     launcher: Vec<String>,
-    /// The program and its arguments.
+    /// Its options, and the program or programs with their arguments.
     program: Vec<String>,
     folder: Option<PathBuf>,
 }
@@ -42,10 +43,10 @@ impl LaunchCommand {
         let path = folder.join(&file.name);
         std::fs::write(&path, &file.text)
             .map_err(|source| TrialError::File { path: path.clone(), source })?;
-        Self::of_file(params, &file, &path)
+        Self::of_file(params, name, &file, &path)
     }
 
-    fn of_file(params: &TrialParams, file: &LaunchFile, path: &Path) -> Result<Self, TrialError> {
+    fn of_file(params: &TrialParams, name: &str, file: &LaunchFile, path: &Path) -> Result<Self, TrialError> {
         let fault = || TrialError::Command { parameter: "launch", text: file.command.clone() };
         let CommandWords { mut variables, launcher: own, options } =
             CommandWords::split(&file.command, path).ok_or_else(fault)?;
@@ -56,10 +57,12 @@ impl LaunchCommand {
         let names = params.env.keys().map(String::as_str).chain([TRIAL]);
         let names: Vec<&str> = names.collect();
         launcher.extend(params.launch.implementation().options_to_hand_on(&names));
-        launcher.extend(options.into_iter().filter(|word| word != PROGRAM_WORD));
+        let options = options.into_iter().filter(|word| word != PROGRAM_WORD).collect();
+        let program = with_programs(params.launch, options, &words("program", &params.program)?)
+            .map_err(|source| TrialError::Launch { mapping: name.to_owned(), source })?;
         variables.extend(params.env.clone());
         let folder = params.folder.as_ref().map(|folder| folder.path().to_owned());
-        Ok(Self { variables, launcher, program: words("program", &params.program)?, folder })
+        Ok(Self { variables, launcher, program, folder })
     }
 
     /// The launcher.
@@ -106,9 +109,28 @@ pub(crate) fn prepare(params: &TrialParams, trial: &Path, cx: &Context<'_>) -> R
     }
 }
 
-/// The file of the program, as the launcher finds it.
-pub(crate) fn program_file(params: &TrialParams) -> Result<PathBuf, TrialError> {
-    let program = words("program", &params.program)?.swap_remove(0);
+/// The files of the program, or of several, as the launcher finds them; that of `--multi-prog`, which lists programs, is one.
+pub(crate) fn program_files(params: &TrialParams) -> Result<Vec<PathBuf>, TrialError> {
+    let words = words("program", &params.program)?;
+    if let [option, list] = &words[..]
+        && option == OF_SLURM
+    {
+        return Ok(vec![match &params.folder {
+            Some(folder) => folder.path().join(list),
+            None => PathBuf::from(list),
+        }]);
+    }
+    // Several programs begin with options, of their ranks.
+    let is_several = words[0].starts_with('-');
+    let programs = words.split(|word| is_several && word == NEXT);
+    let first = |program: &[String]| {
+        let index = if is_several { program_in(program) } else { 0 };
+        program_file(params, program.get(index).cloned().unwrap_or_default())
+    };
+    programs.map(first).collect()
+}
+
+fn program_file(params: &TrialParams, program: String) -> Result<PathBuf, TrialError> {
     let path = match &params.folder {
         Some(folder) if program.contains('/') => folder.path().join(&program),
         _ => PathBuf::from(&program),
@@ -131,7 +153,7 @@ mod tests {
     fn command(params: &str, command: &str) -> String {
         let params: TrialParams = serde_json::from_str(params).unwrap();
         let file = LaunchFile { name: "f".into(), text: String::new(), command: command.into() };
-        let launch = LaunchCommand::of_file(&params, &file, Path::new("/l/f")).unwrap();
+        let launch = LaunchCommand::of_file(&params, "m", &file, Path::new("/l/f")).unwrap();
         let command = launch.command(Path::new("/t/3"), &[]);
         let variables = command
             .get_envs()
@@ -165,6 +187,18 @@ mod tests {
     }
 
     #[test]
+    fn several_programs_replace_the_number_of_ranks() {
+        let several = r#"{"program": "-n 2 ./a {trial} : -n 1 ./b"}"#;
+        assert_eq!(
+            command(several, "mpirun -n 3 --rankfile {file} {program}"),
+            "HOPMAP_TRIAL=/t/3 mpirun -x HOPMAP_TRIAL --rankfile /l/f -n 2 ./a /t/3 : -n 1 ./b"
+        );
+        let params: TrialParams = serde_json::from_str(r#"{"program": "-n 2 sh x : -n 1 ./b"}"#).unwrap();
+        let message = program_files(&params).unwrap_err().to_string();
+        assert_eq!(message, "the program `./b` does not exist");
+    }
+
+    #[test]
     fn the_folder_of_a_run_is_one_word_of_what_prepares_it() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["plain", "it's $(exit) `exit`; exit", "a  b\"\\*"] {
@@ -185,7 +219,8 @@ mod tests {
             let params: TrialParams =
                 serde_json::from_value(serde_json::json!({ "program": program, "folder": folder.path() }))
                     .unwrap();
-            program_file(&params).map_or_else(|error| error.to_string(), |path| path.display().to_string())
+            program_files(&params)
+                .map_or_else(|error| error.to_string(), |paths| paths[0].display().to_string())
         };
         assert_eq!(message("./data x"), "the program `./data` is not executable");
         assert_eq!(message("./none"), "the program `./none` does not exist");

@@ -20,7 +20,8 @@ const MOST_RUNS: u32 = 10_000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialParams {
-    /// The program and its arguments, such as `./app input.txt`. `{trial}` is the folder of the run. Split into words as by a
+    /// The program and its arguments, such as `./app input.txt`; or several with their ranks, `-n 4 ./a : -n 2 ./b`, with rank files of
+    /// Open MPI and with Hydra, or `--multi-prog FILE` with Slurm. `{trial}` is the folder of the run. Split into words as by a
     /// shell, but nothing else: use `sh -c '…'` for a shell.
     pub program: String,
     /// The launcher of the program's MPI, and its launch file.

@@ -17,7 +17,7 @@ use hopmap_trials::{Order, TIME_STEP};
 use tempfile::TempDir;
 
 use crate::candidates::Candidate;
-use crate::command::{LaunchCommand, prepare, program_file};
+use crate::command::{LaunchCommand, prepare, program_files};
 use crate::error::TrialError;
 use crate::measure::{Processors, lateness, time_inside_mpi};
 use crate::params::{TrialParams, words};
@@ -101,7 +101,7 @@ impl<'a> Runner<'a> {
         candidates: &[Candidate],
         scratch: &Path,
     ) -> Result<Self, TrialError> {
-        program_file(params)?;
+        program_files(params)?;
         let fault = |source| TrialError::File { path: scratch.to_owned(), source };
         let scratch = std::path::absolute(scratch).map_err(fault)?;
         let folder = tempfile::Builder::new().prefix("trial-").tempdir_in(&scratch).map_err(fault)?;

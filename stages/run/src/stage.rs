@@ -9,7 +9,7 @@ use hopmap_model::{
 use hopmap_trials::{Decision, Ending, Step, TimeLeft, add_metrics, summary};
 
 use crate::candidates::candidates;
-use crate::command::program_file;
+use crate::command::program_files;
 use crate::error::TrialError;
 use crate::params::{TrialParams, words};
 use crate::runner::{Block, RECORDING_WORD, Runner, end_earlier_run};
@@ -39,7 +39,7 @@ impl Stage for TrialStage {
 
     fn reads(params: &TrialParams) -> Result<Vec<InputPath>, Error> {
         // Another program takes another time. One that is missing is an error of the run.
-        Ok(program_file(params).map(InputPath::new).into_iter().collect())
+        Ok(program_files(params).unwrap_or_default().into_iter().map(InputPath::new).collect())
     }
 
     fn experiments() -> bool {

@@ -7,12 +7,12 @@ use hopmap_model::Mapping;
 use hopmap_mpi_environment::AS_ROOT;
 use hopmap_test_support::{only_in_a_soak, program, system_tests};
 
-use crate::lab::{Lab, expected_hosts, mapping};
+use crate::lab::{Lab, expected_hosts, mapping, of_two_programs};
 
 const HOST: &str = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $LAB_HOST";
 
 /// Where the ranks run.
-fn hosts(mpi: &str, launch: Launch, mapping: &Mapping) -> Vec<String> {
+fn hosts(mpi: &str, launch: Launch, mapping: &Mapping, is_of_two: bool) -> Vec<String> {
     let bin = PathBuf::from(std::env::var_os("HOPMAP_MPIS").unwrap()).join(mpi).join("bin");
     let lab = Lab::new();
     let agent = lab.agent().display().to_string();
@@ -20,6 +20,9 @@ fn hosts(mpi: &str, launch: Launch, mapping: &Mapping) -> Vec<String> {
     let mut file = launch_file(mapping, "d", launch, false).unwrap();
     file.command =
         file.command.replacen("-bootstrap ssh", &format!("-bootstrap ssh -bootstrap-exec {agent}"), 1);
+    if is_of_two {
+        file = of_two_programs(file, launch, mapping.ranks.len());
+    }
     let environment =
         [("PATH", path.as_str()), ("HYDRA_LAUNCHER_EXEC", &agent), ("PRTE_MCA_plm_ssh_agent", &agent)];
     lab.run(&file, HOST, &[&environment[..], &AS_ROOT].concat())
@@ -37,7 +40,13 @@ fn further_mpis_obey_their_launch_files() {
         ("intel", Launch::IntelMpi, 4),
     ] {
         let mapping = mapping(&["aa", "bb", "cc"], slots, &[1, slots, 0, 2 * slots + 1, slots + 1]);
-        assert_eq!(hosts(mpi, launch, &mapping), expected_hosts(&mapping), "{mpi} {launch:?}");
+        for is_of_two in [false, true] {
+            if is_of_two && launch == Launch::OpenMpi5Hosts {
+                continue;
+            }
+            let hosts = hosts(mpi, launch, &mapping, is_of_two);
+            assert_eq!(hosts, expected_hosts(&mapping), "{mpi} {launch:?}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use hopmap_launchers::{Launch, launch_file};
 use hopmap_test_support::system_tests;
 
-use crate::lab::{Lab, expected_hosts, mapping};
+use crate::lab::{Lab, expected_hosts, mapping, of_two_programs};
 
 const HOST: &str = "$PMI_RANK $LAB_HOST";
 
@@ -14,6 +14,8 @@ fn check(taken: &[u32], launch: Launch, launcher: &str) {
     let mapping = mapping(&["aa", "bb", "cc"], 16, taken);
     let mut file = launch_file(&mapping, "d", launch, false).unwrap();
     file.command = file.command.replacen("-launcher ssh", &format!("-launcher {launcher}"), 1);
+    assert_eq!(lab.run(&file, HOST, &environment), expected_hosts(&mapping));
+    let file = of_two_programs(file, launch, taken.len());
     assert_eq!(lab.run(&file, HOST, &environment), expected_hosts(&mapping));
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hopmap_launchers::{Launch, PROGRAM_WORD, with_programs};
 use hopmap_model::{HostSlots, LaunchFile, Mapping, Placement, Weight};
 use tempfile::TempDir;
 
@@ -41,6 +42,14 @@ pub(crate) fn mapping(hosts: &[&str], slots: u32, taken: &[u32]) -> Mapping {
 /// The host of each rank according to the mapping.
 pub(crate) fn expected_hosts(mapping: &Mapping) -> Vec<String> {
     (0..mapping.ranks.len()).map(|rank| mapping.host_of(rank).to_owned()).collect()
+}
+
+/// The launch file of so many ranks with a command that starts two programs, one for the first rank.
+pub(crate) fn of_two_programs(file: LaunchFile, launch: Launch, ranks: usize) -> LaunchFile {
+    let options = file.command.split(' ').filter(|word| *word != PROGRAM_WORD).map(str::to_owned).collect();
+    let programs = format!("-n 1 {PROGRAM_WORD} : -n {} {PROGRAM_WORD}", ranks - 1);
+    let programs: Vec<String> = programs.split(' ').map(str::to_owned).collect();
+    LaunchFile { command: with_programs(launch, options, &programs).unwrap().join(" "), ..file }
 }
 
 /// A folder with the files of a run.

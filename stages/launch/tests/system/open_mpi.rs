@@ -4,7 +4,7 @@ use hopmap_launchers::{Launch, launch_file};
 use hopmap_mpi_environment::AS_ROOT;
 use hopmap_test_support::system_tests;
 
-use crate::lab::{Lab, expected_hosts, mapping};
+use crate::lab::{Lab, expected_hosts, mapping, of_two_programs};
 
 fn environment(agent: &str) -> Vec<(&str, &str)> {
     [&AS_ROOT[..], &[("OMPI_MCA_plm_rsh_agent", agent)]].concat()
@@ -39,6 +39,8 @@ fn a_rankfile_puts_ranks_on_the_hosts_of_the_mapping() {
     let agent = lab.agent().display().to_string();
     let mapping = mapping(&["aa", "bb", "cc"], 2, &[1, 2, 0, 5, 3]);
     let file = launch_file(&mapping, "d", Launch::OpenMpi4, false).unwrap();
+    assert_eq!(lab.run(&file, HOST, &environment(&agent)), expected_hosts(&mapping));
+    let file = of_two_programs(file, Launch::OpenMpi4, 5);
     assert_eq!(lab.run(&file, HOST, &environment(&agent)), expected_hosts(&mapping));
 }
 

@@ -33,6 +33,11 @@ fn slurm_starts_every_rank_on_the_host_of_the_mapping() {
     let arbitrary = mapping(&NODES, 4, &[8, 0, 1, 12, 4, 9, 15, 2]);
     let file = launch_file(&arbitrary, "d", Launch::Slurm, false).unwrap();
     assert_eq!(run(&file), expected_hosts(&arbitrary));
+    let program = lab.path().join("program").display().to_string();
+    let programs = lab.write("programs", &format!("0,2-3 /bin/sh {program}\n1,4-7 /bin/sh {program}\n"));
+    let several = format!("--multi-prog {}", programs.display());
+    let file = LaunchFile { command: file.command.replace("{program}", &several), ..file };
+    assert_eq!(run(&file), expected_hosts(&arbitrary));
 
     let machines: [Mapping; 3] = [
         mapping(&NODES, 4, &[5, 3, 14, 0, 9, 1, 4, 2, 15, 7, 8, 6, 13, 10, 11, 12]),
