@@ -82,6 +82,7 @@ fn bring_up(machine: Option<&Path>) -> Result<Switch, Error> {
         base_s
     })?;
     warn_of_unreachable(&description);
+    hosts::await_running(&description.hosts)?;
     *hosts::lock(&frames) = Frames::new(description, base_s);
     control::listen(frames)?;
     Ok(switch)

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use hopmap_test_network::{Error, address};
 use nix::mount::{MsFlags, mount};
+use nix::net::if_::InterfaceFlags;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::sethostname;
 
@@ -79,6 +81,26 @@ fn configure(host: usize, name: &str) -> Result<(), Error> {
     execute("ip", &["-batch", "-"], &lines)?;
     // The switch hands on frames as they are on a wire: of one packet each, with their checksums. Without these, no packets are merged.
     execute("ethtool", &["-K", "eth0", "tx", "off"], "")
+}
+
+/// Waits until the system says of every host's interface that it runs, which it does up to a second after frames pass: UCX and libfabric,
+/// by which MPICH and Intel MPI talk, do not take it before.
+pub(crate) fn await_running(hosts: &[String]) -> Result<(), Error> {
+    let until = Instant::now() + Duration::from_secs(5);
+    let is_running = || {
+        let mut interfaces = nix::ifaddrs::getifaddrs().map_err(|error| failed("interfaces", error))?;
+        Ok(interfaces.any(|interface| {
+            interface.interface_name == "eth0" && interface.flags.contains(InterfaceFlags::IFF_RUNNING)
+        }))
+    };
+    for_hosts(hosts.len(), |host| {
+        enter_network(&hosts[host])?;
+        while !is_running()? && Instant::now() < until {
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    })
+    .map(drop)
 }
 
 /// Gives this network its own view of files: its processes, its namespaces and its names of hosts.
