@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What recording a program costs, as a Markdown table: per message, as CPU time of LAMMPS, and for the files of 4,096 ranks.
+# What recording or reordering a program costs, as a Markdown table: per message, as CPU time of LAMMPS, for the files of 4,096 ranks, and
+# in MPI_Init.
 #
 #   bash ci/bench-record.sh [HOPMAP]   about ten minutes; HOPMAP is a release build by default
-#     --only messages|events|lammps|ranks   one part
+#     --only messages|events|lammps|ranks|reorder   one part
 #     --runs N                         runs of each way per message, 15 by default
 #     --blocks N                       blocks of LAMMPS, at least 2; 20 by default
 #
@@ -10,15 +11,17 @@
 # runs counts; what a way adds is the median of its differences to the run without in the same turn. Events: the same beside
 # EZTrace, also of a message with three calls, and the bytes that a call takes on disk. LAMMPS: a melt of 4,000 atoms
 # on 2 ranks, recorded (B) or not (A) in blocks ABBA; user and system seconds of all processes, hopmap's own among them, and the
-# interval of Student's t with 95 %. Ranks: made, not run, with 52 pairs each, 3 collective operations and one communicator.
+# interval of Student's t with 95 %. Ranks: made, not run, with 52 pairs each, 3 collective operations and one communicator. Reorder:
+# the slowest process in MPI_Init, and CPU seconds of the whole job per process, reversed and not; the median of 3; only if it is asked for, as 256
+# processes take minutes on few cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '4,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '5,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 only='' runs=15 blocks=20 hopmap=''
 while [ $# -gt 0 ]; do
   case $1 in
-    --only) only=${2:-}; case $only in messages | events | lammps | ranks) ;; *) usage ;; esac; shift ;;
+    --only) only=${2:-}; case $only in messages | events | lammps | ranks | reorder) ;; *) usage ;; esac; shift ;;
     --runs) runs=${2:?"--runs wants a number"}; shift ;;
     --blocks) blocks=${2:?"--blocks wants a number"}; shift ;;
     -*) usage ;;
@@ -167,6 +170,29 @@ PYTHON
   line "4,096 ranks to a task graph (trace/import)" "$wall s, $((peak / 1024)) MB" ""
 }
 
+reorder() {
+  local mpi ranks run way before
+  export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
+  for mpi in openmpi mpich; do
+    "mpicc.$mpi" -O2 -o mpi_init "$here/mpi_init.c"
+    for ranks in 16 64 256; do
+      seq $((ranks - 1)) -1 0 | awk '{ print NR - 1, $1 }' > reversal
+      rm -f ./*.init ./*.cpu
+      for run in 0 1 2 3; do # the first builds the library
+        for way in without with; do
+          before=()
+          [ "$way" = without ] || before=("$hopmap" reorder --mpicc "mpicc.$mpi" --mapping reversal --)
+          ./measure 1 "${before[@]}" "mpirun.$mpi" -n "$ranks" ./mpi_init seconds > cost 2> log || { cat log >&2; exit 1; }
+          [ "$run" = 0 ] || { cat seconds >> "$way.init"; awk -v ranks="$ranks" '{ print $1 / ranks }' cost >> "$way.cpu"; }
+        done
+      done
+      line "MPI_Init of $ranks processes, $mpi" "$(both init)" ""
+      line "CPU time of that job, per process" "$(both cpu)" ""
+    done
+  done
+}
+both() { echo "$(median < "without.$1") s + $(paste "without.$1" "with.$1" | awk '{ print $2 - $1 }' | median) s"; }
+
 echo "$(mpirun.openmpi --version | head -1); $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg)"
 echo
 line "" measured goal
@@ -175,3 +201,4 @@ line --- --- ---
 ! wanted events || events
 ! wanted lammps || lammps
 ! wanted ranks || ranks
+[ "$only" != reorder ] || reorder
