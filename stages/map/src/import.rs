@@ -1,8 +1,8 @@
 //! Import of mappings that other tools computed.
 //!
 //! Formats: partitions of `KaHIP`, `VieM` and `SharedMap` (one PE per line), Scotch mappings (`gmap`: a count,
-//! then vertex and PE), Open MPI rank files, MPICH machine files and Open MPI host files. PE i is slot i of
-//! the machine.
+//! then vertex and PE), Open MPI rank files, MPICH machine files and Open MPI host files, and ranks with their hosts as
+//! `hopmap reorder` reads them. PE i is slot i of the machine.
 //!
 //! Rank files: mpirun(1) of Open MPI 4.1, "Rankfiles": `rank N=HOST slot=CORES`, logical numbers; `+nK` is host K. A rank that has
 //! several cores takes one of them. A line of a machine file is that of a host file: `host` for one rank, `host:4` or `host slots=4` for
@@ -70,6 +70,9 @@ pub fn read_placement(
     let places = match format {
         PlacementFormat::Scotch => scotch(lines, ranks, system.slots.len())?,
         PlacementFormat::Rankfile => rankfile(lines, ranks, &Machine::new(system), &mut several_cores)?,
+        PlacementFormat::Ranks => {
+            ranks_on_hosts(&lines.collect::<Vec<_>>(), ranks, &Machine::new(system), &mut several_cores)?
+        }
         PlacementFormat::Machinefile => machinefile(lines, ranks, &Machine::new(system))?,
         PlacementFormat::Kahip | PlacementFormat::Auto => kahip(lines, ranks, system.slots.len())?,
     };
@@ -77,15 +80,21 @@ pub fn read_placement(
     Ok(Placed { slots: places.into_iter().map(|place| place.slot).collect(), format, several_cores })
 }
 
-/// The lines of all formats: numbers, ranks of a rank file, and hosts with slots.
+/// The lines of all formats: numbers, ranks of a rank file, ranks with hosts, and hosts with slots.
 const ROWS: Rows = Rows::like(|text| {
     let is_count = |count: &str| count.parse::<u32>().is_ok();
     let mut words = text.split_whitespace();
     let host = words.next().unwrap_or_default();
+    let is_of_rank = || {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        matches!(words[..], [rank, host] | [rank, host, _] if is_count(rank) && is_host_name(host))
+            && words.get(2).is_none_or(|core| is_count(core))
+    };
     let is_host =
         |slots: &str| is_host(host) && slots.split_once("slots=").is_some_and(|(_, slots)| is_count(slots));
     text.split_whitespace().all(is_whole)
         || text.starts_with("rank") && text.contains('=')
+        || is_of_rank()
         || words.next().is_some_and(is_host)
         || host.len() == text.len()
             && host.split_once(':').is_some_and(|(name, slots)| is_host_name(name) && is_count(slots))
@@ -126,7 +135,7 @@ fn one_to_one(places: &[RankSlot], slots: usize) -> Result<(), FileError> {
 }
 
 const HINT: &str = "formats: one PE per line (KaHIP, VieM, SharedMap), a count and then `vertex PE` lines (Scotch), `rank 0=host \
-                    slot=1` lines (Open MPI rank file), one host per line (machine file); set `format` to choose one";
+                    slot=1` lines (Open MPI rank file), one host per line (machine file), `rank host` or `rank host core` lines; set `format` to choose one";
 
 /// Detects the format of a file from its first two lines.
 fn recognise<'t>(mut lines: impl Iterator<Item = Line<'t>>) -> Result<PlacementFormat, FileError> {
@@ -141,6 +150,12 @@ fn recognise<'t>(mut lines: impl Iterator<Item = Line<'t>>) -> Result<PlacementF
             if first.text.starts_with("rank") && first.text.contains('=') && first.words().count() > 1 =>
         {
             Ok(PlacementFormat::Rankfile)
+        }
+        (None, _)
+            if first.words().next().is_some_and(is_whole)
+                && first.words().nth(1).is_some_and(is_host_name) =>
+        {
+            Ok(PlacementFormat::Ranks)
         }
         (None, _) if is_host(first.words().next().unwrap_or_default()) => Ok(PlacementFormat::Machinefile),
         _ => Err(first
@@ -278,6 +293,49 @@ fn words<'t, const COUNT: usize>(line: Line<'t>, hint: &'static str) -> Result<[
         }
         false => Ok(found),
     }
+}
+
+const RANKS_HINT: &str = "a line for each rank: `RANK HOST`, or `RANK HOST CORE` with the logical core";
+
+/// The words of a line of this form, which are not all numbers.
+fn rank_words<const COUNT: usize>(line: Line<'_>) -> Result<[&str; COUNT], FileError> {
+    words(line, RANKS_HINT).map_err(|error| FileError {
+        problem: format!("`{}` does not have the {COUNT} words of the line of a rank", shown(line.text)),
+        ..error
+    })
+}
+
+/// Reads ranks and their hosts in any order: with cores as a rank file, without as a machine file that has them in order.
+fn ranks_on_hosts(
+    lines: &[Line<'_>],
+    ranks: usize,
+    machine: &Machine<'_>,
+    several: &mut usize,
+) -> Result<Vec<RankSlot>, FileError> {
+    let has_cores = lines.first().is_some_and(|line| line.words().count() == 3);
+    if has_cores {
+        let of_rank_file = |line: &Line<'_>| {
+            let [rank, host, core] = rank_words(*line)?;
+            Ok(format!("rank {rank}={host} slot={core}"))
+        };
+        let texts = lines.iter().map(of_rank_file).collect::<Result<Vec<_>, FileError>>()?;
+        let lines = lines.iter().zip(&texts).map(|(line, text)| line.map(|_| text.as_str()));
+        return rankfile(lines, ranks, machine, several);
+    }
+    let mut hosts: Vec<Option<Line<'_>>> = vec![None; ranks];
+    for line in lines {
+        let [rank, host] = rank_words(*line)?;
+        let rank = below(*line, rank, ranks, || "rank".to_owned(), OTHER_PROGRAM)?;
+        if let Some(before) = hosts[rank].replace(line.map(|_| host)) {
+            let what = format!("rank {rank} has a host already, in line {}", before.number);
+            return Err(line.error(what).with_help(RANKS_HINT));
+        }
+    }
+    if let Some(rank) = hosts.iter().position(Option::is_none) {
+        let last = lines.last().map_or(0, |line| line.number);
+        return Err(at(last, format!("rank {rank} is missing"), OTHER_PROGRAM));
+    }
+    machinefile(hosts.into_iter().flatten(), ranks, machine)
 }
 
 const RANKFILE_HINT: &str =

@@ -195,7 +195,7 @@ pub struct ImportParams {
     pub path: InputPath,
     /// Format of the file; `auto` detects it from the content. `kahip` (also `VieM` and `SharedMap`): one PE
     /// a line. `scotch`: a count, then vertex and PE. `rankfile`: Open MPI. `machinefile`: one host per line,
-    /// `host:4` or `host slots=4`.
+    /// `host:4` or `host slots=4`. `ranks`: a rank, its host and perhaps its core per line, as `hopmap reorder` reads.
     #[serde(default)]
     pub format: PlacementFormat,
     /// Weight of an edge of the communication matrix.
@@ -219,6 +219,8 @@ hopmap_model::named_values! {
         Rankfile = "rank file",
         /// Hosts in the order of ranks.
         Machinefile = "machine file",
+        /// Ranks in any order, each with its host and perhaps its core.
+        Ranks = "list of ranks and hosts",
     }
 }
 

@@ -30,6 +30,23 @@ fn refused(text: &str, ranks: usize) -> String {
 }
 
 #[test]
+fn ranks_have_their_hosts_and_cores() {
+    for text in ["3 a.x 0\n0 a.x 3\n1 10.0.0.3 2 # far\n2 b 0\n", "0 a.x 3\n1 10.0.0.3 2\n2 b 0\n3 a.x 0\n"] {
+        assert_eq!(slots(text, PlacementFormat::Ranks), [3, 7, 4, 0]);
+    }
+    assert_eq!(slots("2 a.x\n0 b\n1 a.x\n3 10.0.0.3\n", PlacementFormat::Ranks), [4, 0, 1, 5]);
+    for (text, expected) in [
+        ("0 b\n1 b\n2 a.x\n3 a.x\n", "2: host `b` has only 1 slots, too few for rank 1"),
+        ("0 b\n0 a.x\n", "2: rank 0 has a host already, in line 1"),
+        ("0 b\n2 a.x\n3 a.x\n", "3: rank 1 is missing"),
+        ("0 b\n1 a.x 0\n", "2: `1 a.x 0` does not have the 2 words of the line of a rank"),
+        ("0 b\n4 a.x\n", "2: rank `4`, expected 0 to 3"),
+    ] {
+        assert_eq!(refused(text, 4), expected);
+    }
+}
+
+#[test]
 fn partitions_have_one_pe_per_line() {
     for text in ["3\n7\n0\n4\n", " 3\r\n7\r\n\r\n0\r\n4", "% KaHIP\n3\n7 # rank 1\n0\n# none\n4\n\n"] {
         assert_eq!(slots(text, PlacementFormat::Kahip), [3, 7, 0, 4]);

@@ -3,7 +3,7 @@
 //! Called by a test with damaged files and by a fuzz target in `fuzz/`.
 #![allow(clippy::unwrap_used, reason = "faults are reported by panicking")]
 
-use hopmap_map::PlacementFormat::{Auto, Kahip, Machinefile, Rankfile, Scotch};
+use hopmap_map::PlacementFormat::{Auto, Kahip, Machinefile, Rankfile, Ranks, Scotch};
 use hopmap_map::read_placement;
 use hopmap_model::{CostModel, Levels, Mapping, Node, Slot, SystemGraph, Weight};
 
@@ -28,7 +28,7 @@ pub(crate) fn machine() -> SystemGraph {
 /// Reads a mapping of `ranks` ranks in every format.
 pub(crate) fn placement(text: &[u8], ranks: usize) {
     let system = machine();
-    for format in [Auto, Kahip, Scotch, Rankfile, Machinefile] {
+    for format in [Auto, Kahip, Scotch, Rankfile, Machinefile, Ranks] {
         match read_placement(text, format, ranks, &system) {
             Ok(placed) => {
                 assert_eq!(placed.slots.len(), ranks);
