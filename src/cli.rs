@@ -17,6 +17,7 @@ mod hosts;
 mod import;
 mod init;
 mod job;
+mod launchable;
 mod locate;
 mod lock;
 mod named;

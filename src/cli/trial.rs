@@ -9,10 +9,12 @@ use hopmap_command::{Exit, Failure, refuse, shown};
 use hopmap_launchers::{Launch, programs_of_file};
 use hopmap_model::{Artifact, LaunchFile, Mapping, Trials};
 use hopmap_trials::{comparisons, fails, rival, summary};
+use miette::Diagnostic;
 use serde_json::json;
 
 use super::hosts::{Allocation, AllocationArguments};
 use super::job::End;
+use super::launchable;
 use super::locate::{self, locate_newest};
 use super::open::{StoreArguments, working_directory};
 use super::output::{Output, Result};
@@ -163,8 +165,25 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     }
     let compared = [trials.mappings.first(), rival(&trials)];
     let fails = compared.iter().flatten().any(|mapping| fails(&trials, &mapping.name));
-    Ok(if exit == Exit::Done && fails && !arguments.measurement.allow_failures { Exit::Failed } else { exit })
+    let fails = fails && !arguments.measurement.allow_failures;
+    let is_compared = trials.mappings.len() < 2
+        || fails
+        || compared.iter().flatten().any(|mapping| !trials.seconds(&mapping.name).is_empty());
+    match exit {
+        Exit::Done if !is_compared => Err(Failure::failed(NoTime)),
+        Exit::Done if fails => Ok(Exit::Failed),
+        exit => Ok(exit),
+    }
 }
+
+/// Not even one run was measured.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("the trial ended before any placement had a run time")]
+#[diagnostic(
+    code(trial::no_time),
+    help("give a longer --deadline: the first runs of each placement warm up, and do not count")
+)]
+struct NoTime;
 
 /// What the trial shows.
 fn said(trials: &Trials, allow_failures: bool) -> Vec<String> {
@@ -342,6 +361,8 @@ fn machine(arguments: &Arguments, placements: &[Placement], output: Output) -> R
         Source::Known(_) | Source::File(_) => None,
     });
     let Allocation { hosts, ranks } = arguments.allocation.allocation(first, output)?;
+    let programs = arguments.measurement.programs(&arguments.program)?;
+    launchable::check(arguments.measurement.launch, &programs, &hosts, output)?;
     let machine = StageText::new(HOSTS, "topology/synthetic")
         .given("--hosts", "hosts", Some(hosts.names()))
         .given("--slots", "slots", Some(hosts.slots_of_each()));

@@ -21,6 +21,7 @@ use hopmap_trials::{best, comparison, fails, gain as gain_of, rival};
 
 use super::hosts::Allocation;
 use super::job::End;
+use super::launchable;
 use super::open::working_directory;
 use super::output::{Output, Result};
 use super::run::Request;
@@ -29,7 +30,7 @@ use crate::engine::time_of_experiments;
 pub(crate) use arguments::Arguments;
 use file::{CHECK, RECORDED_HOSTS, TuneFile, runs_time};
 use kept::Kept;
-use launcher::{check_cores, started};
+use launcher::started;
 use machine::{Machine, is_to_measure, machine, nothing_to_place, objectives};
 use recording::{RECORDING, launched_s, record, recorded_hosts, run_time};
 use step::{LEAST_PAIRS, OutOfTime, runs_needed};
@@ -50,6 +51,7 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let restores = kept.as_ref().map(Kept::command).into_iter().chain(arguments.prepare.clone());
     let prepare = restores.reduce(|restore, own| format!("{restore} || exit\n{own}"));
     check(arguments, &allocation, &out, prepare.as_deref())?;
+    launchable::check(arguments.measurement.launch, &arguments.program, &allocation.hosts, output)?;
     if let Some(reason) =
         nothing_to_place(&allocation, arguments.measurement.launch).filter(|_| !arguments.force)
     {
@@ -111,6 +113,9 @@ fn tune(
     let is_bounded = tune.is_default_known && is_whole && tune.is_predictable && !shares && !arguments.force;
     let worth = is_bounded.then_some(arguments.worth);
     let exit = file.run(&Request { end: end.map(|end| end.at), worth, no_report: false }, output)?;
+    if exit == Exit::Failed && file.has_failed(CHECK)? {
+        OutOfTime::check(end, "the check of the launcher")?;
+    }
     if exit == Exit::Failed
         && let Some(launch) = arguments.measurement.launch.reordered()
         && file.has_failed(CHECK)?
@@ -161,7 +166,6 @@ fn check(arguments: &Arguments, allocation: &Allocation, out: &Path, prepare: Op
     }
     // Before the recorded run, which may be long.
     started(arguments, allocation, &arguments.program)?;
-    check_cores(arguments, allocation)?;
     if out.join(RECORDING).exists() {
         return Ok(());
     }

@@ -554,6 +554,8 @@ fn a_run_that_hangs_ends_with_the_time_of_the_trial() {
     let slow = command_with(&trial, "sleep 1.5\necho time: 1.00 s\n", "--deadline 1s -o slow");
     let seen = format!("{}{}", stdout(&slow), String::from_utf8_lossy(&slow.stderr));
     assert!(!seen.contains("did not end"), "{seen}");
+    // It ended with 0.
+    assert!(slow.status.code() == Some(1) && seen.contains("trial::no_time"), "{seen}");
 }
 
 #[test]
@@ -586,6 +588,7 @@ fn printed_times_of_minutes_are_read_and_ambiguous_ones_quoted() {
 fn what_is_no_placement_is_one_message() {
     let sandbox = Sandbox::new();
     sandbox.write("trial/trial.toml", "name = \"mine\"\n");
+    sandbox.write("app", "");
     for (words, expected) in [
         ("linear", "there is one"),
         ("linear none", "the placement `none` is neither a folder of a mapping nor a stage"),
@@ -595,6 +598,7 @@ fn what_is_no_placement_is_one_message() {
         ("--hosts a --slots 1 -n 2 linear random", "2 ranks do not fit into 1 slots"),
         ("--hosts a --slots 1 linear random", "trial/trial.toml is not a pipeline that hopmap wrote"),
         ("--hosts a --slots 2 --launch none --out other linear random", "unknown variant `none`"),
+        ("--hosts localhost --slots 999 --out other linear random", "too few for 999 slots"),
     ] {
         let arguments: Vec<&str> =
             ["trial"].into_iter().chain(words.split(' ')).chain(["--", "./app"]).collect();
@@ -607,6 +611,7 @@ fn what_is_no_placement_is_one_message() {
 #[test]
 fn a_wrong_value_names_its_option_and_no_line_of_the_pipeline() {
     let sandbox = Sandbox::new();
+    sandbox.write("app", "");
     for (option, value) in [
         ("--slots", "0"),
         ("--ranks", "0"),
@@ -734,6 +739,8 @@ fn launch_files_of_other_tools_are_placements() {
         ("rankfile", "rank 0=b slot=0\nrank 1=a slot=0\n"),
         ("machinefile", "b:1\na:1\n"),
         ("slurm-hostfile", "b\na\n"),
+        ("reordered", "1 a\n0 b\n"),
+        ("reordered-cores", "1 a 0\n0 b 0\n"),
     ] {
         sandbox.write(name, text);
         let options = ["--launcher", "true", "--runs", "6", "--hosts", "a,b", "--slots", "1"];

@@ -48,7 +48,9 @@ pub(super) fn add(pages: &mut Pages, definition: clap::Command) {
         nothing but errors. [Exit codes](exit-codes.md) are the same for all commands.";
     pages.insert("commands.md".into(), head("Commands", introduction) + &table(["command", "purpose"], rows));
     let rows = Exit::ALL.map(|exit| [exit.code().to_string(), exit.meaning().to_owned()]);
-    let introduction = "What the shell sees in `$?` after a command.";
+    let introduction = "What the shell sees in `$?` after a command. `hopmap record`, `reorder` and `tune` start programs, and end with \
+        the code of a launcher or program that failed: such as 255 where Open MPI or Hydra does not reach a host, or 128 and the \
+        number of a signal, as 139 after a segmentation fault.";
     pages
         .insert("exit-codes.md".into(), head("Exit codes", introduction) + &table(["code", "meaning"], rows));
 }

@@ -1,36 +1,11 @@
 //! The launcher of the ranks of `hopmap tune`.
 
 use hopmap_command::{Failure, refuse};
-use hopmap_formats::host_names::short;
-use hopmap_launchers::{Launch, default_options, with_programs};
+use hopmap_launchers::{default_options, with_programs};
 
 use super::arguments::Arguments;
 use crate::cli::hosts::Allocation;
 use crate::cli::output::Result;
-
-/// Rejects more slots on this host than it has cores where the launcher binds every rank to a core: it would end without a word.
-pub(super) fn check_cores(arguments: &Arguments, allocation: &Allocation) -> Result<()> {
-    // A batch system gives no more slots than cores, and may have bound this process to few of them.
-    let binds = matches!(arguments.measurement.launch, Launch::OpenMpi4 | Launch::OpenMpi5)
-        && !allocation.hosts.is_job;
-    let cores = std::thread::available_parallelism().map_or(u32::MAX, |cores| cores.get() as u32);
-    let own = hopmap_mpi_environment::host_name();
-    let is_own = |name: &str| name == "localhost" || short(name) == short(&own);
-    match allocation.hosts.hosts.iter().find(|(name, slots)| binds && *slots > cores && is_own(name)) {
-        None => Ok(()),
-        Some((name, slots)) => refuse(
-            format!(
-                "`{name}` has {cores} cores, too few for {slots} slots: the rank files of Open MPI bind every rank to a core"
-            ),
-            match allocation.hosts.hosts.len() {
-                1 => format!("give --slots {cores}"),
-                _ => format!(
-                    "give --slots {cores}, or --launch open-mpi-hosts or reorder, which do not bind them"
-                ),
-            },
-        ),
-    }
-}
 
 /// The launcher under its default placement, and the program or programs.
 pub(super) fn started(

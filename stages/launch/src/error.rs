@@ -143,6 +143,9 @@ fn help(cause: &Cause) -> &'static str {
             "raise `timeout_s`; a launcher may wait for a host that does not answer, or for free slots of a job"
         }
         Cause::Output(_) => "`program` must print one line",
-        Cause::Wait(_) | Cause::Stopped => "run hopmap again",
+        Cause::Stopped => {
+            "an interrupt or the deadline of the run ended it: run hopmap again, with more time"
+        }
+        Cause::Wait(_) => "run hopmap again",
     }
 }
