@@ -114,7 +114,9 @@ impl ReorderCommand {
         let library = self.start.compiled(cx, &reordering_sources(), None, mpi)?;
         let path = self.beside_mapping(library.identity.implementation.abi().unwrap_or(Abi::Mpich));
         replace_file(&path, &library.contents).map_err(RecordError::from)?;
-        let mut answer = Answer::default();
+        let mut answer = Answer::of(&json!({
+            "library": path, "mpi": library.identity.to_string(), "ranks": order.ranks(),
+        }));
         answer.line(format!("built {} for {}, {} ranks", shown(&path), library.identity, order.ranks()));
         Ok(answer)
     }
@@ -259,10 +261,13 @@ impl ReorderCommand {
         if self.verify && status.success() {
             match order.difference(&printed) {
                 Some(problem) => return Err(ReorderError::Elsewhere { problem }.into()),
-                None => answer.line(format!(
-                    "{} ranks are where the mapping has them, and messages reach them",
-                    order.ranks()
-                )),
+                None => {
+                    answer = Answer::of(&json!({ "verified": order.ranks() }));
+                    answer.line(format!(
+                        "{} ranks are where the mapping has them, and messages reach them",
+                        order.ranks()
+                    ));
+                }
             }
         }
         Ok(answer.ending(exit_of(status, cx)))
