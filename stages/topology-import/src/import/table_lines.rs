@@ -35,6 +35,7 @@ pub(super) const JOINED: &str =
 const HALF: &str =
     "give all cells of the row, empty ones too; remove the line if it is a message of another program";
 const SUM: &str = "remove the line; if it is a host, write its name in quotes: `\"NAME\"`";
+const ALIGNED_SUM: &str = "remove the line; if it is a host, give the table with its column STATUS";
 const NAME: &str = "a host name has no blanks; remove the line if it is a message of another program";
 
 fn is_number(cell: &str) -> bool {
@@ -224,16 +225,13 @@ impl<'a, 't> Likeness<'a, 't> {
             return Ok(true);
         }
         let (with, without) = self.numbered;
-        if self.table.host == Some(0)
-            && !self.table.is_aligned
-            && with > without
-            && !line.text.trim_start().starts_with('"')
-        {
+        if self.table.host == Some(0) && with > without && !line.text.trim_start().starts_with('"') {
             let problem = format!(
                 "`{}` may be no host: its cells are numbers, and the other hosts have one in their names",
                 shown(name)
             );
-            return Err(FileError::at(line.number, problem, SUM));
+            let help = if self.table.is_aligned { ALIGNED_SUM } else { SUM };
+            return Err(FileError::at(line.number, problem, help));
         }
         Ok(false)
     }

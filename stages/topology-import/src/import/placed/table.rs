@@ -96,7 +96,10 @@ impl<'t> Columns<'t> {
         let ends = self.starts.iter().skip(1).copied().chain([letters.len()]);
         let cell = |(&start, end): (&usize, usize)| {
             let cell = line[offset(start)..offset(end)].trim();
-            let is_below = !is_blank(&letters, start) && (start == 0 || is_blank(&letters, start - 1));
+            // Columns are two blanks apart, so those in a cell are one.
+            let is_below = !is_blank(&letters, start)
+                && (start == 0 || is_blank(&letters, start - 1))
+                && !cell.contains("  ");
             if cell.is_empty() || is_below { Ok(cell) } else { Err(cell) }
         };
         self.starts.iter().zip(ends).map(cell).collect()
