@@ -5,29 +5,26 @@ use std::path::Path;
 
 use hopmap_command::refuse;
 use hopmap_formats::host_names::short;
-use hopmap_launchers::{Launch, NEXT};
+use hopmap_launchers::{Launch, programs_of};
 
 use super::hosts::Hosts;
 use super::output::{Output, Result};
 
-/// Refuses a program that cannot be started, and slots that a launcher cannot bind; says which host has no address.
-pub(super) fn check(launch: Launch, program: &[String], hosts: &Hosts, output: Output) -> Result<()> {
-    check_program(program)?;
+/// Refuses slots that a launcher cannot bind, and says which host has no address.
+pub(super) fn check_hosts(launch: Launch, hosts: &Hosts, output: Output) -> Result<()> {
     check_cores(launch, hosts)?;
     note_unknown_host(hosts, output);
     Ok(())
 }
 
-/// A launcher would say so for every rank. Words with braces get their value in each run, and other hosts may have files that this one lacks,
-/// but not below the folder in which all start.
-fn check_program(words: &[String]) -> Result<()> {
-    let programs = words.split(|word| word == NEXT).filter_map(|program| match program {
-        [option, _, program, ..] if ["-n", "-np"].contains(&option.as_str()) => Some(program),
-        program => program.first(),
-    });
-    let mut paths =
-        programs.filter(|path| path.contains('/') && !path.starts_with('/') && !path.contains('{'));
-    match paths.find(|path| !Path::new(path).exists()) {
+/// Refuses a program that does not exist: a launcher would say so for every rank. Words with braces get their value in each run, and other
+/// hosts may have files that this one lacks, but not below the folder in which all start.
+pub(super) fn check_programs(words: &[String]) -> Result<()> {
+    let mut paths = programs_of(words).into_iter().filter_map(<[String]>::first);
+    let is_missing = |path: &&String| {
+        path.contains('/') && !path.starts_with('/') && !path.contains('{') && !Path::new(path).exists()
+    };
+    match paths.find(is_missing) {
         None => Ok(()),
         Some(path) => refuse(format!("the program `{path}` does not exist"), "check the path, or build it"),
     }
@@ -56,7 +53,8 @@ fn check_cores(launch: Launch, hosts: &Hosts) -> Result<()> {
     }
 }
 
-/// Hydra waits without end for a host that ssh does not know. One that ssh alone knows, by its configuration, is no error.
+/// Hydra waits without end for a host that ssh does not know. ssh alone may know one, by its configuration: so this is a
+/// note.
 fn note_unknown_host(hosts: &Hosts, output: Output) {
     let is_unknown = |name: &str| (name, 0).to_socket_addrs().is_err();
     if let Some((name, _)) = hosts.hosts.iter().find(|(name, _)| !hosts.is_job && is_unknown(name)) {

@@ -361,8 +361,7 @@ fn machine(arguments: &Arguments, placements: &[Placement], output: Output) -> R
         Source::Known(_) | Source::File(_) => None,
     });
     let Allocation { hosts, ranks } = arguments.allocation.allocation(first, output)?;
-    let programs = arguments.measurement.programs(&arguments.program)?;
-    launchable::check(arguments.measurement.launch, &programs, &hosts, output)?;
+    launchable::check_hosts(arguments.measurement.launch, &hosts, output)?;
     let machine = StageText::new(HOSTS, "topology/synthetic")
         .given("--hosts", "hosts", Some(hosts.names()))
         .given("--slots", "slots", Some(hosts.slots_of_each()));

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hopmap_command::{Exit, Failure, refuse, shown};
-use hopmap_launchers::{launch_file, start_command};
+use hopmap_launchers::{are_several, launch_file, start_command};
 use hopmap_model::{APPROXIMATE, Artifact as _, MOST_GAIN, Mapping, Metrics, Prediction, Program, Trials};
 use hopmap_mpi_environment::LauncherKind;
 use hopmap_recording::Recording;
@@ -28,9 +28,9 @@ use super::run::Request;
 use super::written::{self, PipelineFile};
 use crate::engine::time_of_experiments;
 pub(crate) use arguments::Arguments;
-use file::{CHECK, RECORDED_HOSTS, TuneFile, runs_time};
+use file::{CHECK, LAUNCH_FILE, RECORDED_HOSTS, TuneFile, runs_time};
 use kept::Kept;
-use launcher::started;
+use launcher::{command_line, started};
 use machine::{Machine, is_to_measure, machine, nothing_to_place, objectives};
 use recording::{RECORDING, launched_s, record, recorded_hosts, run_time};
 use step::{LEAST_PAIRS, OutOfTime, runs_needed};
@@ -51,7 +51,8 @@ pub(crate) fn main(arguments: &Arguments, output: Output) -> Result {
     let restores = kept.as_ref().map(Kept::command).into_iter().chain(arguments.prepare.clone());
     let prepare = restores.reduce(|restore, own| format!("{restore} || exit\n{own}"));
     check(arguments, &allocation, &out, prepare.as_deref())?;
-    launchable::check(arguments.measurement.launch, &arguments.program, &allocation.hosts, output)?;
+    launchable::check_programs(&arguments.program)?;
+    launchable::check_hosts(arguments.measurement.launch, &allocation.hosts, output)?;
     if let Some(reason) =
         nothing_to_place(&allocation, arguments.measurement.launch).filter(|_| !arguments.force)
     {
@@ -128,6 +129,10 @@ fn tune(
     let trials = file.newest_or_partial::<Trials>("trial")?;
     let is_partial = trials.as_ref().is_some_and(|(_, is_partial)| *is_partial);
     conclude(arguments, &file, (&tune, is_bounded), trials.map(|(trials, _)| trials), output)?;
+    if are_several(&arguments.program) && out.join(LAUNCH_FILE).exists() {
+        let programs = command_line(arguments.program.iter());
+        output.line(format!("in the command above, `{programs}` takes the place of -n with the number of all ranks, and of PROGRAM"));
+    }
     match exit {
         Exit::Interrupted => leave_best(arguments, &file, output)?,
         Exit::Done if is_partial && end.is_some_and(|end| end.is_of_job) => {

@@ -18,5 +18,5 @@ pub use default_placement::default_options;
 pub use error::LaunchError;
 pub use files::{CRAY_FILE, REORDER_FILE, heading, hosts_of_ranks, runs, same_short_name, short_name};
 pub use launch::Launch;
-pub use programs::{NEXT, OF_SLURM, programs_of_file, with_programs};
+pub use programs::{MULTI_PROG, are_several, programs_of, programs_of_file, with_programs};
 pub use write::launch_file;

@@ -1,12 +1,14 @@
 //! Several programs in one job.
 
+use hopmap_mpi_environment::program_in;
+
 use crate::error::LaunchError;
 use crate::launch::Launch;
 
 /// Between two programs of a command.
-pub const NEXT: &str = ":";
+const SEPARATOR: &str = ":";
 /// Slurm's option for a file of programs.
-pub const OF_SLURM: &str = "--multi-prog";
+pub const MULTI_PROG: &str = "--multi-prog";
 const FORM: &str = "such as -n 4 ./a : -n 2 ./b";
 
 /// The options of a launcher and what it starts: one program, programs with their numbers of ranks, as `-n 4 ./a : -n 2 ./b`, or
@@ -20,8 +22,8 @@ pub fn with_programs(
     mut options: Vec<String>,
     programs: &[String],
 ) -> Result<Vec<String>, LaunchError> {
-    let is_of_slurm = programs.first().is_some_and(|word| word == OF_SLURM);
-    if !programs.iter().any(|word| word == NEXT) && !is_of_slurm {
+    let is_of_slurm = programs.first().is_some_and(|word| word == MULTI_PROG);
+    if !programs.iter().any(|word| word == SEPARATOR) && !is_of_slurm {
         return Ok(options.into_iter().chain(programs.iter().cloned()).collect());
     }
     match launch {
@@ -41,10 +43,29 @@ pub fn with_programs(
     Ok(options.into_iter().chain(programs.iter().cloned()).collect())
 }
 
+/// Whether these are several programs with their numbers of ranks.
+#[must_use]
+pub fn are_several(words: &[String]) -> bool {
+    words.first().is_some_and(|word| word.starts_with('-') && word != MULTI_PROG)
+}
+
+/// The words of each program without options of its ranks. The file of `--multi-prog` is in the place of its programs.
+#[must_use]
+pub fn programs_of(words: &[String]) -> Vec<&[String]> {
+    match words {
+        [option, list @ ..] if option == MULTI_PROG => vec![list],
+        words if are_several(words) => {
+            let programs = words.split(|word| word == SEPARATOR);
+            programs.map(|program| &program[program_in(program)..]).collect()
+        }
+        program => vec![program],
+    }
+}
+
 /// The programs must have all ranks of the mapping.
 fn check_ranks(programs: &[String], ranks: &str) -> Result<(), LaunchError> {
     let mut sum = 0_u64;
-    for program in programs.split(|word| word == NEXT) {
+    for program in programs.split(|word| word == SEPARATOR) {
         let count = match program {
             [option, count, _, ..] if ["-n", "-np"].contains(&option.as_str()) => count.parse::<u32>().ok(),
             _ => None,
@@ -89,14 +110,16 @@ pub fn programs_of_file(launch: Launch, text: &str, path: &str) -> Result<Vec<St
         match program.first() {
             None => return Err(fault("the program is missing")),
             Some(_)
-                if program.iter().any(|word| word == NEXT || word.contains("%t") || word.contains("%o")) =>
+                if program
+                    .iter()
+                    .any(|word| word == SEPARATOR || word.contains("%t") || word.contains("%o")) =>
             {
                 return Err(fault("`:`, `%t` and `%o` are not taken in a program"));
             }
             Some(_) => {}
         }
         if !words.is_empty() {
-            words.push(NEXT.to_owned());
+            words.push(SEPARATOR.to_owned());
         }
         words.extend(["-n".to_owned(), (last - next + 1).to_string()]);
         words.extend(program);
@@ -104,7 +127,7 @@ pub fn programs_of_file(launch: Launch, text: &str, path: &str) -> Result<Vec<St
     }
     match words.is_empty() {
         true => Err((0, "it has no program".to_owned())),
-        false if launch == Launch::Slurm => Ok(vec![OF_SLURM.to_owned(), path.to_owned()]),
+        false if launch == Launch::Slurm => Ok(vec![MULTI_PROG.to_owned(), path.to_owned()]),
         false => Ok(words),
     }
 }
@@ -137,6 +160,18 @@ mod tests {
         assert_eq!(started(Launch::Mpich, "-n 4 ./a : -n 1 ./b"), wrong);
         let wrong = "`./b` does not begin with its number of ranks";
         assert_eq!(started(Launch::Mpich, "-n 4 ./a : ./b"), wrong);
+    }
+
+    #[test]
+    fn each_program_begins_behind_its_options() {
+        let read = |text: &str| {
+            let words = words(text);
+            programs_of(&words).iter().map(|program| program.join(" ")).collect::<Vec<_>>()
+        };
+        assert_eq!(read("./a : x"), ["./a : x"]);
+        assert_eq!(read("-n 4 ./a x : -np 2 -x V ./b"), ["./a x", "./b"]);
+        assert_eq!(read("--multi-prog f"), ["f"]);
+        assert_eq!(read("-n 4"), [""]);
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::pipeline_text::{PipelineText, StageText, Value, path_text, reference}
 /// The measured machine, and the hosts of the recorded ranks, in the folder of the results.
 pub(super) const MACHINE: &str = "machine";
 pub(super) const RECORDED_HOSTS: &str = "default.hosts";
+/// The launch file, in the folder of the results.
+pub(super) const LAUNCH_FILE: &str = "rankfile";
 /// The stage that compares where ranks run with their mapping.
 pub(super) const CHECK: &str = "check";
 /// A run is stopped after this multiple of the recorded time and the time of a launcher to start: some launchers wait forever for ranks that
@@ -138,7 +140,7 @@ impl<'a> TuneFile<'a> {
         let best = self.arguments.measurement.best("best", mappings());
         let launch = StageText::new("launch", "launch/file").need("mapping", "best");
         let launch = launch.given("--launch", "launch", Some(reference("params.launch")));
-        stages.extend([self.trial()?, best, launch.save("launch", "rankfile")]);
+        stages.extend([self.trial()?, best, launch.save("launch", LAUNCH_FILE)]);
         let description = "Find a faster placement of a recorded program, and measure its gain";
         Ok(PipelineText { name: "tune", description, parameters: self.parameters(), stages })
     }

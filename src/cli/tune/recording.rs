@@ -11,9 +11,8 @@ use std::time::Instant;
 use hopmap_command::{Exit, Failure, shown};
 use hopmap_durable::{DurableError, Staging, replace_file};
 use hopmap_formats::host_names::short;
-use hopmap_launchers::OF_SLURM;
+use hopmap_launchers::{MULTI_PROG, programs_of};
 use hopmap_model::SystemGraph;
-use hopmap_mpi_environment::program_in;
 use hopmap_process::{Cause, Limits, RunError, on_path, run};
 use hopmap_recording::{DESCRIPTION, Description, Recording};
 use miette::{Diagnostic, Report};
@@ -132,23 +131,7 @@ impl Origin {
     const NAME: &str = "tune.json";
 
     fn of(arguments: &Arguments) -> Result<Self> {
-        // Several programs begin with options, of their ranks.
-        let first = if arguments.program[0].starts_with('-') { program_in(&arguments.program) } else { 0 };
-        let mut words = arguments.program.iter().skip(first);
-        let program = words.next().map(String::as_str).unwrap_or_default();
-        let program = match &arguments.program[..] {
-            [option, list] if option == OF_SLURM => Some(PathBuf::from(list)),
-            _ => on_path(program),
-        };
-        let scripts = words.map(PathBuf::from).filter(|file| is_program(file));
-        let hash = |program: PathBuf| {
-            let mut hasher = blake3::Hasher::new();
-            for file in std::iter::once(program).chain(scripts) {
-                hasher.update_reader(File::open(file).ok()?).ok()?;
-            }
-            Some(hasher.finalize().to_hex().to_string())
-        };
-        Ok(Self { folder: working_directory()?, blake3: program.and_then(hash), seconds: None })
+        Ok(Self { folder: working_directory()?, blake3: hash(&arguments.program), seconds: None })
     }
 
     /// That of a recording; none of one that `tune` did not make.
@@ -160,6 +143,21 @@ impl Origin {
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         Ok(replace_file(&recording.join(Self::NAME), text.as_bytes()).map_err(Report::from)?)
     }
+}
+
+/// The hash of the files of all programs and of the scripts among their arguments; none if one cannot be read.
+fn hash(words: &[String]) -> Option<String> {
+    let is_list = words.first().is_some_and(|word| word == MULTI_PROG);
+    let mut hasher = blake3::Hasher::new();
+    for program in programs_of(words) {
+        let (first, others) = program.split_first()?;
+        let first = if is_list { PathBuf::from(first) } else { on_path(first)? };
+        let scripts = others.iter().map(PathBuf::from).filter(|file| is_program(file));
+        for file in std::iter::once(first).chain(scripts) {
+            hasher.update_reader(File::open(file).ok()?).ok()?;
+        }
+    }
+    Some(hasher.finalize().to_hex().to_string())
 }
 
 /// Whether an argument names a program for an interpreter or a tool such as numactl: a script by its name, or an executable file.
@@ -222,4 +220,27 @@ pub(super) fn fits(recording: &Recording, hosts: &Hosts) -> bool {
     names.for_each(|name| *ranks.entry(short(name)).or_default() += 1);
     let ranks_of = |name: &str| ranks.get(short(name)).copied().unwrap_or_default();
     hosts.hosts.iter().all(|(name, slots)| ranks_of(name) <= *slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only the first program was looked at, so that a changed second one kept the recording of the old one.
+    #[test]
+    fn a_change_of_any_program_is_another_hash() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            path.to_string_lossy().into_owned()
+        };
+        let (first, second) = (write("a", "1"), write("b", "2"));
+        let words = ["-n", "2", &first, ":", "-n", "1", &second].map(str::to_owned);
+        let before = hash(&words).unwrap();
+        assert_eq!(hash(&words).unwrap(), before);
+        write("b", "3");
+        assert_ne!(hash(&words).unwrap(), before);
+    }
 }

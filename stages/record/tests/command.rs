@@ -288,14 +288,19 @@ fn a_launcher_of_another_mpi_is_refused_in_both_forms() {
     assert!(!folder.path().join("outside").exists() && !folder.path().join("inside").exists());
 }
 
+/// Two programs of one job.
+fn build_ocean_and_ice(folder: &Path, compiler: &str) {
+    let binary = program_of(folder, compiler, RING, &[]);
+    std::fs::copy(&binary, folder.join("ice")).unwrap();
+    std::fs::rename(&binary, folder.join("ocean")).unwrap();
+}
+
 /// Each rank is recorded with the program that it ran.
 #[test]
 fn several_programs_of_a_job_are_one_recording() {
     for mpi in mpis() {
         let folder = tempfile::tempdir().unwrap();
-        let binary = program_of(folder.path(), &format!("mpicc.{mpi}"), RING, &[]);
-        std::fs::rename(&binary, folder.path().join("ocean")).unwrap();
-        std::fs::copy(folder.path().join("ocean"), folder.path().join("ice")).unwrap();
+        build_ocean_and_ice(folder.path(), &format!("mpicc.{mpi}"));
         let output = record(folder.path(), &format!("-o to -- mpirun.{mpi} -n 2 ./ocean : -n 1 ./ice"));
         let said = text(&output);
         assert!(said.contains("programs: ranks 0–1 `./ocean`, rank 2 `./ice`"), "{said}");
@@ -311,9 +316,7 @@ fn slurms_file_of_several_programs_is_recorded() {
     }
     let folder = tempfile::tempdir().unwrap();
     let cluster = Cluster::start();
-    let binary = program_of(folder.path(), "mpicc.mpich", RING, &[]);
-    std::fs::rename(&binary, folder.path().join("ocean")).unwrap();
-    std::fs::copy(folder.path().join("ocean"), folder.path().join("ice")).unwrap();
+    build_ocean_and_ice(folder.path(), "mpicc.mpich");
     std::fs::write(folder.path().join("programs"), "0,2 ./ocean\n1 ./ice\n").unwrap();
     let mut command = recording(folder.path(), "-o to -- srun --mpi=pmi2 -N3 -n3 --multi-prog programs");
     let output = command.env("SLURM_CONF", cluster.configuration()).output().unwrap();

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use hopmap_launchers::{CommandWords, NEXT, OF_SLURM, PROGRAM_WORD, launch_file, with_programs};
+use hopmap_launchers::{CommandWords, MULTI_PROG, PROGRAM_WORD, launch_file, programs_of, with_programs};
 use hopmap_model::{Context, LaunchFile, Mapping};
-use hopmap_mpi_environment::program_in;
 use hopmap_process::{Cause, Limits, RunError};
 
 use crate::error::TrialError;
@@ -113,21 +112,15 @@ pub(crate) fn prepare(params: &TrialParams, trial: &Path, cx: &Context<'_>) -> R
 pub(crate) fn program_files(params: &TrialParams) -> Result<Vec<PathBuf>, TrialError> {
     let words = words("program", &params.program)?;
     if let [option, list] = &words[..]
-        && option == OF_SLURM
+        && option == MULTI_PROG
     {
         return Ok(vec![match &params.folder {
             Some(folder) => folder.path().join(list),
             None => PathBuf::from(list),
         }]);
     }
-    // Several programs begin with options, of their ranks.
-    let is_several = words[0].starts_with('-');
-    let programs = words.split(|word| is_several && word == NEXT);
-    let first = |program: &[String]| {
-        let index = if is_several { program_in(program) } else { 0 };
-        program_file(params, program.get(index).cloned().unwrap_or_default())
-    };
-    programs.map(first).collect()
+    let first = |program: &[String]| program_file(params, program.first().cloned().unwrap_or_default());
+    programs_of(&words).into_iter().map(first).collect()
 }
 
 fn program_file(params: &TrialParams, program: String) -> Result<PathBuf, TrialError> {

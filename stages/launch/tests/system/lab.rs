@@ -44,7 +44,7 @@ pub(crate) fn expected_hosts(mapping: &Mapping) -> Vec<String> {
     (0..mapping.ranks.len()).map(|rank| mapping.host_of(rank).to_owned()).collect()
 }
 
-/// The launch file of so many ranks with a command that starts two programs, one for the first rank.
+/// A launch file of this number of ranks whose command starts two programs, one for the first rank.
 pub(crate) fn of_two_programs(file: LaunchFile, launch: Launch, ranks: usize) -> LaunchFile {
     let options = file.command.split(' ').filter(|word| *word != PROGRAM_WORD).map(str::to_owned).collect();
     let programs = format!("-n 1 {PROGRAM_WORD} : -n {} {PROGRAM_WORD}", ranks - 1);
