@@ -86,14 +86,26 @@ fn check(path: &Path, lines: &[String], place: usize, plain: &SystemGraph, right
     }
 }
 
+/// A value that is not known is said, and no node or link is another.
+fn check_unused(path: &Path, lines: &[String], plain: &SystemGraph) {
+    let text = lines.join("\n");
+    let Imported { system, notes } = import(path, lines).unwrap();
+    let ends = |system: &SystemGraph| -> Vec<(u32, u32)> {
+        system.links.iter().map(|link| (link.source, link.destination)).collect()
+    };
+    assert!(system.nodes == plain.nodes && ends(&system) == ends(plain), "it is another machine: {text}");
+    assert!(notes.iter().any(|note| note.starts_with("1 ")), "{notes:?}: {text}");
+}
+
 const MORE_PREFIXES: [&str; 4] = ["INFO ", "srun: ", "[n9] ", "n9| "];
+const SUFFIXES: [&str; 7] = [" exit", " # moved", " # bad", " (old)", " done", "   logout", " // see below"];
 const MESSAGES: [&str; 8] =
     ["-----", "======", "done", "Done.", "(12 rows)", "Reading the nodes", "logout", "WARNING: slow"];
 
 proptest! {
     #[test]
     fn no_row_of_a_table_is_lost_and_no_other_line_is_one(
-        form in 0usize..4, hosts in 3usize..9, has_numbers: bool, turn in 0usize..5, place in 0usize..99, kind in 0usize..6, choice in 0usize..99,
+        form in 0usize..4, hosts in 3usize..9, has_numbers: bool, turn in 0usize..5, place in 0usize..99, kind in 0usize..7, choice in 0usize..99,
     ) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("machine");
@@ -139,6 +151,15 @@ proptest! {
                 let is_label_of_one = table.is_aligned && cells.len() > 4;
                 prop_assume!(!is_label_of_one);
                 check(&path, &lines, row, &plain, &Right::Refused);
+            }
+            5 => {
+                lines[row].push_str(SUFFIXES[choice % SUFFIXES.len()]);
+                let last = table.cells[0].last().unwrap();
+                if ["source_type", "destination_type", "speed"].contains(&&**last) {
+                    check_unused(&path, &lines, &plain);
+                } else {
+                    check(&path, &lines, row, &plain, &Right::Refused);
+                }
             }
             _ => {
                 lines.insert(below, MESSAGES[choice % MESSAGES.len()].to_owned());

@@ -71,11 +71,12 @@ fn line(text: &str, record: &StringRecord) -> usize {
     line + text.get(begin..).map_or(0, |rest| rest.lines().take_while(is_passed).count())
 }
 
-/// The lines of a table that are no rows; an error for one that may be. `host` is the column of hosts, if every row is one, and
-/// `is_header` tells names of columns. In `text`, messages are not left out yet.
+/// The lines of a table that are no rows; an error for one that may be. `host` is the column of hosts, if every row is one,
+/// `of_names` tells the columns of names, and `is_header` tells names of columns. In `text`, messages are not left out yet.
 pub(super) fn others(
     text: &str,
     host: fn(&[&str]) -> Option<usize>,
+    of_names: fn(&[&str]) -> Vec<usize>,
     is_header: fn(&[&str]) -> bool,
 ) -> Result<Vec<usize>> {
     let own = without_foreign(text);
@@ -102,7 +103,8 @@ pub(super) fn others(
     lines.sort_by_key(|line| line.number);
     let header: Vec<&str> = names.iter().collect();
     let cells = |text| Some(cells_of(text, separator)).filter(|cells| cells.len() == names.len());
-    let table = Table { host: host(&header), header, lines, cells: &cells, is_aligned: false, is_header };
+    let (host, names) = (host(&header), of_names(&header));
+    let table = Table { host, names, header, lines, cells: &cells, is_aligned: false, is_header };
     Ok(table_lines::others(&table)?)
 }
 

@@ -29,7 +29,11 @@ fn is_header(names: &[&str]) -> bool {
 
 /// The lines that are no rows.
 pub(super) fn others(text: &str) -> Result<Vec<usize>> {
-    csv_text::others(text, |_| None, is_header)
+    let of_names = |names: &[&str]| {
+        let is_name = |at: &usize| matches!(Column::of(&normal(names[*at])), Column::Name(_));
+        (0..names.len()).filter(is_name).collect()
+    };
+    csv_text::others(text, |_| None, of_names, is_header)
 }
 
 const SOURCE: &str = "source src from device_a a_device side_a_device local_host local_device node_a \

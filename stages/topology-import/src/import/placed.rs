@@ -110,7 +110,7 @@ pub(super) fn others_of_list(text: &str) -> Result<Vec<usize>> {
     let host = |names: &[&str]| {
         Column::of_table(names, &HOSTS[1..])?.iter().position(|column| *column == Column::Host)
     };
-    csv_text::others(text, host, is_header_of_list)
+    csv_text::others(text, host, |names| Column::names(names, &HOSTS[1..]), is_header_of_list)
 }
 
 pub(super) fn read_topograph(text: &str, params: &ImportParams) -> Result<Imported> {

@@ -24,6 +24,8 @@ pub(super) struct Table<'t> {
     pub(super) cells: &'t dyn Fn(&'t str) -> Option<Vec<&'t str>>,
     /// The column of hosts, if every row is one.
     pub(super) host: Option<usize>,
+    /// The columns of names of hosts and switches.
+    pub(super) names: Vec<usize>,
     /// Whether a line whose cells are not those of a row is skipped, rather than a damaged row.
     pub(super) is_aligned: bool,
     /// Whether these are names of columns that the format has.
@@ -36,6 +38,9 @@ const HALF: &str =
     "give all cells of the row, empty ones too; remove the line if it is a message of another program";
 const SUM: &str = "remove the line; if it is a host, write its name in quotes: `\"NAME\"`";
 const ALIGNED_SUM: &str = "remove the line; if it is a host, give the table with its column STATUS";
+const BEHIND: &str =
+    "remove what is behind the name, also a comment; if it is of the name, write both in quotes: `\"NAME\"`";
+const ALIGNED_BEHIND: &str = "a label has no blanks: remove what is behind the last one, also a comment";
 const NAME: &str = "a host name has no blanks; remove the line if it is a message of another program";
 
 fn is_number(cell: &str) -> bool {
@@ -67,6 +72,9 @@ struct Likeness<'a, 't> {
     is_filled: Vec<bool>,
     /// Whether first cells with several parts are so few that these may be prefixes.
     is_rare: bool,
+    /// The names without blanks of the columns in which most names have none, and their shapes.
+    plain: HashMap<usize, HashSet<&'t str>>,
+    names: Shapes,
     /// Whether most lines are whole rows.
     is_whole: bool,
     /// How many names of hosts have digits, and how many have none.
@@ -102,6 +110,12 @@ impl<'a, 't> Likeness<'a, 't> {
         let of_words = |column| 2 * of_column(column).filter(is_word).count() > of_column(column).count();
         let names = || rows().filter_map(|line| Some(line.cells[table.host?]));
         let parted = rows().filter(|line| has_parts(line.cells[0])).count();
+        let plain_of = |&column: &usize| {
+            let (plain, others): (Vec<_>, Vec<_>) =
+                of_column(column).partition(|cell| !cell.contains(char::is_whitespace));
+            (plain.len() >= others.len()).then(|| (column, HashSet::from_iter(plain)))
+        };
+        let plain: HashMap<usize, HashSet<&str>> = table.names.iter().filter_map(plain_of).collect();
         Self {
             table,
             counts,
@@ -111,6 +125,8 @@ impl<'a, 't> Likeness<'a, 't> {
             of_words: (0..width).map(of_words).collect(),
             is_filled: (0..width).map(|column| of_column(column).count() == rows().count()).collect(),
             is_rare: 2 * parted < rows().count() + 1,
+            names: Shapes::of(plain.values().flatten().copied()),
+            plain,
             is_whole: 2 * rows().count() > table.lines.iter().filter(|line| !line.is_message).count(),
             numbered: (
                 names().filter(|name| has_digit(name)).count(),
@@ -149,6 +165,10 @@ impl<'a, 't> Likeness<'a, 't> {
                 return Err(FileError::at(number, problem, HALF));
             }
         }
+        if !is_row && self.table.is_aligned && cells.len() > width && self.first.have(cells[0]) {
+            let problem = format!("the row of `{}` has more cells than the header", shown(cells[0]));
+            return Err(FileError::at(number, problem, ALIGNED_BEHIND));
+        }
         if !is_row {
             return Ok(cells.len() == 1 || !is_word || self.table.is_aligned);
         }
@@ -157,8 +177,28 @@ impl<'a, 't> Likeness<'a, 't> {
                 let problem = format!("`{}` is not a host name", shown(cells[host]));
                 Err(FileError::at(number, problem, NAME))
             }
-            _ => Ok(false),
+            _ => self.refuse_behind(line).map(|()| false),
         }
+    }
+
+    /// Refuses a row with text behind a name, where others of the column have none. A name with a blank is taken where several rows
+    /// have it, unless what follows the blank begins as a comment does.
+    fn refuse_behind(&self, line: &TableLine<'t>) -> Result<(), FileError> {
+        let is_behind = |(column, cell): &(usize, &&str)| {
+            let Some((name, behind)) = cell.split_once(char::is_whitespace) else { return false };
+            let is_once =
+                self.counts.get(*cell) == Some(&1) || behind.trim_start().starts_with(['#', '/']);
+            let is_name = |names: &HashSet<&str>| names.contains(name) || self.names.have(name);
+            let quoted = || format!("\"{}\"", cell.replace('"', "\"\""));
+            is_once && self.plain.get(column).is_some_and(is_name) && !line.text.contains(&quoted())
+        };
+        let Some((column, cell)) = line.cells.iter().enumerate().find(is_behind) else { return Ok(()) };
+        let problem = format!(
+            "`{}` has text behind a name, unlike the others of the column `{}`",
+            shown(cell),
+            shown(self.table.header[column])
+        );
+        Err(FileError::at(line.number, problem, if self.table.is_aligned { ALIGNED_BEHIND } else { BEHIND }))
     }
 
     /// Whether these are the names of the columns again; an error if they are others.

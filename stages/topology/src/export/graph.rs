@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use csv::Writer;
+use csv::{QuoteStyle, WriterBuilder};
 use hopmap_model::{
     CostModel, CostsError, Levels, Link, LinkState, Node, NodeKind, NodeState, NodeTraits, RouteMetric,
     SystemGraph, Ties,
@@ -53,7 +53,10 @@ pub(super) fn write(system: &SystemGraph) -> Written {
         row.extend([state.to_owned(), "no".to_owned()]);
         rows.push(row);
     }
-    let mut writer = Writer::from_writer(Vec::new());
+    // Text behind a name that is not in quotes is refused by the import.
+    let has_blanks = system.nodes.iter().any(|node| node.name.contains(char::is_whitespace));
+    let style = if has_blanks { QuoteStyle::NonNumeric } else { QuoteStyle::Necessary };
+    let mut writer = WriterBuilder::new().quote_style(style).from_writer(Vec::new());
     let written = rows.iter().try_for_each(|row| writer.write_record(row)).ok();
     let text =
         written.and_then(|()| writer.into_inner().ok()).and_then(|bytes| String::from_utf8(bytes).ok());

@@ -119,6 +119,12 @@ impl Column {
         columns.iter().any(|column| matches!(column, Self::Switch(_))).then_some(columns)
     }
 
+    /// The columns of names in such a table.
+    pub(super) fn names(names: &[&str], hosts: &[&str]) -> Vec<usize> {
+        let columns = Self::of_table(names, hosts).unwrap_or_default();
+        (0..columns.len()).filter(|at| columns[*at] != Self::Other).collect()
+    }
+
     /// The meaning of a label of Kubernetes such as `fabric.topograph.run/tier-0`, or of another column.
     fn of(label: &str) -> Self {
         let (prefix, name) = label.rsplit_once('/').unwrap_or(("", label));

@@ -167,6 +167,7 @@ pub(super) fn others(text: &str) -> Result<Vec<usize>> {
         lines: lines.collect(),
         cells: &|text| columns.row(text),
         host,
+        names: Column::names(header, &HOSTS),
         is_aligned: true,
         is_header: |cells| {
             let has_capitals = |cell: &&str| !cell.contains(|c: char| c.is_ascii_lowercase());
