@@ -105,7 +105,7 @@ const MESSAGES: [&str; 8] =
 proptest! {
     #[test]
     fn no_row_of_a_table_is_lost_and_no_other_line_is_one(
-        form in 0usize..4, hosts in 3usize..9, has_numbers: bool, turn in 0usize..5, place in 0usize..99, kind in 0usize..7, choice in 0usize..99,
+        form in 0usize..4, hosts in 3usize..9, has_numbers: bool, turn in 0usize..5, place in 0usize..99, kind in 0usize..8, choice in 0usize..99,
     ) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("machine");
@@ -160,6 +160,16 @@ proptest! {
                 } else {
                     check(&path, &lines, row, &plain, &Right::Refused);
                 }
+            }
+            6 => {
+                let names = ["host", "leaf", "spine", "source", "destination", "HOST", "NAME"];
+                let has_names = names.contains(&&*table.cells[0][0])
+                    && table.cells[row][0].starts_with(char::is_alphabetic);
+                prop_assume!(has_names);
+                let prefix = PREFIXES.iter().chain(&MORE_PREFIXES).nth(choice % 14).unwrap();
+                lines[1..].iter_mut().for_each(|line| line.insert_str(0, prefix));
+                let error = import(&path, &lines).err();
+                assert!(error.is_some_and(|error| error.contains("machine:")), "{}", lines.join("\n"));
             }
             _ => {
                 lines.insert(below, MESSAGES[choice % MESSAGES.len()].to_owned());

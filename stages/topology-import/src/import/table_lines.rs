@@ -72,6 +72,8 @@ struct Likeness<'a, 't> {
     is_filled: Vec<bool>,
     /// Whether first cells with several parts are so few that these may be prefixes.
     is_rare: bool,
+    /// Whether the first cells of all rows begin with the same words, and no other cell does.
+    has_same_words: bool,
     /// The names without blanks of the columns in which most names have none, and their shapes.
     plain: HashMap<usize, HashSet<&'t str>>,
     names: Shapes,
@@ -124,6 +126,7 @@ impl<'a, 't> Likeness<'a, 't> {
             first: Shapes::of(rows().map(|line| line.cells[0]).filter(|cell| !has_parts(cell))),
             of_words: (0..width).map(of_words).collect(),
             is_filled: (0..width).map(|column| of_column(column).count() == rows().count()).collect(),
+            has_same_words: have_same_words(rows().map(|line| &line.cells[..])),
             is_rare: 2 * parted < rows().count() + 1,
             names: Shapes::of(plain.values().flatten().copied()),
             plain,
@@ -186,8 +189,7 @@ impl<'a, 't> Likeness<'a, 't> {
     fn refuse_behind(&self, line: &TableLine<'t>) -> Result<(), FileError> {
         let is_behind = |(column, cell): &(usize, &&str)| {
             let Some((name, behind)) = cell.split_once(char::is_whitespace) else { return false };
-            let is_once =
-                self.counts.get(*cell) == Some(&1) || behind.trim_start().starts_with(['#', '/']);
+            let is_once = self.counts.get(*cell) == Some(&1) || behind.trim_start().starts_with(['#', '/']);
             let is_name = |names: &HashSet<&str>| names.contains(name) || self.names.have(name);
             let quoted = || format!("\"{}\"", cell.replace('"', "\"\""));
             is_once && self.plain.get(column).is_some_and(is_name) && !line.text.contains(&quoted())
@@ -231,7 +233,10 @@ impl<'a, 't> Likeness<'a, 't> {
         let TableLine { number, text, ref cells, is_row, is_message } = *line;
         let is_no_name = self.table.host == Some(0) && is_no_name(cells[0]);
         let is_row = is_row && cells.len() == self.table.header.len();
-        let may_be = is_message || !is_row || is_no_name || self.is_rare && has_parts(cells[0]);
+        let may_be = is_message
+            || !is_row
+            || is_no_name
+            || (self.is_rare || self.has_same_words) && has_parts(cells[0]);
         if !may_be || is_row && self.behind.contains(cells[0]) {
             return Ok(());
         }
@@ -240,7 +245,8 @@ impl<'a, 't> Likeness<'a, 't> {
         let is_like = |prefix: &str, name: &str| {
             let is_mark = prefix.contains([':', ']', '>', '|'])
                 || prefix.contains(char::is_uppercase) && !prefix.contains(char::is_lowercase);
-            let is_shaped = (self.table.host.is_some() || is_mark) && self.first.have(name);
+            let is_shaped = (self.table.host.is_some() || is_mark) && self.first.have(name)
+                || self.has_same_words && is_mark && name.starts_with(char::is_alphabetic);
             !has_parts(name) && (is_known(name) || is_shaped || is_no_name && !self::is_no_name(name))
         };
         let found = row_behind(text, |rest: &str| {
@@ -281,6 +287,16 @@ impl<'a, 't> Likeness<'a, 't> {
 fn is_counted(line: &TableLine<'_>) -> bool {
     let mut cells = line.cells.iter().skip(1).filter(|cell| !cell.is_empty()).peekable();
     cells.peek().is_some() && cells.all(|cell| is_number(cell) || is_quantity(cell))
+}
+
+/// Whether the first cells of rows have the same text before a blank or a mark, and no other cell has it.
+fn have_same_words<'c>(mut rows: impl Iterator<Item = &'c [&'c str]> + Clone) -> bool {
+    let first = rows.clone().next().map_or("", |cells| cells[0]);
+    let is_begin = |end: &usize| rows.clone().all(|cells| cells[0].starts_with(&first[..*end]));
+    let ends = first.char_indices().map(|(at, c)| at + c.len_utf8());
+    let ends = ends.filter(|end| first[..*end].ends_with([' ', '\t', ':', '>', ']', '|']));
+    let Some(end) = ends.take_while(is_begin).last() else { return false };
+    !rows.any(|cells| cells[1..].iter().any(|cell| cell.starts_with(&first[..end])))
 }
 
 /// Whether a cell has parts of which the first may be a prefix.
