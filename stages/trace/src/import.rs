@@ -328,11 +328,13 @@ fn resolve(path: &Path, format: Format) -> Result<(Format, &'static Reader), Tra
     if let Some(foreign) = if sample.is_folder { foreign_folder(path)? } else { None } {
         return refuse(foreign);
     }
-    if !sample.is_folder && sample.is_whole && sample.text.trim().is_empty() {
+    let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with(['#', '%']);
+    if !sample.is_folder && sample.is_whole && !sample.text.lines().any(is_said) {
         let head = String::from_utf8_lossy(&sample.head);
         let first = head.lines().find(|line| !line.trim().is_empty());
-        let only =
-            |first: &str| format!("has only lines of other programs, the first `{}`", shown(first.trim()));
+        let what =
+            if sample.text.trim().is_empty() { "lines of other programs" } else { "comments and messages" };
+        let only = |first: &str| format!("has only {what}, the first `{}`", shown(first.trim()));
         return Err(TraceError::of(path, first.map_or_else(|| "is empty".to_owned(), only), EMPTY));
     }
     let doubtful = |name: &str, (line, problem): (usize, String), help: &str| {

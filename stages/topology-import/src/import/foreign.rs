@@ -151,6 +151,10 @@ pub(super) fn refuse_failure(sample: &Sample) -> Result<()> {
                 format!("there are only comments and a message, so the command failed: `{}`", shown(reason));
             Err(malformed(line, problem, HELP_ON_FAILURE))
         }
+        [] if sample.is_whole() && !comments.is_empty() => {
+            let problem = "there are only comments, so the command that should write the machine failed, or was stopped";
+            Err(malformed(None, problem, HELP_ON_FAILURE))
+        }
         _ => Ok(()),
     }
 }
@@ -288,6 +292,7 @@ mod tests {
                 "# Topology file\nsrc/ibnetdisc.c:811; Failed to resolve self\ndiscover failed\n",
                 ":2: there are only comments",
             ),
+            ("# Topology file: generated on x\n#\n", "there are only comments, so the command"),
             ("{\"a\": \"s\",\n\"b\": \"s\"\n}done\n", ":3: `done` is behind the last bracket"),
             ("{\"a\": \"s\", \"b\": \"s\"} done\n", ":1: `done` is behind the last bracket"),
             ("12:00:01 0 1 2\n12:00:01 1 0 2\n12:00:02 2 2 0\n", "; without it, this is `matrix`"),

@@ -79,6 +79,7 @@ fn errors_of_unknown_formats_list_the_supported_ones() {
         ("", "is empty"),
         (" \n\n", "is empty"),
         ("mpirun: a\n", "has only lines of other programs, the first `mpirun: a`"),
+        ("# rank bytes\n\n# 2\n", "has only comments and messages, the first `# rank bytes`"),
     ] {
         assert!(error(&Files::one(bytes)).starts_with(&format!("`trace` {what} | ")));
     }
