@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, Process, TaskGraph};
-use hopmap_text::{FileError, Rows, Words, head, is_sentence, prefix_of_lines};
+use hopmap_text::{FileError, Rows, Words, explained, head, is_sentence};
 
 /// Maximum number of vertices.
 pub(crate) const MAX_VERTICES: u64 = 1 << 24;
@@ -44,10 +44,8 @@ const TOO_HEAVY: &str = "weights become bytes, whose total over both directions 
 pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError> {
     read_counted_from(1, path, cx).map_err(|error| {
         let begin = head(path, LOOKED_AT).unwrap_or_default();
-        let is_graph = |text: &str, _| Header::read(&mut Words::of(text.as_bytes(), HINT)).is_ok();
-        if let Some(prefix) = prefix_of_lines(&String::from_utf8_lossy(&begin), is_graph) {
-            return prefix.of_all(&String::from_utf8_lossy(&begin), "").in_file(path);
-        }
+        let is_graph = |text: &str, _: bool| Header::read(&mut Words::of(text.as_bytes(), HINT)).is_ok();
+        let error = explained(error, &begin, is_graph).in_file(path);
         // What is wrong first depends on the graph: often a vertex is its own neighbour.
         match path.is_file() && read_counted_from(0, path, &Context::detached()).is_ok() {
             true => FileError { problem: FROM_ZERO.into(), ..error }.with_help(ADD_ONE),
@@ -478,6 +476,14 @@ mod tests {
             assert!(error.help_text().contains("sed -E 's/^"), "{error}");
             assert!((0..4).all(|line| read(Some(line)).is_err()), "{prefix}");
         }
+    }
+
+    #[test]
+    fn another_encoding_is_told() {
+        let wide: Vec<u8> = "\u{feff}3 2\n2\n1 3\n2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let file = file(wide);
+        let error = read_graph(file.path(), &Context::detached()).unwrap_err();
+        assert!(error.problem.contains("UTF-16") && error.path == file.path(), "{error}");
     }
 
     proptest! {

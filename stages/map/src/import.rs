@@ -17,7 +17,7 @@ use hopmap_formats::host_list::is_host_name;
 use hopmap_formats::host_names::HostNames;
 use hopmap_formats::{host_file, rank_file};
 use hopmap_model::{CostModel, SystemGraph};
-use hopmap_text::{FileError, Line, Rows, counted, lines_of, prefix_of_lines, rows_without_foreign, shown};
+use hopmap_text::{FileError, Line, Rows, counted, explained, lines_of, rows_without_foreign, shown};
 
 use self::several_cores::{Part, SlotLists};
 use crate::params::PlacementFormat;
@@ -46,9 +46,7 @@ pub fn import(
     let text = hopmap_text::read(path, MOST_BYTES)?;
     let read = |text: &[u8]| read_placement(text, format, ranks, system);
     read(&text).map_err(|error| {
-        let known = |text: &str, _| read(text.as_bytes()).is_ok();
-        let prefix = prefix_of_lines(&String::from_utf8_lossy(&text), known);
-        prefix.map_or(error, |prefix| prefix.of_all(&String::from_utf8_lossy(&text), "")).in_file(path)
+        explained(error, &text, |text: &str, _: bool| read(text.as_bytes()).is_ok()).in_file(path)
     })
 }
 

@@ -50,8 +50,7 @@ impl Order {
             };
             Self(mapping.ranks.iter().map(place).collect())
         } else {
-            let text = hopmap_text::read(path, MOST_BYTES)?;
-            Self::parse(&String::from_utf8_lossy(&text)).map_err(|error| error.in_file(path))?
+            Self::parse(&hopmap_text::read_text(path, MOST_BYTES)?).map_err(|error| error.in_file(path))?
         };
         let own = host_name();
         let any = order.hosts().find(|host| ANY_HOST.contains(host) && **host != *own).map(str::to_owned);
