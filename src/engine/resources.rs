@@ -100,12 +100,24 @@ impl Deadline {
 
     /// When a cell that starts now has to deliver. `busy` is until when other cells have a core each, `waiting` how many cores
     /// are wanted by cells that wait, this one included.
-    pub(super) fn of(&self, cell: usize, jobs: usize, busy: &[Instant], waiting: usize) -> Instant {
+    pub(super) fn of(
+        &self,
+        cell: usize,
+        is_live: bool,
+        jobs: usize,
+        busy: &[Instant],
+        waiting: usize,
+    ) -> Instant {
         let now = Instant::now();
         let all = self.end.saturating_duration_since(now).as_secs_f64();
         let left = self.downstream[cell].leaves(all);
         let busy = busy.iter().map(|until| until.saturating_duration_since(now).as_secs_f64());
-        let least = if self.indivisible[cell] { LEAST * all } else { 0.0 };
+        let least = match self.indivisible[cell] {
+            // It waits for another program, as the check of a launcher does, and fails for lack of time only where none is left.
+            true if is_live => all,
+            true => LEAST * all,
+            false => 0.0,
+        };
         let time = share(left, jobs, &busy.collect::<Vec<f64>>(), waiting).max(least);
         now + Duration::from_secs_f64(time)
     }
@@ -285,19 +297,22 @@ mod tests {
         assert!(close(experiment[0].leaves(100.0), 100.0 / 3.0) && close(experiment[1].leaves(70.0), 64.8));
     }
 
-    /// A bound had 5 s of 100 before a trial, and its end before that ended the run.
+    /// A bound had 5 s of 100 before a trial, and its end before that ended the run; a launcher had 50 s for its check, which
+    /// then counted as disobeying.
     #[test]
-    fn a_stage_that_is_no_search_has_half_of_the_time_left() {
+    fn a_stage_that_is_no_search_has_half_of_the_time_left_and_a_live_one_all() {
         let deadline = |indivisible| Deadline {
             end: Instant::now() + Duration::from_secs(100),
             took: vec![None; 2],
             downstream: vec![DownstreamWork { seconds: 80.0, searches: 0, cells: 1 }],
             indivisible: vec![indivisible],
         };
-        let seconds = |deadline: Deadline| {
-            deadline.of(0, 1, &[], 4).saturating_duration_since(Instant::now()).as_secs_f64().round()
+        let seconds = |deadline: Deadline, is_live| {
+            let end = deadline.of(0, is_live, 1, &[], 4);
+            end.saturating_duration_since(Instant::now()).as_secs_f64().round()
         };
-        assert!(close(seconds(deadline(true)), 50.0) && seconds(deadline(false)) < 20.0);
+        assert!(close(seconds(deadline(true), false), 50.0) && seconds(deadline(false), false) < 20.0);
+        assert!(close(seconds(deadline(true), true), 100.0) && seconds(deadline(false), true) < 20.0);
     }
 
     #[test]

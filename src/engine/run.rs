@@ -390,15 +390,17 @@ impl<'a> Run<'a> {
     /// When a cell that starts now has to deliver.
     fn share_of_deadline(&self, task: &Task) -> Option<Instant> {
         let deadline = self.deadline.as_ref()?;
+        let is_live = task.configured.observes();
         if self.pipeline.cells[task.cell].is_batch() {
-            return Some(deadline.of(task.cell, 1, &[], 1));
+            return Some(deadline.of(task.cell, is_live, 1, &[], 1));
         }
         let busy =
             self.running.values().filter_map(|running| running.until.map(|until| (until, running.cores)));
         let busy: Vec<Instant> = busy.flat_map(|(until, cores)| std::iter::repeat_n(until, cores)).collect();
         let waiting = self.queue.pending.values().filter(|task| !deadline.is_quick(task.cell));
         let waiting: usize = waiting.map(|task| self.wanted_cores(task)).sum();
-        Some(deadline.of(task.cell, self.resources.limits.jobs, &busy, waiting + self.wanted_cores(task)))
+        let cores = waiting + self.wanted_cores(task);
+        Some(deadline.of(task.cell, is_live, self.resources.limits.jobs, &busy, cores))
     }
 
     fn finished(&mut self, finished: Finished, shared: &Shared<'_>) -> Result {

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use hopmap_test_support::{program, system_tests};
+use hopmap_test_support::{program, soak, system_tests};
 
 use crate::sandbox::{Sandbox, project};
 
@@ -400,6 +400,25 @@ fn a_deadline_ends_the_recording_too() {
     // The program takes twenty minutes.
     assert!(begin.elapsed() < std::time::Duration::from_mins(5), "{seen}");
     assert!(!lab.sandbox.path().join("tune/recording").exists());
+}
+
+/// The check was taken for a launcher that disobeys.
+#[test]
+fn a_deadline_ends_the_check_of_the_launcher_too() {
+    let Some(lab) = Lab::new().filter(|_| soak()) else { return };
+    lab.sandbox.write(
+        "slow",
+        "#!/bin/sh\ncase \" $* \" in *\" where\"*) exec sleep 600 ;; esac\nexec mpirun.openmpi \"$@\"\n",
+    );
+    let slow = lab.sandbox.path().join("slow");
+    std::fs::set_permissions(&slow, Permissions::from_mode(0o755)).unwrap();
+    let launcher = ["--launcher", slow.to_str().unwrap(), "--mpicc", "mpicc.openmpi"];
+    let options = ["--objectives", "F", "--best", "1", "--deadline", "40s", "--force"];
+    let output = lab.tune(&[&launcher[..], &options].concat(), "stencil 262144 1 20 shuffled");
+    let seen = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{seen}");
+    assert!(seen.contains("s of --deadline were over before the check of the launcher had ended"), "{seen}");
+    assert!(!seen.contains("launch::disobeyed"), "{seen}");
 }
 
 /// As much as with a host file: 57 % on a quiet machine.
