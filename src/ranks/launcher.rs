@@ -293,7 +293,7 @@ impl Processes {
             _ if is_saved => "the state of the search is saved, and the next run resumes it".to_owned(),
             Some(_) => {
                 let times = times(retried + 1);
-                format!("it was started {times}; raise `retries` of the stage, or run again")
+                format!("it was started {times}; run again, or raise `retries` of the stage in its pipeline")
             }
             None if self.lacks_pmi => OTHER_MPI.to_owned(),
             None => "test the launcher with a simple program such as `hostname`".to_owned(),

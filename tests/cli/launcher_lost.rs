@@ -41,7 +41,7 @@ fn a_launcher_that_loses_its_host_is_started_again_in_a_folder_of_its_own() {
     error[engine::failed]: stage `placement` (p.toml:16)
       `-> `sh launcher HERE/process HERE/.hopmap/work/KEY/3` was lost: its node failed
             srun: error: Node failure on n4
-      help: it was started 3 times; raise `retries` of the stage, or run again
+      help: it was started 3 times; run again, or raise `retries` of the stage in its pipeline
     ");
     sandbox.write("losses", "1\n2\n");
     sandbox.write("folders", "");

@@ -333,3 +333,27 @@ fn what_cannot_be_recorded_is_refused_with_what_to_do() {
         is_said(refused(&[], &["/bin/true"]), "to exists already");
     }
 }
+
+/// `--json` was text.
+#[test]
+fn reordering_answers_in_json() {
+    if !system_tests() {
+        return;
+    }
+    for mpi in MPIS {
+        let sandbox = Sandbox::new();
+        sandbox.write("mapping", "0 1\n1 0\n");
+        let (mpirun, compiler) = (format!("mpirun.{mpi}"), format!("mpicc.{mpi}"));
+        let answer = |option: &str| -> serde_json::Value {
+            let words = ["--json", "reorder", "--mapping", "mapping", option, "--mpicc", &compiler, "--"];
+            let command = sandbox.command(&[&words[..], &[&mpirun, "-n", "2", "/bin/true"]].concat());
+            let output = prepared(command, &sandbox).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            serde_json::from_slice(&output.stdout).unwrap()
+        };
+        assert_eq!(answer("--verify")["verified"], 2, "{mpi}");
+        let built = answer("--build");
+        let library = built["library"].as_str().unwrap();
+        assert!(built["ranks"] == 2 && sandbox.path().join(library).exists(), "{mpi}: {built}");
+    }
+}

@@ -257,7 +257,7 @@ impl JobEnd {
         let hint = match self {
             Self::As(JobState::NodeFailed | JobState::Preempted) | Self::Forgotten => {
                 return format!(
-                    "it was submitted {}; raise `retries` of the stage, or run again",
+                    "it was submitted {}; run again, or raise `retries` of the stage in its pipeline",
                     times(retries + 1)
                 );
             }
