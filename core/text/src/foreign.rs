@@ -236,6 +236,7 @@ srun: warning: can't run 1 processes on 2 nodes
 slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED
 Warning: Permanently added 'n1' (ED25519) to the list of known hosts.
 WARNING: Open MPI failed
+Defaulted container \"slurmctld\" out of: slurmctld, init (init)
 perl: warning: Setting locale failed.
 opareport: Warning: port is down
 -bash: warning: setlocale: LC_ALL: cannot change locale

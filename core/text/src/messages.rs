@@ -13,7 +13,8 @@ const FAMILIES: [&str; 7] = ["ib", "libib", "libmlx", "libopa", "mad", "mlx", "u
 const KINDS: [&str; 4] = ["warning", "error", "fatal", "warn"];
 /// Beginnings of messages of remote shells and their banners, locales, ibdiagnet, kubectl, Slurm and script, and of prompts.
 const MESSAGES: &str = "-E- |-I- |-W- |Error from server|Unable to connect to the server|The connection to the server|\
-                        No resources found|Script started|Script done|❯ |Connection to |Last login: |LANGUAGE = (|\
+                        No resources found|Defaulted container |Defaulting container |Unable to use a TTY |\
+                        Script started|Script done|❯ |Connection to |Last login: |LANGUAGE = (|\
                         LC_ALL = (|LANG = |are supported and installed on your|slurm_load_|discovering network|Welcome to |\
                         Web console: |Activate the web console with: |* Documentation: |* Management: |* Support: |****|\
                         Authorized users only|Authorised users only|Unauthorized |Unauthorised |You have mail|You have new mail|\

@@ -22,7 +22,7 @@ pub(super) const HELP_ON_LABELS: &str = "give the table of `kubectl get nodes --
      `kubectl get nodes -L network.topology.nvidia.com/leaf,network.topology.nvidia.com/spine`; if they have other \
      names, rename their columns to `LEAF` and `SPINE`";
 
-const KNOWN: [Known; 5] = [
+const KNOWN: [Known; 6] = [
     ("a list of Kubernetes", is_kubernetes, HELP_ON_LABELS),
     (
         "a table of `kubectl get nodes` without a label that is known to name switches",
@@ -36,6 +36,22 @@ const KNOWN: [Known; 5] = [
         is_dot,
         "write the cables as CSV, one per row: `source,source_port,destination,destination_port,source_type,\
          destination_type` (types are `host` and `switch`)",
+    ),
+    (
+        "a listing of `ibnetdiscover` whose GUIDs are no numbers",
+        |text| {
+            let guid = |line: &str| line.split_once("guid=").map(|(_, guid)| guid.trim().to_owned());
+            let digits =
+                |guid: &str| guid.trim_start_matches("0x").split('(').next().unwrap_or_default().to_owned();
+            let is_number = |guid: &str| digits(guid).bytes().all(|byte| byte.is_ascii_hexdigit());
+            let begins = |line: &&str| {
+                ["sysimg", "switch", "ca", "rt"]
+                    .iter()
+                    .any(|kind| line.trim_start().starts_with(&format!("{kind}guid=")))
+            };
+            text.lines().filter(begins).filter_map(guid).any(|guid| !is_number(&guid))
+        },
+        "they tell which ports are of one host or switch: if something else took their place, give each its own number again",
     ),
     (
         "output of `lshw`",
@@ -291,6 +307,11 @@ mod tests {
             (
                 "# Topology file\nsrc/ibnetdisc.c:811; Failed to resolve self\ndiscover failed\n",
                 ":2: there are only comments",
+            ),
+            (
+                "# Topology file: generated on x\nvendid=0x2c9\ndevid=0xd2f2\nswitchguid=0x9c05<redacted>(9c05<redacted>)\n\
+                 Switch\t2 \"S-9c05<redacted>\"\t\t# \"sw1\" enhanced port 0 lid 1 lmc 0\n",
+                "whose GUIDs are no numbers",
             ),
             ("# Topology file: generated on x\n#\n", "there are only comments, so the command"),
             ("{\"a\": \"s\",\n\"b\": \"s\"\n}done\n", ":3: `done` is behind the last bracket"),

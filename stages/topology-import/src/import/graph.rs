@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use hopmap_graph::DisjointSets;
 use hopmap_model::{Link, LinkState, Node, NodeKind, NodeState};
 
+use hopmap_text::shown;
+
 use super::finish::{HostShape, MOST_SLOTS, Parts};
 use super::format::{malformed, some};
+use super::networks::is_left_out;
 use super::{Result, units};
 
 /// Nodes and links in file order.
@@ -91,8 +94,11 @@ pub(super) struct Unused {
     pub(super) ports: usize,
     pub(super) bandwidths: usize,
     pub(super) latencies: usize,
-    pub(super) states: usize,
+    /// The first one, as well.
+    pub(super) states: (usize, String),
     pub(super) kinds: usize,
+    /// Cables of other systems, and the line of the first.
+    pub(super) other_cables: (usize, usize),
 }
 
 impl Unused {
@@ -101,10 +107,22 @@ impl Unused {
             (self.ports, "non-numeric port names ignored"),
             (self.bandwidths, "bandwidths without a known unit (`25G`, `4xHDR`, `12.5GB/s`) ignored"),
             (self.latencies, "latencies without a known unit (`1.5us`) ignored"),
-            (self.states, "unknown states treated as up"),
             (self.kinds, "unknown kinds of nodes inferred"),
         ];
-        notes.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect()
+        let mut notes: Vec<String> = notes
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        let (states, first) = &self.states;
+        if *states > 0 {
+            notes.push(format!("{states} unknown states treated as up, the first `{}`", shown(first)));
+        }
+        let (cables, line) = self.other_cables;
+        if cables > 0 {
+            notes.push(format!("power and console cables left out: {cables}, the first in line {line}"));
+        }
+        notes
     }
 
     pub(super) fn port(&mut self, text: &str) -> Option<u32> {
@@ -141,10 +159,16 @@ impl Unused {
     /// Whether something is up.
     pub(super) fn is_up(&mut self, text: &str) -> bool {
         match text.trim().to_ascii_lowercase().as_str() {
-            "down" | "offline" | "disabled" | "failed" | "inactive" | "error" | "false" | "0" | "no" => false,
+            "down" | "offline" | "disabled" | "failed" | "inactive" | "error" | "false" | "0" | "no"
+            // Cables that an inventory has, and nobody has plugged in yet, or any more.
+            | "planned" | "staged" | "reserved" | "decommissioning" | "decommissioned" | "retired"
+            | "disconnected" | "not connected" | "unplugged" => false,
             "" | "up" | "online" | "enabled" | "active" | "connected" | "ok" | "true" | "1" | "yes" => true,
             _ => {
-                self.states += 1;
+                if self.states.0 == 0 {
+                    text.trim().clone_into(&mut self.states.1);
+                }
+                self.states.0 += 1;
                 true
             }
         }
@@ -157,7 +181,8 @@ impl Unused {
             "switch" | "router" | "leaf" | "spine" | "core" | "tor" | "bridge" | "sw" => {
                 Some(NodeKind::Switch)
             }
-            "" => None,
+            // The class of ports of NetBox, which says nothing of the node.
+            "" | "dcim.interface" | "interface" => None,
             _ => {
                 self.kinds += 1;
                 None
@@ -175,8 +200,11 @@ pub(super) fn node_state(is_up: bool) -> NodeState {
 }
 
 impl Graph {
-    /// The parts of a machine, with missing kinds inferred and cables in both directions.
-    pub(super) fn parts(self, notes: &mut Vec<String>) -> Result<Parts> {
+    /// The parts of a machine, with missing kinds inferred and cables in both directions. What is left out later needs no kind.
+    pub(super) fn parts(mut self, leave_out: &[String], notes: &mut Vec<String>) -> Result<Parts> {
+        for node in self.nodes.iter_mut().filter(|node| node.kind.is_none()) {
+            node.kind = is_left_out(&node.name, leave_out).then_some(NodeKind::Switch);
+        }
         let slots = |node: &GraphNode| match &node.cores {
             Some(Cores::Count(count)) => *count as usize,
             Some(Cores::List(cores)) => cores.len(),

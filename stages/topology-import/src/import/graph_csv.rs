@@ -63,13 +63,17 @@ enum Column {
     Latency(Option<f64>),
     State,
     Both,
+    /// What a cable is: `aoc`, `dac-passive`, `power`.
+    Cable,
     Other,
 }
 
 impl Column {
     fn of(name: &str) -> Self {
         for (end, prefixes) in
-            [["source_", "a_", "local_"], ["destination_", "b_", "remote_"]].iter().enumerate()
+            [["source_", "a_", "side_a_", "local_"], ["destination_", "b_", "side_b_", "remote_"]]
+                .iter()
+                .enumerate()
         {
             for rest in prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix)) {
                 match rest {
@@ -97,10 +101,20 @@ impl Column {
             _ => match name {
                 "state" | "status" => Self::State,
                 "both" | "both_ways" => Self::Both,
+                "type" | "cable_type" | "medium" => Self::Cable,
                 _ => Self::Other,
             },
         }
     }
+}
+
+/// Whether a port or a cable carries no data: inventories list power and consoles as well, in the words of `NetBox`. Whole words,
+/// as hosts may be of a kind such as `POWER9`.
+fn is_of_no_network(kind: &str) -> bool {
+    let kind = kind.to_ascii_lowercase();
+    let kind = kind.strip_prefix("dcim.").unwrap_or(&kind);
+    ["power", "console", "powerport", "poweroutlet", "powerfeed", "consoleport", "consoleserverport"]
+        .contains(&kind)
 }
 
 /// The normalized name of a column: lower case, words joined by `_`.
@@ -136,7 +150,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     if !others.is_empty() {
         notes.push(format!("unknown columns: {}", others.join(", ")));
     }
-    let parts = graph.parts(&mut notes)?;
+    let parts = graph.parts(&params.leave_out, &mut notes)?;
     imported(parts, params, notes)
 }
 
@@ -147,8 +161,9 @@ fn check_columns(header: &StringRecord, columns: &[Column]) -> Result<()> {
             return Err(malformed(1, format!("no column for the {which} of links"), HELP));
         }
     }
+    let may_be_repeated = |column: &Column| [Column::Other, Column::Cable].contains(column);
     let is_repeated =
-        |index: &usize| columns[*index] != Column::Other && columns[..*index].contains(&columns[*index]);
+        |index: &usize| !may_be_repeated(&columns[*index]) && columns[..*index].contains(&columns[*index]);
     match (0..columns.len()).find(is_repeated) {
         Some(index) => {
             let name = header.get(index).unwrap_or("");
@@ -196,6 +211,12 @@ impl Table<'_> {
             let problem = format!("`{}` is alone, without the other end of a link", shown(names[0]));
             let help = "give both ends, or the `source_type` of a node without links, or remove the row";
             return Err(malformed(number, problem, help));
+        }
+        let kinds = [&ends[0][0], &ends[1][0], cell(Column::Cable)];
+        if kinds.iter().any(|kind| is_of_no_network(kind)) {
+            let (count, first) = self.unused.other_cables;
+            self.unused.other_cables = (count + 1, if count == 0 { number } else { first });
+            return Ok(());
         }
         let source = self.node(number, names[0], &ends[0])?;
         // A row with a source only is a node without links.
@@ -294,6 +315,48 @@ mod tests {
             [Some(25e9 / 8.0), Some(25e9)]
         );
         assert!(notes.len() == 4 && notes[3].contains("no path joins"), "{notes:?}");
+    }
+
+    /// As `NetBox` exports them: a power strip was a switch, and a cable that is planned a link.
+    #[test]
+    fn cables_of_power_and_consoles_are_left_out() {
+        let text = "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name,type,status\n\
+                    leaf1,dcim.interface,1,spine1,dcim.interface,1,aoc,connected\n\
+                    leaf2,dcim.interface,1,spine1,dcim.interface,2,aoc,connected\n\
+                    gpu-a,dcim.interface,mlx5_0,leaf1,dcim.interface,2,dac-passive,connected\n\
+                    gpu-b,dcim.interface,mlx5_0,leaf2,dcim.interface,2,dac-passive,connected\n\
+                    gpu-b,dcim.interface,mlx5_1,leaf1,dcim.interface,3,dac-passive,planned\n\
+                    pdu1,dcim.poweroutlet,1,gpu-a,dcim.powerport,PSU1,power,connected\n\
+                    cs01,dcim.consoleserverport,1,leaf1,dcim.consoleport,C,cat5e,connected\n\
+                    pdu1,,2,leaf1,,PSU1,power,connected\n";
+        let Imported { system, notes } = import(text).unwrap();
+        let names: Vec<&str> = system.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["leaf1", "spine1", "leaf2", "gpu-a", "gpu-b"]);
+        let up = |state| system.links.iter().filter(|link| link.state == state).count();
+        assert_eq!((up(LinkState::Up), up(LinkState::Down)), (8, 2));
+        assert!(
+            notes.contains(&"power and console cables left out: 3, the first in line 7".to_owned()),
+            "{notes:?}"
+        );
+    }
+
+    /// Every cable of such hosts was left out.
+    #[test]
+    fn kinds_of_hosts_may_begin_with_power() {
+        let text =
+            "source,destination,source_type,destination_type\nn1,s1,POWER9,switch\nn2,s1,power-node,switch\n";
+        assert_eq!(import(text).unwrap().system.nodes.len(), 3);
+    }
+
+    /// The kind of a device was asked for before it was left out.
+    #[test]
+    fn what_is_left_out_needs_no_kind() {
+        let text = "source,destination\ngpu-a,leaf1\ngpu-b,leaf2\nleaf1,spine1\nleaf2,spine1\nleaf1,spine2\n\
+                    leaf2,spine2\ncs01,leaf1\ncs01,leaf2\n";
+        assert!(fault(text).contains("may be hosts or switches"), "{}", fault(text));
+        let leave_out = vec!["cs*".to_owned()];
+        let imported = read(text, &ImportParams { leave_out, ..ImportParams::default() }).unwrap();
+        assert_eq!(imported.system.nodes.len(), 6);
     }
 
     #[test]

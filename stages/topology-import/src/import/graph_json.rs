@@ -86,7 +86,7 @@ pub(super) fn read(text: &str, params: &ImportParams) -> Result<Imported> {
     reading.links(root, node_count)?;
     let Reading { graph, unused, .. } = reading;
     let mut notes = unused.notes();
-    let parts = graph.parts(&mut notes)?;
+    let parts = graph.parts(&params.leave_out, &mut notes)?;
     imported(parts, params, notes)
 }
 

@@ -59,6 +59,11 @@ pub(super) fn choose(
     Ok(choice)
 }
 
+/// Whether one of the patterns of `leave_out` matches a name.
+pub(super) fn is_left_out(name: &str, leave_out: &[String]) -> bool {
+    patterns(leave_out).iter().any(|[pattern, _]| pattern.matches(name))
+}
+
 /// Parts that a remark lists.
 const MOST_SHOWN: usize = 9;
 

@@ -32,6 +32,12 @@ const VTUNE: Foreign = Foreign {
               columns source, destination, messages and bytes",
 };
 
+const APS: Foreign = Foreign {
+    what: "a report of Intel APS",
+    why: "its volumes are rounded to megabytes, and it leaves small pairs out",
+    instead: "record the program with `hopmap record`, Score-P or EZTrace, which count every message",
+};
+
 const SLOG2: Foreign = Foreign {
     what: "an SLOG-2 file",
     why: "it is a rendering of a CLOG-2 file, in which nearby messages are merged",
@@ -97,6 +103,8 @@ pub(super) fn foreign(head: &[u8]) -> Option<Foreign> {
         Some(HPCTOOLKIT)
     } else if head.get(..16).is_some_and(|head| head.windows(6).any(|part| part == b"SLOG 2")) {
         Some(SLOG2)
+    } else if text.lines().any(|line| line.starts_with("| Rank --> Rank ")) {
+        Some(APS)
     } else if is_vtune(&text) {
         Some(VTUNE)
     } else {
@@ -137,6 +145,10 @@ mod tests {
                 HPCTOOLKIT.what,
             ),
             (b"\x00\x0aSLOG 2.0.6\x00\x00\x00\x00\x00", SLOG2.what),
+            (
+                b"| Data Transfers\n|-----\n| Rank --> Rank   Time(sec)  Volume(MB)\n  0003 --> 0000 1 2\n",
+                APS.what,
+            ),
             (b"Function\tCPU Time\tModule\nmain\t1.5\ta.out\n", VTUNE.what),
             (b"Process,CPU Time:Self,PID\na.out,1.5,17\n", VTUNE.what),
         ] {
