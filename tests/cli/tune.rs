@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use hopmap_test_support::{program, soak, system_tests};
+use hopmap_test_support::{only_in_a_soak, program, system_tests};
 
 use crate::sandbox::{Sandbox, project};
 
@@ -18,16 +18,22 @@ const BANDWIDTH: &str = "bandwidth_bytes_per_s=[10e6, 10e6, 5e6]";
 struct Lab {
     sandbox: Sandbox,
     hopmap: PathBuf,
+    /// The programs of another MPI than Debian's Open MPI.
+    bin: Option<PathBuf>,
 }
 
 impl Lab {
     /// None where a program is missing.
     fn new() -> Option<Self> {
+        Self::of(None)
+    }
+
+    fn of(bin: Option<PathBuf>) -> Option<Self> {
         if !system_tests() || program("mpicc.openmpi").is_none() {
             return None;
         }
-        let lab =
-            Self { sandbox: Sandbox::new(), hopmap: assert_cmd::cargo::cargo_bin!("hopmap").to_owned() };
+        let hopmap = assert_cmd::cargo::cargo_bin!("hopmap").to_owned();
+        let lab = Self { sandbox: Sandbox::new(), hopmap, bin };
         let bench = project().join("ci/bench");
         lab.compile("patterns", &bench.join("patterns.c"));
         lab.build(
@@ -35,8 +41,11 @@ impl Lab {
         );
         // The recorder is preloaded as well.
         let script = "#!/bin/sh\nexport LD_PRELOAD=\"$PWD/yield.so${LD_PRELOAD:+:$LD_PRELOAD}\"\nexec ./patterns \"$@\"\n";
-        lab.sandbox.write("app", script);
-        std::fs::set_permissions(lab.sandbox.path().join("app"), Permissions::from_mode(0o755)).unwrap();
+        lab.script("app", script);
+        // Hydra passes options of ssh.
+        let agent = "#!/bin/sh\nwhile :; do case $1 in -o) shift 2 ;; -*) shift ;; *) break ;; esac; done\n\
+                     exec hopmap-test-network on \"$@\"\n";
+        lab.script("agent", agent);
         let machine =
             ["exec", "topology/synthetic", "-p", "shape=tree:2x2x2x2", "-p", "hosts=h[0-7]", "-p", LATENCY];
         lab.sandbox.stdout(&[&machine[..], &["-p", BANDWIDTH, "--out", "true"]].concat());
@@ -55,7 +64,18 @@ impl Lab {
 
     fn compile(&self, program: &str, source: &Path) {
         let options = ["-O2", "-pthread", "-o", program];
-        self.build(Command::new("mpicc.openmpi").args(options).arg(source));
+        let mut compiler =
+            Command::new(self.bin.as_ref().map_or("mpicc.openmpi".into(), |bin| bin.join("mpicc")));
+        let root = self.bin.as_ref().and_then(|bin| bin.parent());
+        compiler.envs(root.map(|root| ("I_MPI_ROOT", root)));
+        self.build(compiler.args(options).arg(source));
+    }
+
+    fn script(&self, name: &str, text: &str) -> PathBuf {
+        self.sandbox.write(name, text);
+        let path = self.sandbox.path().join(name);
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        path
     }
 
     fn build(&self, command: &mut Command) {
@@ -69,7 +89,8 @@ impl Lab {
 
     fn tune_programs(&self, options: &[&str], pattern: &str) -> Output {
         let bin = self.hopmap.parent().unwrap();
-        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+        let own = self.bin.as_ref().map(|bin| format!("{}:", bin.display())).unwrap_or_default();
+        let path = format!("{own}{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
         let tune = ["tune", "--topology", "network/files/machine.json", "--hosts", "h[0-7]", "--slots", "2"];
         let launcher =
             if options.contains(&"--launcher") { &[][..] } else { &["--launcher", "mpirun.openmpi"] };
@@ -106,6 +127,13 @@ impl Lab {
             .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
             .env("OMPI_MCA_mpi_yield_when_idle", "1")
             .env("OMPI_MCA_hwloc_base_binding_policy", "none");
+        if let Some(root) = self.bin.as_ref().and_then(|bin| bin.parent()) {
+            let agent = self.sandbox.path().join("agent");
+            command.env("HYDRA_LAUNCHER_EXEC", &agent).env("I_MPI_HYDRA_BOOTSTRAP_EXEC", &agent);
+            command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "eth0");
+            command.env("I_MPI_ROOT", root).env("I_MPI_FABRICS", "ofi");
+            command.env("FI_PROVIDER", "tcp").env("FI_TCP_IFACE", "eth0");
+        }
         command
     }
 }
@@ -150,28 +178,71 @@ fn a_halo_exchange_in_a_bad_order_becomes_as_much_faster_as_predicted() {
     assert!(!again.contains("recording mpirun") && again.contains("placed is "), "{again}");
 }
 
-/// Two inputs of LAMMPS, each on its half of the ranks, share the network as one job.
+/// What LAMMPS dumps, two processes copy: one reads every frame that is complete, the other writes it.
+const WRITER: &str = r#"#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+enum { FRAMES = 5, MOST = 1 << 22 };
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm own;
+    /* As LAMMPS does with -m, so that the world is that of both programs. */
+    MPI_Comm_split(MPI_COMM_WORLD, 2, 0, &own);
+    int rank, size;
+    MPI_Comm_rank(own, &rank);
+    MPI_Comm_size(own, &size);
+    char *frame = malloc(MOST), name[64];
+    for (int i = 0; i < FRAMES; i++) {
+        if (rank == 0) {
+            snprintf(name, sizeof name, "frame.%d", i + 1);
+            while (access(name, F_OK)) usleep(1000);
+            snprintf(name, sizeof name, "frame.%d", i);
+            FILE *file = fopen(name, "r");
+            int bytes = fread(frame, 1, MOST, file);
+            fclose(file);
+            remove(name);
+            MPI_Send(frame, bytes, MPI_BYTE, size - 1, i, own);
+        }
+        if (rank == size - 1) {
+            MPI_Status status;
+            int bytes;
+            MPI_Recv(frame, MOST, MPI_BYTE, 0, i, own, &status);
+            MPI_Get_count(&status, MPI_BYTE, &bytes);
+            snprintf(name, sizeof name, "copy.%d", i);
+            FILE *file = fopen(name, "w");
+            fwrite(frame, 1, bytes, file);
+            fclose(file);
+        }
+    }
+    if (rank == 0) remove("frame.5");
+    /* LAMMPS does so at its end. */
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
+"#;
+
+/// LAMMPS beside a writer of its dumps shares the network with it, as one job.
 #[test]
 fn two_programs_of_one_job_are_recorded_and_tuned_as_one() {
     let Some(lab) = Lab::new().filter(|_| program("lmp").is_some()) else { return };
-    let input = |name: &str, box_: &str| {
-        let text = format!(
-            "units lj\natom_style atomic\nlattice fcc 0.8442\nregion box block {box_}\ncreate_box 1 box\n\
-             create_atoms 1 box\nmass 1 1.0\nvelocity all create 3.0 87287\npair_style lj/cut 2.5\n\
-             pair_coeff 1 1 1.0 1.0 2.5\nfix 1 all nve\nrun 5\n"
-        );
-        lab.sandbox.write(name, &text);
-    };
-    input("in.cube", "0 8 0 8 0 8");
-    input("in.bar", "0 32 0 4 0 4");
-    let programs = "0-7 lmp -m 1 -in in.cube -log a.log\n8-15 lmp -m 2 -in in.bar -log b.log\n";
-    lab.sandbox.write("programs", programs);
+    lab.sandbox.write(
+        "in.cube",
+        "units lj\natom_style atomic\nlattice fcc 0.8442\nregion box block 0 8 0 8 0 8\ncreate_box 1 box\n\
+         create_atoms 1 box\nmass 1 1.0\nvelocity all create 3.0 87287\npair_style lj/cut 2.5\n\
+         pair_coeff 1 1 1.0 1.0 2.5\nfix 1 all nve\ndump 1 all atom 1 frame.*\nrun 5\n",
+    );
+    lab.sandbox.write("writer.c", WRITER);
+    lab.compile("writer", &lab.sandbox.path().join("writer.c"));
+    lab.sandbox.write("programs", "0-13 lmp -m 1 -in in.cube -log a.log\n14-15 ./writer\n");
     let options = "--programs programs --launch open-mpi-4 --worth 2% --force --objectives F --best 1 --precision 20% --deadline 40s";
     let output = lab.tune_programs(&options.split(' ').collect::<Vec<_>>(), "");
     let seen = text(&output);
     assert!(output.status.success(), "{seen}");
-    assert!(seen.contains("-n 8 lmp -m 1 -in in.cube -log a.log : -n 8 lmp -m 2"), "{seen}");
-    // Whatever is true: the default placement keeps each program in its half of the tree.
+    assert!(seen.contains("-n 14 lmp -m 1 -in in.cube -log a.log : -n 2 ./writer"), "{seen}");
+    assert!(lab.sandbox.path().join("copy.4").exists(), "{seen}");
+    // Whatever is true.
     let outcomes = [
         "placed is ",
         "no difference between the default",
@@ -179,6 +250,8 @@ fn two_programs_of_one_job_are_recorded_and_tuned_as_one() {
         "no candidate is predicted to be faster than the default placement",
     ];
     assert!(outcomes.iter().any(|outcome| seen.contains(outcome)), "{seen}");
+    let has_file = lab.sandbox.path().join("tune/rankfile").exists();
+    assert_eq!(seen.contains("takes the place of -n with the number of all ranks"), has_file, "{seen}");
 }
 
 /// As from an unpacked tarball: neither hopmap-ranks nor Rust anywhere, so that the prober is built with mpicc.
@@ -405,13 +478,11 @@ fn a_deadline_ends_the_recording_too() {
 /// The check was taken for a launcher that disobeys.
 #[test]
 fn a_deadline_ends_the_check_of_the_launcher_too() {
-    let Some(lab) = Lab::new().filter(|_| soak()) else { return };
-    lab.sandbox.write(
+    let Some(lab) = Lab::new().filter(|_| only_in_a_soak()) else { return };
+    let slow = lab.script(
         "slow",
         "#!/bin/sh\ncase \" $* \" in *\" where\"*) exec sleep 600 ;; esac\nexec mpirun.openmpi \"$@\"\n",
     );
-    let slow = lab.sandbox.path().join("slow");
-    std::fs::set_permissions(&slow, Permissions::from_mode(0o755)).unwrap();
     let launcher = ["--launcher", slow.to_str().unwrap(), "--mpicc", "mpicc.openmpi"];
     let options = ["--objectives", "F", "--best", "1", "--deadline", "40s", "--force"];
     let output = lab.tune(&[&launcher[..], &options].concat(), "stencil 262144 1 20 shuffled");
@@ -425,13 +496,11 @@ fn a_deadline_ends_the_check_of_the_launcher_too() {
 #[test]
 fn a_launcher_that_ignores_the_file_is_helped_by_reordering() {
     let Some(lab) = Lab::new() else { return };
-    lab.sandbox.write(
+    let ignoring = lab.script(
         "ignoring",
         "#!/bin/bash\nwords=()\nwhile [ $# -gt 0 ]; do case $1 in --hostfile|--map-by|--host) shift 2 ;; *) words+=(\"$1\"); shift ;; esac; done\n\
          exec mpirun.openmpi --host h0:2,h1:2,h2:2,h3:2,h4:2,h5:2,h6:2,h7:2 \"${words[@]}\"\n",
     );
-    let ignoring = lab.sandbox.path().join("ignoring");
-    std::fs::set_permissions(&ignoring, Permissions::from_mode(0o755)).unwrap();
     let ignoring = ignoring.to_str().unwrap();
     let options = [
         "--launcher",
@@ -454,6 +523,28 @@ fn a_launcher_that_ignores_the_file_is_helped_by_reordering() {
     let (gain, predicted) = gains(&seen);
     assert!(gain >= 30.0 && (gain - predicted).abs() <= 10.0, "{seen}");
     assert!(seen.contains("hopmap reorder --mapping tune/rankfile PROGRAM"), "{seen}");
+}
+
+/// MPICH 5 and Intel MPI, by their own launch files. One run of Intel MPI in some dozens crashes in its own collective operations.
+#[test]
+fn further_mpis_are_tuned_by_their_launch_files() {
+    if !only_in_a_soak() {
+        return;
+    }
+    let mpis = PathBuf::from(std::env::var_os("HOPMAP_MPIS").unwrap());
+    for (mpi, launch) in [("mpich-5", "mpich"), ("intel", "intel-mpi")] {
+        let bin = mpis.join(mpi).join("bin");
+        let compiler = bin.join("mpicc");
+        let Some(lab) = Lab::of(Some(bin)) else { return };
+        let launcher = ["--launch", launch, "--launcher", "mpiexec.hydra", "--mpicc"];
+        let options = "--allow-failures --objectives F --best 1 --precision 20% --deadline 150s";
+        let words = [&launcher[..], &[compiler.to_str().unwrap()], &options.split(' ').collect::<Vec<_>>()];
+        let output = lab.tune(&words.concat(), "stencil 262144 1 20000 shuffled");
+        let seen = text(&output);
+        assert!(output.status.success() && !seen.contains("launch::disobeyed"), "{mpi}: {seen}");
+        let (gain, predicted) = gains(&seen);
+        assert!(gain >= 30.0 && (gain - predicted).abs() <= 10.0, "{mpi}: {seen}");
+    }
 }
 
 #[test]
