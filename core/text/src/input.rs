@@ -186,6 +186,9 @@ impl<'a> Input<'a> {
         self.to += read;
         let is_first = self.done == 0;
         self.done += read as u64;
+        if is_first {
+            refuse_utf16(self.rest()).map_err(|error| error.in_file(&self.path))?;
+        }
         if is_first && self.rest().starts_with(BYTE_ORDER_MARK) {
             self.from = BYTE_ORDER_MARK.len();
         }
@@ -212,9 +215,18 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     let read = opened(path).and_then(|(file, _)| file.take(most.saturating_add(1)).read_to_end(&mut bytes));
     read.map_err(|error| FileError::unreadable(path, &error))?;
-    match bytes.len() as u64 > most {
-        true => Err(FileError::unreadable(path, &InputError::TooLarge(most).into())),
-        false => Ok(bytes),
+    if bytes.len() as u64 > most {
+        return Err(FileError::unreadable(path, &InputError::TooLarge(most).into()));
+    }
+    refuse_utf16(&bytes).map_err(|error| error.in_file(path))?;
+    Ok(bytes)
+}
+
+/// Refuses text that begins with the byte order mark of UTF-16: no format that hopmap reads begins with these bytes.
+fn refuse_utf16(bytes: &[u8]) -> Result<(), FileError> {
+    match bytes {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => encoded(bytes).map_or(Ok(()), Err),
+        _ => Ok(()),
     }
 }
 
@@ -316,6 +328,22 @@ mod tests {
             b"a\xc3",
         ] {
             assert_eq!(encoded(bytes), None, "{bytes:?}");
+        }
+    }
+
+    /// Readers of words and of bytes took the first one for a wrong number, or an unknown format.
+    #[test]
+    fn each_way_to_read_refuses_utf16() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let wide: Vec<u8> = "\u{feff}3 2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        std::fs::write(file.path(), wide).unwrap();
+        let path = file.path();
+        let words = crate::Words::open(path, "").and_then(|mut words| words.skip_lines_with(b'%'));
+        let lines = crate::Lines::open(path, "").and_then(|mut lines| lines.next().map(|_| ()));
+        let errors = [read(path, 99).err(), read_text(path, 99).err(), words.err(), lines.err()];
+        for error in errors {
+            let error = error.unwrap();
+            assert!(error.problem.contains("UTF-16") && error.path == path, "{error}");
         }
     }
 

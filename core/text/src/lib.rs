@@ -18,7 +18,7 @@ pub use input::{CUT, check_stop, encoded, entries, head, opened, read, read_text
 pub use lines::{Line, Lines, WithoutForeign, foreign_lines, lines_of};
 pub use messages::{is_foreign, is_launch_file};
 pub use prefix::{
-    Prefix, Shapes, explained, has_no_number, is_command_or_rule, is_sentence, prefix_of_lines,
+    Prefix, Shapes, has_no_number, is_command_or_rule, is_sentence, or_prefix, prefix_of_lines,
     prefixed_line, refuse_prefixed, row_behind,
 };
 pub use words::{Words, closest};

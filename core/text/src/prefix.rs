@@ -6,7 +6,6 @@ use std::net::Ipv6Addr;
 
 use crate::counts::shown;
 use crate::error::FileError;
-use crate::input::encoded;
 use crate::messages::{is_foreign, is_launch_file, without_colours};
 
 /// Whether a line is a command that a shell prints with `set -x`, or a rule, which rows of no format of numbers are.
@@ -295,12 +294,9 @@ pub fn refuse_prefixed(text: &str) -> Result<(), FileError> {
     found.map_or(Ok(()), Err)
 }
 
-/// The error of a text that its reader refuses, or what explains it: UTF-16, or words before every line.
+/// The error of a text that its reader refuses, or else that of the words before every line, if these are why.
 #[must_use]
-pub fn explained(error: FileError, text: &[u8], is_known: impl FnMut(&str, bool) -> bool) -> FileError {
-    if let Some(wide) = encoded(text).filter(|_| text.contains(&0)) {
-        return wide;
-    }
+pub fn or_prefix(error: FileError, text: &[u8], is_known: impl FnMut(&str, bool) -> bool) -> FileError {
     let text = String::from_utf8_lossy(text);
     prefix_of_lines(&text, is_known).map_or(error, |prefix| prefix.of_all(&text, ""))
 }

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use hopmap_model::{Context, Edge, Process, TaskGraph};
-use hopmap_text::{FileError, Rows, Words, explained, head, is_sentence};
+use hopmap_text::{FileError, Rows, Words, head, is_sentence, or_prefix};
 
 /// Maximum number of vertices.
 pub(crate) const MAX_VERTICES: u64 = 1 << 24;
@@ -45,7 +45,7 @@ pub fn read_graph(path: &Path, cx: &Context<'_>) -> Result<TaskGraph, FileError>
     read_counted_from(1, path, cx).map_err(|error| {
         let begin = head(path, LOOKED_AT).unwrap_or_default();
         let is_graph = |text: &str, _: bool| Header::read(&mut Words::of(text.as_bytes(), HINT)).is_ok();
-        let error = explained(error, &begin, is_graph).in_file(path);
+        let error = or_prefix(error, &begin, is_graph).in_file(path);
         // What is wrong first depends on the graph: often a vertex is its own neighbour.
         match path.is_file() && read_counted_from(0, path, &Context::detached()).is_ok() {
             true => FileError { problem: FROM_ZERO.into(), ..error }.with_help(ADD_ONE),

@@ -17,7 +17,7 @@ use hopmap_formats::host_list::is_host_name;
 use hopmap_formats::host_names::HostNames;
 use hopmap_formats::{host_file, rank_file};
 use hopmap_model::{CostModel, SystemGraph};
-use hopmap_text::{FileError, Line, Rows, counted, explained, lines_of, rows_without_foreign, shown};
+use hopmap_text::{FileError, Line, Rows, counted, lines_of, or_prefix, rows_without_foreign, shown};
 
 use self::several_cores::{Part, SlotLists};
 use crate::params::PlacementFormat;
@@ -46,7 +46,7 @@ pub fn import(
     let text = hopmap_text::read(path, MOST_BYTES)?;
     let read = |text: &[u8]| read_placement(text, format, ranks, system);
     read(&text).map_err(|error| {
-        explained(error, &text, |text: &str, _: bool| read(text.as_bytes()).is_ok()).in_file(path)
+        or_prefix(error, &text, |text: &str, _: bool| read(text.as_bytes()).is_ok()).in_file(path)
     })
 }
 
